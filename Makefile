@@ -1,0 +1,64 @@
+# Everything starts here: each target does the set-up it needs on a machine that has
+# Python >= 3.11, git and make, and nothing else.
+PYTHON ?= python3
+VENV := .venv
+ORACLE := .venv-oracle
+BIN := $(VENV)/bin
+COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	--generate-hashes --no-annotate --no-header --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-oracle check format bench compare lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/ready ## a .venv with all that is needed; nothing to do when it is there
+	@echo "ready: $(BIN)/weft"
+
+demo: $(VENV)/ready ## fifteen subplans of real work, ten at a time
+	@$(BIN)/python examples/fifteen_subplans.py
+
+test: $(VENV)/ready ## all tests that need no other tool, with coverage
+	@$(BIN)/pytest -n auto --cov --cov-report=term
+
+test-oracle: $(ORACLE)/ready ## our verdicts against pm4py's and SNAKES's
+	@$(ORACLE)/bin/python -m pytest -c tests/oracle/pytest.ini tests/oracle
+
+check: $(VENV)/ready ## format, lint, types, layers, dependencies, dead code
+	@$(BIN)/ruff format --check --quiet || { echo "run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/mypy
+	@$(BIN)/basedpyright
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/deptry src
+	@$(BIN)/vulture
+
+format: $(VENV)/ready ## put the code in its standard form
+	@$(BIN)/ruff format --quiet
+	@$(BIN)/ruff check --fix --quiet || true
+
+bench: $(VENV)/ready ## the asv suites, on this interpreter
+	@cd benchmarks && ../$(BIN)/asv machine --yes >/dev/null && ../$(BIN)/asv run --python=same --quick --show-stderr
+
+compare: $(ORACLE)/ready ## ours beside other tools, in one run, as ratios
+	@$(ORACLE)/bin/python -m benchmarks.compare
+
+lock: $(VENV)/ready ## newest versions into requirements/*.lock
+	@$(COMPILE) --upgrade --group dev -o requirements/dev.lock
+	@$(COMPILE) --upgrade --group oracle -o requirements/oracle.lock
+
+clean: ## remove what the targets above made
+	rm -rf $(VENV) $(ORACLE) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis htmlcov
+
+# A stamp, so that a second `make setup` costs nothing. The package is editable and its own build
+# tools are locked too, so nothing is fetched that has no hash.
+$(VENV)/ready: requirements/dev.lock pyproject.toml
+$(ORACLE)/ready: requirements/oracle.lock pyproject.toml
+$(VENV)/ready $(ORACLE)/ready:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Weft needs Python 3.11 or later; name one: make PYTHON=python3.12 $(MAKECMDGOALS)")'
+	@echo "setting up $(@D) from $< ..."
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,70 @@
+"""What can go wrong that a caller can do something about.
+
+WeftError
+├── InputError                  what was given is wrong; nothing has been done (exit code 2)
+│   ├── NetError                a net that is not one: duplicate id, unknown place, bad weight
+│   ├── FileFormatError         a file that is not what it should be; says file, line and column
+│   ├── ConfigError             a setting of the wrong type or out of its range
+│   └── SubplanTreeError        a cycle, an unknown dependency, something that cannot be called
+├── MoveError                   a move that the net does not allow; the marking is as it was
+│   ├── NotEnabledError         begin: tokens are missing
+│   ├── NotRunningError         finish: no such firing is in flight
+│   └── UnknownOutcomeError     finish: the transition declares no such outcome
+├── StateError                  a subplan cannot go from that state to this one
+└── SubplanExecutionError       a subplan failed (in `weft.engine.results`, as is its group)
+
+A bug in Weft is none of these.
+"""
+
+
+class WeftError(Exception):
+    """Base of all errors that Weft raises on purpose."""
+
+
+class InputError(WeftError):
+    """What was given is wrong; nothing has been done."""
+
+
+class NetError(InputError):
+    """The places, transitions and arcs given do not make a net."""
+
+
+class FileFormatError(InputError):
+    """A file does not hold what it should."""
+
+    def __init__(
+        self, message: str, *, file: str, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.file = file
+        self.line = line
+        self.column = column
+        where = ":".join(str(part) for part in (file, line, column) if part is not None)
+        super().__init__(f"{where}: {message}")
+
+
+class ConfigError(InputError):
+    """A setting has the wrong type or is out of range."""
+
+
+class SubplanTreeError(InputError):
+    """The subplans given cannot be run: cycle, unknown dependency, duplicate id, not callable."""
+
+
+class MoveError(WeftError):
+    """The net does not allow this move; nothing has changed."""
+
+
+class NotEnabledError(MoveError):
+    """The transition lacks tokens."""
+
+
+class NotRunningError(MoveError):
+    """No such firing is in flight: it never began, or has ended."""
+
+
+class UnknownOutcomeError(MoveError):
+    """The transition declares no outcome of this name."""
+
+
+class StateError(WeftError):
+    """A subplan cannot go from its state to the one asked for."""

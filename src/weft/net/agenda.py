@@ -1,0 +1,324 @@
+"""Which transition begins next: deterministic, by priority, fair, and at a cost that does not grow.
+
+**Order.** Highest priority first, then the order of declaration. An entry also carries the *generation* in
+which it was offered, and an older generation goes before a younger one; a generation lasts for as many
+firings as the net has transitions. In a net without cycles, where a transition fires once, everything
+belongs to one generation and priority alone decides. In a net with cycles nothing that stays enabled is
+passed over for ever: at most until everything of its own and of older generations has gone.
+
+**Pools.** Transitions that claim the same from the same pools are interchangeable as far as room goes, so
+they share a *lane*: a heap of which only the head matters. A lane is *ready* (to be tried), *parked* at one
+pool that has too little for it, or *idle*. A hundred thousand steps behind `max_parallel` are one parked lane.
+
+Two mistakes are easy to make with parked waiters, and the rules here exclude them:
+
+- *Lost wake-up*: a waiter is woken, cannot start after all (stale, outbid, or another pool is empty), and
+  the room it was woken for goes unused. Rule: whenever a lane leaves the ready queue, for whatever reason,
+  each pool it claims wakes its next waiter that fits. So when `next` returns None, every lane with work
+  lacks room in some pool.
+- *Ping-pong*: two lanes wake each other for ever. Rule: a pool wakes only lanes that it has room for, and a
+  lane parks only at a pool that lacks room for it. As long as no token moves, each lane therefore parks at
+  most once, and the loop ends.
+
+**Wide claims.** Narrow claims can keep a pool so busy that a wide one, or one on several pools, never fits.
+A lane that was passed over `patience` times gets a *reservation*: from then on others start only if they
+leave enough for it. There is one reservation at a time, and running work never waits for a pool, so the
+reserved lane's room is certain to come together.
+"""
+
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush, heapreplace
+from itertools import pairwise
+
+from weft.net.game import Firing, TokenGame
+from weft.net.model import Arcs, Net
+
+PATIENCE = 16
+
+_IDLE = -2
+_READY = -1
+
+_Queue = list[tuple[int, int]]
+"""A heap of (key, lane number). Entries that no longer tell the truth are dropped when met."""
+
+
+class _Lane:
+    """Offered transitions that claim the same from the same pools, best first."""
+
+    __slots__ = ("claims", "heap", "key", "number", "passed", "satisfiable", "where")
+
+    def __init__(self, number: int, claims: Arcs, pool_sizes: Sequence[int]) -> None:
+        self.number = number
+        self.claims = claims
+        self.satisfiable = all(weight <= pool_sizes[pool] for pool, weight in claims)
+        self.heap: list[int] = []
+        self.where = _IDLE  # or _READY, or the pool it is parked at
+        self.key = 0  # the key under which it is queued there
+        self.passed = 0  # how often others went first since it last began something
+
+    def claim_on(self, pool: int) -> int:
+        return next((weight for place, weight in self.claims if place == pool), 0)
+
+
+class Agenda:
+    """Chooses among the enabled transitions of a game, and makes the moves so that it knows them."""
+
+    __slots__ = (
+        "_begun", "_by_rank", "_game", "_generation", "_lane_of", "_lanes", "_parked", "_patience",
+        "_queued", "_ranks", "_ready", "_reserved", "_size", "_waiting",
+    )  # fmt: skip
+
+    def __init__(self, game: TokenGame, *, told: Iterable[int] = (), patience: int = PATIENCE) -> None:
+        """Transitions in `told` are never chosen: they begin only by `fire`, on the caller's word."""
+        self._game = game
+        self._patience = patience
+        self._size = len(game.missing) or 1
+        self._ranks, self._by_rank = _ranking(game.net.priorities)
+        self._begun = 0
+        self._generation = 0  # a multiple of size, added to the rank to make a key
+        self._queued = bytearray(self._size)  # 1: has an entry in its lane's heap
+        for number in told:
+            self._queued[number] = 1
+        self._lanes, self._lane_of = _lanes(game.claims, game.net)
+        self._waiting = _waiting(self._lanes)
+        self._parked = 0  # lanes parked at any pool: where it is 0, pools cost next to nothing
+        self._ready: _Queue = []
+        self._reserved: _Lane | None = None
+        self.offer(game.offered())
+
+    def offer(self, transitions: Iterable[int]) -> None:
+        """Takes note of transitions whose control arcs are covered now."""
+        queued, lanes, lane_of, ranks = self._queued, self._lanes, self._lane_of, self._ranks
+        for number in transitions:
+            if queued[number]:
+                continue
+            queued[number] = 1
+            key = self._generation + (number if ranks is None else ranks[number])
+            lane = lanes[lane_of[number]]
+            heappush(lane.heap, key)
+            if lane.heap[0] == key:
+                self._requeue(lane, key)
+
+    def _requeue(self, lane: _Lane, key: int) -> None:
+        """The lane has a new head: its old entry is dead, and it stands where it stood, but higher."""
+        lane.key = key
+        if lane.where >= 0:
+            heappush(self._waiting[lane.where][lane.claim_on(lane.where)], (key, lane.number))
+        else:
+            lane.where = _READY
+            heappush(self._ready, (key, lane.number))
+
+    def next(self) -> Firing | None:
+        """Begins the best transition that is enabled; None if there is none, or it is being waited for."""
+        ready, lanes = self._ready, self._lanes
+        while True:
+            while ready:
+                key, number = ready[0]
+                lane = lanes[number]
+                if lane.where != _READY or lane.key != key:
+                    heappop(ready)
+                    continue
+                transition = self._head(lane)
+                if transition is None:
+                    self._go_idle(lane)
+                elif lane.heap[0] != key:
+                    lane.key = lane.heap[0]
+                    heapreplace(ready, (lane.key, number))
+                elif lane.claims and (lacking := self._lacking(lane)) is not None:
+                    if len(ready) == 1 and not self._parked:
+                        return None  # nobody stands behind it: it may as well wait where it is
+                    self._pass_over(lane)
+                    self._park(lane, *lacking)
+                else:
+                    return self._begin(lane, transition)
+            if self._reserved is None or not self._drop_vain_reservation():
+                return None
+
+    def finish(self, firing: Firing, outcome: int | str) -> list[int]:
+        """Ends a firing; returns the transitions that are offered by it, those in `told` included."""
+        game = self._game
+        offered = game.finish(firing, outcome)
+        if offered:
+            self.offer(offered)
+        if self._parked:
+            waiting = self._waiting
+            transition = firing[1]
+            if isinstance(outcome, str):
+                outcome = game.net.outcomes[transition].index(outcome)  # type: ignore[arg-type]
+            for place, _ in game.net.outputs[transition][outcome]:
+                if place in waiting:
+                    self._wake(place)
+        return offered
+
+    def fire(self, transition: int, outcome: int | str = 0) -> list[int]:
+        """Begins and finishes a transition on the caller's word."""
+        return self.finish(self._game.begin(transition), outcome)
+
+    # The head of a lane
+
+    def _head(self, lane: _Lane) -> int | None:
+        """The best transition of the lane that is still offered."""
+        heap, size, by_rank, missing = lane.heap, self._size, self._by_rank, self._game.missing
+        while heap:
+            rank = heap[0] % size
+            number = rank if by_rank is None else by_rank[rank]
+            if not missing[number]:
+                return number
+            heappop(heap)
+            self._queued[number] = 0
+        return None
+
+    def _begin(self, lane: _Lane, transition: int) -> Firing:
+        heap, game = lane.heap, self._game
+        if lane.claims:
+            lane.passed = 0
+            if self._parked:
+                self._pass_over_waiters(lane)
+            if self._reserved is lane:
+                self._reserved = None
+        heappop(heap)
+        self._queued[transition] = 0
+        firing = game.begin_enabled(transition)
+        self._begun += 1
+        if self._begun % self._size == 0:
+            self._generation += self._size
+        self._settle_after_begin(lane)
+        if not game.missing[transition]:
+            self.offer((transition,))
+        return firing
+
+    def _settle_after_begin(self, lane: _Lane) -> None:
+        if not lane.heap:
+            self._go_idle(lane)
+            return
+        lane.key = lane.heap[0]
+        heapreplace(self._ready, (lane.key, lane.number))
+        if self._parked:
+            self._wake_next(lane)
+
+    # Room, and who waits for it
+
+    def _lacking(self, lane: _Lane) -> tuple[int, int] | None:
+        """The claim on a pool without room for it, what is reserved for another lane left aside."""
+        tokens, reserved = self._game.tokens, self._reserved
+        if reserved is None or reserved is lane:
+            for claim in lane.claims:
+                if tokens[claim[0]] < claim[1]:
+                    return claim
+        else:
+            for claim in lane.claims:
+                if tokens[claim[0]] - reserved.claim_on(claim[0]) < claim[1]:
+                    return claim
+        return None
+
+    def _go_idle(self, lane: _Lane) -> None:
+        """The lane, on top of the ready queue, has nothing more; whoever waits behind it is next."""
+        heappop(self._ready)
+        lane.where = _IDLE
+        if self._reserved is lane:
+            self._reserved = None
+        if self._parked:
+            self._wake_next(lane)
+
+    def _park(self, lane: _Lane, pool: int, weight: int) -> None:
+        """The lane, on top of the ready queue, waits for the pool; whoever waits behind it is next."""
+        heappop(self._ready)
+        if self._parked:
+            self._wake_next(lane)
+        lane.where = pool
+        self._parked += 1
+        heappush(self._waiting[pool][weight], (lane.key, lane.number))
+
+    def _wake_next(self, lane: _Lane) -> None:
+        for pool, _ in lane.claims:
+            self._wake(pool)
+
+    def _wake(self, pool: int) -> None:
+        """Makes ready the best lane parked here that the pool has room for."""
+        free = self._game.tokens[pool]
+        reserved = self._reserved
+        if reserved is not None:
+            claim = reserved.claim_on(pool)
+            if reserved.where == pool and claim <= free:
+                self._make_ready(reserved)
+                return
+            free -= claim
+        best: _Lane | None = None
+        for width, queue in self._waiting[pool].items():
+            if width > free:
+                break
+            head = self._front(queue, pool)
+            if head is not None and (best is None or head.key < best.key):
+                best = head
+        if best is not None:
+            self._make_ready(best)
+
+    def _make_ready(self, lane: _Lane) -> None:
+        lane.where = _READY
+        self._parked -= 1
+        heappush(self._ready, (lane.key, lane.number))
+
+    def _front(self, queue: _Queue, pool: int) -> _Lane | None:
+        """The first lane in a queue of this pool; dead entries before it are dropped."""
+        while queue:
+            key, number = queue[0]
+            lane = self._lanes[number]
+            if lane.where == pool and lane.key == key:
+                return lane
+            heappop(queue)
+        return None
+
+    # Fairness
+
+    def _pass_over_waiters(self, winner: _Lane) -> None:
+        """Notes on each better-placed lane, parked at a pool the winner draws on, that it was passed."""
+        for pool, _ in winner.claims:
+            for queue in self._waiting[pool].values():
+                head = self._front(queue, pool)
+                if head is not None and head.key < winner.key:
+                    self._pass_over(head)
+
+    def _pass_over(self, lane: _Lane) -> None:
+        lane.passed += 1
+        if lane.passed >= self._patience and self._reserved is None and lane.satisfiable:
+            self._reserved = lane
+
+    def _drop_vain_reservation(self) -> bool:
+        """With nothing in flight no room will come together: let the others go on."""
+        if (reserved := self._reserved) is None or self._game.busy:
+            return False
+        self._reserved = None
+        reserved.passed = 0
+        self._wake_next(reserved)
+        return bool(self._ready)
+
+
+def _ranking(priorities: Sequence[int]) -> tuple[list[int] | None, list[int] | None]:
+    """Each transition's place in the order of choice, and its inverse; None where that is the identity."""
+    if all(a >= b for a, b in pairwise(priorities)):
+        return None, None
+    by_rank = sorted(range(len(priorities)), key=lambda number: (-priorities[number], number))
+    ranks = [0] * len(by_rank)
+    for rank, number in enumerate(by_rank):
+        ranks[number] = rank
+    return ranks, by_rank
+
+
+def _lanes(claims: Iterable[Arcs], net: Net) -> tuple[list[_Lane], list[int]]:
+    lanes: dict[Arcs, _Lane] = {}
+    lane_of: list[int] = []
+    for claim in claims:
+        lane = lanes.get(claim)
+        if lane is None:
+            lane = lanes[claim] = _Lane(len(lanes), claim, net.initial)
+        lane_of.append(lane.number)
+    return list(lanes.values()), lane_of
+
+
+def _waiting(lanes: Iterable[_Lane]) -> dict[int, dict[int, _Queue]]:
+    """For each pool, by the width of the claim, narrow first: the lanes parked there."""
+    widths: dict[int, set[int]] = {}
+    for lane in lanes:
+        for pool, weight in lane.claims:
+            widths.setdefault(pool, set()).add(weight)
+    return {pool: {width: [] for width in sorted(found)} for pool, found in widths.items()}

@@ -1,0 +1,187 @@
+"""The token game: the one meaning of a net, move by move.
+
+`begin` takes a transition's tokens and returns a firing; `finish` ends that firing with one of the
+declared outcomes and puts its tokens down. There is no clock, no chance and no waiting here. Everything
+that gives a net behaviour (running it, simulating it, replaying a journal) makes its moves through this
+class, and a move the net does not allow raises and changes nothing.
+
+Enabledness is kept up to date, never searched for. Each transition counts the input arcs that are not
+covered; a place tells only its own consumers, and only when its tokens cross the weight of their arc. So
+the cost of a move depends on the arcs next to it, not on the size of the net. Pools are the exception
+that keeps this true: every step of a plan is a consumer of `max_parallel`, so a pool tells nobody.
+A transition is *offered* when its control arcs are covered; whether the pools have room is asked when it
+is about to begin (by `Agenda`, which remembers who waits for which pool).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from weft.errors import NetError, NotEnabledError, NotRunningError, UnknownOutcomeError
+from weft.net.model import Arcs, Marking, Net, PlaceKind
+
+
+class Firing(NamedTuple):
+    """A transition that has begun and not finished: the receipt for the tokens it holds."""
+
+    serial: int
+    transition: int
+
+
+class TokenGame:
+    """A net and the tokens in it. Transitions and places are named by their numbers."""
+
+    __slots__ = ("_consumers", "_running", "_serial", "claims", "control_inputs", "missing", "net", "tokens")
+
+    def __init__(self, net: Net, marking: Marking | None = None) -> None:
+        self.net = net
+        self.control_inputs, self.claims = _split_inputs(net)
+        """Input arcs from control places, and from pools, of each transition."""
+        self._consumers = _consumers(net, self.control_inputs)
+        self.missing = [len(arcs) for arcs in self.control_inputs]
+        """How many control arcs of each transition are not covered; 0 means offered."""
+        self.tokens = [0] * len(net.place_ids)
+        self._running: dict[int, int] = {}
+        self._serial = 0
+        if marking is None:
+            self._deposit(tuple((place, count) for place, count in enumerate(net.initial) if count))
+        else:
+            self._restore(marking)
+
+    def _restore(self, marking: Marking) -> None:
+        for place, count in marking.tokens.items():
+            self._deposit(((self.net.place_number(place), count),))
+        for transition, count in marking.running.items():
+            number = self.net.transition_number(transition)
+            for _ in range(count):
+                self._serial += 1
+                self._running[self._serial] = number
+
+    # Reading
+
+    def offered(self) -> Iterator[int]:
+        """Transitions whose control arcs are covered, whatever the pools hold."""
+        return (number for number, missing in enumerate(self.missing) if not missing)
+
+    def enabled(self) -> Iterator[int]:
+        """Transitions that may begin now."""
+        return (number for number in self.offered() if self.has_room(self.claims[number]))
+
+    def has_room(self, claims: Arcs) -> bool:
+        tokens = self.tokens
+        return all(tokens[pool] >= weight for pool, weight in claims)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is in flight."""
+        return bool(self._running)
+
+    @property
+    def firings(self) -> tuple[Firing, ...]:
+        """What is in flight, in the order it began."""
+        return tuple(Firing(serial, number) for serial, number in self._running.items())
+
+    def marking(self) -> Marking:
+        running: dict[str, int] = {}
+        for number in self._running.values():
+            id_ = self.net.transition_ids[number]
+            running[id_] = running.get(id_, 0) + 1
+        return Marking(self.net.marking(self.tokens).tokens, running)
+
+    # Moves
+
+    def begin(self, transition: int) -> Firing:
+        """Takes the tokens of the transition's input arcs, pools included, all at once."""
+        if not 0 <= transition < len(self.missing):
+            raise NetError(f"the net has no transition number {transition}")
+        if self.missing[transition] or not self.has_room(self.claims[transition]):
+            raise NotEnabledError(self._what_lacks(transition))
+        return self.begin_enabled(transition)
+
+    def begin_enabled(self, transition: int) -> Firing:
+        """`begin` without asking again; only for a caller who has just seen that it is enabled."""
+        tokens, missing, consumers = self.tokens, self.missing, self._consumers
+        for place, weight in self.control_inputs[transition]:
+            before = tokens[place]
+            after = tokens[place] = before - weight
+            for consumer, needed in consumers[place]:
+                if after < needed <= before:
+                    missing[consumer] += 1
+        for pool, weight in self.claims[transition]:
+            tokens[pool] -= weight
+        self._serial = serial = self._serial + 1
+        self._running[serial] = transition
+        return Firing(serial, transition)
+
+    def finish(self, firing: Firing, outcome: int | str) -> list[int]:
+        """Ends the firing, puts its tokens down; returns the transitions offered by that."""
+        serial, transition = firing
+        if self._running.get(serial) != transition:
+            raise NotRunningError(f"no firing {serial} of {self._name(transition)} is in flight")
+        outputs = self.net.outputs[transition]
+        if isinstance(outcome, str):
+            outcome = self._outcome_number(transition, outcome)
+        elif not 0 <= outcome < len(outputs):
+            raise UnknownOutcomeError(f"{self._name(transition)} has no outcome number {outcome}")
+        del self._running[serial]
+        return self._deposit(outputs[outcome])
+
+    def _deposit(self, arcs: Arcs) -> list[int]:
+        tokens, missing, consumers = self.tokens, self.missing, self._consumers
+        offered: list[int] = []
+        for place, weight in arcs:
+            before = tokens[place]
+            after = tokens[place] = before + weight
+            for consumer, needed in consumers[place]:
+                if before < needed <= after:
+                    missing[consumer] -= 1
+                    if not missing[consumer]:
+                        offered.append(consumer)
+        return offered
+
+    # Words for what is wrong
+
+    def _outcome_number(self, transition: int, outcome: str) -> int:
+        names = self.net.outcomes[transition]
+        for number, name in enumerate(names):
+            if name == outcome:
+                return number
+        raise UnknownOutcomeError(
+            f"{self._name(transition)} has no outcome {outcome!r}; it declares: {', '.join(names)}"
+        )
+
+    def _name(self, transition: int) -> str:
+        known = 0 <= transition < len(self.net.transition_ids)
+        return repr(self.net.transition_ids[transition]) if known else f"transition number {transition}"
+
+    def _what_lacks(self, transition: int) -> str:
+        lacking = [
+            f"{self.net.place_ids[place]!r} holds {self.tokens[place]} of {weight}"
+            for place, weight in self.net.inputs[transition]
+            if self.tokens[place] < weight
+        ]
+        return f"{self._name(transition)} is not enabled: {', '.join(lacking)}"
+
+
+def _split_inputs(net: Net) -> tuple[list[Arcs], list[Arcs]]:
+    pools = {place for place, kind in enumerate(net.place_kinds) if kind is PlaceKind.POOL}
+    control: list[Arcs] = []
+    claims: list[Arcs] = []
+    kept: dict[Arcs, Arcs] = {}
+    for arcs in net.inputs:
+        if pools.isdisjoint(place for place, _ in arcs):
+            control.append(arcs)
+            claims.append(())
+        else:
+            control.append(tuple(arc for arc in arcs if arc[0] not in pools))
+            claim = tuple(sorted(arc for arc in arcs if arc[0] in pools))
+            claims.append(kept.setdefault(claim, claim))
+    return control, claims
+
+
+def _consumers(net: Net, control_inputs: list[Arcs]) -> list[tuple[tuple[int, int], ...]]:
+    """For each control place: (transition, weight of its arc from here)."""
+    consumers: list[list[tuple[int, int]]] = [[] for _ in net.place_ids]
+    for number, arcs in enumerate(control_inputs):
+        for place, weight in arcs:
+            consumers[place].append((number, weight))
+    return [tuple(entries) for entries in consumers]

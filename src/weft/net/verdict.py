@@ -1,0 +1,24 @@
+"""Answers of an analysis: proved, refuted by a trace, or unknown. Never a silent pass."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from weft.ids import TransitionId
+
+
+class Answer(StrEnum):
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    answer: Answer
+    why: str
+    """One sentence: the theorem or the number of states behind a proof, what a trace shows, what was tried."""
+    trace: tuple[TransitionId, ...] = ()
+    """For a refutation: the transitions, fired in this order from the initial marking, that show it."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("a verdict has three values: compare its answer")
