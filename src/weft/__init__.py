@@ -1,1 +1,88 @@
-"""Weft."""
+"""Weft: plans of subplans, run with as much parallelism as they allow.
+
+The names below are the library. Each is loaded when it is first used, so that `import weft`, and with it the
+command, starts fast.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from weft.engine.results import AggregateSubplanError as AggregateSubplanError
+    from weft.engine.results import SubplanEvent as SubplanEvent
+    from weft.engine.results import SubplanExecutionError as SubplanExecutionError
+    from weft.engine.results import SubplanResult as SubplanResult
+    from weft.engine.simulate import Behaviour as Behaviour
+    from weft.engine.simulate import Simulation as Simulation
+    from weft.engine.simulate import simulate as simulate
+    from weft.engine.states import FailureReason as FailureReason
+    from weft.engine.states import SubplanExecutionState as SubplanExecutionState
+    from weft.engine.states import SubplanTracker as SubplanTracker
+    from weft.engine.subplans import FailureMode as FailureMode
+    from weft.engine.subplans import ParallelExecutionConfig as ParallelExecutionConfig
+    from weft.engine.subplans import Policy as Policy
+    from weft.engine.subplans import Subplan as Subplan
+    from weft.engine.subplans import SubplanGroup as SubplanGroup
+    from weft.errors import ConfigError as ConfigError
+    from weft.errors import FileFormatError as FileFormatError
+    from weft.errors import InputError as InputError
+    from weft.errors import MoveError as MoveError
+    from weft.errors import NetError as NetError
+    from weft.errors import NotEnabledError as NotEnabledError
+    from weft.errors import NotRunningError as NotRunningError
+    from weft.errors import StateError as StateError
+    from weft.errors import SubplanTreeError as SubplanTreeError
+    from weft.errors import UnknownOutcomeError as UnknownOutcomeError
+    from weft.errors import WeftError as WeftError
+    from weft.net.agenda import Agenda as Agenda
+    from weft.net.explore import Exploration as Exploration
+    from weft.net.explore import explore as explore
+    from weft.net.game import Firing as Firing
+    from weft.net.game import TokenGame as TokenGame
+    from weft.net.model import Arc as Arc
+    from weft.net.model import Marking as Marking
+    from weft.net.model import Net as Net
+    from weft.net.model import Outcome as Outcome
+    from weft.net.model import Place as Place
+    from weft.net.model import PlaceKind as PlaceKind
+    from weft.net.model import Transition as Transition
+    from weft.net.plain import PlainNet as PlainNet
+    from weft.net.plain import unfold as unfold
+    from weft.runtime.dispatcher import ParallelSubplanDispatcher as ParallelSubplanDispatcher
+    from weft.runtime.limiter import AsyncSemaphoreLimiter as AsyncSemaphoreLimiter
+
+_HOMES = {
+    "weft.engine.results": (
+        "AggregateSubplanError", "SubplanEvent", "SubplanExecutionError", "SubplanResult",
+    ),
+    "weft.engine.simulate": ("Behaviour", "Simulation", "simulate"),
+    "weft.engine.states": ("FailureReason", "SubplanExecutionState", "SubplanTracker"),
+    "weft.engine.subplans": (
+        "FailureMode", "ParallelExecutionConfig", "Policy", "Subplan", "SubplanGroup",
+    ),
+    "weft.errors": (
+        "ConfigError", "FileFormatError", "InputError", "MoveError", "NetError", "NotEnabledError",
+        "NotRunningError", "StateError", "SubplanTreeError", "UnknownOutcomeError", "WeftError",
+    ),
+    "weft.net.agenda": ("Agenda",),
+    "weft.net.explore": ("Exploration", "explore"),
+    "weft.net.game": ("Firing", "TokenGame"),
+    "weft.net.model": ("Arc", "Marking", "Net", "Outcome", "Place", "PlaceKind", "Transition"),
+    "weft.net.plain": ("PlainNet", "unfold"),
+    "weft.runtime.dispatcher": ("ParallelSubplanDispatcher",),
+    "weft.runtime.limiter": ("AsyncSemaphoreLimiter",),
+}  # fmt: skip
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [*_HOME]  # noqa: PLE0604  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'weft' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

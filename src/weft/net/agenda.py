@@ -8,7 +8,7 @@ passed over for ever: at most until everything of its own and of older generatio
 
 **Pools.** Transitions that claim the same from the same pools are interchangeable as far as room goes, so
 they share a *lane*: a heap of which only the head matters. A lane is *ready* (to be tried), *parked* at one
-pool that has too little for it, or *idle*. A hundred thousand steps behind `max_parallel` are one parked lane.
+pool that has too little for it, or *idle*. 100,000 steps behind `max_parallel` are one parked lane.
 
 Two mistakes are easy to make with parked waiters, and the rules here exclude them:
 
@@ -30,6 +30,7 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
 
+from weft.ids import OutcomeName
 from weft.net.game import Firing, TokenGame
 from weft.net.model import Arcs, Net
 
@@ -111,28 +112,26 @@ class Agenda:
     def next(self) -> Firing | None:
         """Begins the best transition that is enabled; None if there is none, or it is being waited for."""
         ready, lanes = self._ready, self._lanes
-        while True:
-            while ready:
-                key, number = ready[0]
-                lane = lanes[number]
-                if lane.where != _READY or lane.key != key:
-                    heappop(ready)
-                    continue
-                transition = self._head(lane)
-                if transition is None:
-                    self._go_idle(lane)
-                elif lane.heap[0] != key:
-                    lane.key = lane.heap[0]
-                    heapreplace(ready, (lane.key, number))
-                elif lane.claims and (lacking := self._lacking(lane)) is not None:
-                    if len(ready) == 1 and not self._parked:
-                        return None  # nobody stands behind it: it may as well wait where it is
-                    self._pass_over(lane)
-                    self._park(lane, *lacking)
-                else:
-                    return self._begin(lane, transition)
-            if self._reserved is None or not self._drop_vain_reservation():
-                return None
+        while ready:
+            key, number = ready[0]
+            lane = lanes[number]
+            if lane.where != _READY or lane.key != key:
+                heappop(ready)
+                continue
+            transition = self._head(lane)
+            if transition is None:
+                self._go_idle(lane)
+            elif lane.heap[0] != key:
+                lane.key = lane.heap[0]
+                heapreplace(ready, (lane.key, number))
+            elif lane.claims and (lacking := self._lacking(lane)) is not None:
+                if len(ready) == 1 and not self._parked:
+                    return None  # nobody stands behind it: it may as well wait where it is
+                self._pass_over(lane)
+                self._park(lane, *lacking)
+            else:
+                return self._begin(lane, transition)
+        return self.next() if self._drop_vain_reservation() else None
 
     def finish(self, firing: Firing, outcome: int | str) -> list[int]:
         """Ends a firing; returns the transitions that are offered by it, those in `told` included."""
@@ -144,7 +143,7 @@ class Agenda:
             waiting = self._waiting
             transition = firing[1]
             if isinstance(outcome, str):
-                outcome = game.net.outcomes[transition].index(outcome)  # type: ignore[arg-type]
+                outcome = game.net.outcomes[transition].index(OutcomeName(outcome))
             for place, _ in game.net.outputs[transition][outcome]:
                 if place in waiting:
                     self._wake(place)

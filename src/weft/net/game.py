@@ -13,6 +13,7 @@ A transition is *offered* when its control arcs are covered; whether the pools h
 is about to begin (by `Agenda`, which remembers who waits for which pool).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -81,10 +82,7 @@ class TokenGame:
         return tuple(Firing(serial, number) for serial, number in self._running.items())
 
     def marking(self) -> Marking:
-        running: dict[str, int] = {}
-        for number in self._running.values():
-            id_ = self.net.transition_ids[number]
-            running[id_] = running.get(id_, 0) + 1
+        running = Counter(self.net.transition_ids[number] for number in self._running.values())
         return Marking(self.net.marking(self.tokens).tokens, running)
 
     # Moves
@@ -166,15 +164,18 @@ def _split_inputs(net: Net) -> tuple[list[Arcs], list[Arcs]]:
     pools = {place for place, kind in enumerate(net.place_kinds) if kind is PlaceKind.POOL}
     control: list[Arcs] = []
     claims: list[Arcs] = []
-    kept: dict[Arcs, Arcs] = {}
+    if not pools:
+        return list(net.inputs), [()] * len(net.inputs)
+    kept: dict[Arcs, Arcs] = {arcs: arcs for arcs in net.inputs if len(arcs) == 1}
     for arcs in net.inputs:
-        if pools.isdisjoint(place for place, _ in arcs):
+        claim = tuple([arc for arc in arcs if arc[0] in pools])
+        if claim:
+            needed = tuple([arc for arc in arcs if arc[0] not in pools])
+            control.append(kept.setdefault(needed, needed))
+            claims.append(kept.setdefault(claim, claim))
+        else:
             control.append(arcs)
             claims.append(())
-        else:
-            control.append(tuple(arc for arc in arcs if arc[0] not in pools))
-            claim = tuple(sorted(arc for arc in arcs if arc[0] in pools))
-            claims.append(kept.setdefault(claim, claim))
     return control, claims
 
 
@@ -182,6 +183,7 @@ def _consumers(net: Net, control_inputs: list[Arcs]) -> list[tuple[tuple[int, in
     """For each control place: (transition, weight of its arc from here)."""
     consumers: list[list[tuple[int, int]]] = [[] for _ in net.place_ids]
     for number, arcs in enumerate(control_inputs):
+        entry = (number, 1)
         for place, weight in arcs:
-            consumers[place].append((number, weight))
+            consumers[place].append(entry if weight == 1 else (number, weight))
     return [tuple(entries) for entries in consumers]

@@ -9,16 +9,15 @@ transition are known by their position, and arcs are pairs (place number, weight
 subplans is then some tuples of small tuples, and the interpreter works on them as they are.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, cast
 
 from weft.errors import NetError
 from weft.ids import OutcomeName, PlaceId, TransitionId
-
-T = TypeVar("T")
 
 Arcs = tuple[tuple[int, int], ...]
 """Arcs as stored: (place number, weight), each place once, in the order first named."""
@@ -98,6 +97,8 @@ class Net:
         "outputs", "place_ids", "place_kinds", "priorities", "transition_ids",
     )  # fmt: skip
 
+    _place_numbers: dict[str, int] | None
+    _transition_numbers: dict[str, int] | None
     place_ids: tuple[PlaceId, ...]
     place_kinds: tuple[PlaceKind, ...]
     initial: tuple[int, ...]
@@ -112,15 +113,20 @@ class Net:
     """The arcs of each of those outcomes, in the same order."""
 
     def __init__(self, places: Iterable[Place], transitions: Iterable[Transition]) -> None:
-        builder = _Builder()
+        builder = NetBuilder()
         for place in places:
-            builder.add_place(place)
+            builder.add_place(place.id, kind=PlaceKind(place.kind), tokens=place.tokens)
+        numbers = {place: number for number, place in enumerate(builder.place_ids)}
         for transition in transitions:
-            builder.add_transition(transition)
-        for name, value in builder.columns.items():
-            object.__setattr__(self, name, tuple(value))
+            _add(builder, transition, numbers)
+        self._fill(builder)
+
+    def _fill(self, builder: "NetBuilder") -> None:
+        for name in _COLUMNS:
+            object.__setattr__(self, name, tuple(getattr(builder, name)))
         object.__setattr__(self, "_place_numbers", None)
         object.__setattr__(self, "_transition_numbers", None)
+        _check(self)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Net does not change: cannot set {name!r}")
@@ -158,22 +164,25 @@ class Net:
     def _named(self, arcs: Arcs) -> tuple[Arc, ...]:
         return tuple(Arc(self.place_ids[place], weight) for place, weight in arcs)
 
+    # The numbers of ids are made on first use: a run works on numbers alone.
+
     def place_number(self, place: str) -> int:
-        if self._place_numbers is None:  # made on first use: a run works on numbers alone
-            object.__setattr__(self, "_place_numbers", {p: n for n, p in enumerate(self.place_ids)})
-        try:
-            return cast("dict[str, int]", self._place_numbers)[place]
-        except KeyError:
-            raise NetError(f"the net has no place {place!r}") from None
+        numbers = self._place_numbers
+        if numbers is None:
+            numbers = {str(id_): number for number, id_ in enumerate(self.place_ids)}
+            object.__setattr__(self, "_place_numbers", numbers)
+        if place not in numbers:
+            raise NetError(f"the net has no place {place!r}")
+        return numbers[place]
 
     def transition_number(self, transition: str) -> int:
-        if self._transition_numbers is None:
-            numbers = {t: n for n, t in enumerate(self.transition_ids)}
+        numbers = self._transition_numbers
+        if numbers is None:
+            numbers = {str(id_): number for number, id_ in enumerate(self.transition_ids)}
             object.__setattr__(self, "_transition_numbers", numbers)
-        try:
-            return cast("dict[str, int]", self._transition_numbers)[transition]
-        except KeyError:
-            raise NetError(f"the net has no transition {transition!r}") from None
+        if transition not in numbers:
+            raise NetError(f"the net has no transition {transition!r}")
+        return numbers[transition]
 
     def initial_marking(self) -> Marking:
         return self.marking(self.initial)
@@ -189,63 +198,103 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-class _Builder:
-    """Turns ids into numbers, one column at a time; equal tuples are kept once."""
+class NetBuilder:
+    """Makes a net step by step, by numbers: for compilers, where ids are only labels.
+
+    Nothing is checked until `build`, and then all at once, which is several times faster.
+    """
+
+    __slots__ = _COLUMNS
 
     def __init__(self) -> None:
-        self.columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-        self._places: dict[str, int] = {}
-        self._transitions: set[str] = set()
-        self._kept: dict[Any, Any] = {}
+        self.place_ids: list[PlaceId] = []
+        self.place_kinds: list[PlaceKind] = []
+        self.initial: list[int] = []
+        self.transition_ids: list[TransitionId] = []
+        self.actions: list[str | None] = []
+        self.priorities: list[int] = []
+        self.inputs: list[Arcs] = []
+        self.outcomes: list[tuple[OutcomeName, ...]] = []
+        self.outputs: list[tuple[Arcs, ...]] = []
 
-    def add_place(self, place: Place) -> None:
-        self._new_id(place.id, "place")
-        if type(place.tokens) is not int or place.tokens < 0:
-            raise NetError(f"place {place.id!r} has {place.tokens!r} tokens; a whole number ≥ 0 is needed")
-        self._places[place.id] = len(self._places)
-        self._append(place_ids=place.id, place_kinds=PlaceKind(place.kind), initial=place.tokens)
+    def add_place(self, id_: str, *, kind: PlaceKind = PlaceKind.CONTROL, tokens: int = 0) -> int:
+        """Returns the number of the new place."""
+        self.place_ids.append(cast("PlaceId", id_))
+        self.place_kinds.append(kind)
+        self.initial.append(tokens)
+        return len(self.place_ids) - 1
 
-    def add_transition(self, transition: Transition) -> None:
-        self._new_id(transition.id, "transition")
-        self._transitions.add(transition.id)
-        names = tuple(outcome.name for outcome in transition.outcomes)
-        if not names or len(set(names)) < len(names):
-            said = ", ".join(names) if names else "none"
-            raise NetError(f"transition {transition.id!r} needs outcomes of different names; it has: {said}")
-        self._append(
-            transition_ids=transition.id,
-            actions=transition.action,
-            priorities=transition.priority,
-            inputs=self._arcs(transition.inputs, transition.id),
-            outcomes=self._once(names),
-            outputs=self._once(tuple(self._arcs(o.outputs, transition.id) for o in transition.outcomes)),
-        )
+    def add_transition(
+        self,
+        id_: str,
+        inputs: Arcs,
+        outcomes: tuple[OutcomeName, ...],
+        outputs: tuple[Arcs, ...],
+        *,
+        action: str | None = None,
+        priority: int = 0,
+    ) -> int:
+        """Returns the number of the new transition; `outputs` holds the arcs of each outcome."""
+        self.transition_ids.append(cast("TransitionId", id_))
+        self.actions.append(action)
+        self.priorities.append(priority)
+        self.inputs.append(inputs)
+        self.outcomes.append(outcomes)
+        self.outputs.append(outputs)
+        return len(self.transition_ids) - 1
 
-    def _append(self, **row: Any) -> None:
-        for name, value in row.items():
-            self.columns[name].append(value)
+    def build(self) -> Net:
+        net = Net.__new__(Net)
+        net._fill(self)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        return net
 
-    def _new_id(self, id_: str, what: str) -> None:
-        if not isinstance(id_, str) or not id_:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise NetError(f"a {what} needs an id that is a non-empty string, not {id_!r}")
-        if id_ in self._places or id_ in self._transitions:
-            raise NetError(f"two nodes of the net have the id {id_!r}; ids must differ")
 
-    def _arcs(self, arcs: Iterable[Arc], transition: str) -> Arcs:
+def _add(builder: NetBuilder, transition: Transition, numbers: Mapping[PlaceId, int]) -> None:
+    def numbered(arcs: Iterable[Arc]) -> Arcs:
         weights: dict[int, int] = {}
         for place, weight in arcs:
-            if place not in self._places:
+            if place not in numbers:
                 raise NetError(
-                    f"transition {transition!r} has an arc to a place {place!r} that does not exist"
+                    f"transition {transition.id!r} has an arc to a place {place!r} that does not exist"
                 )
-            if type(weight) is not int or weight < 1:
-                raise NetError(
-                    f"the arc between {transition!r} and {place!r} has weight {weight!r}; "
-                    "a whole number ≥ 1 is needed"
-                )
-            number = self._places[place]
-            weights[number] = weights.get(number, 0) + weight
-        return self._once(tuple(self._once(arc) for arc in weights.items()))
+            _check_weight(weight, transition.id, place)
+            number = numbers[place]
+            weights[number] = weights.get(number, 0) + weight  # arcs between the same nodes add up
+        return tuple(weights.items())
 
-    def _once(self, value: T) -> T:
-        return cast("T", self._kept.setdefault(value, value))
+    builder.add_transition(
+        transition.id,
+        numbered(transition.inputs),
+        tuple(outcome.name for outcome in transition.outcomes),
+        tuple(numbered(outcome.outputs) for outcome in transition.outcomes),
+        action=transition.action,
+        priority=transition.priority,
+    )
+
+
+def _check(net: Net) -> None:
+    """Everything at once, on the distinct values of each column; who is wrong is looked for only then."""
+    nodes = (*net.place_ids, *net.transition_ids)
+    distinct = set(nodes)
+    if set(map(type, nodes)) - {str} or "" in distinct:
+        wrong = next(id_ for id_ in nodes if type(id_) is not str or not id_)
+        raise NetError(f"a node of the net has the id {wrong!r}; a non-empty string is needed")
+    if len(distinct) < len(nodes):
+        doubled = next(id_ for id_, count in Counter(nodes).items() if count > 1)
+        raise NetError(f"two nodes of the net have the id {doubled!r}; ids must differ")
+    for tokens in set(net.initial):
+        if type(tokens) is not int or tokens < 0:
+            place = net.place_ids[net.initial.index(tokens)]
+            raise NetError(f"place {place!r} has {tokens!r} tokens; a whole number ≥ 0 is needed")
+    for names in set(net.outcomes):
+        if not names or len(set(names)) < len(names):
+            transition = net.transition_ids[net.outcomes.index(names)]
+            said = ", ".join(names) if names else "none"
+            raise NetError(f"transition {transition!r} needs outcomes of different names; it has: {said}")
+
+
+def _check_weight(weight: object, transition: str, place: str) -> None:
+    if type(weight) is not int or weight < 1:
+        raise NetError(
+            f"the arc between {transition!r} and {place!r} has weight {weight!r}; a whole number ≥ 1 is needed"
+        )

@@ -7,6 +7,7 @@ plain transition for each outcome, named `t` if there is only one. So the net th
 is analysed come from one definition.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -32,15 +33,10 @@ class PlainNet:
     def __post_init__(self) -> None:
         if not self.place_kinds:
             object.__setattr__(self, "place_kinds", (PlaceKind.CONTROL,) * len(self.place_ids))
-        if len(set(self.place_ids) | set(self.transition_ids)) < len(self.place_ids) + len(
-            self.transition_ids
-        ):
-            raise NetError(f"two nodes of the net have the id {self._doubled()!r}; ids must differ")
-
-    def _doubled(self) -> str:
-        seen: set[str] = set()
-        ids = (*self.place_ids, *self.transition_ids)
-        return next(id_ for id_ in ids if id_ in seen or seen.add(id_))
+        nodes = (*self.place_ids, *self.transition_ids)
+        if len(set(nodes)) < len(nodes):
+            doubled = next(id_ for id_, count in Counter(nodes).items() if count > 1)
+            raise NetError(f"two nodes of the net have the id {doubled!r}; ids must differ")
 
     def marking(self, tokens: Iterable[int]) -> Marking:
         """The marking with these tokens, one number for each place."""

@@ -16,7 +16,7 @@ class Answer(StrEnum):
 class Verdict:
     answer: Answer
     why: str
-    """One sentence: the theorem or the number of states behind a proof, what a trace shows, what was tried."""
+    """One sentence: the theorem or the states behind a proof, what a trace shows, what was tried."""
     trace: tuple[TransitionId, ...] = ()
     """For a refutation: the transitions, fired in this order from the initial marking, that show it."""
 

@@ -1,0 +1,93 @@
+"""What a run tells: an event for each change of state, a result for each subplan, errors at the end.
+
+Events and results are named tuples: they are made for every subplan, and so cost a quarter.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+from weft.engine.states import FailureReason, SubplanExecutionState
+from weft.errors import WeftError
+from weft.ids import SubplanPath
+
+
+class SubplanEvent(NamedTuple):
+    """A subplan went from one state to another."""
+
+    seq: int
+    """1, 2, 3 … without a gap within a run."""
+    at: float
+    """Seconds since the run began, by the clock of its driver."""
+    path: SubplanPath
+    before: SubplanExecutionState
+    after: SubplanExecutionState
+    reason: FailureReason | None = None
+    cause: SubplanPath | None = None
+    """The subplan because of which this one was cancelled, blocked or, for a group, failed."""
+    error: BaseException | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "event": "subplan_state",
+            "seq": self.seq,
+            "at": round(self.at, 6),
+            "subplan": self.path,
+            "from": self.before,
+            "to": self.after,
+            "reason": self.reason,
+            "cause": self.cause,
+            "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
+        }
+
+
+class SubplanResult(NamedTuple):
+    """How a subplan ended."""
+
+    path: SubplanPath
+    state: SubplanExecutionState
+    value: Any
+    """What its work returned."""
+    reason: FailureReason | None
+    cause: SubplanPath | None
+    error: BaseException | None
+    started_at: float | None
+    """None if it never ran."""
+    ended_at: float
+
+    @property
+    def ok(self) -> bool:
+        return self.state is SubplanExecutionState.COMPLETED
+
+
+Results = Mapping[SubplanPath, SubplanResult]
+
+
+class SubplanExecutionError(WeftError):
+    """A subplan failed. `__cause__` is what it raised; `results` holds how every subplan ended."""
+
+    def __init__(self, result: SubplanResult, cause: BaseException | None, results: Results) -> None:
+        self.path = result.path
+        self.reason = result.reason
+        self.results = results
+        self.__cause__ = cause
+        said = f"{type(cause).__name__}: {cause}" if cause is not None else str(result.reason)
+        by = f" by {result.cause!r}" if result.cause is not None and cause is None else ""
+        super().__init__(f"subplan {result.path!r} failed: {said}{by}")
+
+
+class AggregateSubplanError(ExceptionGroup[SubplanExecutionError]):
+    """Subplans failed while the others went on: a `SubplanExecutionError` for each failure."""
+
+    results: Results
+
+    def __new__(cls, message: str, failures: Sequence[SubplanExecutionError], results: Results) -> Self:
+        self = super().__new__(cls, message, failures)
+        self.results = results
+        return self
+
+    def __init__(self, message: str, failures: Sequence[SubplanExecutionError], results: Results) -> None:
+        """Everything is done in `__new__`, as an exception group must."""
+
+    def derive(self, excs: Sequence[Exception]) -> ExceptionGroup[Exception]:  # type: ignore[override]
+        failures = [error for error in excs if isinstance(error, SubplanExecutionError)]
+        return AggregateSubplanError(self.message, failures, self.results)

@@ -1,0 +1,155 @@
+"""The subplans of a run as rows of a table, with their order worked out.
+
+Rows stand in plan order, a group before what is in it, so that what is below row *i* is the range
+`i … i + size[i]`. Row 0 is the whole. The order of work is a graph of *points*: a leaf is one point, a group
+is two, its opening and its closing. From the points come the check for cycles and the length of the longest
+path that remains after each leaf, by which work is chosen.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from weft.engine.subplans import (
+    AnySubplan,
+    FailureMode,
+    ParallelExecutionConfig,
+    Policy,
+    Subplan,
+    SubplanGroup,
+    Work,
+    check_many,
+    checked,
+    checked_depends_on,
+)
+from weft.errors import SubplanTreeError
+from weft.ids import SubplanPath
+
+ROOT = 0
+
+
+@dataclass(slots=True)
+class Tree:
+    """Columns of the table; row 0 is the whole, with the path `""`."""
+
+    paths: list[SubplanPath] = field(default_factory=list[SubplanPath])
+    parents: list[int] = field(default_factory=list[int])
+    sizes: list[int] = field(default_factory=list[int])
+    """How many rows a subplan takes, itself included; a leaf takes 1."""
+    works: list[Work | None] = field(default_factory=list[Work | None])
+    """What a leaf does; None for a group."""
+    estimates: list[float] = field(default_factory=list[float])
+    depends_on: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    caps: list[int | None] = field(default_factory=list[int | None])
+    """A group's own limit on what runs below it at once."""
+    modes: list[FailureMode] = field(default_factory=list[FailureMode])
+    policies: list[Policy] = field(default_factory=list[Policy])
+
+    def is_leaf(self, row: int) -> bool:
+        return self.works[row] is not None
+
+    def below(self, row: int) -> range:
+        return range(row + 1, row + self.sizes[row])
+
+    def children(self, group: int) -> Iterable[int]:
+        child, end = group + 1, group + self.sizes[group]
+        while child < end:
+            yield child
+            child += self.sizes[child]
+
+
+def read_tree(subplans: Iterable[AnySubplan], config: ParallelExecutionConfig) -> Tree:
+    """The table of these subplans; an error of ours, and nothing done, if they are not a plan."""
+    tree = Tree()
+    names = _add_rows(tree, subplans, config)
+    _resolve_dependencies(tree, names)
+    return tree
+
+
+def _add_rows(
+    tree: Tree, subplans: Iterable[AnySubplan], config: ParallelExecutionConfig
+) -> list[tuple[str, ...]]:
+    check_many(subplans, "the subplans")
+    names: list[tuple[str, ...]] = []
+    _add_row(tree, SubplanPath(""), -1, None)
+    _add_settings(tree, config.max_parallel, config.failure_mode, config.policy)
+    names.append(())
+    # A stack instead of recursion: how deep a tree goes is the caller's business, not the interpreter's.
+    stack = [(ROOT, enumerate(subplans, 1), set[str]())]
+    while stack:
+        parent, children, taken = stack[-1]
+        position, given = next(children, (0, None))
+        if not position:
+            stack.pop()
+            tree.sizes[parent] = len(tree.paths) - parent
+            continue
+        around = tree.paths[parent]
+        subplan = checked(given, position, around)
+        path = SubplanPath(f"{around}/{subplan.id}" if around else subplan.id)
+        if subplan.id in taken:
+            raise SubplanTreeError(f"{path}: two subplans here have the id {subplan.id!r}; ids must differ")
+        taken.add(subplan.id)
+        row = len(tree.paths)
+        _add_row(tree, path, parent, subplan if isinstance(subplan, Subplan) else None)
+        names.append(checked_depends_on(subplan, path))
+        if isinstance(subplan, SubplanGroup):
+            _add_group_settings(tree, parent, subplan)
+            stack.append((row, enumerate(subplan.subplans, 1), set()))
+        else:
+            _add_settings(tree, None, tree.modes[parent], tree.policies[parent])
+    return names
+
+
+def _add_row(tree: Tree, path: SubplanPath, parent: int, leaf: Subplan | None) -> None:
+    tree.paths.append(path)
+    tree.parents.append(parent)
+    tree.sizes.append(1)
+    tree.works.append(leaf.work if leaf else None)
+    tree.estimates.append(leaf.estimate if leaf else 0)
+    tree.depends_on.append(())
+
+
+def _add_settings(tree: Tree, cap: int | None, mode: FailureMode, policy: Policy) -> None:
+    tree.caps.append(1 if policy is Policy.SERIAL and cap is not None else cap)
+    tree.modes.append(mode)
+    tree.policies.append(policy)
+
+
+def _add_group_settings(tree: Tree, parent: int, group: SubplanGroup) -> None:
+    mode = tree.modes[parent] if group.failure_mode is None else FailureMode(group.failure_mode)
+    policy = tree.policies[parent] if group.policy is None else Policy(group.policy)
+    cap = group.max_parallel
+    if cap is None and policy is Policy.SERIAL and tree.policies[parent] is not Policy.SERIAL:
+        cap = 1
+    _add_settings(tree, cap, mode, policy)
+
+
+def _resolve_dependencies(tree: Tree, names: list[tuple[str, ...]]) -> None:
+    if not any(names):
+        return
+    rows = {path: row for row, path in enumerate(tree.paths)}
+    for row, wanted in enumerate(names):
+        if wanted:
+            tree.depends_on[row] = tuple(dict.fromkeys(_find(tree, rows, row, name) for name in wanted))
+
+
+def _find(tree: Tree, rows: dict[SubplanPath, int], row: int, name: str) -> int:
+    around = tree.paths[tree.parents[row]]
+    path = name[1:] if name.startswith("/") else f"{around}/{name}" if around else name
+    found = rows.get(SubplanPath(path)) if path else None
+    if found is None:
+        siblings = [tree.paths[child].rpartition("/")[2] for child in tree.children(tree.parents[row])]
+        near = get_close_matches(name, siblings, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known here: {_some(siblings)}"
+        raise SubplanTreeError(f"{tree.paths[row]}: depends_on names {name!r}, which does not exist{hint}")
+    if found == row:
+        raise SubplanTreeError(f"{tree.paths[row]}: depends on itself")
+    if row in tree.below(found) or found in tree.below(row):
+        raise SubplanTreeError(
+            f"{tree.paths[row]}: depends on {tree.paths[found]!r}, which contains it or is contained in it"
+        )
+    return found
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
