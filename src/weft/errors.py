@@ -3,6 +3,7 @@
 WeftError
 ├── InputError                  what was given is wrong; nothing has been done (exit code 2)
 │   ├── NetError                a net that is not one: duplicate id, unknown place, bad weight
+│   ├── TooManyInvariantsError  a search beyond its limit (in `weft.net.invariants`)
 │   ├── FileFormatError         a file that is not what it should be; says file, line and column
 │   ├── ConfigError             a setting of the wrong type or out of its range
 │   └── SubplanTreeError        a cycle, an unknown dependency, something that cannot be called

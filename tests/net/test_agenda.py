@@ -15,7 +15,11 @@ DONE = (OutcomeName("done"),)
 
 
 def steps(
-    claims: list[dict[int, int]], pools: list[int], *, priorities: list[int] | None = None, again: bool = False
+    claims: list[dict[int, int]],
+    pools: list[int],
+    *,
+    priorities: list[int] | None = None,
+    again: bool = False,
 ) -> Net:
     """Independent steps, each with its claims on the pools; `again`: each is ready anew when it ends."""
     builder = NetBuilder()
@@ -77,7 +81,9 @@ def test_room_that_the_woken_one_cannot_use_goes_to_the_next() -> None:
 
 def test_waiters_on_several_pools_do_not_wake_each_other_for_ever() -> None:
     # Everyone wants both pools, in turn blocked by one and by the other; `next` must return each time.
-    agenda = Agenda(TokenGame(steps([{0: 1}, {1: 1}, *[{0: 1, 1: 1}, {0: 2, 1: 1}, {0: 1, 1: 2}] * 3], [2, 2])))
+    agenda = Agenda(
+        TokenGame(steps([{0: 1}, {1: 1}, *[{0: 1, 1: 1}, {0: 2, 1: 1}, {0: 1, 1: 2}] * 3], [2, 2]))
+    )
     in_flight = begin_all(agenda)
     ended = 0
     while in_flight:
@@ -90,7 +96,9 @@ def test_waiters_on_several_pools_do_not_wake_each_other_for_ever() -> None:
 multi_pool_steps = st.integers(1, 4).flatmap(
     lambda pools: st.tuples(
         st.lists(
-            st.dictionaries(st.integers(0, pools - 1), st.integers(1, 3), max_size=pools), min_size=1, max_size=14
+            st.dictionaries(st.integers(0, pools - 1), st.integers(1, 3), max_size=pools),
+            min_size=1,
+            max_size=14,
         ),
         st.lists(st.integers(1, 4), min_size=pools, max_size=pools),
     )
@@ -180,7 +188,9 @@ def test_in_a_cycle_low_priority_gets_its_turn() -> None:
 
 def test_transitions_left_to_the_caller_are_offered_but_never_chosen() -> None:
     builder = NetBuilder()
-    start, ready, end = (builder.add_place(name, tokens=int(name == "start")) for name in ("start", "ready", "end"))
+    start, ready, end = (
+        builder.add_place(name, tokens=int(name == "start")) for name in ("start", "ready", "end")
+    )
     builder.add_transition("go", ((start, 1),), DONE, (((ready, 1),),))
     builder.add_transition("run", ((ready, 1),), DONE, (((end, 1),),))
     builder.add_transition("skip", ((ready, 1),), DONE, (((end, 1),),), priority=9)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from strategies import nets
 from weft.errors import MoveError, NetError, NotEnabledError, NotRunningError, UnknownOutcomeError
-from weft.net.game import Firing, TokenGame
 from weft.ids import OutcomeName
+from weft.net.game import Firing, TokenGame
 from weft.net.model import Marking, Net, NetBuilder, PlaceKind
 
 
@@ -121,7 +121,9 @@ def one_step() -> Net:
 def test_what_is_missing_is_said_by_name() -> None:
     game = TokenGame(one_step())
     firing = game.begin(0)
-    with pytest.raises(NotEnabledError, match="'work' is not enabled: 'ready' holds 0 of 1, 'pool' holds 0 of 1"):
+    with pytest.raises(
+        NotEnabledError, match="'work' is not enabled: 'ready' holds 0 of 1, 'pool' holds 0 of 1"
+    ):
         game.begin(0)
     with pytest.raises(UnknownOutcomeError, match="'work' has no outcome 'maybe'; it declares: ok, failed"):
         game.finish(firing, "maybe")

@@ -67,8 +67,16 @@ def test_numbers_and_ids_lead_to_each_other() -> None:
         ([Place(id=3)], [], "has the id 3; a non-empty string"),  # type: ignore[arg-type]
         ([place("a", -1)], [], "place 'a' has -1 tokens"),
         ([place("a", True)], [], "place 'a' has True tokens"),
-        ([place("a")], [transition("t", (arc("b"),), done=())], "'t' has an arc to a place 'b' that does not exist"),
-        ([place("a")], [transition("t", done=(arc("b"),))], "'t' has an arc to a place 'b' that does not exist"),
+        (
+            [place("a")],
+            [transition("t", (arc("b"),), done=())],
+            "'t' has an arc to a place 'b' that does not exist",
+        ),
+        (
+            [place("a")],
+            [transition("t", done=(arc("b"),))],
+            "'t' has an arc to a place 'b' that does not exist",
+        ),
         ([place("a")], [transition("t", (arc("a", 0),), done=())], "between 't' and 'a' has weight 0"),
         ([place("a")], [transition("t", (arc("a", -2),), done=())], "has weight -2; a whole number ≥ 1"),
         ([place("a")], [transition("t", (arc("a", True),), done=())], "has weight True"),

@@ -1,0 +1,208 @@
+"""All reachable markings of a small net, met breadth first.
+
+The answer is exact or it says that it is not: a search that meets a limit has `complete` False, and its
+counts are what was seen until then. Two engines do the same search in the same order. The one in plain
+Python begins, as small nets are done before numpy is imported; the one on numpy takes over, from the
+beginning, when many markings have been met and many are waiting, for it works on these together.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from types import MappingProxyType
+
+from weft.errors import ConfigError
+from weft.ids import PlaceId, TransitionId
+from weft.net.explore_python import PythonEngine
+from weft.net.model import Marking, Net
+from weft.net.packing import FieldTooWideError
+from weft.net.plain import PlainNet, unfold
+from weft.net.trace import Engine, trace_to
+
+MAX_STATES = 10_000_000
+MAX_BYTES = 2 << 30
+
+HANDOVER_STATES = 20_000
+"""Markings after which numpy's time to be imported is earned back."""
+HANDOVER_WAITING = 256
+"""With fewer markings to take together, numpy is the slower one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exploration:
+    """What a search has seen. Places and transitions are those of the plain net, see `unfold`."""
+
+    states: int
+    edges: int
+    """Firings: pairs of a marking and a transition enabled in it."""
+    deadlocks: int
+    """Markings in which no transition is enabled; the intended end of a net is one."""
+    first_deadlock: Marking | None
+    """The one nearest to the initial marking."""
+    deadlock_trace: tuple[TransitionId, ...] | None
+    """A shortest trace to it."""
+    found: Marking | None
+    """The nearest marking of the kind that was searched for."""
+    found_trace: tuple[TransitionId, ...] | None
+    place_bounds: Mapping[PlaceId, int]
+    """Most tokens seen in each place."""
+    place_bound: int
+    """Most tokens seen in any place."""
+    marking_bound: int
+    """Most tokens seen in a marking."""
+    dead_transitions: tuple[TransitionId, ...]
+    """Those enabled in no reachable marking; empty if the search is not complete, as nothing is known."""
+    complete: bool
+    why: str
+
+
+def explore(
+    net: Net | PlainNet,
+    *,
+    find: Callable[[Marking], bool] | None = None,
+    max_states: int = MAX_STATES,
+    max_bytes: int = MAX_BYTES,
+    use_numpy: bool | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Exploration:
+    """Explore the reachable markings until all are seen, `find` holds of one, or a limit is met.
+
+    `use_numpy`: None lets the size decide, True demands that numpy is there, False does without.
+    `progress` is called now and then with the number of markings met.
+    """
+    search = _Search(net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress)
+    search.run(lambda: search.look_for(find) if find else False)
+    return search.result()
+
+
+def find_deadlock(
+    net: Net | PlainNet,
+    *,
+    max_states: int = MAX_STATES,
+    max_bytes: int = MAX_BYTES,
+    use_numpy: bool | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Exploration:
+    """Explore until the nearest marking without an enabled transition, which is then `found`."""
+    search = _Search(net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress)
+    search.run(search.look_for_deadlock)
+    return search.result()
+
+
+class _Search:
+    def __init__(
+        self,
+        net: Net | PlainNet,
+        *,
+        max_states: int,
+        max_bytes: int,
+        use_numpy: bool | None,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        _check_limits(max_states, max_bytes)
+        self._net = unfold(net) if isinstance(net, Net) else net
+        self._max_states, self._max_bytes = max_states, max_bytes
+        self._numpy = _numpy_allowed(use_numpy=use_numpy)
+        self._progress = progress
+        self._looked_at = 0
+        self._found: int | None = None
+        self._engine: Engine = self._in_numpy() if use_numpy else self._in_python()
+
+    def _in_python(self) -> Engine:
+        return PythonEngine(self._net, max_states=self._max_states, max_bytes=self._max_bytes)
+
+    def _in_numpy(self) -> Engine:
+        self._numpy = False  # from here on: to change over to
+        from weft.net.explore_numpy import NumpyEngine  # noqa: PLC0415 - numpy is optional, and slow to import
+
+        try:
+            return NumpyEngine(self._net, max_states=self._max_states, max_bytes=self._max_bytes)
+        except FieldTooWideError:
+            return self._in_python()
+
+    def run(self, is_done: Callable[[], bool]) -> None:
+        while not is_done() and self._engine.full is None and self._waiting:
+            if self._numpy and self._engine.states >= HANDOVER_STATES and self._waiting >= HANDOVER_WAITING:
+                self._engine = self._in_numpy()
+            try:
+                self._engine.step()
+            except FieldTooWideError:
+                self._engine = self._in_python()  # its integers have no limit
+            if self._progress:
+                self._progress(self._engine.states)
+
+    @property
+    def _waiting(self) -> int:
+        return self._engine.states - self._engine.expanded
+
+    def look_for(self, find: Callable[[Marking], bool]) -> bool:
+        # Both engines number the markings alike, so what one has shown is not looked at again.
+        for number in range(self._looked_at, self._engine.states):
+            if find(self._marking(number)):
+                self._found = number
+                return True
+        self._looked_at = max(self._looked_at, self._engine.states)
+        return False
+
+    def look_for_deadlock(self) -> bool:
+        self._found = self._engine.first_dead
+        return self._found is not None
+
+    def _marking(self, number: int) -> Marking:
+        return self._net.marking(self._engine.tokens(number))
+
+    def _shown(self, number: int | None) -> tuple[Marking, tuple[TransitionId, ...]] | tuple[None, None]:
+        if number is None:
+            return None, None
+        return self._marking(number), trace_to(self._net, self._engine, number)
+
+    def result(self) -> Exploration:
+        engine, net = self._engine, self._net
+        complete = self._found is None and engine.full is None
+        place_bounds, marking_bound = engine.bounds()
+        first_deadlock, deadlock_trace = self._shown(engine.first_dead)
+        found, found_trace = self._shown(self._found)
+        return Exploration(
+            states=engine.states,
+            edges=engine.edges,
+            deadlocks=engine.dead,
+            first_deadlock=first_deadlock,
+            deadlock_trace=deadlock_trace,
+            found=found,
+            found_trace=found_trace,
+            place_bounds=MappingProxyType(dict(zip(net.place_ids, place_bounds, strict=True))),
+            place_bound=max(place_bounds, default=0),
+            marking_bound=marking_bound,
+            dead_transitions=tuple(net.transition_ids[t] for t in engine.unfired()) if complete else (),
+            complete=complete,
+            why=self._why(),
+        )
+
+    def _why(self) -> str:
+        states = f"{self._engine.states:,} states"
+        if self._found is not None:
+            return f"found after {states}"
+        if self._engine.full is None:
+            return f"all {states}"
+        size = f": {_size(self._max_bytes)}" if self._engine.full == "memory" else ""
+        return f"unknown after {states} (the limit on {self._engine.full}{size})"
+
+
+def _size(count: int) -> str:
+    mebibytes = count / (1 << 20)
+    return f"{count:,} bytes" if mebibytes < 1 else f"{mebibytes:,.1f}".removesuffix(".0") + " MiB"
+
+
+def _check_limits(max_states: int, max_bytes: int) -> None:
+    for name, value in (("max_states", max_states), ("max_bytes", max_bytes)):
+        if value < 1:
+            raise ConfigError(f"{name} is {value}; a whole number ≥ 1 is needed")
+
+
+def _numpy_allowed(*, use_numpy: bool | None) -> bool:
+    if use_numpy is False:
+        return False
+    installed = find_spec("numpy") is not None
+    if use_numpy and not installed:
+        raise ConfigError("use_numpy=True needs numpy, which is not installed: pip install 'weft[analysis]'")
+    return installed

@@ -1,0 +1,36 @@
+"""A net as a Mermaid flowchart, for pages that draw it: places round, pools doubly so, transitions square."""
+
+from collections.abc import Iterator
+
+from weft.net.formats.dot import drawn_arcs, drawn_tokens, visible
+from weft.net.model import Net, PlaceKind
+from weft.net.plain import PlainNet
+
+# All else is written by its number. Mermaid looks into its own text with patterns before it parses it
+# (directives, comments, styles, Markdown), so what has a meaning anywhere is nowhere left as it is.
+_PLAIN = frozenset(" _-/.,()=●")
+
+
+def to_mermaid(net: Net | PlainNet) -> str:
+    """The net as a flowchart from left to right; the arcs of an outcome carry its name."""
+    return "".join(f"{line}\n" for line in _lines(net))
+
+
+def _lines(net: Net | PlainNet) -> Iterator[str]:
+    yield "flowchart LR"
+    for number, (id_, kind, tokens) in enumerate(
+        zip(net.place_ids, net.place_kinds, net.initial, strict=True)
+    ):
+        opened, closed = ("(((", ")))") if kind is PlaceKind.POOL else ("((", "))")
+        below = f"<br/>{drawn_tokens(tokens)}" if tokens else ""
+        yield f'  p{number}{opened}"{_escaped(id_)}{below}"{closed}'
+    for number, transition_id in enumerate(net.transition_ids):
+        yield f'  t{number}["{_escaped(transition_id)}"]'
+    for source, target, text in drawn_arcs(net):
+        label = f'|"{_escaped(text)}"|' if text else ""
+        yield f"  {source} -->{label} {target}"
+
+
+def _escaped(text: str) -> str:
+    """The text with entity codes; one blank at least, as a label must not be empty."""
+    return "".join(c if c in _PLAIN or c.isalnum() else f"#{ord(c)};" for c in visible(text)) or " "

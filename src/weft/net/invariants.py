@@ -1,0 +1,197 @@
+"""Sums that no transition changes: checking them is linear and for any net, finding them is for small ones.
+
+A *P-invariant* weighs places so that every transition leaves the weighted sum of the tokens alone. A
+*T-invariant* counts transitions so that firing them that often, in some order, leads back to where it began.
+The minimal ones with no negative entry are found by Farkas' algorithm: begin with one row for each place,
+and for each transition in turn keep the rows that it leaves alone and the sums of two that it changes in
+opposite ways. Of rows whose support contains another's, only the other is kept. There may be exponentially
+many, so there is a limit, and to reach it is an error, never a shorter answer.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import TypeVar
+
+from weft.errors import InputError, NetError
+from weft.ids import PlaceId, TransitionId
+from weft.net.linear import incidence
+from weft.net.model import Arcs, Net, PlaceKind
+from weft.net.plain import PlainNet
+from weft.net.verdict import Answer, Verdict
+
+FARKAS_LIMIT = 5_000
+"""Most rows that the search for minimal invariants may hold at a time."""
+
+Key = TypeVar("Key", PlaceId, TransitionId)
+
+
+class TooManyInvariantsError(InputError):
+    """The search for minimal invariants needs more rows than its limit allows; there is no partial answer."""
+
+
+def check_invariant(net: PlainNet, weights: Mapping[PlaceId, int]) -> Verdict:
+    """Whether every transition leaves the sum of weight times tokens alone; places not named weigh 0."""
+    numbers = {id_: number for number, id_ in enumerate(net.place_ids)}
+    by_number = [0] * len(numbers)
+    for id_, weight in weights.items():
+        if id_ not in numbers:
+            raise NetError(f"the net has no place {id_!r}")
+        by_number[numbers[id_]] = weight
+    leak = leaking_transition(net, by_number)
+    if leak is None:
+        total = sum(weight * tokens for weight, tokens in zip(by_number, net.initial, strict=True))
+        count = len(net.transition_ids)
+        return Verdict(
+            answer=Answer.PROVED, why=f"the sum is {total:,} and none of the {count:,} transitions changes it"
+        )
+    transition, change = leak
+    name = net.transition_ids[transition]
+    at_once = all(net.initial[place] >= weight for place, weight in net.inputs[transition])
+    return Verdict(
+        answer=Answer.REFUTED,
+        why=f"transition {name!r} changes the sum by {_signed(change)}",
+        trace=(name,) if at_once else (),
+    )
+
+
+def _signed(number: int) -> str:
+    return f"{number:+,}".replace("-", "\N{MINUS SIGN}")
+
+
+def leaking_transition(net: PlainNet, weights: Sequence[int]) -> tuple[int, int] | None:
+    """The first transition that changes the sum of these weights, one for each place, and by how much."""
+    for number, (taken, given) in enumerate(zip(net.inputs, net.outputs, strict=True)):
+        change = 0
+        for place, weight in given:
+            change += weights[place] * weight
+        for place, weight in taken:
+            change -= weights[place] * weight
+        if change:
+            return number, change
+    return None
+
+
+def unbalanced_place(net: PlainNet, counts: Sequence[int]) -> tuple[int, int] | None:
+    """The first place that changes if each transition fires as often as it is counted, and by how much."""
+    changes = [0] * len(net.place_ids)
+    for count, taken, given in zip(counts, net.inputs, net.outputs, strict=True):
+        for place, weight in given:
+            changes[place] += count * weight
+        for place, weight in taken:
+            changes[place] -= count * weight
+    return next(((place, change) for place, change in enumerate(changes) if change), None)
+
+
+def pool_conservation(net: Net) -> Verdict:
+    """Whether what a transition takes from the pools when it begins comes back with each of its outcomes."""
+    pools = {place for place, kind in enumerate(net.place_kinds) if kind is PlaceKind.POOL}
+    leak = next(_pool_leaks(net, pools), None)
+    if leak is not None:
+        return Verdict(answer=Answer.REFUTED, why=leak)
+    outcomes = sum(map(len, net.outcomes))
+    return Verdict(
+        answer=Answer.PROVED,
+        why=f"each of the {outcomes:,} outcomes gives every pool back what was taken (pools: {len(pools):,})",
+    )
+
+
+def _pool_leaks(net: Net, pools: set[int]) -> Iterator[str]:
+    for number, taken in enumerate(net.inputs):
+        claims = _claims(taken, pools)
+        for name, given in zip(net.outcomes[number], net.outputs[number], strict=True):
+            returned = _claims(given, pools)
+            for pool in () if returned == claims else sorted(claims.keys() | returned.keys()):
+                before, after = claims.get(pool, 0), returned.get(pool, 0)
+                if before != after:
+                    yield (
+                        f"transition {net.transition_ids[number]!r} takes {before:,} from pool "
+                        f"{net.place_ids[pool]!r} and gives back {after:,} with outcome {name!r}"
+                    )
+
+
+def _claims(arcs: Arcs, pools: set[int]) -> dict[int, int]:
+    return {place: weight for place, weight in arcs if place in pools}
+
+
+def p_invariants(net: PlainNet, *, limit: int = FARKAS_LIMIT) -> tuple[dict[PlaceId, int], ...]:
+    """All minimal P-invariants without negative weights, each divided by its greatest common divisor."""
+    changes: list[dict[int, int]] = [{} for _ in net.place_ids]
+    for transition, row in enumerate(incidence(net)):
+        for place, change in row.items():
+            changes[place][transition] = change
+    return _named(_farkas(changes, limit), net.place_ids)
+
+
+def t_invariants(net: PlainNet, *, limit: int = FARKAS_LIMIT) -> tuple[dict[TransitionId, int], ...]:
+    """All minimal T-invariants without negative counts, each divided by its greatest common divisor."""
+    return _named(_farkas(incidence(net), limit), net.transition_ids)
+
+
+def _named(rows: list["_Row"], ids: Sequence[Key]) -> tuple[dict[Key, int], ...]:
+    return tuple({ids[number]: row.parts[number] for number in sorted(row.parts)} for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    support: int
+    """A bit for each part."""
+    parts: dict[int, int]
+    """How often each row of the matrix is contained."""
+    rest: dict[int, int]
+    """The sum of these rows."""
+
+
+def _farkas(matrix: Sequence[Mapping[int, int]], limit: int) -> list[_Row]:
+    """The minimal ways to add rows of the matrix up to zero."""
+    rows = [_Row(1 << n, {n: 1}, dict(rest)) for n, rest in enumerate(matrix)]
+    while (column := _cheapest_column(rows)) is not None:
+        kept = [row for row in rows if column not in row.rest]
+        gains = [row for row in rows if row.rest.get(column, 0) > 0]
+        losses = [row for row in rows if row.rest.get(column, 0) < 0]
+        if len(kept) + len(gains) * len(losses) > limit:
+            raise TooManyInvariantsError(
+                f"the search for minimal invariants needs more than {limit:,} rows at a time; "
+                "raise its limit, or check an invariant that you expect"
+            )
+        kept.extend(_sum(a, b, column) for a in gains for b in losses)
+        rows = _minimal(kept)
+    return sorted(rows, key=lambda row: sorted(row.parts))
+
+
+def _cheapest_column(rows: Sequence[_Row]) -> int | None:
+    """The column that gives the fewest sums; None if all rows are zero."""
+    signs: dict[int, list[int]] = {}
+    for row in rows:
+        for column, entry in row.rest.items():
+            signs.setdefault(column, [0, 0])[entry > 0] += 1
+    return min(signs, key=lambda column: signs[column][0] * signs[column][1], default=None)
+
+
+def _sum(gain: _Row, loss: _Row, column: int) -> _Row:
+    """The smallest sum of multiples of the two that is zero in this column."""
+    up, down = gain.rest[column], -loss.rest[column]
+    parts = _combined(gain.parts, down, loss.parts, up)
+    rest = _combined(gain.rest, down, loss.rest, up)
+    common = gcd(*parts.values())  # divides the rest too, which is a sum of rows with these factors
+    return _Row(
+        gain.support | loss.support,
+        {n: part // common for n, part in parts.items()},
+        {n: entry // common for n, entry in rest.items()},
+    )
+
+
+def _combined(a: Mapping[int, int], times_a: int, b: Mapping[int, int], times_b: int) -> dict[int, int]:
+    total = {key: value * times_a for key, value in a.items()}
+    for key, value in b.items():
+        total[key] = total.get(key, 0) + value * times_b
+    return {key: value for key, value in total.items() if value}
+
+
+def _minimal(rows: list[_Row]) -> list[_Row]:
+    """The rows whose support contains no other's; of those with the same support, the first."""
+    minimal: list[_Row] = []
+    for row in sorted(rows, key=lambda row: row.support.bit_count()):
+        if not any(other.support & row.support == other.support for other in minimal):
+            minimal.append(row)
+    return minimal

@@ -1,0 +1,145 @@
+"""Markings in bit fields.
+
+Each place has a field, and above each field a *guard* bit that is 0 in every stored marking. With H
+the guards, `((m | H) - pre) & H == H` asks of all places at once whether m has the tokens `pre`
+takes: a field that has too few borrows from its own guard, and from nobody else's. Firing is one
+addition, `m + change`.
+
+How many tokens a place may hold is not known in advance, so fields begin as narrow as the initial
+marking and the arcs allow. A sum that does not fit ends in the guard bit; the field is then made one
+bit wider, its capacity doubled, and what is stored is moved to the new layout. No arc is heavier than
+its field can count, so a sum never runs past the guard.
+
+A layout has one word without limit (Python's integers) or words of some bits (numpy's), and then no
+field straddles two words.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from weft.net.plain import PlainNet
+
+
+class FieldTooWideError(Exception):
+    """A number of tokens does not fit a word. Caught inside `weft.net`."""
+
+
+class Move(NamedTuple):
+    """Some bits that keep their order from one layout to another."""
+
+    source: int
+    """Word they come from."""
+    target: int
+    """Word they go to."""
+    mask: int
+    """The bits, where they are in the source."""
+    shift: int
+    """How far they move up; down if negative."""
+
+    def __call__(self, word: int) -> int:
+        bits = word & self.mask
+        return bits << self.shift if self.shift >= 0 else bits >> -self.shift
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    widths: tuple[int, ...]
+    """Bits of each field, its guard not counted."""
+    word_bits: int | None = None
+    """Bits of a word; None: a single word as long as need be."""
+    spots: tuple[tuple[int, int], ...] = field(init=False)
+    """Word and lowest bit of each field."""
+    guards: tuple[int, ...] = field(init=False)
+    """The guard bits of each word."""
+
+    def __post_init__(self) -> None:
+        spots: list[tuple[int, int]] = []
+        used, guards = [0], [0]
+        for width in self.widths:
+            word = self._first_fit(used, width + 1)
+            if word == len(used):
+                used.append(0)
+                guards.append(0)
+            spots.append((word, used[word]))
+            used[word] += width + 1
+            guards[word] |= 1 << (used[word] - 1)
+        object.__setattr__(self, "spots", tuple(spots))
+        object.__setattr__(self, "guards", tuple(guards))
+
+    def _first_fit(self, used: list[int], bits: int) -> int:
+        if self.word_bits is None:
+            return 0
+        if bits > self.word_bits:
+            raise FieldTooWideError(f"a field of {bits} bits in words of {self.word_bits}")
+        fits = (word for word, taken in enumerate(used) if taken + bits <= self.word_bits)
+        return next(fits, len(used))
+
+    @property
+    def words(self) -> int:
+        return len(self.guards)
+
+    def pack(self, values: Iterable[int]) -> tuple[int, ...]:
+        """The words with these values in the fields; negative ones make a difference to be added."""
+        words = [0] * self.words
+        for (word, shift), value in zip(self.spots, values, strict=True):
+            words[word] += value << shift
+        return tuple(words)
+
+    def unpack(self, words: Sequence[int]) -> tuple[int, ...]:
+        places = zip(self.spots, self.widths, strict=True)
+        return tuple(words[word] >> shift & ((1 << width) - 1) for (word, shift), width in places)
+
+    def wider(self, words: Sequence[int]) -> "Layout":
+        """The layout in which each field whose guard is set in these words has one bit more.
+
+        If several words have room for it, all fields get one more: another move is then less likely. A
+        single word is not filled so, as to need a second one costs more than moves do.
+        """
+        places = zip(self.spots, self.widths, strict=True)
+        widths = [width + (words[word] >> (shift + width) & 1) for (word, shift), width in places]
+        wider = Layout(tuple(widths), self.word_bits)
+        if self.word_bits is None or wider.words == 1 or max(widths) + 2 > self.word_bits:
+            return wider
+        roomy = Layout(tuple(width + 1 for width in widths), self.word_bits)
+        return roomy if roomy.words == wider.words else wider
+
+    def moves_to(self, other: "Layout") -> tuple[Move, ...]:
+        """What brings a marking from this layout to a wider one of the same fields."""
+        masks: dict[tuple[int, int, int], int] = {}
+        for (source, low), (target, new_low), width in zip(self.spots, other.spots, self.widths, strict=True):
+            # Fields that travel together share a mask, so a move costs by the gaps, not by the fields.
+            way = (source, target, new_low - low)
+            masks[way] = masks.get(way, 0) | ((1 << width) - 1) << low
+        return tuple(Move(source, target, mask, shift) for (source, target, shift), mask in masks.items())
+
+
+class Effect(NamedTuple):
+    """What a transition does, with a number for each place."""
+
+    taken: tuple[int, ...]
+    change: tuple[int, ...]
+
+
+def effects(net: PlainNet) -> list[Effect]:
+    return [_effect(net, number) for number in range(len(net.transition_ids))]
+
+
+def _effect(net: PlainNet, number: int) -> Effect:
+    taken = [0] * len(net.place_ids)
+    change = [0] * len(net.place_ids)
+    for place, weight in net.inputs[number]:
+        taken[place] += weight
+        change[place] -= weight
+    for place, weight in net.outputs[number]:
+        change[place] += weight
+    return Effect(tuple(taken), tuple(change))
+
+
+def narrowest(net: PlainNet) -> list[int]:
+    """Bits that the initial marking and the heaviest arc of each place need, at least one."""
+    most = list(net.initial)
+    for arcs in (*net.inputs, *net.outputs):
+        for place, weight in arcs:
+            most[place] = max(most[place], weight)
+    return [max(1, tokens.bit_length()) for tokens in most]

@@ -1,0 +1,280 @@
+"""The shape of a plain net: what can be said without playing it.
+
+Everything here takes time in proportion to the number of arcs, and walks with lists, not by recursion: a
+plan may be a chain of a hundred thousand steps.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from weft.ids import TransitionId
+from weft.net.model import Arcs
+from weft.net.plain import PlainNet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """The arcs seen from the places, without weights."""
+
+    producers: list[list[int]]
+    """For each place, the transitions that put tokens there."""
+    consumers: list[list[int]]
+    """For each place, the transitions that take tokens from there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreeChoice:
+    holds: bool
+    why: str
+    """What makes it so; if it does not hold, the first arc or pair of transitions that is in the way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowNet:
+    source: int
+    """The one place without producers."""
+    sink: int
+    """The one place without consumers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotAWorkflowNet:
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clusters:
+    """The nodes in groups: a place is with its consumers, a transition with its input places."""
+
+    places: list[list[int]]
+    """For each cluster its places; none if it is a transition without inputs."""
+    transitions: list[list[int]]
+    """For each cluster its transitions; none if it is a place without consumers."""
+    of_place: list[int]
+    of_transition: list[int]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circuit:
+    """A workflow net, closed: its last transition leads from the sink to the source."""
+
+    net: PlainNet
+    source: int
+    sink: int
+    wires: Wiring
+    clusters: Clusters
+
+    @property
+    def closing(self) -> int:
+        return len(self.net.transition_ids) - 1
+
+
+def wiring(net: PlainNet) -> Wiring:
+    size = len(net.place_ids)
+    return Wiring(producers=_ends(net.outputs, size), consumers=_ends(net.inputs, size))
+
+
+def _ends(rows: Sequence[Arcs], size: int) -> list[list[int]]:
+    ends: list[list[int]] = [[] for _ in range(size)]
+    for transition, arcs in enumerate(rows):
+        for place, _ in arcs:
+            ends[place].append(transition)
+    return ends
+
+
+def free_choice(net: PlainNet) -> FreeChoice:
+    """Whether all weights are 1 and transitions that share an input place have the same input places.
+
+    This is *extended* free choice, the class for which Desel and Esparza prove their theorems.
+    """
+    heavy = _heavy_arc(net)
+    if heavy is not None:
+        return FreeChoice(holds=False, why=heavy)
+    first: dict[int, int] = {}
+    for transition, arcs in enumerate(net.inputs):
+        for place, _ in arcs:
+            first.setdefault(place, transition)
+    for transition, arcs in enumerate(net.inputs):
+        # One transition is the first consumer of all its inputs, and has no others: the sets are equal.
+        rivals = {first[place] for place, _ in arcs}
+        if len(rivals) > 1 or any(len(net.inputs[rival]) != len(arcs) for rival in rivals):
+            return FreeChoice(holds=False, why=_choice_that_is_not_free(net, transition, first))
+    return FreeChoice(holds=True, why="transitions that share an input place have the same input places")
+
+
+def _heavy_arc(net: PlainNet) -> str | None:
+    for rows in (net.inputs, net.outputs):
+        for transition, arcs in enumerate(rows):
+            for place, weight in arcs:
+                if weight != 1:
+                    ends = f"{net.transition_ids[transition]!r} and place {net.place_ids[place]!r}"
+                    return f"the arc between transition {ends} has weight {weight}"
+    return None
+
+
+def _choice_that_is_not_free(net: PlainNet, transition: int, first: dict[int, int]) -> str:
+    needed = {place for place, _ in net.inputs[transition]}
+    # One of the rivals needs other places: if the first shared place's does not, it is later than another's.
+    shared, unshared = next(
+        (place, unshared)
+        for place in sorted(needed)
+        if (unshared := needed ^ {other for other, _ in net.inputs[first[place]]})
+    )
+    names = f"{net.transition_ids[first[shared]]!r} and {net.transition_ids[transition]!r}"
+    return (
+        f"transitions {names} share the input place {net.place_ids[shared]!r}, "
+        f"but only one of them needs {net.place_ids[min(unshared)]!r}"
+    )
+
+
+def workflow_net(net: PlainNet, wires: Wiring | None = None) -> WorkflowNet | NotAWorkflowNet:
+    """Whether the net leads from one place to one place, and every node is on the way."""
+    wires = wires or wiring(net)
+    sources = [place for place, producers in enumerate(wires.producers) if not producers]
+    if len(sources) != 1:
+        return NotAWorkflowNet(why=_not_one(net, sources, "a source: a place without producers"))
+    sinks = [place for place, consumers in enumerate(wires.consumers) if not consumers]
+    if len(sinks) != 1:
+        return NotAWorkflowNet(why=_not_one(net, sinks, "a sink: a place without consumers"))
+    source, sink = sources[0], sinks[0]
+    ends = f"from the source {net.place_ids[source]!r} to the sink {net.place_ids[sink]!r}"
+    for start, steps, arcs in ((source, wires.consumers, net.outputs), (sink, wires.producers, net.inputs)):
+        astray = _astray(net, start, steps, arcs)
+        if astray is not None:
+            return NotAWorkflowNet(why=f"{astray} is on no path {ends}")
+    return WorkflowNet(source=source, sink=sink)
+
+
+def _not_one(net: PlainNet, places: Sequence[int], what: str) -> str:
+    names = ", ".join(repr(net.place_ids[place]) for place in places[:3])
+    more = ", …" if len(places) > 3 else ""  # noqa: PLR2004 - as many as are named
+    found = f"{len(places):,} ({names}{more})" if places else "none"
+    return f"a workflow net has exactly one place that is {what}; this net has {found}"
+
+
+def _astray(net: PlainNet, start: int, steps: Sequence[Sequence[int]], arcs: Sequence[Arcs]) -> str | None:
+    """A transition that cannot be reached from the place `start` by these steps, in words.
+
+    If there is none, all places are reached too: each but `start` has a transition that leads to it.
+    """
+    places = bytearray(len(net.place_ids))
+    transitions = bytearray(len(net.transition_ids))
+    places[start] = 1
+    reached = [start]
+    for place in reached:
+        for transition in steps[place]:
+            if transitions[transition]:
+                continue
+            transitions[transition] = 1
+            for other, _ in arcs[transition]:
+                if not places[other]:
+                    places[other] = 1
+                    reached.append(other)
+    left = transitions.find(0)
+    return None if left < 0 else f"transition {net.transition_ids[left]!r}"
+
+
+def clusters(net: PlainNet, wires: Wiring | None = None) -> Clusters:
+    """The finest grouping in which a place is with its consumers and a transition with its inputs."""
+    wires = wires or wiring(net)
+    found = Clusters(
+        places=[],
+        transitions=[],
+        of_place=[-1] * len(net.place_ids),
+        of_transition=[-1] * len(net.transition_ids),
+    )
+    for place, cluster in enumerate(found.of_place):
+        if cluster < 0:
+            _collect_cluster(net, wires.consumers, found, place)
+    for transition, cluster in enumerate(found.of_transition):
+        if cluster < 0:
+            found.of_transition[transition] = len(found)
+            found.places.append([])
+            found.transitions.append([transition])
+    return found
+
+
+def _collect_cluster(net: PlainNet, consumers: Sequence[Sequence[int]], found: Clusters, first: int) -> None:
+    number = len(found)
+    places, transitions = [first], list[int]()
+    of_place, of_transition = found.of_place, found.of_transition
+    of_place[first] = number
+    for place in places:
+        for transition in consumers[place]:
+            if of_transition[transition] >= 0:
+                continue
+            of_transition[transition] = number
+            transitions.append(transition)
+            for other, _ in net.inputs[transition]:
+                if of_place[other] < 0:
+                    of_place[other] = number
+                    places.append(other)
+    found.places.append(places)
+    found.transitions.append(transitions)
+
+
+def close(net: PlainNet, shape: WorkflowNet) -> Circuit:
+    taken = {*net.place_ids, *net.transition_ids}
+    name = "closing"
+    while name in taken:
+        name += "*"
+    closed = replace(
+        net,
+        transition_ids=(*net.transition_ids, TransitionId(name)),
+        inputs=(*net.inputs, ((shape.sink, 1),)),
+        outputs=(*net.outputs, ((shape.source, 1),)),
+    )
+    wires = wiring(closed)
+    return Circuit(
+        net=closed, source=shape.source, sink=shape.sink, wires=wires, clusters=clusters(closed, wires)
+    )
+
+
+def acyclic(net: PlainNet) -> bool:
+    """Whether no node can be reached from itself."""
+    wires = wiring(net)
+    producers_left = [len(producers) for producers in wires.producers]
+    inputs_left = [len(arcs) for arcs in net.inputs]
+    done = [transition for transition, left in enumerate(inputs_left) if not left]
+    places = [place for place, left in enumerate(producers_left) if not left]
+    # Two lists that feed each other until both are walked to their ends.
+    walked = 0
+    while places or walked < len(done):
+        while places:
+            for transition in wires.consumers[places.pop()]:
+                inputs_left[transition] -= 1
+                if not inputs_left[transition]:
+                    done.append(transition)
+        for transition in done[walked:]:
+            walked += 1
+            for place, _ in net.outputs[transition]:
+                producers_left[place] -= 1
+                if not producers_left[place]:
+                    places.append(place)
+    return not any(inputs_left) and not any(producers_left)
+
+
+def unmarked_siphon(net: PlainNet, tokens: Sequence[int], wires: Wiring | None = None) -> list[int]:
+    """The largest siphon without a token in this marking; empty if every siphon is marked.
+
+    Places of a siphon get tokens only from transitions that also take from it, so one that is empty stays
+    so. The largest is what is left when, from the marked places on, everything is struck out that could
+    get a token if tokens were never used up.
+    """
+    wires = wires or wiring(net)
+    struck = bytearray(len(net.place_ids))
+    lacking = [len(arcs) for arcs in net.inputs]
+    walk = [place for place, count in enumerate(tokens) if count]
+    walk.extend(place for t, inputs in enumerate(lacking) if not inputs for place, _ in net.outputs[t])
+    for place in walk:
+        if struck[place]:
+            continue
+        struck[place] = 1
+        for transition in wires.consumers[place]:
+            lacking[transition] -= 1
+            if not lacking[transition]:
+                walk.extend(output for output, _ in net.outputs[transition])
+    return [place for place, gone in enumerate(struck) if not gone]

@@ -1,0 +1,104 @@
+"""Ways through a net: from what a search has stored back to a trace, and a trace played again."""
+
+from collections.abc import Iterable
+from typing import Literal, Protocol
+
+from weft.errors import NetError, NotEnabledError
+from weft.ids import TransitionId
+from weft.net.model import Arcs
+from weft.net.plain import PlainNet
+
+Tokens = tuple[int, ...]
+"""Tokens of each place, by number."""
+
+Limit = Literal["states", "memory"]
+
+
+class Engine(Protocol):
+    """A search under way. Markings are numbered in the order in which breadth-first search meets them."""
+
+    expanded: int
+    """How many of them, from the first on, have had their transitions fired."""
+    edges: int
+    """Firings seen."""
+    full: Limit | None
+    """The limit that has ended the search, if one has."""
+
+    @property
+    def states(self) -> int:
+        """Markings stored so far."""
+        ...
+
+    @property
+    def dead(self) -> int:
+        """Markings seen in which no transition is enabled."""
+        ...
+
+    @property
+    def first_dead(self) -> int | None:
+        """Number of the first of these."""
+        ...
+
+    def step(self) -> None:
+        """Expand some more markings; to be called while there are any and no limit is reached."""
+        ...
+
+    def tokens(self, number: int) -> Tokens:
+        """Give the marking of this number."""
+        ...
+
+    def parent(self, number: int) -> int:
+        """Give the marking from which this one was first reached; the initial one is its own."""
+        ...
+
+    def bounds(self) -> tuple[Tokens, int]:
+        """Most tokens in each place, and most in a marking."""
+        ...
+
+    def unfired(self) -> tuple[int, ...]:
+        """Numbers of the transitions that have not been enabled in any expanded marking."""
+        ...
+
+
+def trace_to(net: PlainNet, engine: Engine, number: int) -> tuple[TransitionId, ...]:
+    """A shortest trace from the initial marking to the one of this number."""
+    trace: list[TransitionId] = []
+    while number:
+        # Only the parent is stored: which transition led here is found by trying them.
+        before, after = engine.parent(number), engine.tokens(number)
+        tokens = engine.tokens(before)
+        fired = (t for t in range(len(net.transition_ids)) if fire(net, tokens, t) == after)
+        trace.append(net.transition_ids[next(fired)])
+        number = before
+    return tuple(reversed(trace))
+
+
+def fire(net: PlainNet, tokens: Tokens, number: int) -> Tokens | None:
+    """The marking after this transition; None if tokens are missing."""
+    left = list(tokens)
+    for place, weight in net.inputs[number]:
+        left[place] -= weight
+        if left[place] < 0:
+            return None
+    for place, weight in net.outputs[number]:
+        left[place] += weight
+    return tuple(left)
+
+
+def replay(net: PlainNet, trace: Iterable[TransitionId]) -> Tokens:
+    """The marking that this trace leads to from the initial one."""
+    numbers = {id_: number for number, id_ in enumerate(net.transition_ids)}
+    tokens = net.initial
+    for step, id_ in enumerate(trace, start=1):
+        if id_ not in numbers:
+            raise NetError(f"step {step} of the trace: the net has no transition {id_!r}")
+        after = fire(net, tokens, numbers[id_])
+        if after is None:
+            missing = _missing(net, tokens, net.inputs[numbers[id_]])
+            raise NotEnabledError(f"step {step} of the trace: {id_!r} lacks tokens in {missing}")
+        tokens = after
+    return tokens
+
+
+def _missing(net: PlainNet, tokens: Tokens, arcs: Arcs) -> str:
+    return ", ".join(repr(str(net.place_ids[place])) for place, weight in arcs if tokens[place] < weight)

@@ -1,0 +1,351 @@
+"""Exploration: both engines against a naive search over dictionaries, and against each other."""
+
+import sys
+import tracemalloc
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.errors import ConfigError, NetError, NotEnabledError
+from weft.ids import OutcomeName, PlaceId, TransitionId
+from weft.net.explore import explore, find_deadlock
+from weft.net.explore_numpy import NumpyEngine
+from weft.net.explore_python import PythonEngine
+from weft.net.model import Arc, Marking, Net, Outcome, Place, Transition
+from weft.net.plain import PlainNet
+from weft.net.trace import replay
+from weft.testing.nets import house_construction, kanban, net_of, philosophers
+
+ENGINES = pytest.mark.parametrize("use_numpy", [False, True], ids=["python", "numpy"])
+LIMIT = 150
+
+
+@dataclass
+class Naive:
+    """What a search that is too simple to be wrong has seen."""
+
+    markings: list[dict[int, int]]
+    depths: list[int]
+    complete: bool = True
+    edges: int = 0
+    dead: list[int] = field(default_factory=list)
+    fired: set[int] = field(default_factory=set)
+
+    def most(self, place: int) -> int:
+        return max(marking[place] for marking in self.markings)
+
+
+def naive_search(net: PlainNet, limit: int) -> Naive:
+    seen = Naive([dict(enumerate(net.initial))], [0])
+    for at, marking in enumerate(seen.markings):
+        enabled = [t for t, arcs in enumerate(net.inputs) if all(marking[p] >= w for p, w in arcs)]
+        for transition in enabled:
+            after = dict(marking)
+            for place, weight in net.inputs[transition]:
+                after[place] -= weight
+            for place, weight in net.outputs[transition]:
+                after[place] += weight
+            if after not in seen.markings:
+                if len(seen.markings) == limit:
+                    seen.complete = False
+                    return seen
+                seen.markings.append(after)
+                seen.depths.append(seen.depths[at] + 1)
+        seen.edges += len(enabled)
+        seen.fired.update(enabled)
+        if not enabled:
+            seen.dead.append(at)
+    return seen
+
+
+WEIGHT = st.sampled_from([1, 1, 1, 1, 2, 3, 40])
+TOKENS = st.sampled_from([0, 0, 1, 1, 2, 5, 100, (1 << 30) + 1, (1 << 61) - 1])
+
+
+@st.composite
+def nets(draw: st.DrawFn) -> PlainNet:
+    """Small nets with weights, loops, and transitions without inputs, without outputs, without either."""
+    # Idle places beside the others make nets of more than 64 bits.
+    places = draw(st.integers(1, 5)) + draw(st.sampled_from([0, 0, 40]))
+    arcs = st.dictionaries(st.integers(0, min(places, 5) - 1), WEIGHT, max_size=3)
+    sides = st.lists(arcs.map(lambda weights: tuple(weights.items())), min_size=0, max_size=6)
+    inputs = draw(sides)
+    outputs = draw(st.lists(arcs.map(lambda w: tuple(w.items())), min_size=len(inputs), max_size=len(inputs)))
+    tokens = draw(st.lists(TOKENS, min_size=5, max_size=5))
+    return PlainNet(
+        place_ids=tuple(PlaceId(f"p{p}") for p in range(places)),
+        transition_ids=tuple(TransitionId(f"t{t}") for t in range(len(inputs))),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        initial=tuple(tokens[p] if p < 5 else 1 for p in range(places)),
+    )
+
+
+@ENGINES
+@given(net=nets())
+@settings(max_examples=150, deadline=None)
+def test_counts_and_bounds_are_those_of_the_naive_search(*, use_numpy: bool, net: PlainNet) -> None:
+    seen, naive = explore(net, max_states=LIMIT, use_numpy=use_numpy), naive_search(net, LIMIT)
+    assert (seen.states, seen.complete) == (len(naive.markings), naive.complete)
+    assert seen.place_bounds == {id_: naive.most(place) for place, id_ in enumerate(net.place_ids)}
+    assert seen.place_bound == max(seen.place_bounds.values())
+    assert seen.marking_bound == max(sum(marking.values()) for marking in naive.markings)
+    if naive.complete:
+        assert (seen.edges, seen.deadlocks) == (naive.edges, len(naive.dead))
+        assert seen.why == f"all {seen.states:,} states"
+    else:
+        assert seen.why == f"unknown after {LIMIT} states (the limit on states)"
+
+
+@ENGINES
+@given(net=nets())
+@settings(max_examples=100, deadline=None)
+def test_dead_transitions_are_those_that_never_fire_and_none_are_named_when_unknown(
+    *, use_numpy: bool, net: PlainNet
+) -> None:
+    seen, naive = explore(net, max_states=LIMIT, use_numpy=use_numpy), naive_search(net, LIMIT)
+    never = tuple(id_ for t, id_ in enumerate(net.transition_ids) if t not in naive.fired)
+    assert seen.dead_transitions == (never if naive.complete else ())
+
+
+@ENGINES
+@given(net=nets())
+@settings(max_examples=100, deadline=None)
+def test_the_first_deadlock_is_the_nearest_and_its_trace_leads_there(
+    *, use_numpy: bool, net: PlainNet
+) -> None:
+    naive = naive_search(net, LIMIT)
+    for seen in (
+        explore(net, max_states=LIMIT, use_numpy=use_numpy),
+        find_deadlock(net, max_states=LIMIT, use_numpy=use_numpy),
+    ):
+        if naive.dead:
+            assert seen.deadlock_trace is not None
+            assert seen.first_deadlock == net.marking(replay(net, seen.deadlock_trace))
+            assert seen.first_deadlock == net.marking(naive.markings[naive.dead[0]].values())
+            assert len(seen.deadlock_trace) == naive.depths[naive.dead[0]]
+        elif naive.complete:
+            assert (seen.first_deadlock, seen.deadlock_trace, seen.deadlocks) == (None, None, 0)
+
+
+@ENGINES
+@given(net=nets(), data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_what_is_searched_for_is_found_by_a_shortest_trace(
+    *, use_numpy: bool, net: PlainNet, data: st.DataObject
+) -> None:
+    naive = naive_search(net, LIMIT)
+    target = data.draw(st.integers(0, len(naive.markings) - 1))
+    wanted = net.marking(naive.markings[target].values())
+    seen = explore(net, find=lambda marking: marking == wanted, max_states=LIMIT, use_numpy=use_numpy)
+    assert seen.found == wanted
+    assert seen.found_trace is not None
+    assert net.marking(replay(net, seen.found_trace)) == wanted
+    assert len(seen.found_trace) == naive.depths[target]
+    assert not seen.complete
+    assert seen.why == f"found after {seen.states:,} states"
+
+
+@given(net=nets(), limit=st.integers(1, LIMIT))
+@settings(max_examples=100, deadline=None)
+def test_a_limit_never_makes_a_partial_search_complete(net: PlainNet, limit: int) -> None:
+    naive = naive_search(net, limit)
+    for use_numpy in (False, True):
+        seen = explore(net, max_states=limit, use_numpy=use_numpy)
+        assert (seen.complete, seen.states) == (naive.complete, len(naive.markings))
+
+
+@given(net=nets(), max_bytes=st.integers(1, 200_000))
+@settings(max_examples=100, deadline=None)
+def test_a_limit_on_memory_gives_the_whole_answer_or_says_that_it_does_not(
+    net: PlainNet, max_bytes: int
+) -> None:
+    naive = naive_search(net, LIMIT)
+    for use_numpy in (False, True):
+        seen = explore(net, max_states=LIMIT, max_bytes=max_bytes, use_numpy=use_numpy)
+        assert 1 <= seen.states <= len(naive.markings)
+        if seen.complete:
+            assert (naive.complete, seen.states, seen.edges) == (True, len(naive.markings), naive.edges)
+        elif "memory" in seen.why:
+            assert seen.dead_transitions == ()
+        else:
+            assert (naive.complete, seen.states) == (False, LIMIT)
+
+
+@pytest.mark.parametrize(
+    "net", [philosophers(6), house_construction(2), kanban(2)], ids=["phil", "house", "kanban"]
+)
+def test_both_engines_meet_the_markings_in_the_same_order(net: PlainNet) -> None:
+    python = PythonEngine(net, max_states=10_000, max_bytes=1 << 30)
+    numpy = NumpyEngine(net, max_states=10_000, max_bytes=1 << 20)  # little memory: small blocks
+    for engine in (python, numpy):
+        while engine.expanded < engine.states:
+            engine.step()
+            assert engine.full is None
+    assert python.states == numpy.states
+    assert [python.tokens(n) for n in range(python.states)] == [numpy.tokens(n) for n in range(numpy.states)]
+    assert [python.parent(n) for n in range(python.states)] == [numpy.parent(n) for n in range(numpy.states)]
+
+
+@ENGINES
+def test_nothing_but_the_initial_marking_is_seen_of_an_empty_net(*, use_numpy: bool) -> None:
+    seen = explore(net_of("", {}), use_numpy=use_numpy)
+    assert (seen.states, seen.edges, seen.deadlocks, seen.deadlock_trace) == (1, 0, 1, ())
+    assert (seen.place_bound, seen.marking_bound, seen.complete) == (0, 0, True)
+
+
+@ENGINES
+def test_a_transition_that_changes_nothing_is_an_edge_and_no_deadlock(*, use_numpy: bool) -> None:
+    seen = explore(net_of("> \n 2 a > 2 a", {"a": 2}), use_numpy=use_numpy)
+    assert (seen.states, seen.edges, seen.deadlocks, seen.complete) == (1, 2, 0, True)
+
+
+@ENGINES
+def test_a_place_counts_far_beyond_the_width_it_began_with(*, use_numpy: bool) -> None:
+    seen = explore(net_of("a > 3 b\n b > c", {"a": 50}), use_numpy=use_numpy)
+    assert seen.place_bounds == {"a": 50, "b": 150, "c": 150}
+    assert seen.states == sum(3 * fired + 1 for fired in range(51))
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    ("rules", "initial", "bound"),
+    [
+        ("a > b", {"a": 1 << 70}, 1 << 70),  # no word holds it
+        (f"> {1 << 61} a", {}, 19 << 61),  # words hold it at first
+        ("a > b", {"a": 1 << 61, "b": 1 << 61}, (1 << 61) + 19),  # each place does, the sum does not
+    ],
+)
+def test_numbers_that_no_machine_word_holds_are_counted_right(
+    *, use_numpy: bool, rules: str, initial: dict[str, int], bound: int
+) -> None:
+    seen = explore(net_of(rules, initial), max_states=20, use_numpy=use_numpy)
+    assert (seen.states, seen.complete, seen.place_bound) == (20, False, bound)
+
+
+def test_numpy_takes_over_when_many_markings_wait_and_begins_again() -> None:
+    counts: list[int] = []
+    seen = explore(philosophers(10), progress=counts.append)
+    assert counts != sorted(counts)
+    assert (seen.states, counts[-1]) == (3**10, 3**10)
+
+
+def test_python_goes_on_when_markings_come_one_by_one() -> None:
+    counts: list[int] = []
+    seen = explore(net_of("a > b", {"a": 30_000}), progress=counts.append)
+    assert counts == sorted(counts)
+    assert (seen.states, counts[-1]) == (30_001, 30_001)
+
+
+def test_no_marking_is_looked_at_twice_when_numpy_takes_over() -> None:
+    looked: list[Marking] = []
+
+    def is_never(marking: Marking) -> bool:
+        looked.append(marking)
+        return False
+
+    explore(philosophers(10), find=is_never, max_states=20_500)
+    assert len(looked) == len(set(looked)) == 20_500
+
+
+def test_more_states_than_32_bits_count_may_be_allowed() -> None:
+    assert explore(philosophers(5), max_states=1 << 40, use_numpy=True).states == 243
+
+
+@ENGINES
+@pytest.mark.parametrize("max_bytes", [1 << 20, 3 << 20, 6 << 20])
+def test_the_limit_on_memory_ends_the_search_before_it_is_passed(*, use_numpy: bool, max_bytes: int) -> None:
+    explore(philosophers(2), use_numpy=use_numpy)  # what is imported is not counted
+    tracemalloc.start()
+    seen = explore(kanban(4), max_bytes=max_bytes, use_numpy=use_numpy)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not seen.complete
+    assert seen.why == f"unknown after {seen.states:,} states (the limit on memory: {max_bytes >> 20} MiB)"
+    assert max_bytes / 8 < peak <= max_bytes
+
+
+@ENGINES
+def test_a_move_to_wider_fields_is_not_begun_without_memory_for_it(*, use_numpy: bool) -> None:
+    counter = net_of("> a", {})
+    reasons = {explore(counter, max_bytes=n, use_numpy=use_numpy).why for n in range(2_000, 60_000, 4_000)}
+    assert len(reasons) > 10
+    assert all("the limit on memory" in why and why.endswith(" bytes)") for why in reasons)
+
+
+@ENGINES
+def test_the_two_deadlocks_of_the_philosophers_are_all_left_or_all_right(*, use_numpy: bool) -> None:
+    seen = find_deadlock(philosophers(5), use_numpy=use_numpy)
+    assert seen.found is not None
+    assert seen.found == seen.first_deadlock
+    assert set(seen.found.tokens) in ({f"A{i}" for i in range(5)}, {f"B{i}" for i in range(5)})
+    assert seen.found_trace == seen.deadlock_trace
+    assert len(seen.found_trace or ()) == 5
+    assert not seen.complete
+
+
+def test_no_deadlock_is_known_only_after_all_states() -> None:
+    seen = find_deadlock(kanban(2))
+    assert (seen.found, seen.complete, seen.why) == (None, True, "all 4,600 states")
+    cut = find_deadlock(kanban(2), max_states=1_000)
+    assert (cut.found, cut.complete) == (None, False)
+    assert cut.why == "unknown after 1,000 states (the limit on states)"
+
+
+def test_a_net_with_outcomes_is_unfolded_first() -> None:
+    work = Transition(
+        id=TransitionId("work"),
+        inputs=(Arc(PlaceId("todo")),),
+        outcomes=(
+            Outcome(name=OutcomeName("ok"), outputs=(Arc(PlaceId("done")),)),
+            Outcome(name=OutcomeName("failed"), outputs=()),
+        ),
+        action="work",
+    )
+    net = Net([Place(id=PlaceId("todo"), tokens=1), Place(id=PlaceId("done"))], [work])
+    seen = explore(net, find=lambda marking: marking["done"] == 1)
+    assert seen.found_trace == ("work.start", "work.ok")
+    assert set(seen.place_bounds) == {"todo", "done", "work.running"}
+    assert find_deadlock(net).deadlock_trace == ("work.start", "work.ok")
+
+
+@pytest.mark.parametrize("limits", [{"max_states": 0}, {"max_bytes": 0}])
+def test_a_limit_below_one_is_refused(limits: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="is 0; a whole number ≥ 1"):
+        explore(philosophers(2), **limits)
+
+
+def test_numpy_that_is_demanded_and_missing_is_an_error_that_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(ConfigError, match=r"weft\[analysis\]"):
+        explore(philosophers(2), use_numpy=True)
+
+
+def test_without_numpy_python_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    counts: list[int] = []
+    assert explore(philosophers(10), progress=counts.append).states == 3**10
+    assert counts == sorted(counts)
+
+
+def test_replay_leads_to_the_marking_after_the_trace() -> None:
+    net = net_of("a > 2 b\n b + c > \n", {"a": 1, "c": 1})
+    t1, t2 = net.transition_ids
+    assert net.marking(replay(net, [t1, t2])) == net.marking([0, 0, 1])
+    assert replay(net, []) == net.initial
+
+
+def test_replay_refuses_a_step_that_lacks_tokens_and_says_where() -> None:
+    net = net_of("a > 2 b\n 3 b + c > \n", {"a": 1})
+    with pytest.raises(NotEnabledError, match="step 2 of the trace: 't2' lacks tokens in 'b', 'c'"):
+        replay(net, net.transition_ids)
+
+
+def test_replay_refuses_a_transition_that_the_net_does_not_have() -> None:
+    with pytest.raises(NetError, match="step 1 of the trace: the net has no transition 'x'"):
+        replay(philosophers(2), [TransitionId("x")])
