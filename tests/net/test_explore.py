@@ -226,6 +226,13 @@ def test_numbers_that_no_machine_word_holds_are_counted_right(
     assert (seen.states, seen.complete, seen.place_bound) == (20, False, bound)
 
 
+@ENGINES
+def test_a_sum_of_tokens_that_outgrows_a_word_on_the_way_is_counted_right(*, use_numpy: bool) -> None:
+    w = 1 << 61
+    seen = explore(net_of(f"> {w} a + {w} b + {w} c + {w} d", {}), max_states=3, use_numpy=use_numpy)
+    assert (seen.place_bound, seen.marking_bound) == (2 * w, 8 * w)
+
+
 def test_numpy_takes_over_when_many_markings_wait_and_begins_again() -> None:
     counts: list[int] = []
     seen = explore(philosophers(10), progress=counts.append)

@@ -1,9 +1,6 @@
 """The dispatcher as a user has it: limits, failure modes, nesting, cancellation, and that nothing is left."""
 
 import contextvars
-import gc
-import os
-import threading
 from collections import Counter
 
 import anyio
@@ -19,7 +16,6 @@ from weft import (
     Policy,
     StateError,
     Subplan,
-    SubplanEvent,
     SubplanExecutionError,
     SubplanExecutionState,
     SubplanGroup,
@@ -559,41 +555,6 @@ async def test_context_variables_do_not_leak_from_one_subplan_to_the_next() -> N
     await dispatcher(1).run(named(work, *"abc"))
     assert seen == ["outside", "inside"] * 3
     assert variable.get() == "outside"
-
-
-async def test_many_queued_leave_no_tasks_threads_or_descriptors_behind() -> None:
-    heard: list[SubplanEvent] = []
-    gauge = Gauge(hold_until=32)
-    subplans = named(gauge, *(f"s{n}" for n in range(1000)))
-    threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
-    tasks = task_count()
-    results = await dispatcher(32, on_event=heard.append).run(subplans)
-    assert len(results) == gauge.entered == 1000
-    assert gauge.peak == 32
-    assert len(heard) == 2000
-    assert threading.active_count() == threads
-    assert len(os.listdir("/proc/self/fd")) == descriptors
-    assert task_count() == tasks
-
-
-def task_count() -> int:
-    gc.collect()
-    if (loop := current_asyncio_loop()) is not None:
-        import asyncio  # noqa: PLC0415
-
-        return len(asyncio.all_tasks(loop))
-    import trio  # noqa: PLC0415
-
-    return trio.lowlevel.current_statistics().tasks_living
-
-
-def current_asyncio_loop():  # type: ignore[no-untyped-def]
-    import asyncio  # noqa: PLC0415
-
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 async def test_work_that_never_waits_gives_others_a_turn() -> None:

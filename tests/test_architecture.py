@@ -1,0 +1,130 @@
+"""Rules about the code as a whole that no single test would notice being broken."""
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import weft
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src" / "weft").rglob("*.py"))
+MAX_LINES = 400
+
+
+def tracked_files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    return [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_is_small_enough_to_be_one_idea(source: Path) -> None:
+    assert len(source.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(weft.__all__) == [
+        "Agenda",
+        "AggregateSubplanError",
+        "Arc",
+        "AsyncSemaphoreLimiter",
+        "Behaviour",
+        "ConfigError",
+        "Exploration",
+        "FailureMode",
+        "FailureReason",
+        "FileFormatError",
+        "Firing",
+        "InputError",
+        "Marking",
+        "MoveError",
+        "Net",
+        "NetError",
+        "NotEnabledError",
+        "NotRunningError",
+        "Outcome",
+        "ParallelExecutionConfig",
+        "ParallelSubplanDispatcher",
+        "Place",
+        "PlaceKind",
+        "PlainNet",
+        "Policy",
+        "Simulation",
+        "StateError",
+        "Subplan",
+        "SubplanEvent",
+        "SubplanExecutionError",
+        "SubplanExecutionState",
+        "SubplanGroup",
+        "SubplanResult",
+        "SubplanTracker",
+        "SubplanTreeError",
+        "TokenGame",
+        "Transition",
+        "UnknownOutcomeError",
+        "WeftError",
+        "explore",
+        "simulate",
+        "unfold",
+    ]
+    assert dir(weft) == sorted(weft.__all__)
+
+
+def test_every_public_name_is_there_and_a_type_checker_sees_the_same_ones() -> None:
+    for name in weft.__all__:
+        assert getattr(weft, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = weft.nothing
+    tree = ast.parse(Path(weft.__file__).read_text(encoding="utf-8"))
+    imported = {
+        alias.asname
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("weft.")
+        for alias in node.names
+    }
+    assert imported == set(weft.__all__)
+
+
+def test_packages_hold_no_code_in_their_init() -> None:
+    for source in SOURCES:
+        if source.name != "__init__.py" or source.parent.name == "weft":
+            continue
+        for node in ast.parse(source.read_text(encoding="utf-8")).body:
+            assert isinstance(node, ast.ImportFrom | ast.Expr | ast.Assign), f"{source}: {ast.unparse(node)}"
+
+
+def test_every_module_can_be_imported_by_itself() -> None:
+    for source in SOURCES:
+        if source.name != "__main__.py":
+            import_module(".".join(source.relative_to(ROOT / "src").with_suffix("").parts))
+
+
+def test_the_library_starts_without_its_heavy_parts() -> None:
+    code = "import sys, weft; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert {"numpy", "anyio", "asyncio", "rich", "click"}.isdisjoint(loaded)
+
+
+def test_no_file_names_a_place_on_somebody_s_machine() -> None:
+    # Written so that this file does not name them either.
+    forbidden = ["/" + folder + "/" for folder in ("work", "home", "Users", "farm", "root")]
+    for file in tracked_files():
+        if file.suffix in {".lock", ".png", ".svg"} or not file.exists():
+            continue
+        text = file.read_text(encoding="utf-8")
+        for word in forbidden:
+            assert word not in text, f"{file.relative_to(ROOT)} names {word}"
+
+
+def test_locked_requirements_have_hashes_and_no_addresses() -> None:
+    for lock in (ROOT / "requirements").glob("*.lock"):
+        text = lock.read_text(encoding="utf-8")
+        assert "://" not in text
+        pinned = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
+        assert pinned
+        assert all("==" in line and line.endswith("\\") for line in pinned)
