@@ -78,7 +78,7 @@ def test_continue_on_error_is_told_as_a_run_would() -> None:
         behaviour=lambda path: Behaviour(1, error=ValueError() if path == "bad" else None),
     )
     assert isinstance(simulation.failure, AggregateSubplanError)
-    assert [e.path for e in simulation.failure.exceptions] == ["bad", "next"]
+    assert [e.path for e in simulation.failure.failures] == ["bad", "next"]
 
 
 def random_dag(size: int, seed: str) -> list[Subplan]:

@@ -144,7 +144,7 @@ def test_groups_inherit_mode_and_policy_and_may_change_them() -> None:
         [group("g", leaf("x"), inner, failure_mode="continue_on_error", policy="serial", max_parallel=3)],
         CONFIG,
     )
-    modes = dict(zip(tree.paths, tree.modes, strict=True))
+    modes = dict(zip(map(str, tree.paths), tree.modes, strict=True))
     assert modes["g/x"] is FailureMode.CONTINUE_ON_ERROR
     assert modes["g/h/y"] is FailureMode.FAIL_FAST
     assert dict(zip(tree.paths, tree.caps, strict=True)) == {

@@ -275,6 +275,18 @@ def test_the_limit_on_memory_ends_the_search_before_it_is_passed(*, use_numpy: b
     assert max_bytes / 8 < peak <= max_bytes
 
 
+@pytest.mark.parametrize("max_bytes", range(320_000, 400_000, 10_000))
+def test_the_old_table_counts_while_its_markings_go_to_a_larger_one(max_bytes: int) -> None:
+    # Between powers of two: there, both tables together are what passes the limit, and nothing else.
+    explore(philosophers(2), use_numpy=True)
+    tracemalloc.start()
+    seen = explore(kanban(4), max_bytes=max_bytes, use_numpy=True)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not seen.complete
+    assert peak <= max_bytes
+
+
 @ENGINES
 def test_a_move_to_wider_fields_is_not_begun_without_memory_for_it(*, use_numpy: bool) -> None:
     counter = net_of("> a", {})

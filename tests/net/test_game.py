@@ -66,7 +66,8 @@ def test_every_move_agrees_with_the_definition(net: Net, data: st.DataObject) ->
 def test_an_illegal_move_raises_and_changes_nothing(net: Net, data: st.DataObject) -> None:
     game = TokenGame(net)
     enabled = set(game.enabled())
-    running = game.begin(min(enabled)) if enabled and data.draw(st.booleans()) else None
+    begins = data.draw(st.booleans())
+    running = game.begin(min(enabled)) if enabled and begins else None
     before = (game.marking(), list(game.missing), game.firings)
     for number in range(len(net.transition_ids)):
         if number not in set(game.enabled()):

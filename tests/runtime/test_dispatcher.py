@@ -309,13 +309,13 @@ async def test_continue_on_error_runs_everything_that_is_not_blocked_and_tells_a
         )
     error = caught.value
     assert sorted(ran) == ["a", "b", "c"]
-    assert {e.path: e.reason for e in error.exceptions} == {
+    assert {e.path: e.reason for e in error.failures} == {
         "bad1": FailureReason.ERROR,
         "bad2": FailureReason.ERROR,
         "blocked": FailureReason.BLOCKED,
     }
     assert error.results["blocked"].cause == "bad1"
-    assert "subplan 'blocked' failed: blocked by 'bad1'" in str(error.exceptions[2])
+    assert "subplan 'blocked' failed: blocked by 'bad1'" in str(error.failures[2])
     assert error.results["b"].value == "b"
     only_blocked = error.subgroup(lambda e: getattr(e, "reason", None) is FailureReason.BLOCKED)
     assert isinstance(only_blocked, AggregateSubplanError)
@@ -366,7 +366,7 @@ async def test_each_level_applies_its_own_mode() -> None:
     assert rest.cancelled
     cause = caught.value.__cause__
     assert isinstance(cause, AggregateSubplanError)
-    assert [e.path for e in cause.exceptions] == ["tolerant/bad"]
+    assert [e.path for e in cause.failures] == ["tolerant/bad"]
     assert caught.value.results["rest"].cause == "tolerant"
 
 
@@ -388,7 +388,7 @@ async def test_a_strict_group_in_a_tolerant_run_stops_only_itself() -> None:
         )
     assert waiting.cancelled
     assert caught.value.results["free"].ok
-    assert [e.path for e in caught.value.exceptions] == ["strict/bad"]
+    assert [e.path for e in caught.value.failures] == ["strict/bad"]
     assert caught.value.results["strict"].cause == "strict/bad"
 
 
@@ -416,7 +416,7 @@ async def test_work_that_is_not_async_fails_with_a_clear_reason() -> None:
 
 async def test_work_may_return_any_awaitable() -> None:
     class Seven:
-        def __await__(self):  # type: ignore[no-untyped-def]
+        def __await__(self):
             yield from nothing().__await__()
             return 7
 
@@ -517,7 +517,7 @@ async def test_a_cancellation_that_nobody_asked_for_is_a_failure_of_that_work(
     gauge = Gauge()
     with pytest.raises(AggregateSubplanError) as caught:
         await dispatcher(1, failure_mode=GO_ON).run([Subplan("odd", raises_it), *named(gauge, "a", "b")])
-    assert [e.path for e in caught.value.exceptions] == ["odd"]
+    assert [e.path for e in caught.value.failures] == ["odd"]
     assert gauge.entered == 2
 
 

@@ -13,7 +13,7 @@ from weft import (
     SubplanEvent,
     SubplanExecutionError,
 )
-from weft.runtime.listeners import ListenerWarning, feed
+from weft.runtime.listeners import Listener, ListenerWarning, feed
 
 pytestmark = pytest.mark.anyio
 
@@ -86,7 +86,7 @@ async def test_a_listener_that_raises_breaks_nothing_and_is_told_once(
         async def __call__(self, event: SubplanEvent) -> None:
             plain(event)
 
-    listener = {"plain": plain, "async": asynchronous, "object": Callable()}[kind]
+    listener: Listener = {"plain": plain, "async": asynchronous, "object": Callable()}[kind]  # type: ignore[assignment]
     with caplog.at_level(logging.ERROR, logger="weft"):
         results = await ParallelSubplanDispatcher(on_event=listener).run(numbered(5))
     assert len(results) == 5

@@ -22,7 +22,11 @@ def tasks_alive(backend: str) -> int:
 
 def held(backend: str) -> tuple[list[str], int, int]:
     """Threads, file descriptors and tasks of this process."""
-    return [t.name for t in threading.enumerate()], len([*Path("/proc/self/fd").iterdir()]), tasks_alive(backend)
+    return (
+        [t.name for t in threading.enumerate()],
+        len([*Path("/proc/self/fd").iterdir()]),
+        tasks_alive(backend),
+    )
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -92,7 +92,7 @@ class Dispatch:
     def finished(self) -> bool:
         return self.tracker.finished
 
-    def results(self) -> dict[SubplanPath, SubplanResult]:
+    def results(self) -> dict[str, SubplanResult]:
         """How the subplans ended that have ended, in plan order."""
         return {self._tree.paths[row]: self._results[row] for row in sorted(self._results)}
 
@@ -272,7 +272,7 @@ def _failure(
     tree: Tree,
     culprits: dict[int, int],
     results: dict[int, SubplanResult],
-    by_path: dict[SubplanPath, SubplanResult],
+    by_path: dict[str, SubplanResult],
 ) -> SubplanExecutionError | AggregateSubplanError | None:
     """From the inside out: what each failed group raises, until it is the whole's turn."""
     raised: dict[int, SubplanExecutionError] = {}
@@ -298,7 +298,7 @@ def _failure_of_group(
     group: int,
     culprit: int,
     raised: dict[int, SubplanExecutionError],
-    by_path: dict[SubplanPath, SubplanResult],
+    by_path: dict[str, SubplanResult],
 ) -> SubplanExecutionError | AggregateSubplanError:
     if tree.modes[group] is FailureMode.FAIL_FAST:
         return raised[culprit]

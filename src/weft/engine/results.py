@@ -59,7 +59,7 @@ class SubplanResult(NamedTuple):
         return self.state is SubplanExecutionState.COMPLETED
 
 
-Results = Mapping[SubplanPath, SubplanResult]
+Results = Mapping[str, SubplanResult]
 
 
 class SubplanExecutionError(WeftError):
@@ -79,6 +79,12 @@ class AggregateSubplanError(ExceptionGroup[SubplanExecutionError]):
     """Subplans failed while the others went on: a `SubplanExecutionError` for each failure."""
 
     results: Results
+    """How every subplan ended, by path."""
+
+    @property
+    def failures(self) -> tuple[SubplanExecutionError, ...]:
+        """The failures themselves, each with its path, its reason and what the work raised."""
+        return tuple(error for error in self.exceptions if isinstance(error, SubplanExecutionError))
 
     def __new__(cls, message: str, failures: Sequence[SubplanExecutionError], results: Results) -> Self:
         self = super().__new__(cls, message, failures)

@@ -19,7 +19,6 @@ from weft.engine.results import (
 )
 from weft.engine.subplans import AnySubplan, ParallelExecutionConfig
 from weft.engine.tree import ROOT, Tree, read_tree
-from weft.ids import SubplanPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Simulation:
     """What would have happened."""
 
     events: tuple[SubplanEvent, ...]
-    results: dict[SubplanPath, SubplanResult]
+    results: dict[str, SubplanResult]
     failure: SubplanExecutionError | AggregateSubplanError | None
     """What a real run would have raised."""
     makespan: float
@@ -51,7 +50,7 @@ def simulate(
     subplans: Iterable[AnySubplan],
     config: ParallelExecutionConfig | None = None,
     *,
-    behaviour: Callable[[SubplanPath], Behaviour | float] | None = None,
+    behaviour: Callable[[str], Behaviour | float] | None = None,
 ) -> Simulation:
     """Plays a run. Without `behaviour` every leaf completes, and takes as long as its estimate."""
     tree = read_tree(subplans, config or ParallelExecutionConfig())
@@ -59,7 +58,7 @@ def simulate(
 
 
 class _Simulator:
-    def __init__(self, tree: Tree, behaviour: Callable[[SubplanPath], Behaviour | float] | None) -> None:
+    def __init__(self, tree: Tree, behaviour: Callable[[str], Behaviour | float] | None) -> None:
         self._tree = tree
         self._behaviour = behaviour
         self._dispatch = Dispatch(tree)

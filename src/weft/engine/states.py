@@ -70,9 +70,9 @@ class SubplanTracker:
         """In the order they started."""
         return tuple(self._paths[row] for row in tuple(self._running))
 
-    def failures(self) -> Mapping[SubplanPath, FailureReason]:
+    def failures(self) -> Mapping[str, FailureReason]:
         """In the order they failed."""
-        return MappingProxyType({self._paths[row]: why for row, why in tuple(self._failures.items())})
+        return MappingProxyType({str(self._paths[row]): why for row, why in tuple(self._failures.items())})
 
     @property
     def finished(self) -> bool:

@@ -26,7 +26,6 @@ from weft.engine.states import SubplanTracker
 from weft.engine.subplans import AnySubplan, ParallelExecutionConfig
 from weft.engine.tree import read_tree
 from weft.errors import StateError
-from weft.ids import SubplanPath
 from weft.runtime.isolated import in_context
 from weft.runtime.listeners import Listener, Put, feed
 
@@ -47,7 +46,7 @@ class ParallelSubplanDispatcher:
         self.tracker = SubplanTracker()
         """The states of the subplans of the run under way, or of the last one."""
 
-    async def run(self, subplans: Iterable[AnySubplan]) -> dict[SubplanPath, SubplanResult]:
+    async def run(self, subplans: Iterable[AnySubplan]) -> dict[str, SubplanResult]:
         """How each subplan ended, by path and in plan order, when all have.
 
         Raises `SubplanExecutionError` (under `fail_fast`) or `AggregateSubplanError` (under
