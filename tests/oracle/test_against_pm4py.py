@@ -27,11 +27,11 @@ from weft.net.soundness import soundness
 from weft.net.structure import WorkflowNet, workflow_net
 from weft.net.verdict import Answer
 from weft.testing.nets import house_construction, philosophers
-from weft.testing.skeletons import mutated, plan_skeleton, refined_workflow
+from weft.testing.skeletons import NetSketch, mutated, plan_skeleton, refined_workflow
 
 MAX_TRANSITIONS = 12
 MAX_STATES = 40
-RANDOM_WORKFLOWS = 450
+RANDOM_WORKFLOWS = 400
 RANDOM_BOUNDED = 120
 RANDOM_PLANS = 40
 
@@ -70,13 +70,30 @@ def linked(net: PlainNet, rng: Random) -> PlainNet:
     )
 
 
+def remembering(net: PlainNet) -> PlainNet:
+    """The net between two choices, of which the second must follow the first: sound, not free-choice."""
+    sketch = NetSketch()
+    for way in ("left", "right"):
+        sketch.add(f"choose.{way}", ["begin"], ["source", way])
+        sketch.add(f"follow.{way}", ["sink", way], ["end"])
+    for name, taken, given in zip(net.transition_ids, net.inputs, net.outputs, strict=True):
+        sketch.add(name, [net.place_ids[p] for p, _ in taken], [net.place_ids[p] for p, _ in given])
+    return sketch.net(begin=1)
+
+
 def random_workflow(seed: int) -> PlainNet:
     rng = Random(seed)
     net = refined_workflow(rng, rng.randint(1, 5))
-    spoil = rng.choice(["not", "mutate", "mutate", "link"])
-    if spoil == "mutate":
-        return mutated(net, rng, rng.randint(1, 3))
-    return linked(net, rng) if spoil == "link" and len(net.transition_ids) > 1 else net
+    match rng.choice(["sound", "remember", "mutate", "mutate", "mutate both", "link"]):
+        case "remember":
+            return remembering(net)
+        case "mutate":
+            return mutated(net, rng, rng.randint(1, 3))
+        case "mutate both":
+            return mutated(remembering(net), rng, 1)
+        case "link" if len(net.transition_ids) > 1:
+            return linked(net, rng)
+    return net
 
 
 def small_workflows(first_seed: int) -> Iterator[tuple[int, PlainNet]]:
@@ -98,9 +115,8 @@ def test_random_workflow_nets_have_the_same_verdict(first_seed: int) -> None:
         assert sound_for_pm4py(net) == sound, f"seed {seed}: {ours}"
         seen["sound" if sound else "unsound"] += 1
         seen["sound" if sound else "unsound", "free-choice" if ours.free_choice else "not free-choice"] += 1
-    print(f"from seed {first_seed}: {dict(seen)}")
-    assert min(seen["sound"], seen["unsound"]) >= RANDOM_WORKFLOWS // 4
-    assert min(seen[verdict, "not free-choice"] for verdict in ("sound", "unsound")) >= 10
+    assert min(seen["sound"], seen["unsound"]) >= RANDOM_WORKFLOWS // 4, seen
+    assert min(seen[verdict, "not free-choice"] for verdict in ("sound", "unsound")) >= 20, seen
 
 
 def test_what_is_no_workflow_net_is_not_sound_for_pm4py_either(first_seed: int) -> None:
@@ -198,7 +214,8 @@ def spoiled_by_one_arc(net: PlainNet) -> Iterator[PlainNet]:
 @pytest.mark.parametrize("plan", ["side by side", "diamond", "nested", "across groups"])
 def test_a_token_that_is_not_given_is_unsound_for_both(plan: str) -> None:
     """One way a subplan can end forgets to tell one of those that wait for it."""
-    nets = list(spoiled_by_one_arc(compiled_skeleton(PLANS[plan])))
+    nets = list(islice(spoiled_by_one_arc(compiled_skeleton(PLANS[plan])), 8))
+    assert nets
     for net in nets:
         assert not sound_for_us(net)
         assert not sound_for_pm4py(net)

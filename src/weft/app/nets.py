@@ -1,0 +1,367 @@
+"""What `weft net` does: reads a net from a file, asks one question about it, and reports.
+
+The files come from anywhere, so whatever is wrong with one is an InputError that names it.
+"""
+
+import errno
+import os
+import re
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from weft.errors import FileFormatError, InputError, NetError, WeftError
+from weft.ids import PlaceId, TransitionId
+from weft.net.explore import MAX_BYTES, MAX_STATES, Exploration, explore, find_deadlock
+from weft.net.formats import dump_net, load_net, read_pnml, to_dot, to_mermaid, write_pnml
+from weft.net.invariants import FARKAS_LIMIT, check_invariant, p_invariants, t_invariants
+from weft.net.model import Net, PlaceKind
+from weft.net.plain import PlainNet, unfold
+from weft.net.soundness import MAX_STATES as MAX_CHECKED_STATES
+from weft.net.soundness import Soundness, soundness
+from weft.net.verdict import Verdict
+
+Target = Literal["pnml", "dot", "mermaid", "json"]
+
+STDIN = "-"
+_CHUNK = 1 << 16
+_BY_SUFFIX = {".pnml": "pnml", ".xml": "pnml", ".json": "json"}
+_BY_FIRST_BYTE = {b"<": "pnml", b"{": "json"}
+_BEFORE_TEXT = b" \t\r\n\xef\xbb\xbf\xff\xfe\0"
+"""Blanks, byte order marks, and the other half of a letter in UTF-16."""
+_USERS_FAULT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
+                errno.ENAMETOOLONG)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a net is read from."""
+
+    name: str
+    """As the user wrote it; `-` is standard input."""
+    directory: Path = Path()
+    """What the name is relative to."""
+    stdin: BinaryIO | None = None
+
+    @property
+    def shown(self) -> str:
+        return "standard input" if self.name == STDIN else self.name
+
+    @property
+    def path(self) -> Path | None:
+        return None if self.name == STDIN else self.directory / self.name
+
+
+# --- reading ---
+
+
+def read_net(source: Source) -> Net | PlainNet:
+    """The net of a file: a plain one from PNML, one with outcomes from JSON."""
+    with _opened(source) as stream:
+        head = stream.read(_CHUNK)
+        if not head:
+            raise FileFormatError("the file is empty; a net is needed", file=source.shown)
+        if _format(source, head) == "pnml":
+            return read_pnml(_chunks(head, stream), file=source.shown)
+        return load_net(head + stream.read(), file=source.shown)
+
+
+def read_plain_net(source: Source) -> PlainNet:
+    """The net of a file, unfolded for analysis."""
+    net = read_net(source)
+    try:
+        return unfold(net) if isinstance(net, Net) else net
+    except NetError as error:
+        raise FileFormatError(f"when unfolded, {error}", file=source.shown) from None
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[BinaryIO]:
+    try:
+        with nullcontext(source.stdin or sys.stdin.buffer) if source.path is None else source.path.open(
+            "rb"
+        ) as stream:
+            yield stream
+    except OSError as error:
+        raise _failure(f"cannot read {source.shown}", error) from None
+
+
+def _chunks(head: bytes, stream: BinaryIO) -> Iterator[bytes]:
+    chunk = head
+    while chunk:
+        yield chunk
+        chunk = stream.read(_CHUNK)
+
+
+def _format(source: Source, head: bytes) -> str:
+    named = _BY_SUFFIX.get(Path(source.name).suffix.lower())
+    found = named or _BY_FIRST_BYTE.get(head.lstrip(_BEFORE_TEXT)[:1])
+    if found is None:
+        said = "neither PNML, which begins with '<', nor a net in JSON, which begins with '{'"
+        raise FileFormatError(said, file=source.shown)
+    return found
+
+
+def _failure(what: str, error: OSError) -> WeftError:
+    """What was named is wrong, or the machine has failed: a full disk is not the user's mistake."""
+    kind = InputError if error.errno in _USERS_FAULT else WeftError
+    return kind(f"{what}: {(error.strerror or str(error)).lower()}")
+
+
+# --- explore ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploreReport:
+    exploration: Exploration
+    searched_deadlock: bool
+    """Whether the search was to end at the nearest deadlock."""
+    cpu_seconds: float
+    """Of the search alone, without reading the file."""
+
+    def to_json(self) -> dict[str, Any]:
+        seen = self.exploration
+        data: dict[str, Any] = {
+            "states": seen.states,
+            "edges": seen.edges,
+            "deadlocks": seen.deadlocks,
+            "place_bound": seen.place_bound,
+            "marking_bound": seen.marking_bound,
+            "dead_transitions": list(seen.dead_transitions),
+            "complete": seen.complete,
+            "cpu_seconds": round(self.cpu_seconds, 6),
+        }
+        if self.searched_deadlock:
+            data["trace"] = None if seen.deadlock_trace is None else list(seen.deadlock_trace)
+        if not seen.complete:
+            data["why"] = seen.why
+        return data
+
+
+def explore_net(
+    source: Source,
+    *,
+    only_deadlock: bool = False,
+    max_states: int = MAX_STATES,
+    max_bytes: int = MAX_BYTES,
+    use_numpy: bool | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ExploreReport:
+    """Explore the reachable markings, all of them or until the nearest deadlock."""
+    net = read_plain_net(source)
+    search = find_deadlock if only_deadlock else explore
+    began = time.process_time()
+    found = search(
+        net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress
+    )
+    spent = time.process_time() - began
+    return ExploreReport(exploration=found, searched_deadlock=only_deadlock, cpu_seconds=spent)
+
+
+# --- check ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    soundness: Soundness
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        verdict = self.soundness.verdict
+        return {
+            "free_choice": self.soundness.free_choice,
+            "workflow_net": self.soundness.workflow_net,
+            "sound": str(verdict.answer),
+            "why": self.why,
+            "trace": list(verdict.trace),
+        }
+
+
+def check_net(source: Source, *, max_states: int = MAX_CHECKED_STATES) -> CheckReport:
+    """Whether the net is a sound workflow net; of one with pools, its control part."""
+    net = read_plain_net(source)
+    pools = net.place_kinds.count(PlaceKind.POOL)
+    found = soundness(net.skeleton() if pools else net, max_states=max_states)
+    left_out = f"; pools left out: {pools}" if pools else ""
+    return CheckReport(soundness=found, why=found.verdict.why + left_out)
+
+
+# --- invariants ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvariantsReport:
+    places: tuple[dict[PlaceId, int], ...]
+    sums: tuple[int, ...]
+    """For each of these, the sum that never changes."""
+    transitions: tuple[dict[TransitionId, int], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"p_invariants": list(self.places), "t_invariants": list(self.transitions)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvariantCheckReport:
+    verdict: Verdict
+
+    def to_json(self) -> dict[str, Any]:
+        return {"invariant": str(self.verdict.answer), "why": self.verdict.why}
+
+
+def list_invariants(source: Source, *, limit: int = FARKAS_LIMIT) -> InvariantsReport:
+    """All minimal semi-positive P- and T-invariants."""
+    net = read_plain_net(source)
+    places, transitions = p_invariants(net, limit=limit), t_invariants(net, limit=limit)
+    initial = dict(zip(net.place_ids, net.initial, strict=True))
+    sums = tuple(sum(weight * initial[id_] for id_, weight in weights.items()) for weights in places)
+    _check_writable(source, [*sums, *(n for row in (*places, *transitions) for n in row.values())])
+    return InvariantsReport(places=places, sums=sums, transitions=transitions)
+
+
+def _check_writable(source: Source, numbers: list[int]) -> None:
+    """Python refuses to write very long numbers, and Farkas' algorithm multiplies those of the file."""
+    digits = sys.get_int_max_str_digits()
+    if digits and max(numbers, default=0) >= 10**digits:
+        said = f"an invariant of this net has a number of more than {digits:,} digits"
+        raise InputError(f"{source.shown}: {said}, too long to be written")
+
+
+def check_sum(source: Source, expression: str) -> InvariantCheckReport:
+    """Whether the sum of tokens that the expression describes is the same in every marking."""
+    net = read_plain_net(source)
+    return InvariantCheckReport(verdict=check_invariant(net, parse_sum(expression, net.place_ids)))
+
+
+_TERM = re.compile(
+    r"""\s* (?P<sign>[+-])?
+        \s* (?: (?P<weight>[0-9]{1,1000}) \s* \* )?
+        \s* (?: "(?P<quoted>(?:[^"\\]|\\.)*)" | (?P<bare>[^\s+*"-]+) ) \s*""",
+    re.VERBOSE | re.DOTALL,
+)
+_BARE = re.compile(r'[^\s+*"-]+')
+
+
+def parse_sum(expression: str, places: tuple[PlaceId, ...]) -> dict[PlaceId, int]:
+    """The weights of places in a sum such as `pool + 2*run - "a b"`; each place must be one of the net."""
+    known = set(places)
+    weights: dict[PlaceId, int] = {}
+    at = 0
+    while at < len(expression) or not weights:
+        term = _TERM.match(expression, at)
+        if term is None or (at and not term["sign"]):
+            raise _misread(expression, at)
+        bare = term["bare"]
+        place = PlaceId(re.sub(r"\\(.)", r"\1", term["quoted"], flags=re.DOTALL) if bare is None else bare)
+        if place not in known:
+            raise InputError(f"the net has no place {place!r}{_nearest(place, places)}")
+        weight = int(term["weight"] or 1)
+        weights[place] = weights.get(place, 0) + (-weight if term["sign"] == "-" else weight)
+        at = term.end()
+    if not any(weights.values()):
+        raise InputError(f"the sum {expression!r} has no weight but 0, so it says nothing")
+    return weights
+
+
+def _misread(expression: str, at: int) -> InputError:
+    rest = expression[at:].strip()
+    found = repr(rest if len(rest) <= 20 else rest[:20] + "…") if rest else "its end"  # noqa: PLR2004
+    needed = "'+' or '-' and a term" if at else "a term"
+    return InputError(
+        f"cannot read the sum {expression!r}: after {at} characters comes {found}, where {needed} is needed; "
+        "a term is a place or a weight such as 2*place, and a place with blanks or one of +-*\" is quoted"
+    )
+
+
+def _nearest(name: str, places: tuple[PlaceId, ...]) -> str:
+    """The place that was perhaps meant: one spelled alike, or one of which a sign has cut off the rest."""
+    alike: list[str] = get_close_matches(name, places, n=1)
+    alike += [place for place in places if place.startswith(name) and not _BARE.fullmatch(place)]
+    return f"; did you mean {written(alike[0])}?" if alike else ""
+
+
+def written(name: str) -> str:
+    """A name as `parse_sum` reads it."""
+    if _BARE.fullmatch(name):
+        return name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def written_sum(weights: Mapping[PlaceId, int] | Mapping[TransitionId, int]) -> str:
+    return " + ".join(f"{n}*{written(id_)}" if n != 1 else written(id_) for id_, n in weights.items())
+
+
+# --- convert ---
+
+
+def convert_net(source: Source, to: Target) -> str:
+    """The net of a file as text of another format."""
+    match to:
+        case "pnml":
+            stem = Path(source.name).stem if source.path else ""
+            return write_pnml(read_plain_net(source), name=stem if stem and stem.isprintable() else "net")
+        case "json":
+            net = read_net(source)
+            return dump_net(net if isinstance(net, Net) else net.to_net())
+        case "dot":
+            return to_dot(read_net(source))
+        case "mermaid":
+            return to_mermaid(read_net(source))
+
+
+def save_text(text: str, name: str, *, source: Source) -> None:
+    """Write a file as a whole or not at all; what was read from is not written to."""
+    # Behind a symbolic link it is the file that is replaced, not the link.
+    out = Path(os.path.realpath(source.directory / name))
+    try:
+        mode = _mode_to_keep(out, source)
+        _replace(out, text.encode(), mode)
+    except OSError as error:
+        raise _failure(f"cannot write {name}", error) from None
+
+
+def _mode_to_keep(out: Path, source: Source) -> int | None:
+    try:
+        there = out.stat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(there.st_mode):
+        raise InputError(f"cannot write {out.name}: it is there and not a regular file")
+    if source.path is not None and source.path.exists() and out.samefile(source.path):
+        raise InputError(f"cannot write {out.name}: it is the file that the net is read from")
+    return stat.S_IMODE(there.st_mode)
+
+
+def _replace(out: Path, data: bytes, mode: int | None) -> None:
+    temporary = out.parent / f".weft-{secrets.token_hex(8)}.tmp"
+    # 0o666 less the user's mask, as for any new file; the tempfile module would give 0o600.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            if mode is not None:
+                os.fchmod(stream.fileno(), mode)
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(out)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync_folder(out.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """So that the new name outlives a power cut, too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,87 @@
+"""How commands speak: data on standard output, as JSON in an envelope or as sentences; the rest on stderr."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+import click
+
+SHAPE = 1
+"""Version of what `--json` prints; a change that a script could notice raises it."""
+
+PROGRESS_AFTER = 0.5
+"""Seconds until the first sign of life: what is done by then needs none."""
+PROGRESS_EVERY = 0.2
+
+
+def write_text(text: str) -> None:
+    """Text that is itself a file: always UTF-8, whatever the terminal speaks."""
+    click.echo(text.encode(), nl=False)
+
+
+def show_json(data: Mapping[str, Any]) -> None:
+    write_text(json.dumps({"weft": SHAPE, "data": data}) + "\n")
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    text = "".join(f"{clean(line)}\n" for line in lines)
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    click.echo(text.encode(encoding, "backslashreplace"), nl=False)
+
+
+def note(message: str) -> None:
+    """One line for the person, beside the data."""
+    click.echo(clean(message), err=True)
+
+
+def clean(text: str) -> str:
+    """The text on one line and without what would command a terminal: names come from anywhere."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class Progress:
+    """A line on a terminal that says how far a search is, and then goes away."""
+
+    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._next = clock() + PROGRESS_AFTER
+        self._width = 0
+
+    def __call__(self, states: int) -> None:
+        now = self._clock()
+        if now < self._next:
+            return
+        self._next = now + PROGRESS_EVERY
+        self._draw(f"{states:,} states so far")
+
+    def _draw(self, text: str) -> None:
+        # Blanks, not an escape sequence, cover what was there: that works on any terminal.
+        self._stream.write(f"\r{text:<{self._width}}")
+        self._stream.flush()
+        self._width = len(text)
+
+    def clear(self) -> None:
+        if self._width:
+            self._draw("")
+            self._stream.write("\r")
+            self._stream.flush()
+
+
+@contextmanager
+def progress_on_terminal() -> Iterator[Callable[[int], None] | None]:
+    """What to report progress to; None if nobody watches."""
+    stream = click.get_text_stream("stderr")
+    if not stream.isatty():
+        yield None
+        return
+    progress = Progress(stream)
+    try:
+        yield progress
+    finally:
+        progress.clear()
