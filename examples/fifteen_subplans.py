@@ -9,7 +9,9 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import anyio
@@ -86,8 +88,9 @@ class LiveView:
 
     def __init__(self, console: Console, names: list[str]) -> None:
         self._console = console
-        self._events: dict[str, SubplanEvent] = {}
-        self._names = names
+        self._states = dict.fromkeys(names, SubplanExecutionState.PENDING)
+        self._began: dict[str, float] = {}
+        self._took: dict[str, float] = {}
         self._spinner = Spinner("dots", style="cyan")
         self._progress = Progress(
             TextColumn("[bold]survey"),
@@ -101,7 +104,11 @@ class LiveView:
         self._running = 0
 
     def hear(self, event: SubplanEvent) -> None:
-        self._events[event.path] = event
+        self._states[event.path] = event.after
+        if event.after == "running":
+            self._began[event.path] = monotonic()
+        elif event.path in self._began:
+            self._took[event.path] = monotonic() - self._began[event.path]
         self._running += (event.after == "running") - (event.before == "running")
         self.peak = max(self.peak, self._running)
         if event.after.terminal:
@@ -112,15 +119,10 @@ class LiveView:
 
     def __rich__(self) -> Group:
         table = Table.grid(padding=(0, 2))
-        for name in self._names:
-            event = self._events.get(name)
-            state = event.after if event else SubplanExecutionState.PENDING
-            table.add_row(
-                self._icon(state),
-                name,
-                Text(state, style=_STYLES[state]),
-                f"{event.at:.2f} s" if event else "",
-            )
+        for name, state in self._states.items():
+            took = self._took.get(name, monotonic() - self._began.get(name, inf))
+            time = f"{took:.1f} s" if name in self._began else ""
+            table.add_row(self._icon(state), name, Text(state, style=_STYLES[state]), time)
         return Group(
             table, Text(f"{self._running} running, {self.peak} at most so far", style="dim"), self._progress
         )

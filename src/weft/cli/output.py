@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -15,6 +15,11 @@ SHAPE = 1
 PROGRESS_AFTER = 0.5
 """Seconds until the first sign of life: what is done by then needs none."""
 PROGRESS_EVERY = 0.2
+
+
+def examples(*commands: str) -> str:
+    """The end of a help text; the sign at its beginning tells click to leave the lines as they are."""
+    return "\n".join(("\b", "Example:" if len(commands) == 1 else "Examples:", *(f"  {c}" for c in commands)))
 
 
 def write_text(text: str) -> None:
@@ -74,10 +79,10 @@ class Progress:
 
 
 @contextmanager
-def progress_on_terminal() -> Iterator[Callable[[int], None] | None]:
+def progress_on_terminal() -> Generator[Callable[[int], None] | None]:
     """What to report progress to; None if nobody watches."""
-    stream = click.get_text_stream("stderr")
-    if not stream.isatty():
+    stream = sys.stderr
+    if stream is None or not stream.isatty():
         yield None
         return
     progress = Progress(stream)

@@ -1,0 +1,5 @@
+"""`python -m weft`: the same as `weft`."""
+
+from weft.cli import main
+
+main()

@@ -1,0 +1,125 @@
+"""The command `weft`: its root, and the one place where errors become exit codes.
+
+0    done; for a question, yes
+1    something failed; for a question, no
+2    what was given is wrong: usage, a file, a net
+4    unknown, or waiting for somebody
+70   a bug in Weft; the traceback is for its report
+130  interrupted by Ctrl-C
+141  nobody reads the output any more, as when it is piped into `head`
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import click
+
+from weft.cli.net import net
+from weft.cli.output import examples, note, write_text
+from weft.errors import InputError, WeftError
+
+EXIT_FAILED = 1
+EXIT_INPUT = 2
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+EXIT_PIPE = 141
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+class Root(click.Group):
+    """Ends with the number that a command returns, or with that of what was raised."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401 - as click has it
+        extra["standalone_mode"] = False  # else click prints and exits in its own way
+        try:
+            code = super().main(*args, **extra)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the edge: there is nobody above
+            code = exit_code(error)
+        sys.exit(code)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _forget_output()
+            raise click.exceptions.Exit(EXIT_PIPE) from None
+
+
+def exit_code(error: BaseException) -> int:
+    """Say what went wrong, and give the number to exit with."""
+    match error:
+        case click.ClickException():
+            error.show()
+            return error.exit_code
+        case click.Abort() | KeyboardInterrupt():
+            note("interrupted")
+            return EXIT_INTERRUPTED
+        case WeftError():
+            note(f"error: {error}")
+            return EXIT_INPUT if isinstance(error, InputError) else EXIT_FAILED
+        case MemoryError():
+            note("error: out of memory")
+            return EXIT_FAILED
+        case OSError():
+            _forget_output()
+            note(f"error: {error.strerror or error}")
+            return EXIT_FAILED
+        case _:
+            note("error: this is a bug in Weft; please report it with the lines below")
+            traceback.print_exception(error)
+            return EXIT_BUG
+
+
+def _forget_output() -> None:
+    """What could not be written would be tried again, and complained about, when the interpreter ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(
+    epilog=examples("weft net explore philosophers.pnml"),
+    cls=Root,
+    name="weft",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="weft", message="%(prog)s %(version)s")
+@click.option(
+    "-C", "directory", metavar="DIR", default=".", type=click.Path(exists=True, file_okay=False),
+    help="Work as if started in this directory.",
+)  # fmt: skip
+def cli(*, directory: str) -> None:  # the commands take the directory from the context
+    """Run plans of subplans with as much parallelism as they allow, and prove what they can do.
+
+    Data goes to standard output, everything else to standard error. Exit codes: 0 done or proved, 1 failed or
+    refuted, 2 wrong usage or a file that cannot be used, 4 unknown, 70 a bug in Weft, 130 interrupted, 141 the
+    reader of the output has gone.
+    """
+
+
+@cli.command(
+    epilog=examples('eval "$(weft completion bash)"'),
+    short_help="Print the script that completes commands in your shell.",
+)
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> int:
+    """Print the script that lets SHELL complete the commands and options of weft."""
+    from click.shell_completion import get_completion_class
+
+    complete = get_completion_class(shell)
+    assert complete is not None
+    write_text(complete(context.find_root().command, {}, "weft", "_WEFT_COMPLETE").source() + "\n")
+    return 0
+
+
+cli.add_command(net)
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line; ends the process."""
+    cli.main(args, prog_name="weft")
