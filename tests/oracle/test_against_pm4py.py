@@ -24,12 +24,13 @@ from weft.net.explore import explore
 from weft.net.formats import write_pnml
 from weft.net.plain import PlainNet, unfold
 from weft.net.soundness import soundness
-from weft.net.structure import WorkflowNet, workflow_net
+from weft.net.structure import WorkflowNet, close, workflow_net
 from weft.net.verdict import Answer
 from weft.testing.nets import house_construction, philosophers
 from weft.testing.skeletons import NetSketch, mutated, plan_skeleton, refined_workflow
 
 MAX_TRANSITIONS = 12
+MAX_UNBOUNDED_TRANSITIONS = 6
 MAX_STATES = 40
 RANDOM_WORKFLOWS = 400
 RANDOM_BOUNDED = 120
@@ -97,12 +98,14 @@ def random_workflow(seed: int) -> PlainNet:
 
 
 def small_workflows(first_seed: int) -> Iterator[tuple[int, PlainNet]]:
-    """Workflow nets that Woflan can do. Unbounded nets are small for it, it notices them soon."""
+    """Workflow nets that Woflan can do; it walks the closed net, and most unbounded ones take it long."""
     for seed in count(first_seed):
         net = random_workflow(seed)
-        if len(net.transition_ids) > MAX_TRANSITIONS or not isinstance(workflow_net(net), WorkflowNet):
+        shape = workflow_net(net)
+        if len(net.transition_ids) > MAX_TRANSITIONS or not isinstance(shape, WorkflowNet):
             continue
-        if explore(net, max_states=MAX_STATES).complete or not explore(net, max_states=5_000).complete:
+        tiny = len(net.transition_ids) <= MAX_UNBOUNDED_TRANSITIONS
+        if tiny or explore(close(net, shape).net, max_states=MAX_STATES).complete:
             yield seed, net
 
 
@@ -211,7 +214,7 @@ def spoiled_by_one_arc(net: PlainNet) -> Iterator[PlainNet]:
                 yield spoiled
 
 
-@pytest.mark.parametrize("plan", ["side by side", "diamond", "nested", "across groups"])
+@pytest.mark.parametrize("plan", ["diamond", "across groups"])
 def test_a_token_that_is_not_given_is_unsound_for_both(plan: str) -> None:
     """One way a subplan can end forgets to tell one of those that wait for it."""
     nets = list(islice(spoiled_by_one_arc(compiled_skeleton(PLANS[plan])), 8))

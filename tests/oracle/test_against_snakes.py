@@ -109,6 +109,7 @@ def test_the_file_that_snakes_reads_is_played_alike() -> None:
         weights.append(heaviest((*plain.inputs, *plain.outputs)))
 
     check()
+    assert len(steps) >= 150
     assert sum(n > 3 for n in steps) >= 50
     assert max(weights) > 1
 
@@ -123,6 +124,7 @@ def test_the_net_that_snakes_builds_is_played_alike() -> None:
         steps.append(compare(plain, built_in_snakes(plain), seed))
 
     check()
+    assert len(steps) >= 150
     assert sum(n > 3 for n in steps) >= 50
 
 

@@ -1,5 +1,6 @@
 """The dispatcher as a user has it: limits, failure modes, nesting, cancellation, and that nothing is left."""
 
+import asyncio
 import contextvars
 from collections import Counter
 
@@ -394,19 +395,116 @@ async def test_a_strict_group_in_a_tolerant_run_stops_only_itself() -> None:
 
 async def test_failure_goes_up_through_four_levels_at_once() -> None:
     far_away = Forever()
+    far_away_ended = anyio.Event()
+
+    async def far() -> None:
+        try:
+            await far_away()
+        finally:
+            far_away_ended.set()
 
     async def bad() -> None:
         await far_away.entered.wait()
         await boom()
 
+    async def slow_to_die() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await far_away_ended.wait()  # its group cannot close before what is far away is cancelled
+
     deep: Subplan | SubplanGroup = Subplan("leaf", bad)
     for name in "dcba":
-        deep = SubplanGroup(name, (deep, Subplan("sibling", Forever())))
+        deep = SubplanGroup(name, (deep, Subplan("sibling", slow_to_die)))
     with pytest.raises(SubplanExecutionError) as caught:
-        await dispatcher(32).run([deep, Subplan("far", far_away)])
+        await dispatcher(32).run([deep, Subplan("far", far)])
     assert caught.value.path == "a/b/c/d/leaf"
-    assert far_away.cancelled
     assert {r.reason for p, r in caught.value.results.items() if "sibling" in p} == {FailureReason.CANCELLED}
+
+
+async def test_the_first_failure_is_the_cause_also_for_those_that_die_later() -> None:
+    second_failed = anyio.Event()
+    entered = [anyio.Event(), anyio.Event()]
+
+    async def first() -> None:
+        for event in entered:
+            await event.wait()
+        await boom()
+
+    async def second() -> None:
+        entered[0].set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            second_failed.set()
+            raise ValueError("failed while being cancelled")
+
+    async def third() -> None:
+        entered[1].set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await second_failed.wait()
+                await anyio.wait_all_tasks_blocked()
+
+    with pytest.raises(SubplanExecutionError) as caught:
+        await dispatcher().run([Subplan("first", first), Subplan("second", second), Subplan("third", third)])
+    assert caught.value.path == "first"
+    assert caught.value.results["second"].reason is FailureReason.ERROR
+    assert caught.value.results["third"].cause == "first"
+
+
+async def test_a_blocked_subplan_fails_its_group_by_the_mode_of_the_group() -> None:
+    sibling = Forever()
+
+    async def bad() -> None:
+        await sibling.entered.wait()
+        await boom()
+
+    strict = SubplanGroup(
+        "strict",
+        (Subplan("blocked", nothing, ("/bad",)), Subplan("sibling", sibling)),
+        failure_mode=FailureMode.FAIL_FAST,
+    )
+    with pytest.raises(AggregateSubplanError) as caught:
+        await dispatcher(failure_mode=GO_ON).run([Subplan("bad", bad), strict])
+    assert sibling.cancelled
+    assert caught.value.results["strict/sibling"].cause == "strict/blocked"
+    assert {e.path for e in caught.value.failures} == {"bad", "strict/blocked"}
+
+
+async def test_a_worker_whose_work_outlived_a_cancellation_does_not_cancel_what_comes_next() -> None:
+    entered = anyio.Event()
+    last_ran = anyio.Event()
+
+    async def stubborn() -> str:
+        entered.set()
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            return "saved"
+        raise AssertionError
+
+    async def bad() -> None:
+        await entered.wait()
+        await boom()
+
+    async def last() -> None:
+        await anyio.lowlevel.checkpoint()
+        last_ran.set()
+
+    # Two slots: when `bad` fails its worker goes on with `holds`; that of `stubborn` comes to `last`.
+    strict = SubplanGroup(
+        "strict", (Subplan("bad", bad), Subplan("stubborn", stubborn)), failure_mode=FailureMode.FAIL_FAST
+    )
+    with pytest.raises(AggregateSubplanError) as caught:
+        await dispatcher(2, failure_mode=GO_ON).run(
+            [strict, Subplan("holds", last_ran.wait), Subplan("last", last)]
+        )
+    assert caught.value.results["strict/stubborn"].value == "saved"
+    assert caught.value.results["last"].ok
 
 
 async def test_work_that_is_not_async_fails_with_a_clear_reason() -> None:
@@ -509,16 +607,26 @@ async def test_a_cancellation_that_nobody_asked_for_is_a_failure_of_that_work(
 ) -> None:
     if anyio_backend_name != "asyncio":
         pytest.skip("only asyncio lets work raise a cancellation of its own")
-    import asyncio  # noqa: PLC0415
 
-    async def raises_it() -> None:
-        raise asyncio.CancelledError
+    async def cancels_itself() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await anyio.lowlevel.checkpoint()
 
-    gauge = Gauge()
+    async def uses_a_task_group() -> None:
+        # A task that was cancelled once and never told otherwise makes this raise a cancellation instead.
+        async with asyncio.TaskGroup() as group:
+            group.create_task(boom())
+
     with pytest.raises(AggregateSubplanError) as caught:
-        await dispatcher(1, failure_mode=GO_ON).run([Subplan("odd", raises_it), *named(gauge, "a", "b")])
-    assert [e.path for e in caught.value.failures] == ["odd"]
-    assert gauge.entered == 2
+        await dispatcher(1, failure_mode=GO_ON).run(
+            [Subplan("odd", cancels_itself), Subplan("next", uses_a_task_group), Subplan("last", nothing)]
+        )
+    odd, following = caught.value.failures
+    assert (odd.path, type(odd.__cause__)) == ("odd", asyncio.CancelledError)
+    assert (following.path, type(following.__cause__)) == ("next", ExceptionGroup)
+    assert caught.value.results["last"].ok
 
 
 async def test_a_subplan_that_was_begun_but_not_yet_entered_can_be_cancelled() -> None:

@@ -12,6 +12,7 @@ from weft import (
     Subplan,
     SubplanEvent,
     SubplanExecutionError,
+    SubplanGroup,
 )
 from weft.runtime.listeners import Listener, ListenerWarning, feed
 
@@ -148,10 +149,16 @@ async def test_a_slow_listener_that_gets_on_is_waited_for_beyond_the_patience(ki
     assert heard == list(range(8))
 
 
-async def test_the_end_of_a_cancelled_run_is_heard_too() -> None:
+@pytest.mark.parametrize("kind", ["plain", "async"])
+async def test_the_end_of_a_cancelled_run_is_heard_too(kind: str) -> None:
     heard: list[SubplanEvent] = []
+    pace = threading.Event()
 
-    async def listen(event: SubplanEvent) -> None:
+    def plain(event: SubplanEvent) -> None:
+        pace.wait(0.05)  # far behind when the run ends
+        heard.append(event)
+
+    async def asynchronous(event: SubplanEvent) -> None:
         await anyio.lowlevel.checkpoint()
         heard.append(event)
 
@@ -161,9 +168,24 @@ async def test_the_end_of_a_cancelled_run_is_heard_too() -> None:
             scope.cancel()
             await anyio.sleep_forever()
 
-        await ParallelSubplanDispatcher(on_event=listen).run([Subplan("a", cancel)])
+        on_event = plain if kind == "plain" else asynchronous
+        await ParallelSubplanDispatcher(on_event=on_event).run([Subplan("a", cancel)])
     assert told(heard) == [("a", "pending", "running"), ("a", "running", "failed")]
     assert heard[1].reason == "cancelled"
+
+
+async def test_a_doomed_group_is_told_after_what_is_in_it() -> None:
+    heard: list[SubplanEvent] = []
+
+    async def boom() -> None:
+        raise ValueError("boom")
+
+    inner = SubplanGroup("h", (Subplan("x", nothing),))
+    with pytest.raises(SubplanExecutionError):
+        await ParallelSubplanDispatcher(on_event=heard.append).run(
+            [Subplan("bad", boom), SubplanGroup("g", (inner, Subplan("y", nothing)), ("bad",))]
+        )
+    assert [event.path for event in heard[2:]] == ["g/h/x", "g/y", "g/h", "g"]
 
 
 async def test_events_say_why_and_because_of_whom_and_go_to_json() -> None:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, assert_never
 
 from weft.errors import FileFormatError, InputError, NetError, WeftError
 from weft.ids import PlaceId, TransitionId
-from weft.net.explore import MAX_BYTES, MAX_STATES, Exploration, explore, find_deadlock
+from weft.net.explore import MAX_BYTES, MAX_STATES, Exploration, explore
 from weft.net.formats import dump_net, load_net, read_pnml, to_dot, to_mermaid, write_pnml
 from weft.net.invariants import FARKAS_LIMIT, check_invariant, p_invariants, t_invariants
 from weft.net.model import Net, PlaceKind
@@ -135,8 +135,8 @@ def _failure(what: str, error: OSError) -> WeftError:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExploreReport:
     exploration: Exploration
-    searched_deadlock: bool
-    """Whether the search was to end at the nearest deadlock."""
+    with_trace: bool
+    """Whether the firings that lead to the nearest deadlock are asked for."""
     cpu_seconds: float
     """Of the search alone, without reading the file."""
 
@@ -152,7 +152,7 @@ class ExploreReport:
             "complete": seen.complete,
             "cpu_seconds": round(self.cpu_seconds, 6),
         }
-        if self.searched_deadlock:
+        if self.with_trace:
             data["trace"] = None if seen.deadlock_trace is None else list(seen.deadlock_trace)
         if not seen.complete:
             data["why"] = seen.why
@@ -162,19 +162,18 @@ class ExploreReport:
 def explore_net(
     source: Source,
     *,
-    only_deadlock: bool = False,
+    with_trace: bool = False,
     max_states: int = MAX_STATES,
     max_bytes: int = MAX_BYTES,
     use_numpy: bool | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ExploreReport:
-    """Explore the reachable markings, all of them or until the nearest deadlock."""
+    """Explore the reachable markings; the nearest deadlock is the one that is met first."""
     net = read_plain_net(source)
-    search = find_deadlock if only_deadlock else explore
     began = time.process_time()
-    found = search(net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress)
+    found = explore(net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress)
     spent = time.process_time() - began
-    return ExploreReport(exploration=found, searched_deadlock=only_deadlock, cpu_seconds=spent)
+    return ExploreReport(exploration=found, with_trace=with_trace, cpu_seconds=spent)
 
 
 # --- check ---
@@ -294,7 +293,7 @@ def _misread(expression: str, at: int) -> InputError:
 
 def _nearest(name: str, places: tuple[PlaceId, ...]) -> str:
     """The place that was perhaps meant: one spelled alike, or one of which a sign has cut off the rest."""
-    alike: list[str] = get_close_matches(name, places, n=1)
+    alike: list[str] = get_close_matches(name, places, n=1, cutoff=0.5)
     alike += [place for place in places if place.startswith(name) and not _BARE.fullmatch(place)]
     return f"; did you mean {written(alike[0])}?" if alike else ""
 
@@ -327,6 +326,8 @@ def convert_net(source: Source, to: Target) -> str:
             return to_dot(read_net(source))
         case Target.MERMAID:
             return to_mermaid(read_net(source))
+        case _:
+            assert_never(to)
 
 
 def save_text(text: str, name: str, *, source: Source) -> None:
@@ -334,25 +335,25 @@ def save_text(text: str, name: str, *, source: Source) -> None:
     # Behind a symbolic link it is the file that is replaced, not the link.
     out = Path(os.path.realpath(source.directory / name))
     try:
-        mode = _mode_to_keep(out, source)
-        _replace(out, text.encode(), mode)
+        _replace(out, text.encode(), mode=_mode_to_keep(out, name, source))
     except OSError as error:
         raise _failure(f"cannot write {name}", error) from None
 
 
-def _mode_to_keep(out: Path, source: Source) -> int | None:
+def _mode_to_keep(out: Path, name: str, source: Source) -> int | None:
+    """That of the file to be replaced, if there is one and it may be."""
     try:
         there = out.stat()
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(there.st_mode):
-        raise InputError(f"cannot write {out.name}: it is there and not a regular file")
+        raise InputError(f"cannot write {name}: it is there and not a regular file")
     if source.path is not None and source.path.exists() and out.samefile(source.path):
-        raise InputError(f"cannot write {out.name}: it is the file that the net is read from")
+        raise InputError(f"cannot write {name}: it is the file that the net is read from")
     return stat.S_IMODE(there.st_mode)
 
 
-def _replace(out: Path, data: bytes, mode: int | None) -> None:
+def _replace(out: Path, data: bytes, *, mode: int | None) -> None:
     temporary = out.parent / f".weft-{secrets.token_hex(8)}.tmp"
     # 0o666 less the user's mask, as for any new file; the tempfile module would give 0o600.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

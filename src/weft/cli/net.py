@@ -18,18 +18,12 @@ _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _SIZE = re.compile(r"([0-9]{1,18})([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
-class Size(click.ParamType[int]):
-    """Bytes, with a unit: 512M is 512 · 2²⁰."""
-
-    name = "size"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        found = _SIZE.fullmatch(str(value))
-        if found is None or not int(found[1]):
-            self.fail(f"{value!r} is not a size; give bytes above 0, or a number with K, M or G.", param, ctx)
-        return int(found[1]) << _UNITS[found[2].upper()]
+def size(_context: click.Context, _option: click.Parameter, value: str) -> int:
+    """Bytes, with or without a unit: 512M is 512 · 2²⁰."""
+    found = _SIZE.fullmatch(value)
+    if found is None or not int(found[1]):
+        raise click.BadParameter(f"{value!r} is not a size; give bytes above 0, or a number with K, M or G.")
+    return int(found[1]) << _UNITS[found[2].upper()]
 
 
 class Report(Protocol):
@@ -72,7 +66,7 @@ def net() -> None:
 @click.option(
     "--find-deadlock",
     is_flag=True,
-    help="Stop at the nearest deadlock and print the firings that lead there.",
+    help="Print all the firings of the shortest way to a deadlock.",
 )
 @click.option(
     "--max-states",
@@ -82,7 +76,7 @@ def net() -> None:
     help="Stop after N states [10000000].",
 )
 @click.option(
-    "--max-memory", type=Size(), metavar="SIZE", default="2G", help="Stop at this memory, as 512M [2G]."
+    "--max-memory", callback=size, metavar="SIZE", default="2G", help="Stop at this memory, as 512M [2G]."
 )
 @click.option("--no-numpy", is_flag=True, help="Do without numpy, which is much faster on large nets.")
 def explore(
@@ -100,7 +94,7 @@ def explore(
     with progress_on_terminal() as progress:
         report = nets.explore_net(
             nets.Source(name=file, directory=directory()),
-            only_deadlock=find_deadlock,
+            with_trace=find_deadlock,
             max_states=max_states,
             max_bytes=max_memory,
             use_numpy=False if no_numpy else None,
@@ -150,6 +144,7 @@ def check(*, file: str, as_json: bool, max_states: int) -> int:
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
+    default=5_000,
     help="Hold up to N rows in the search for them [5000].",
 )
 @click.option(

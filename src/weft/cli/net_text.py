@@ -13,11 +13,9 @@ def explored(report: ExploreReport) -> Iterator[str]:
     counts = f"{_count(seen.states, 'state')}, {_count(seen.edges, 'edge')}"
     if seen.complete:
         yield f"{counts}: the whole state space."
-    elif seen.found is not None:
-        yield f"{counts}: the search ended at the nearest deadlock."
     else:
         yield f"{counts}: not the whole state space, {seen.why}."
-    yield _deadlocks(seen, most=len(seen.deadlock_trace or ()) if report.searched_deadlock else NAMES_SHOWN)
+    yield _deadlocks(seen, most=len(seen.deadlock_trace or ()) if report.with_trace else NAMES_SHOWN)
     seen_only = "" if seen.complete else "Among these states: "
     tokens = f"{_count(seen.place_bound, 'token')} at most in a place, {seen.marking_bound:,} in a marking."
     yield f"{seen_only}{tokens}"
@@ -32,7 +30,8 @@ def explored(report: ExploreReport) -> Iterator[str]:
 def _deadlocks(seen: Exploration, *, most: int) -> str:
     if seen.deadlock_trace is None:
         return "It cannot deadlock." if seen.complete else "No deadlock was met so far."
-    dead = f"It can deadlock: {_count(seen.deadlocks, 'dead marking')}"
+    at_least = "" if seen.complete else "at least "
+    dead = f"It can deadlock: {at_least}{_count(seen.deadlocks, 'dead marking')}"
     if not seen.deadlock_trace:
         return f"{dead}, and it begins in one: no transition is enabled."
     firings = _count(len(seen.deadlock_trace), "firing")
@@ -55,7 +54,7 @@ def invariants(report: InvariantsReport) -> Iterator[str]:
         for weights, total in zip(report.places, report.sums, strict=True):
             yield f"  {written_sum(weights)} = {total}"
     else:
-        yield "No P-invariants: no sum of tokens is the same in every marking."
+        yield "No P-invariants: every sum of tokens, without minus signs, is changed by some firing."
     if report.transitions:
         yield f"{_count(len(report.transitions), 'T-invariant')}, firings that lead back to where they began:"
         for counts in report.transitions:

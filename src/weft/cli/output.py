@@ -1,5 +1,6 @@
 """How commands speak: data on standard output, as JSON in an envelope or as sentences; the rest on stderr."""
 
+import errno
 import json
 import sys
 import time
@@ -24,7 +25,7 @@ def examples(*commands: str) -> str:
 
 def write_text(text: str) -> None:
     """Text that is itself a file: always UTF-8, whatever the terminal speaks."""
-    click.echo(text.encode(), nl=False)
+    _write(text.encode())
 
 
 def show_json(data: Mapping[str, Any]) -> None:
@@ -34,7 +35,21 @@ def show_json(data: Mapping[str, Any]) -> None:
 def show_lines(lines: Iterable[str]) -> None:
     text = "".join(f"{clean(line)}\n" for line in lines)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    click.echo(text.encode(encoding, "backslashreplace"), nl=False)
+    _write(text.encode(encoding, "backslashreplace"))
+
+
+def _write(data: bytes) -> None:
+    if sys.stdout is None:  # closed when we were started: nobody wants to know
+        return
+    sys.stdout.flush()
+    # Where Python runs unbuffered (-u, PYTHONUNBUFFERED), a pipe may take a part, and print would lose the rest.
+    left = memoryview(data)
+    while left:
+        taken = sys.stdout.buffer.write(left)
+        if taken is None:
+            raise BlockingIOError(errno.EAGAIN, "Standard output does not wait for its reader")
+        left = left[taken:]
+    sys.stdout.buffer.flush()
 
 
 def note(message: str) -> None:

@@ -222,12 +222,8 @@ class Dispatch:
         groups: list[int] = []
         for row in tree.below(group):
             state = states(row - 1)
-            if not tree.is_leaf(row):
-                if state is PENDING:
-                    groups.append(row)
-                self._dooms.setdefault(row, doom)
-            elif state is PENDING:
-                never_ran.append(row)
+            if state is PENDING:
+                (never_ran if tree.is_leaf(row) else groups).append(row)
             elif row in self._firings and row not in self._cancelled:
                 self._cancelled.add(row)
                 orders.cancel.append(row)

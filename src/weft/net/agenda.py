@@ -105,6 +105,7 @@ class Agenda:
         lane.key = key
         if lane.where >= 0:
             heappush(self._waiting[lane.where][lane.claim_on(lane.where)], (key, lane.number))
+            self._wake(lane.where)  # there may be room, and it may be better than who was woken for it
         else:
             lane.where = _READY
             heappush(self._ready, (key, lane.number))
@@ -122,8 +123,7 @@ class Agenda:
             if transition is None:
                 self._go_idle(lane)
             elif lane.heap[0] != key:
-                lane.key = lane.heap[0]
-                heapreplace(ready, (lane.key, number))
+                self._fall_back(lane)
             elif lane.claims and (lacking := self._lacking(lane)) is not None:
                 if len(ready) == 1 and not self._parked:
                     return None  # nobody stands behind it: it may as well wait where it is
@@ -181,15 +181,16 @@ class Agenda:
         self._begun += 1
         if self._begun % self._size == 0:
             self._generation += self._size
-        self._settle_after_begin(lane)
+        if heap:
+            self._fall_back(lane)
+        else:
+            self._go_idle(lane)
         if not game.missing[transition]:
             self.offer((transition,))
         return firing
 
-    def _settle_after_begin(self, lane: _Lane) -> None:
-        if not lane.heap:
-            self._go_idle(lane)
-            return
+    def _fall_back(self, lane: _Lane) -> None:
+        """The lane, on top of the ready queue, has a new head; a waiter behind it may be better now."""
         lane.key = lane.heap[0]
         heapreplace(self._ready, (lane.key, lane.number))
         if self._parked:

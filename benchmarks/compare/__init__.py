@@ -1,0 +1,1 @@
+"""Ours beside other tools, in one run: ratios, each with the bar it has to pass."""

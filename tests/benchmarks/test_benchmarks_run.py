@@ -1,0 +1,157 @@
+"""The benchmarks do what they say they measure. How long it takes is not looked at here."""
+
+import inspect
+import json
+from itertools import product
+
+import pytest
+from benchmarks.compare import __main__ as compare
+from benchmarks.compare import firing as compared_firing
+from benchmarks.compare.measuring import Sizes, in_turn
+from benchmarks.compare.table import Row, at_least, at_most, exit_code, table, written
+from benchmarks.suites import dispatcher, exploration, firing, structure
+
+from benchmarks import shapes
+from weft.net.explore import explore
+from weft.net.structure import WorkflowNet, acyclic, free_choice, workflow_net
+
+SUITES = (dispatcher, exploration, firing, structure)
+TOO_LARGE_FOR_A_TEST = {exploration.ExploringMillions}
+
+
+def benchmark_classes():
+    for module in SUITES:
+        for _, class_ in inspect.getmembers(module, inspect.isclass):
+            if class_.__module__ == module.__name__ and class_ not in TOO_LARGE_FOR_A_TEST:
+                yield class_
+
+
+def smallest(class_: type) -> tuple[object, ...]:
+    params: tuple[object, ...] = getattr(class_, "params", ())
+    choices = [each for each in params if isinstance(each, tuple)]  # one for each of several parameters
+    return tuple(each[0] for each in choices) or params[:1]
+
+
+@pytest.mark.parametrize("class_", list(benchmark_classes()), ids=lambda c: f"{c.__module__}.{c.__name__}")
+def test_each_benchmark_runs_at_its_smallest_size(class_, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(firing.AMillionTransitions, "size", 1_000)
+    names = [name for name in dir(class_) if name.startswith(("time_", "track_", "peakmem_"))]
+    assert names
+    for name in names:
+        benchmark = class_()
+        if hasattr(benchmark, "setup"):
+            benchmark.setup(*smallest(class_))
+        assert getattr(benchmark, name)(*smallest(class_))
+
+
+@pytest.mark.parametrize(("shape", "size"), list(product(firing.SHAPES, [100, 2_500])))
+def test_every_transition_fires_once(shape: str, size: int) -> None:
+    net = firing.SHAPES[shape](size)
+    assert shapes.play(shapes.agenda_of(net)) == len(net.transition_ids)
+    assert len(net.transition_ids) == pytest.approx(size, rel=0.05)
+
+
+def test_lanes_play_to_the_end() -> None:
+    assert shapes.play(shapes.agenda_of(shapes.lanes(30, each=4))) == 120
+
+
+def test_a_pool_adds_nothing_but_its_arcs() -> None:
+    pooled, free = shapes.slices(20, pool=1), shapes.slices(20)
+    assert pooled.transition_ids == free.transition_ids
+    assert pooled.place_ids == ("pool", *free.place_ids)
+
+
+def test_parallel_slices_have_the_states_that_are_reckoned_with() -> None:
+    assert explore(shapes.parallel_slices(4)).states == 4**4 + 2
+
+
+def test_the_skeleton_is_of_the_kind_whose_soundness_is_claimed() -> None:
+    net = shapes.large_skeleton(50)
+    assert isinstance(workflow_net(net), WorkflowNet)
+    assert free_choice(net).holds
+    assert acyclic(net)
+
+
+def test_fifteen_subplans_all_end() -> None:
+    results = dispatcher.run([*shapes.leaves(15)], listening=True)
+    assert [result.state for result in results.values()] == ["completed"] * 15
+
+
+def test_random_dags_are_the_same_in_every_run() -> None:
+    assert [*shapes.random_dags(20, 3)] == [*shapes.random_dags(20, 3)]
+
+
+# The table
+
+
+def row(figure: float, bar, **more) -> Row:
+    return Row(name="a thing", figure=figure, bar=bar, ours="1 us", beside="2 us", **more)
+
+
+@pytest.mark.parametrize(
+    ("bar", "figure", "passed"),
+    [
+        (at_least(15), 15.0, True),
+        (at_least(15), 14.99, False),
+        (at_most(2.5), 2.5, True),
+        (at_most(2.5), 2.51, False),
+        (at_most(2, "GB"), 0.9, True),
+        (None, 0.0, None),
+    ],
+)
+def test_a_figure_at_its_bar_passes_and_one_beyond_it_misses(bar, figure, passed) -> None:
+    assert row(figure, bar).passed is passed
+    assert exit_code([row(20, at_least(15)), row(figure, bar)]) == (passed is False)
+
+
+def test_what_is_not_judged_is_neither_passed_nor_missed() -> None:
+    unjudged = row(1, at_least(15), judged=False)
+    assert unjudged.passed is None
+    assert exit_code([unjudged]) == 0
+
+
+def test_the_table_has_a_line_for_each_row() -> None:
+    lines = table([row(8.664, at_least(15)), row(0.94, at_most(2, "GB")), row(1.0049, None)]).splitlines()
+    assert [line.split() for line in lines] == [
+        ["comparison", "figure", "bar", "ours", "beside"],
+        ["a", "thing", "8.66x", "≥", "15x", "MISS", "1", "us", "2", "us"],
+        ["a", "thing", "0.94", "GB", "≤", "2", "GB", "pass", "1", "us", "2", "us"],
+        ["a", "thing", "1.005x", "1", "us", "2", "us"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(13_473.2, "13,473x"), (46.04, "46x"), (2.5, "2.5x"), (1.0, "1x"), (1.0161, "1.016x")]
+)
+def test_figures_are_written_short(value: float, text: str) -> None:
+    assert written(value, "x") == text
+
+
+def test_rivals_are_measured_in_turn_and_the_median_counts() -> None:
+    log: list[str] = []
+    costs = {"ours": iter([1.0, 9.0, 2.0]), "theirs": iter([5.0, 4.0, 6.0])}
+
+    def rival(name: str) -> float:
+        log.append(name)
+        return next(costs[name])
+
+    assert in_turn(3, lambda: rival("ours"), lambda: rival("theirs")) == (2.0, 5.0)
+    assert log == ["ours", "theirs"] * 3
+
+
+def test_a_comparison_that_needs_no_other_tool_makes_rows() -> None:
+    rows = compared_firing.pool_beside_none(Sizes(quick=True))
+    assert [r.bar for r in rows] == [at_most(1.5)]
+
+
+@pytest.mark.parametrize(("figure", "code"), [(3.0, 0), (1.0, 1)])
+def test_a_missed_bar_is_the_exit_code(
+    figure: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compare, "_in_a_process_of_its_own", lambda comparison, sizes: comparison(sizes))
+    monkeypatch.setattr(compare, "COMPARISONS", {"made up": lambda _: [row(figure, at_least(2))]})
+    assert compare.main(["--json"]) == code
+    (told,) = json.loads(capsys.readouterr().out)["rows"]
+    assert told["passed"] is (code == 0)
+    assert compare.main(["--quick"]) == 0
+    assert "nothing is judged" in capsys.readouterr().out
