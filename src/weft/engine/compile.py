@@ -116,6 +116,11 @@ class _Compiler:
     def _add_waits(self, row: int) -> None:
         tree, label = self.tree, self.label(row)
         parent, before = tree.parents[row], tree.depends_on[row]
+        if not before:  # by far the most
+            arc = (self.builder.add_place(f"{label}.ready"), 1)
+            self.opened[parent].append(arc)
+            self.waits[row].append(arc)
+            return
         sources = [self.ends[earlier] for earlier in before]
         if all(tree.parents[earlier] != parent for earlier in before):
             sources.append(self.opened[parent])

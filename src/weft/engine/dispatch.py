@@ -13,7 +13,9 @@ for whoever listens. The net says who may run; this module says what the ends me
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from weft.engine import states
 from weft.engine.compile import CANCELLED, COMPLETED, Role, compile_tree
 from weft.engine.results import (
     AggregateSubplanError,
@@ -29,8 +31,7 @@ from weft.ids import SubplanPath
 from weft.net.agenda import Agenda
 from weft.net.game import Firing, TokenGame
 
-PENDING = SubplanExecutionState.PENDING
-RUNNING = SubplanExecutionState.RUNNING
+COMPLETED_STATE = SubplanExecutionState.COMPLETED
 
 
 class Orders:
@@ -116,7 +117,7 @@ class Dispatch:
             raise StateError(f"{self._tree.paths[leaf]!r} is not in flight")
         orders = Orders()
         if outcome == COMPLETED:
-            self._change(leaf, SubplanExecutionState.COMPLETED, value=value)
+            self._complete(leaf, value)
         elif outcome == CANCELLED:
             self._fail(leaf, _Doom(FailureReason.CANCELLED, self._who_doomed(leaf)))
         else:
@@ -145,8 +146,7 @@ class Dispatch:
             role, row = roles[transition], rows[transition]
             if role == Role.RUN:
                 self._firings[row] = firing
-                self._started[row] = self._now
-                self._change(row, RUNNING)
+                self._start(row)
                 orders.begin.append(row)
                 continue
             if role == Role.OPEN:
@@ -182,8 +182,7 @@ class Dispatch:
             return
         blocker = self._blocker(group)
         if blocker is None:
-            self._started[group] = self._now
-            self._change(group, RUNNING)
+            self._start(group)
             return
         self._doom(group, _Doom(FailureReason.BLOCKED, blocker), orders)
         self._fail(group, self._dooms[group])
@@ -199,7 +198,7 @@ class Dispatch:
         elif any(not self._results[child].ok for child in self._tree.children(group)):
             self._fail(group, _Doom(FailureReason.CANCELLED, self._who_doomed(group)))
         else:
-            self._change(group, SubplanExecutionState.COMPLETED)
+            self._complete(group)
 
     # Failure
 
@@ -216,13 +215,12 @@ class Dispatch:
 
     def _doom(self, group: int, doom: _Doom, orders: Orders) -> None:
         """Nothing below may start any more; what runs there is to be cancelled."""
-        tree, states = self._tree, self.tracker.state_of_row
+        tree, is_pending = self._tree, self.tracker.is_pending
         self._dooms[group] = doom
         never_ran: list[int] = []
         groups: list[int] = []
         for row in tree.below(group):
-            state = states(row - 1)
-            if state is PENDING:
+            if is_pending(row - 1):
                 (never_ran if tree.is_leaf(row) else groups).append(row)
             elif row in self._firings and row not in self._cancelled:
                 self._cancelled.add(row)
@@ -239,29 +237,31 @@ class Dispatch:
                 return self._dooms[row].cause
         return None
 
-    # Changes of state
+    # Changes of state: written out, as each happens once for every subplan
+
+    def _start(self, row: int) -> None:
+        self._started[row] = self._now
+        before = self.tracker.move(row - 1, states.RUNNING)
+        self._tell(row, before, SubplanExecutionState.RUNNING)
+
+    def _complete(self, row: int, value: object = None) -> None:
+        before = self.tracker.move(row - 1, states.COMPLETED)
+        self._tell(row, before, COMPLETED_STATE)
+        self._results[row] = SubplanResult(
+            self._tree.paths[row], COMPLETED_STATE, value, None, None, None, self._started.pop(row), self._now
+        )
 
     def _fail(self, row: int, why: _Doom, error: BaseException | None = None) -> None:
-        self._change(row, SubplanExecutionState.FAILED, why=why, error=error)
+        paths, failed, reason = self._tree.paths, SubplanExecutionState.FAILED, why.reason
+        before = self.tracker.move(row - 1, states.FAILED, reason)
+        cause = None if why.cause is None else paths[why.cause]
+        self._tell(row, before, failed, reason, cause, error)
+        started = self._started.pop(row, None)
+        self._results[row] = SubplanResult(paths[row], failed, None, reason, cause, error, started, self._now)
 
-    def _change(
-        self,
-        row: int,
-        to: SubplanExecutionState,
-        *,
-        why: _Doom | None = None,
-        error: BaseException | None = None,
-        value: object = None,
-    ) -> None:
-        reason = why.reason if why else None
-        cause = self._tree.paths[why.cause] if why and why.cause is not None else None
-        before = self.tracker.advance_row(row - 1, to, reason)
-        path, now = self._tree.paths[row], self._now
+    def _tell(self, row: int, before: SubplanExecutionState, after: SubplanExecutionState, *why: Any) -> None:  # noqa: ANN401
         self._seq = seq = self._seq + 1
-        self.events.append(SubplanEvent(seq, now, path, before, to, reason, cause, error))
-        if to is not RUNNING:
-            started = self._started.pop(row, None)
-            self._results[row] = SubplanResult(path, to, value, reason, cause, error, started, now)
+        self.events.append(SubplanEvent(seq, self._now, self._tree.paths[row], before, after, *why))
 
 
 def _failure(

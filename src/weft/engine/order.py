@@ -14,6 +14,8 @@ def longest_paths(tree: Tree) -> list[float]:
     Within a serial group all rows have the length of the group, so that the order written decides.
     Raises if the dependencies go round in a circle.
     """
+    if not any(tree.depends_on) and Policy.SERIAL not in set(tree.policies):
+        return _without_dependencies(tree)
     graph = _Points(tree)
     lengths = [0.0] * len(graph.after)
     for point in reversed(graph.in_order()):
@@ -26,6 +28,15 @@ def longest_paths(tree: Tree) -> list[float]:
             rows[row] = rows[parent]
         elif tree.policies[row] is Policy.SERIAL:  # one after the other: the group takes their sum
             rows[row] = lengths[2 * row + 1] + sum(tree.estimates[below] for below in tree.below(row))
+    return rows
+
+
+def _without_dependencies(tree: Tree) -> list[float]:
+    """Nothing waits for anything: what remains is the work itself, for a group its longest piece."""
+    rows = list(tree.estimates)
+    for row in range(len(rows) - 1, ROOT, -1):
+        parent = tree.parents[row]
+        rows[parent] = max(rows[parent], rows[row])
     return rows
 
 

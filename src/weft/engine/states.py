@@ -34,14 +34,10 @@ class FailureReason(StrEnum):
 
 
 _STATES: tuple[SubplanExecutionState, ...] = tuple(SubplanExecutionState)
-_CODES: Mapping[SubplanExecutionState, int] = {state: code for code, state in enumerate(_STATES)}
-_PENDING, _RUNNING, _COMPLETED, _FAILED = range(4)
-_FOLLOWING: Mapping[SubplanExecutionState, tuple[SubplanExecutionState, ...]] = {
-    SubplanExecutionState.PENDING: (SubplanExecutionState.RUNNING, SubplanExecutionState.FAILED),
-    SubplanExecutionState.RUNNING: (SubplanExecutionState.COMPLETED, SubplanExecutionState.FAILED),
-    SubplanExecutionState.COMPLETED: (),
-    SubplanExecutionState.FAILED: (),
-}
+PENDING, RUNNING, COMPLETED, FAILED = range(4)
+"""The states as the tracker keeps them: their positions in the enumeration."""
+_ARROWS = ((RUNNING, FAILED), (COMPLETED, FAILED), (), ())
+"""For each state, where it may go."""
 
 
 class SubplanTracker:
@@ -76,7 +72,7 @@ class SubplanTracker:
 
     @property
     def finished(self) -> bool:
-        return not self._counts[_PENDING] and not self._counts[_RUNNING]
+        return not self._counts[PENDING] and not self._counts[RUNNING]
 
     def row(self, path: str) -> int:
         if self._rows is None:
@@ -89,27 +85,30 @@ class SubplanTracker:
         self, path: str, to: SubplanExecutionState, reason: FailureReason | None = None
     ) -> SubplanExecutionState:
         """Moves a subplan on; returns the state it was in. Anything but an arrow above raises."""
-        return self.advance_row(self.row(path), to, reason)
+        return self.move(self.row(path), _STATES.index(to), reason)
 
-    def state_of_row(self, row: int) -> SubplanExecutionState:
-        return _STATES[self._states[row]]
+    # By number, for whoever does this all day
 
-    def advance_row(
-        self, row: int, to: SubplanExecutionState, reason: FailureReason | None = None
-    ) -> SubplanExecutionState:
-        code, after = self._states[row], _CODES[to]
-        before = _STATES[code]
-        if to not in _FOLLOWING[before]:
-            raise StateError(f"{self._paths[row]!r} cannot go from {before} to {to}")
-        if (after == _FAILED) is (reason is None):
-            raise StateError(f"{self._paths[row]!r} → {to}: a failure has a reason, and nothing else has")
+    def is_pending(self, row: int) -> bool:
+        return self._states[row] == PENDING
+
+    def move(self, row: int, after: int, reason: FailureReason | None = None) -> SubplanExecutionState:
+        """`advance` by the numbers of the subplan and of the state."""
+        before = self._states[row]
+        if after not in _ARROWS[before]:
+            raise StateError(f"{self._paths[row]!r} cannot go from {_STATES[before]} to {_STATES[after]}")
+        if (after == FAILED) is (reason is None):
+            raise StateError(
+                f"{self._paths[row]!r} → {_STATES[after]}: a failure has a reason, and nothing else has"
+            )
         self._states[row] = after
-        self._counts[code] -= 1
-        self._counts[after] += 1
-        if after == _RUNNING:
+        counts = self._counts
+        counts[before] -= 1
+        counts[after] += 1
+        if after == RUNNING:
             self._running[row] = None
-        else:
-            self._running.pop(row, None)
+        elif before == RUNNING:
+            del self._running[row]
         if reason is not None:
             self._failures[row] = reason
-        return before
+        return _STATES[before]

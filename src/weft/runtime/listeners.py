@@ -93,10 +93,11 @@ class _HeardInThread(_Hearing):
         self._queue.put(events)
 
     def _listen(self) -> None:
+        listener = self._listener
         while (events := self._queue.get()) is not None:
             for event in events:
                 try:
-                    self._listener(event)
+                    listener(event)
                 except Exception:  # noqa: BLE001 - whatever it raises, the run goes on
                     self._complain()
                 self._heard += 1
