@@ -101,11 +101,11 @@ def beside_snakes(sizes: Sizes) -> list[Row]:
     )
     size = f"a firing of {count:,}"
     return [
-        _row(f"{size} beside SNAKES told which", ours, of_transition, at_least(15)),
-        _row(f"{size} beside SNAKES told its binding too", ours, of_binding, None),
-        _row(f"{size} beside SNAKES told begin and end apart", ours, of_halves, None),
-        _row(f"{size} told which beside SNAKES told which", told, of_transition, None),
-        _row(f"{size} beside SNAKES that scans", ours, scan, at_least(5_000)),
+        _row(f"{size}, told which, beside SNAKES told which", told, of_transition, at_least(15)),
+        _row(f"{size}, told which, beside SNAKES told its binding too", told, of_binding, None),
+        _row(f"{size}, found by itself, beside SNAKES told which", ours, of_transition, None),
+        _row(f"{size}, found by itself, beside SNAKES told begin and end", ours, of_halves, None),
+        _row(f"{size}, found by itself, beside SNAKES that scans", ours, scan, at_least(5_000)),
     ]
 
 

@@ -396,6 +396,7 @@ async def test_a_strict_group_in_a_tolerant_run_stops_only_itself() -> None:
 async def test_failure_goes_up_through_four_levels_at_once() -> None:
     far_away = Forever()
     far_away_ended = anyio.Event()
+    saw_it_end: list[bool] = []
 
     async def far() -> None:
         try:
@@ -411,8 +412,10 @@ async def test_failure_goes_up_through_four_levels_at_once() -> None:
         try:
             await anyio.sleep_forever()
         finally:
-            with anyio.CancelScope(shield=True):
-                await far_away_ended.wait()  # its group cannot close before what is far away is cancelled
+            # Its group cannot close before what is far away is cancelled. (A limit, not to hang if it is not.)
+            with anyio.move_on_after(5, shield=True):
+                await far_away_ended.wait()
+                saw_it_end.append(True)
 
     deep: Subplan | SubplanGroup = Subplan("leaf", bad)
     for name in "dcba":
@@ -420,6 +423,7 @@ async def test_failure_goes_up_through_four_levels_at_once() -> None:
     with pytest.raises(SubplanExecutionError) as caught:
         await dispatcher(32).run([deep, Subplan("far", far)])
     assert caught.value.path == "a/b/c/d/leaf"
+    assert len(saw_it_end) == 4
     assert {r.reason for p, r in caught.value.results.items() if "sibling" in p} == {FailureReason.CANCELLED}
 
 

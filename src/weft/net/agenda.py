@@ -30,7 +30,6 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
 
-from weft.ids import OutcomeName
 from weft.net.game import Firing, TokenGame
 from weft.net.model import Arcs, Net
 
@@ -65,18 +64,19 @@ class Agenda:
     """Chooses among the enabled transitions of a game, and makes the moves so that it knows them."""
 
     __slots__ = (
-        "_begun", "_by_rank", "_game", "_generation", "_lane_of", "_lanes", "_parked", "_patience",
-        "_queued", "_ranks", "_ready", "_reserved", "_size", "_waiting",
+        "_by_rank", "_game", "_generation", "_lane_of", "_lanes", "_left", "_missing", "_parked",
+        "_patience", "_queued", "_ranks", "_ready", "_reserved", "_size", "_tokens", "_waiting",
     )  # fmt: skip
 
     def __init__(self, game: TokenGame, *, told: Iterable[int] = (), patience: int = PATIENCE) -> None:
         """Transitions in `told` are never chosen: they begin only by `fire`, on the caller's word."""
         self._game = game
+        self._missing, self._tokens = game.missing, game.tokens  # the game's own lists, close at hand
         self._patience = patience
         self._size = len(game.missing) or 1
         self._ranks, self._by_rank = _ranking(game.net.priorities)
-        self._begun = 0
         self._generation = 0  # a multiple of size, added to the rank to make a key
+        self._left = self._size  # firings until the next generation
         self._queued = bytearray(self._size)  # 1: has an entry in its lane's heap
         for number in told:
             self._queued[number] = 1
@@ -89,26 +89,30 @@ class Agenda:
 
     def offer(self, transitions: Iterable[int]) -> None:
         """Takes note of transitions whose control arcs are covered now."""
-        queued, lanes, lane_of, ranks = self._queued, self._lanes, self._lane_of, self._ranks
+        queued, ranks = self._queued, self._ranks
         for number in transitions:
             if queued[number]:
                 continue
             queued[number] = 1
             key = self._generation + (number if ranks is None else ranks[number])
-            lane = lanes[lane_of[number]]
-            heappush(lane.heap, key)
-            if lane.heap[0] == key:
-                self._requeue(lane, key)
+            lane = self._lanes[self._lane_of[number]]
+            heap = lane.heap
+            heappush(heap, key)
+            if heap[0] == key:
+                self._move_up(lane, key)
 
-    def _requeue(self, lane: _Lane, key: int) -> None:
-        """The lane has a new head: its old entry is dead, and it stands where it stood, but higher."""
+    def _move_up(self, lane: _Lane, key: int) -> None:
+        """The lane has a better head. It stands where it stood, but higher; its old entry is dead."""
         lane.key = key
-        if lane.where >= 0:
-            heappush(self._waiting[lane.where][lane.claim_on(lane.where)], (key, lane.number))
-            self._wake(lane.where)  # there may be room, and it may be better than who was woken for it
+        ready, where = self._ready, lane.where
+        if where >= 0:
+            heappush(self._waiting[where][lane.claim_on(where)], (key, lane.number))
+            self._wake(where)  # there may be room, and it may be better than who was woken for it
+        elif where == _READY and ready[0][1] == lane.number:
+            ready[0] = (key, lane.number)  # the first of a heap may always become smaller
         else:
             lane.where = _READY
-            heappush(self._ready, (key, lane.number))
+            heappush(ready, (key, lane.number))
 
     def next(self) -> Firing | None:
         """Begins the best transition that is enabled; None if there is none, or it is being waited for."""
@@ -119,18 +123,18 @@ class Agenda:
             if lane.where != _READY or lane.key != key:
                 heappop(ready)
                 continue
-            transition = self._head(lane)
-            if transition is None:
-                self._go_idle(lane)
-            elif lane.heap[0] != key:
-                self._fall_back(lane)
-            elif lane.claims and (lacking := self._lacking(lane)) is not None:
-                if len(ready) == 1 and not self._parked:
-                    return None  # nobody stands behind it: it may as well wait where it is
-                self._pass_over(lane)
-                self._park(lane, *lacking)
+            # Room is asked for before the head, which may be stale: it is quicker, and often enough.
+            lacking = self._lacking(lane) if lane.claims else None
+            if lacking is None:
+                rank = key % self._size
+                transition = rank if self._by_rank is None else self._by_rank[rank]
+                if not self._missing[transition]:
+                    return self._begin(lane, transition)
+                self._drop_head(lane, transition)
+            elif len(ready) == 1 and not self._parked:
+                return None  # nobody stands behind it: it may as well wait where it is
             else:
-                return self._begin(lane, transition)
+                self._park(lane, *lacking)
         return self.next() if self._drop_vain_reservation() else None
 
     def finish(self, firing: Firing, outcome: int | str) -> list[int]:
@@ -141,10 +145,7 @@ class Agenda:
             self.offer(offered)
         if self._parked:
             waiting = self._waiting
-            transition = firing[1]
-            if isinstance(outcome, str):
-                outcome = game.net.outcomes[transition].index(OutcomeName(outcome))
-            for place, _ in game.net.outputs[transition][outcome]:
+            for place, _ in game.outputs_of(firing, outcome):
                 if place in waiting:
                     self._wake(place)
         return offered
@@ -153,75 +154,44 @@ class Agenda:
         """Begins and finishes a transition on the caller's word."""
         return self.finish(self._game.begin(transition), outcome)
 
-    # The head of a lane
-
-    def _head(self, lane: _Lane) -> int | None:
-        """The best transition of the lane that is still offered."""
-        heap, size, by_rank, missing = lane.heap, self._size, self._by_rank, self._game.missing
-        while heap:
-            rank = heap[0] % size
-            number = rank if by_rank is None else by_rank[rank]
-            if not missing[number]:
-                return number
-            heappop(heap)
-            self._queued[number] = 0
-        return None
+    # A lane that is on top of the ready queue
 
     def _begin(self, lane: _Lane, transition: int) -> Firing:
-        heap, game = lane.heap, self._game
         if lane.claims:
             lane.passed = 0
             if self._parked:
                 self._pass_over_waiters(lane)
             if self._reserved is lane:
                 self._reserved = None
-        heappop(heap)
-        self._queued[transition] = 0
-        firing = game.begin_enabled(transition)
-        self._begun += 1
-        if self._begun % self._size == 0:
+        firing = self._game.begin_enabled(transition)
+        self._left -= 1
+        if not self._left:
+            self._left = self._size
             self._generation += self._size
-        if heap:
-            self._fall_back(lane)
-        else:
-            self._go_idle(lane)
-        if not game.missing[transition]:
+        self._drop_head(lane, transition)
+        if not self._missing[transition]:
             self.offer((transition,))
         return firing
 
-    def _fall_back(self, lane: _Lane) -> None:
-        """The lane, on top of the ready queue, has a new head; a waiter behind it may be better now."""
-        lane.key = lane.heap[0]
-        heapreplace(self._ready, (lane.key, lane.number))
-        if self._parked:
-            self._wake_next(lane)
-
-    # Room, and who waits for it
-
-    def _lacking(self, lane: _Lane) -> tuple[int, int] | None:
-        """The claim on a pool without room for it, what is reserved for another lane left aside."""
-        tokens, reserved = self._game.tokens, self._reserved
-        if reserved is None or reserved is lane:
-            for claim in lane.claims:
-                if tokens[claim[0]] < claim[1]:
-                    return claim
+    def _drop_head(self, lane: _Lane, transition: int) -> None:
+        """It has a new head, or none; a lane that waits behind it may be better now."""
+        heap = lane.heap
+        heappop(heap)
+        self._queued[transition] = 0
+        if heap:
+            lane.key = heap[0]
+            heapreplace(self._ready, (heap[0], lane.number))
         else:
-            for claim in lane.claims:
-                if tokens[claim[0]] - reserved.claim_on(claim[0]) < claim[1]:
-                    return claim
-        return None
-
-    def _go_idle(self, lane: _Lane) -> None:
-        """The lane, on top of the ready queue, has nothing more; whoever waits behind it is next."""
-        heappop(self._ready)
-        lane.where = _IDLE
-        if self._reserved is lane:
-            self._reserved = None
+            heappop(self._ready)
+            lane.where = _IDLE
+            if self._reserved is lane:
+                self._reserved = None
         if self._parked:
             self._wake_next(lane)
 
     def _park(self, lane: _Lane, pool: int, weight: int) -> None:
-        """The lane, on top of the ready queue, waits for the pool; whoever waits behind it is next."""
+        """It waits for the pool; whoever waits behind it is next."""
+        self._pass_over(lane)
         heappop(self._ready)
         if self._parked:
             self._wake_next(lane)
@@ -229,13 +199,28 @@ class Agenda:
         self._parked += 1
         heappush(self._waiting[pool][weight], (lane.key, lane.number))
 
+    # Room, and who waits for it
+
+    def _lacking(self, lane: _Lane) -> tuple[int, int] | None:
+        """The lane's claim on a pool without room for it; what is reserved for another is no room."""
+        tokens, reserved = self._tokens, self._reserved
+        if reserved is None or reserved is lane:
+            for claim in lane.claims:
+                if tokens[claim[0]] < claim[1]:
+                    return claim
+            return None
+        for claim in lane.claims:
+            if tokens[claim[0]] - reserved.claim_on(claim[0]) < claim[1]:
+                return claim
+        return None
+
     def _wake_next(self, lane: _Lane) -> None:
         for pool, _ in lane.claims:
             self._wake(pool)
 
     def _wake(self, pool: int) -> None:
         """Makes ready the best lane parked here that the pool has room for."""
-        free = self._game.tokens[pool]
+        free = self._tokens[pool]
         reserved = self._reserved
         if reserved is not None:
             claim = reserved.claim_on(pool)

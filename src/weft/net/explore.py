@@ -6,6 +6,7 @@ Python begins, as small nets are done before numpy is imported; the one on numpy
 beginning, when many markings have been met and many are waiting, for it works on these together.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -22,8 +23,10 @@ from weft.net.trace import Engine, trace_to
 MAX_STATES = 10_000_000
 MAX_BYTES = 2 << 30
 
-HANDOVER_STATES = 20_000
-"""Markings after which numpy's time to be imported is earned back."""
+HANDOVER_STATES = 2_000
+"""Markings after which what it takes to begin again with numpy is earned back."""
+HANDOVER_STATES_WITH_IMPORT = 20_000
+"""The same if numpy has yet to be imported."""
 HANDOVER_WAITING = 256
 """With fewer markings to take together, numpy is the slower one."""
 
@@ -103,6 +106,7 @@ class _Search:
         self._net = unfold(net) if isinstance(net, Net) else net
         self._max_states, self._max_bytes = max_states, max_bytes
         self._numpy = _numpy_allowed(use_numpy=use_numpy)
+        self._enough = HANDOVER_STATES if "numpy" in sys.modules else HANDOVER_STATES_WITH_IMPORT
         self._progress = progress
         self._looked_at = 0
         self._found: int | None = None
@@ -122,7 +126,7 @@ class _Search:
 
     def run(self, is_done: Callable[[], bool]) -> None:
         while not is_done() and self._engine.full is None and self._waiting:
-            if self._numpy and self._engine.states >= HANDOVER_STATES and self._waiting >= HANDOVER_WAITING:
+            if self._numpy and self._engine.states >= self._enough and self._waiting >= HANDOVER_WAITING:
                 self._engine = self._in_numpy()
             try:
                 self._engine.step()
