@@ -5,13 +5,13 @@ import json
 from itertools import product
 
 import pytest
+
+from benchmarks import shapes
 from benchmarks.compare import __main__ as compare
 from benchmarks.compare import firing as compared_firing
 from benchmarks.compare.measuring import Sizes, in_turn
 from benchmarks.compare.table import Row, at_least, at_most, exit_code, table, written
 from benchmarks.suites import dispatcher, exploration, firing, structure
-
-from benchmarks import shapes
 from weft.net.explore import explore
 from weft.net.structure import WorkflowNet, acyclic, free_choice, workflow_net
 

@@ -11,9 +11,9 @@ for whoever listens. The net says who may run; this module says what the ends me
 - A group closes when each child has ended and no work of theirs is left.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from weft.engine import states
 from weft.engine.compile import CANCELLED, COMPLETED, Role, compile_tree
@@ -31,7 +31,12 @@ from weft.ids import SubplanPath
 from weft.net.agenda import Agenda
 from weft.net.game import Firing, TokenGame
 
-COMPLETED_STATE = SubplanExecutionState.COMPLETED
+_RUNNING = SubplanExecutionState.RUNNING
+_COMPLETED = SubplanExecutionState.COMPLETED
+_FAILED = SubplanExecutionState.FAILED
+
+_new = cast("Callable[..., Any]", tuple.__new__)
+"""Makes a named tuple in half the time that calling its class takes."""
 
 
 class Orders:
@@ -240,28 +245,28 @@ class Dispatch:
     # Changes of state: written out, as each happens once for every subplan
 
     def _start(self, row: int) -> None:
-        self._started[row] = self._now
+        now = self._started[row] = self._now
         before = self.tracker.move(row - 1, states.RUNNING)
-        self._tell(row, before, SubplanExecutionState.RUNNING)
+        self._seq = seq = self._seq + 1
+        path = self._tree.paths[row]
+        self.events.append(_new(SubplanEvent, (seq, now, path, before, _RUNNING, None, None, None)))
 
     def _complete(self, row: int, value: object = None) -> None:
+        path, now = self._tree.paths[row], self._now
         before = self.tracker.move(row - 1, states.COMPLETED)
-        self._tell(row, before, COMPLETED_STATE)
-        self._results[row] = SubplanResult(
-            self._tree.paths[row], COMPLETED_STATE, value, None, None, None, self._started.pop(row), self._now
-        )
+        self._seq = seq = self._seq + 1
+        self.events.append(_new(SubplanEvent, (seq, now, path, before, _COMPLETED, None, None, None)))
+        started = self._started.pop(row)
+        self._results[row] = _new(SubplanResult, (path, _COMPLETED, value, None, None, None, started, now))
 
     def _fail(self, row: int, why: _Doom, error: BaseException | None = None) -> None:
-        paths, failed, reason = self._tree.paths, SubplanExecutionState.FAILED, why.reason
+        path, now, reason = self._tree.paths[row], self._now, why.reason
+        cause = None if why.cause is None else self._tree.paths[why.cause]
         before = self.tracker.move(row - 1, states.FAILED, reason)
-        cause = None if why.cause is None else paths[why.cause]
-        self._tell(row, before, failed, reason, cause, error)
-        started = self._started.pop(row, None)
-        self._results[row] = SubplanResult(paths[row], failed, None, reason, cause, error, started, self._now)
-
-    def _tell(self, row: int, before: SubplanExecutionState, after: SubplanExecutionState, *why: Any) -> None:  # noqa: ANN401
         self._seq = seq = self._seq + 1
-        self.events.append(SubplanEvent(seq, self._now, self._tree.paths[row], before, after, *why))
+        self.events.append(SubplanEvent(seq, now, path, before, _FAILED, reason, cause, error))
+        started = self._started.pop(row, None)
+        self._results[row] = SubplanResult(path, _FAILED, None, reason, cause, error, started, now)
 
 
 def _failure(
