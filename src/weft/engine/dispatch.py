@@ -94,10 +94,6 @@ class Dispatch:
         """Leaves that were begun and have not been settled."""
         return tuple(self._firings)
 
-    @property
-    def finished(self) -> bool:
-        return self.tracker.finished
-
     def results(self) -> dict[str, SubplanResult]:
         """How the subplans ended that have ended, in plan order."""
         return {self._tree.paths[row]: self._results[row] for row in sorted(self._results)}

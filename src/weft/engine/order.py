@@ -79,14 +79,22 @@ class _Points:
 
     def _circle(self, stuck: set[int]) -> str:
         """Follows, from any stuck point, stuck points backwards until one comes again."""
-        before = {later: point for point in stuck for later in self.after[point] if later in stuck}
+        before: dict[int, int] = {}
+        for point in sorted(stuck):
+            for later in stuck.intersection(self.after[point]):
+                if (
+                    later not in before or point // 2 == later // 2
+                ):  # rather through a group than what is in it
+                    before[later] = point
         seen: dict[int, None] = {}
         point = min(before)
         while point not in seen:
             seen[point] = None
             point = before[point]
         trail = list(seen)
-        return " → ".join(self._names([*reversed(trail[trail.index(point) :]), trail[-1]]))
+        circle = trail[trail.index(point) :][::-1]
+        first = circle.index(min(circle))
+        return " → ".join(self._names([*circle[first:], *circle[: first + 1]]))
 
     def _names(self, points: Iterable[int]) -> Iterable[str]:
         previous = None
