@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import gc
 from collections import Counter
 
 import anyio
@@ -667,6 +668,22 @@ async def test_context_variables_do_not_leak_from_one_subplan_to_the_next() -> N
     await dispatcher(1).run(named(work, *"abc"))
     assert seen == ["outside", "inside"] * 3
     assert variable.get() == "outside"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_the_garbage_collector_is_as_it_was_when_the_work_runs(enabled: bool) -> None:
+    seen: list[bool] = []
+
+    async def look() -> None:
+        seen.append(gc.isenabled())
+
+    was_enabled = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        await dispatcher().run([Subplan("look", look)])
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
+    assert seen == [enabled]
 
 
 async def test_work_that_never_waits_gives_others_a_turn() -> None:

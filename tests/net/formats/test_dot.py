@@ -1,40 +1,18 @@
 import re
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.ids import OutcomeName, PlaceId, TransitionId
+from parts import arc, one_place, outcome, place, plain, transition
 from weft.net.formats import to_dot
-from weft.net.model import Arc, Net, Outcome, Place, PlaceKind, Transition
-from weft.net.plain import PlainNet
+from weft.net.model import Net, PlaceKind
 
 QUOTED = r'"(?:[^"\\\n]|\\.)*"'
 LINE = re.compile(
     rf"  (?:p[0-9]+ \[shape=(?:double)?circle, label={QUOTED}\]|t[0-9]+ \[shape=box, label={QUOTED}\]"
     rf"|[pt][0-9]+ -> [pt][0-9]+(?: \[label={QUOTED}\])?);"
 )
-
-
-def plain(**columns: Any) -> PlainNet:
-    return PlainNet(**columns)
-
-
-def place(id_: str, **more: Any) -> Place:
-    return Place(id=PlaceId(id_), **more)
-
-
-def arc(id_: str, weight: int = 1) -> Arc:
-    return Arc(PlaceId(id_), weight)
-
-
-def outcome(name: str, *outputs: Arc) -> Outcome:
-    return Outcome(name=OutcomeName(name), outputs=outputs)
-
-
-def transition(id_: str, inputs: tuple[Arc, ...], *outcomes: Outcome, **more: Any) -> Transition:
-    return Transition(id=TransitionId(id_), inputs=inputs, outcomes=outcomes, **more)
 
 
 def net() -> Net:
@@ -49,10 +27,6 @@ def net() -> Net:
             )
         ],
     )
-
-
-def one_place(id_: str) -> PlainNet:
-    return plain(place_ids=(id_,), transition_ids=(), inputs=(), outputs=(), initial=(0,))
 
 
 def test_a_net_is_drawn_with_its_outcomes_weights_and_tokens():

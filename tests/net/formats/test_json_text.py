@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parts import arc, outcome, place
 from weft.errors import FileFormatError, NetError
-from weft.ids import OutcomeName, PlaceId, TransitionId
+from weft.ids import TransitionId
 from weft.net.formats import dump_net, load_net, marking_from_json, net_from_json, net_to_json
 from weft.net.model import Arc, Marking, Net, Outcome, Place, PlaceKind, Transition
 
@@ -58,18 +59,6 @@ def changed(path: tuple[Any, ...], value: object) -> dict[str, Any]:
         at = at[step]
     at[path[-1]] = value
     return data
-
-
-def place(id_: str, **more: Any) -> Place:
-    return Place(id=PlaceId(id_), **more)
-
-
-def arc(id_: str, weight: int = 1) -> Arc:
-    return Arc(PlaceId(id_), weight)
-
-
-def outcome(name: str, *outputs: Arc) -> Outcome:
-    return Outcome(name=OutcomeName(name), outputs=outputs)
 
 
 @settings(deadline=None)

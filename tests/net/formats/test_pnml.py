@@ -1,12 +1,12 @@
 """What is written comes back, and what other tools write is understood."""
 
-from typing import Any
 from xml.parsers import expat
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parts import plain
 from weft.errors import NetError
 from weft.ids import OutcomeName, PlaceId, TransitionId
 from weft.net.formats import read_pnml, write_pnml
@@ -40,10 +40,6 @@ def plain_nets(draw):
         initial=draw(st.tuples(*[st.just(0) | numbers] * len(places))),
         place_kinds=draw(st.tuples(*[st.sampled_from(PlaceKind)] * len(places))),
     )
-
-
-def plain(**columns: Any) -> PlainNet:
-    return PlainNet(**columns)
 
 
 def read(*body: str, type_: str = PTNET, pnml: str = "pnml") -> PlainNet:
