@@ -1,5 +1,6 @@
 """`weft net convert`: to standard output, or to a file as a whole."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,27 @@ def test_a_name_that_pnml_cannot_hold_is_an_error_and_nothing_is_written(folder:
     assert [path.name for path in folder.iterdir()] == ["net.pnml"]
 
 
-def test_the_format_must_be_named(folder: Path) -> None:
-    result = convert(folder, "net.pnml")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "Missing option '--to'" in result.stderr
+def test_the_ending_of_the_file_says_the_format(folder: Path) -> None:
+    for ending, begin in ((".dot", "digraph"), (".mmd", "flowchart"), (".json", "{"), (".pnml", "<?xml")):
+        assert convert(folder, "net.pnml", "--out", f"out{ending}").exit_code == 0
+        assert (folder / f"out{ending}").read_text(encoding="utf-8").startswith(begin)
+
+
+def test_without_a_format_it_says_which_there_are(folder: Path) -> None:
+    for args in ([], ["--out", "out.txt"], ["--out", "-"]):
+        result = convert(folder, "net.pnml", *args)
+        assert result.exit_code == 2
+        assert "Say the new format: --to pnml|dot|mermaid|json" in result.stderr
+    assert not (folder / "out.txt").exists()
+
+
+def test_for_programs_the_text_or_the_file_stands_in_the_envelope(folder: Path) -> None:
+    drawn = convert(folder, "net.pnml", "--to", "dot", "--json")
+    assert json.loads(drawn.stdout) == {
+        "weft": 1,
+        "data": {"format": "dot", "text": convert(folder, "net.pnml", "--to", "dot").stdout},
+    }
+    saved = convert(folder, "net.pnml", "--out", "out.mmd", "--json")
+    assert json.loads(saved.stdout) == {"weft": 1, "data": {"format": "mermaid", "file": "out.mmd"}}
+    as_net = convert(folder, "net.pnml", "--json")
+    assert json.loads(json.loads(as_net.stdout)["data"]["text"])["net"]["places"]

@@ -13,6 +13,7 @@ EXIT_PROVED, EXIT_REFUTED, EXIT_UNKNOWN = 0, 1, 4
 _EXIT = {"proved": EXIT_PROVED, "refuted": EXIT_REFUTED, "unknown": EXIT_UNKNOWN}
 
 TARGETS = ("pnml", "dot", "mermaid", "json")
+_ENDINGS = {".pnml": "pnml", ".xml": "pnml", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".json": "json"}
 
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _SIZE = re.compile(r"([0-9]{1,18})([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -179,24 +180,31 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
     short_help="Write a net in another format.",
 )
 @file_argument
-@click.option("--to", required=True, type=click.Choice(TARGETS), help="The new format.")
+@click.option("--to", type=click.Choice(TARGETS), help="The new format; else the ending of --out says it.")
 @click.option(
     "--out", metavar="FILE", type=click.Path(allow_dash=True),
     help="Write to this file, as a whole or not at all, and not to standard output.",
 )  # fmt: skip
-def convert(*, file: str, to: str, out: str | None) -> int:
+@json_option
+def convert(*, file: str, to: str | None, out: str | None, as_json: bool) -> int:
     """Write the net in FILE in another format.
 
     pnml is for other tools, json for Weft, dot (Graphviz) and mermaid for drawings. PNML knows no outcomes, so a
-    net of Weft is unfolded for it.
+    net of Weft is unfolded for it. With --json the text, or the name of the file, stands in the envelope.
     """
     from weft.app import nets
 
+    written = None if out == nets.STDIN else out
+    to = to or _ENDINGS.get(Path(written or "").suffix) or ("json" if as_json else None)
+    if to is None:
+        raise click.UsageError("Say the new format: --to " + "|".join(TARGETS))
     source = nets.Source(name=file, directory=directory())
     text = nets.convert_net(source, nets.Target(to))
-    if out is None or out == nets.STDIN:
+    if written is not None:
+        nets.save_text(text, written, source=source)
+        note(f"wrote {written}")
+    if as_json:
+        show_json({"format": to, "text": text} if written is None else {"format": to, "file": written})
+    elif written is None:
         write_text(text)
-    else:
-        nets.save_text(text, out, source=source)
-        note(f"wrote {out}")
     return 0
