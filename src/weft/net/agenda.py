@@ -45,15 +45,18 @@ _Queue = list[tuple[int, int]]
 class _Lane:
     """Offered transitions that claim the same from the same pools, best first."""
 
-    __slots__ = ("claims", "heap", "key", "number", "passed", "satisfiable", "where")
+    __slots__ = ("claims", "hand", "heap", "key", "number", "passed", "satisfiable", "where")
 
     def __init__(self, number: int, claims: Arcs, pool_sizes: Sequence[int]) -> None:
         self.number = number
         self.claims = claims
         self.satisfiable = all(weight <= pool_sizes[pool] for pool, weight in claims)
         self.heap: list[int] = []
+        self.hand = (
+            -1
+        )  # a key that is better than all in the heap: most steps begin right after they are offered
         self.where = _IDLE  # or _READY, or the pool it is parked at
-        self.key = 0  # the key under which it is queued there
+        self.key = 0  # of its head, the hand or else the heap's first; under it the lane is queued
         self.passed = 0  # how often others went first since it last began something
 
     def claim_on(self, pool: int) -> int:
@@ -96,23 +99,26 @@ class Agenda:
             queued[number] = 1
             key = self._generation + (number if ranks is None else ranks[number])
             lane = self._lanes[self._lane_of[number]]
-            heap = lane.heap
-            heappush(heap, key)
-            if heap[0] == key:
+            if lane.where != _IDLE and lane.key < key:
+                heappush(lane.heap, key)
+            else:
+                if lane.hand >= 0:
+                    heappush(lane.heap, lane.hand)
+                lane.hand = key
                 self._move_up(lane, key)
 
     def _move_up(self, lane: _Lane, key: int) -> None:
         """The lane has a better head. It stands where it stood, but higher; its old entry is dead."""
         lane.key = key
         ready, where = self._ready, lane.where
-        if where >= 0:
-            heappush(self._waiting[where][lane.claim_on(where)], (key, lane.number))
-            self._wake(where)  # there may be room, and it may be better than who was woken for it
-        elif where == _READY and ready[0][1] == lane.number:
+        if where == _READY and ready[0][1] == lane.number:
             ready[0] = (key, lane.number)  # the first of a heap may always become smaller
-        else:
+        elif where < 0:
             lane.where = _READY
             heappush(ready, (key, lane.number))
+        else:
+            heappush(self._waiting[where][lane.claim_on(where)], (key, lane.number))
+            self._wake(where)  # there may be room, and it may be better than who was woken for it
 
     def next(self) -> Firing | None:
         """Begins the best transition that is enabled; None if there is none, or it is being waited for."""
@@ -176,7 +182,10 @@ class Agenda:
     def _drop_head(self, lane: _Lane, transition: int) -> None:
         """It has a new head, or none; a lane that waits behind it may be better now."""
         heap = lane.heap
-        heappop(heap)
+        if lane.hand >= 0:
+            lane.hand = -1
+        else:
+            heappop(heap)
         self._queued[transition] = 0
         if heap:
             lane.key = heap[0]
