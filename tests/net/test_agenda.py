@@ -112,8 +112,14 @@ class Scene:
             for rival in range(rng.choice([1, 1, 2])):
                 claim = {pool: rng.randint(1, 3) for pool in range(len(pools)) if rng.random() < 0.6}
                 taken = tuple((pools[pool], weight) for pool, weight in claim.items())
+                following = ((builder.add_place(f"after{n}.{rival}"), 1),)
+                given = (*taken, *following)
                 builder.add_transition(
-                    f"step{n}.{rival}", ((ready, 1), *taken), DONE, (taken,), priority=rng.randint(0, 2)
+                    f"step{n}.{rival}", ((ready, 1), *taken), DONE, (given,), priority=rng.randint(0, 2)
+                )
+                more = tuple((pools[pool], 1) for pool in range(len(pools)) if rng.random() < 0.5)
+                builder.add_transition(
+                    f"next{n}.{rival}", (*following, *more), DONE, (more,), priority=rng.randint(0, 3)
                 )
             self.skips.append(builder.add_transition(f"skip{n}", ((ready, 1),), DONE, ((),)))
         self.game = TokenGame(builder.build())
@@ -151,7 +157,8 @@ class Scene:
             if waiting and self.rng.random() < 0.2:  # what waits goes away, and its entry is stale
                 agenda.fire(self.rng.choice(waiting))
             elif in_flight:
-                agenda.finish(in_flight.pop(self.rng.randrange(len(in_flight))), 0)
+                for _ in range(self.rng.randint(1, min(3, len(in_flight)))):
+                    agenda.finish(in_flight.pop(self.rng.randrange(len(in_flight))), 0)
             else:
                 break
         assert [self.game.marking()[f"pool{n}"] for n in range(len(self.pools))] == self.pools
@@ -224,6 +231,42 @@ def test_a_reserved_claim_begins_as_soon_as_it_fits_whatever_else_runs() -> None
     narrow = [game.begin(1), game.begin(2)]
     game.begin(3)  # goes on all the time, and has nothing to do with the pool
     assert starts_of_the_first(Agenda(game, patience=2), narrow) >= 3
+
+
+def test_a_reservation_ends_when_its_claim_has_begun() -> None:
+    # Two wide ones behind two narrow ones that overlap: once the first has got in, the narrow get theirs.
+    game = TokenGame(steps([{0: 2}, {0: 2}, {0: 1}, {0: 1}], [2], again=True))
+    agenda = Agenda(game, patience=2)
+    in_flight = [game.begin(2), game.begin(3)]
+    begun: list[int] = []
+    for _ in range(80):
+        agenda.finish(in_flight.pop(0), 0)
+        more = begin_all(agenda)
+        begun += [firing.transition for firing in more]
+        in_flight += more
+    first_wide = begun.index(0)
+    assert {2, 3} <= set(begun[first_wide + 1 :])
+
+
+def test_a_reservation_ends_when_nobody_wants_it_any_more() -> None:
+    builder = NetBuilder()
+    pool = builder.add_place("pool", kind=PlaceKind.POOL, tokens=2)
+    ready = [builder.add_place(f"ready{n}", tokens=1) for n in range(4)]
+    builder.add_transition("wide", ((ready[0], 1), (pool, 2)), DONE, (((pool, 2),),), priority=9)
+    skip = builder.add_transition("skip", ((ready[0], 1),), DONE, ((),))
+    for n in (1, 2):
+        builder.add_transition(f"n{n}", ((ready[n], 1), (pool, 1)), DONE, (((pool, 1), (ready[n], 1)),))
+    other = builder.add_transition("other", ((ready[3], 1),), DONE, ((),))
+    game = TokenGame(builder.build())
+    in_flight = [game.begin(2), game.begin(3)]
+    game.begin(other)  # goes on all the time, so that a reservation is not given up for lack of anything else
+    agenda = Agenda(game, told=[skip], patience=1)
+    begin_all(agenda)
+    agenda.finish(in_flight.pop(), 0)
+    assert begin_all(agenda) == []  # room is kept for the wide one
+    agenda.fire(skip)
+    agenda.finish(in_flight.pop(), 0)
+    assert sorted(firing.transition for firing in begin_all(agenda)) == [2, 3]
 
 
 def test_in_a_cycle_low_priority_gets_its_turn() -> None:

@@ -634,6 +634,49 @@ async def test_a_cancellation_that_nobody_asked_for_is_a_failure_of_that_work(
     assert caught.value.results["last"].ok
 
 
+@pytest.mark.filterwarnings("ignore:coroutine '_Run._worker' was never awaited")  # Python says it too
+async def test_a_task_that_somebody_cancels_before_its_first_step_is_a_failure_and_not_forgotten(
+    anyio_backend_name: str,
+) -> None:
+    if anyio_backend_name != "asyncio":
+        pytest.skip("only asyncio lets anybody cancel a task")
+    entered: list[str] = []
+
+    async def cancels_the_new_worker() -> None:
+        (task,) = [t for t in asyncio.all_tasks() if t.get_name() == "weft: later"]
+        task.cancel()
+
+    async def later() -> None:
+        entered.append("later")
+
+    runner = dispatcher(2)
+    with pytest.raises(SubplanExecutionError, match="'later' failed: StateError: its task was cancelled"):
+        await runner.run(
+            [
+                Subplan("first", nothing),
+                Subplan("odd", cancels_the_new_worker, ("first",), estimate=9),
+                Subplan("later", later, ("first",)),
+                Subplan("last", nothing, ("later",)),
+            ]
+        )
+    gc.collect()  # so that Python says it here
+    assert entered == []
+    assert runner.tracker.finished
+
+
+async def test_a_group_whose_work_was_cancelled_from_outside_has_failed_as_cancelled() -> None:
+    inside = Forever()
+
+    async def bad() -> None:
+        await inside.entered.wait()
+        await boom()
+
+    with pytest.raises(SubplanExecutionError) as caught:
+        await dispatcher().run([SubplanGroup("g", (Subplan("inside", inside),)), Subplan("bad", bad)])
+    group = caught.value.results["g"]
+    assert (group.state, group.reason, group.cause) == (FAILED, FailureReason.CANCELLED, "bad")
+
+
 async def test_a_subplan_that_was_begun_but_not_yet_entered_can_be_cancelled() -> None:
     entered: list[str] = []
 

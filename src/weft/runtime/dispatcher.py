@@ -126,7 +126,14 @@ class _Run:
             # Failures of work never get here: this is a KeyboardInterrupt or the like.
             raise group.exceptions[0] from None
         finally:
-            self._take(self._dispatch.cancel(self._now()))  # nothing to cancel if all went well
+            self._settle_the_silent()
+
+    def _settle_the_silent(self) -> None:
+        """Anybody may cancel an asyncio task before its first step: it ends, and nobody hears of it."""
+        for leaf in self._dispatch.in_flight:
+            self._take(self._dispatch.cancel(self._now()))
+            error = StateError("its task was cancelled from elsewhere, before it began")
+            self._settle(leaf, (FAILED, None, error))
 
     def _take(self, orders: Orders) -> list[int]:
         """Tells what happened, cancels what is to be cancelled; returns what is to begin."""
