@@ -56,7 +56,7 @@ def workflows(draw: st.DrawFn) -> PlainNet:
 
 
 @given(workflows())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_verdict_is_that_of_a_plain_graph_search(net: PlainNet) -> None:
     verdict = sound_by_states(net, final=0, max_states=LIMIT)
     graph = all_states(net)

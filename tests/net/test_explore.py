@@ -86,7 +86,7 @@ def nets(draw: st.DrawFn) -> PlainNet:
 
 @ENGINES
 @given(net=nets())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_counts_and_bounds_are_those_of_the_naive_search(*, use_numpy: bool, net: PlainNet) -> None:
     seen, naive = explore(net, max_states=LIMIT, use_numpy=use_numpy), naive_search(net, LIMIT)
     assert (seen.states, seen.complete) == (len(naive.markings), naive.complete)
@@ -102,7 +102,7 @@ def test_counts_and_bounds_are_those_of_the_naive_search(*, use_numpy: bool, net
 
 @ENGINES
 @given(net=nets())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_dead_transitions_are_those_that_never_fire_and_none_are_named_when_unknown(
     *, use_numpy: bool, net: PlainNet
 ) -> None:
@@ -113,7 +113,7 @@ def test_dead_transitions_are_those_that_never_fire_and_none_are_named_when_unkn
 
 @ENGINES
 @given(net=nets())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_first_deadlock_is_the_nearest_and_its_trace_leads_there(
     *, use_numpy: bool, net: PlainNet
 ) -> None:
@@ -133,7 +133,7 @@ def test_the_first_deadlock_is_the_nearest_and_its_trace_leads_there(
 
 @ENGINES
 @given(net=nets(), data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_what_is_searched_for_is_found_by_a_shortest_trace(
     *, use_numpy: bool, net: PlainNet, data: st.DataObject
 ) -> None:
@@ -150,7 +150,7 @@ def test_what_is_searched_for_is_found_by_a_shortest_trace(
 
 
 @given(net=nets(), limit=st.integers(1, LIMIT))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_limit_never_makes_a_partial_search_complete(net: PlainNet, limit: int) -> None:
     naive = naive_search(net, limit)
     for use_numpy in (False, True):
@@ -159,7 +159,7 @@ def test_a_limit_never_makes_a_partial_search_complete(net: PlainNet, limit: int
 
 
 @given(net=nets(), max_bytes=st.integers(1, 200_000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_limit_on_memory_gives_the_whole_answer_or_says_that_it_does_not(
     net: PlainNet, max_bytes: int
 ) -> None:

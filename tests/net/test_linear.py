@@ -31,7 +31,7 @@ def sparse(matrix: Matrix) -> list[dict[int, int]]:
     return [dict(enumerate(row)) for row in matrix]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.integers(1, 7).flatmap(
         lambda width: st.lists(st.lists(st.integers(-3, 3), min_size=width, max_size=width), max_size=7)

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parts import arc, one_place, outcome, place, plain, transition
@@ -74,7 +74,6 @@ def test_an_id_of_any_characters_stays_inside_its_quotes(id_, label):
     assert to_dot(one_place(id_)).splitlines()[2] == f'  p0 [shape=circle, label="{label}"];'
 
 
-@settings(deadline=None)
 @given(st.text(), st.text(), st.text())
 def test_the_drawing_always_parses_and_can_be_stored(of_place, of_transition, of_outcome):
     drawn = outcome(of_outcome, arc(f"p{of_place}"))

@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parts import arc, outcome, place
@@ -61,7 +61,6 @@ def changed(path: tuple[Any, ...], value: object) -> dict[str, Any]:
     return data
 
 
-@settings(deadline=None)
 @given(nets())
 def test_a_net_comes_back_as_it_was(net):
     assert net_from_json(net_to_json(net)) == net
@@ -213,7 +212,6 @@ json_values = st.recursive(
 PATHS = sorted({path[:depth] for path, _, _ in WRONG for depth in range(1, len(path) + 1)}, key=repr)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(PATHS), json_values)
 def test_any_other_value_anywhere_is_read_or_refused_and_nothing_else(path, value):
     try:
@@ -223,7 +221,6 @@ def test_any_other_value_anywhere_is_read_or_refused_and_nothing_else(path, valu
     assert found is None or net_from_json(net_to_json(found)) == found
 
 
-@settings(deadline=None)
 @given(st.dictionaries(ids, numbers), st.dictionaries(ids, numbers))
 def test_a_marking_comes_back_as_it_was(tokens, running):
     marking = Marking(tokens, running)

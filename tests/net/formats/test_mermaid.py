@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parts import arc, one_place, outcome, place, plain, transition
@@ -71,7 +71,6 @@ def test_an_id_of_any_characters_stays_inside_its_quotes(id_, label):
     assert to_mermaid(one_place(id_)).splitlines()[1] == f'  p0(("{label}"))'
 
 
-@settings(deadline=None)
 @given(st.text(), st.text(), st.text())
 def test_the_drawing_has_only_known_signs_and_can_be_stored(of_place, of_transition, of_outcome):
     pool = place(f"p{of_place}", kind=PlaceKind.POOL)

@@ -3,7 +3,7 @@
 from xml.parsers import expat
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parts import plain
@@ -59,7 +59,6 @@ def arc(id_: str, source: str, target: str, inside: str = "") -> str:
     return f'<arc id="{id_}" source="{source}" target="{target}">{inside}</arc>'
 
 
-@settings(deadline=None)
 @given(plain_nets(), st.integers(1, 300))
 def test_a_net_comes_back_as_it_was_whatever_the_chunks(net, size):
     data = write_pnml(net).encode()
@@ -67,7 +66,6 @@ def test_a_net_comes_back_as_it_was_whatever_the_chunks(net, size):
     assert read_pnml((data[at : at + size] for at in range(0, len(data), size)), file="net.pnml") == net
 
 
-@settings(deadline=None)
 @given(plain_nets())
 def test_ids_in_the_file_are_xml_names_and_differ(net):
     found = []

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from weft.errors import FileFormatError
@@ -376,7 +376,6 @@ def mutants(draw):
     return "".join(pieces).encode(encoding, "replace")
 
 
-@settings(deadline=None)
 @given(mutants() | st.binary())
 @example(b'<?xml version="1.0" encoding="utf-7"?>')
 @example(GOOD.encode("utf-16"))
