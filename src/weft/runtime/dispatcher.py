@@ -85,7 +85,7 @@ def _collector_paused() -> Generator[None]:
             gc.enable()
 
 
-_TURN = 16
+_TURN = 64
 """Leaves after which the event loop gets a turn in any case."""
 
 
