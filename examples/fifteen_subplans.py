@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
+from subprocess import DEVNULL, STDOUT
 from time import monotonic
 from typing import Any
 
@@ -54,14 +55,25 @@ print(json.dumps(found))
 """
 
 
+async def output_of(*command: str) -> str:
+    """What a process prints. When we are cancelled it is killed and waited for, also while it starts."""
+    with anyio.CancelScope(shield=True):
+        process = await anyio.open_process(command, stdin=DEVNULL, stderr=STDOUT)
+    async with process:
+        assert process.stdout is not None
+        printed = b"".join([chunk async for chunk in process.stdout]).decode()
+        if await process.wait():
+            raise RuntimeError(f"{command[-1]}: exit code {process.returncode}: {printed[-200:]}")
+    return printed
+
+
 def survey_of_the_standard_library(folder: Path) -> list[Subplan]:
     found: dict[str, dict[str, int]] = {}
     totals: dict[str, int] = {}
 
     def survey(package: str) -> Subplan:
         async def work() -> None:
-            done = await anyio.run_process([sys.executable, "-c", SURVEY, package])
-            found[package] = json.loads(done.stdout)
+            found[package] = json.loads(await output_of(sys.executable, "-c", SURVEY, package))
 
         return Subplan(package, work)
 
