@@ -241,7 +241,7 @@ def test_a_run_in_real_time_tells_the_same_story_as_the_simulation(backend: str)
         "g/y": Behaviour(0.11, error=ValueError("no")),
         "g/z": Behaviour(3600),
         "after": Behaviour(0.01),
-        "free": Behaviour(0.3),
+        "free": Behaviour(1.0),
     }
     subplans: list[Subplan | SubplanGroup] = [
         leaf("a"),
