@@ -117,4 +117,10 @@ def test_fields_start_as_wide_as_the_initial_marking_and_the_heaviest_arc() -> N
 
 def test_the_effect_of_a_loop_is_what_it_takes_and_the_difference() -> None:
     ((taken, change),) = effects(net_of("3 a + b > a + 2 b", {}))
-    assert (taken, change) == ((3, 1), (-2, 1))
+    assert (taken, change) == (((0, 3), (1, 1)), ((0, -2), (1, 1)))
+
+
+def test_what_the_transitions_do_takes_no_more_room_than_their_arcs() -> None:
+    steps = 4_000
+    chain = net_of("\n".join(f"p{n} > p{n + 1}" for n in range(steps)), {"p0": 1})
+    assert sum(len(taken) + len(change) for taken, change in effects(chain)) == 3 * steps

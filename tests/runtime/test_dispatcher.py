@@ -473,7 +473,7 @@ async def test_a_blocked_subplan_fails_its_group_by_the_mode_of_the_group() -> N
         (Subplan("blocked", nothing, ("/bad",)), Subplan("sibling", sibling)),
         failure_mode=FailureMode.FAIL_FAST,
     )
-    with pytest.raises(AggregateSubplanError) as caught:
+    with pytest.raises(AggregateSubplanError) as caught, anyio.fail_after(10):  # not to hang if it is wrong
         await dispatcher(failure_mode=GO_ON).run([Subplan("bad", bad), strict])
     assert sibling.cancelled
     assert caught.value.results["strict/sibling"].cause == "strict/blocked"

@@ -96,9 +96,8 @@ class _Judge:
     def _undoing(self) -> list[Rule]:
         """The transitions backwards: they take what was given."""
         rules: list[Rule] = []
-        for taken, change in effects(self._net):
-            given = (*(a + b for a, b in zip(taken, change, strict=True)), 0)
-            back = (*(-tokens for tokens in change), -sum(change))
+        for given, effect in zip(self._net.outputs, effects(self._net), strict=True):
+            back = tuple((place, -tokens) for place, tokens in effect.change)
             rules.append(pack_rule(self._engine.layout, given, back))
         return rules
 

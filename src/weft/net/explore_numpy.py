@@ -216,15 +216,11 @@ class NumpyEngine:
 
     def _pack_rules(self) -> None:
         layout, wrap = self.layout, (1 << WORD_BITS) - 1
-        self._taken = [
-            [(word, pre) for word, pre in enumerate(layout.pack(effect.taken)) if pre]
-            for effect in self._effects
-        ]
-        changes = [layout.pack(effect.change) for effect in self._effects]
-        self._changes = [
-            np.array([change[word] & wrap for change in changes], dtype=np.uint64)
-            for word in range(layout.words)
-        ]
+        self._taken = [list(layout.pack_some(effect.taken).items()) for effect in self._effects]
+        self._changes = [np.zeros(len(self._effects), dtype=np.uint64) for _ in range(layout.words)]
+        for number, effect in enumerate(self._effects):
+            for word, change in layout.pack_some(effect.change).items():
+                self._changes[word][number] = change & wrap
 
     def _widen(self, overflow: list[int]) -> None:
         """Move all markings to a layout with wider fields."""

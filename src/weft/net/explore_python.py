@@ -7,11 +7,11 @@ anywhere. The same subtraction notices a field that has run into its guard.
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from weft.net.packing import Layout, effects, narrowest
+from weft.net.packing import Fields, Layout, effects, narrowest
 from weft.net.plain import PlainNet
 from weft.net.trace import Limit, Tokens
 
@@ -32,9 +32,10 @@ class Rule(NamedTuple):
     change: int
 
 
-def pack_rule(layout: Layout, taken: Sequence[int], change: Sequence[int]) -> Rule:
-    (packed_taken,), (packed_change,) = layout.pack(taken), layout.pack(change)
-    return Rule(packed_taken, packed_change)
+def pack_rule(layout: Layout, taken: Fields, change: Fields) -> Rule:
+    """The change is that of the places; that of the sum, the last field, comes with it."""
+    whole = (*change, (len(layout.widths) - 1, sum(tokens for _, tokens in change)))
+    return Rule(layout.pack_some(taken).get(0, 0), layout.pack_some(whole).get(0, 0))
 
 
 class PythonEngine:
@@ -46,7 +47,7 @@ class PythonEngine:
     )  # fmt: skip
 
     def __init__(self, net: PlainNet, *, max_states: int, max_bytes: int) -> None:
-        self._effects = [(*effect.taken, 0, *effect.change, sum(effect.change)) for effect in effects(net)]
+        self._effects = effects(net)
         start = (*net.initial, sum(net.initial))
         heaviest = max((sum(weight for _, weight in arcs) for arcs in net.outputs), default=0)
         total = max(1, start[-1], heaviest).bit_length()
@@ -136,7 +137,7 @@ class PythonEngine:
 
     def _pack_rules(self) -> None:
         fields = len(self.layout.widths)
-        self._rules = [pack_rule(self.layout, effect[:fields], effect[fields:]) for effect in self._effects]
+        self._rules = [pack_rule(self.layout, *effect) for effect in self._effects]
         self._live = [rule for number, rule in enumerate(self._rules) if number not in self._asleep]
         bits = sum(self.layout.widths) + fields
         self._affordable = self._max_bytes // (BYTES_PER_STATE + bits // 7)  # Python keeps 30 bits in 4 bytes

@@ -20,6 +20,9 @@ from typing import NamedTuple
 
 from weft.net.plain import PlainNet
 
+Fields = tuple[tuple[int, int], ...]
+"""Some fields by number, each with its value; the others are 0."""
+
 
 class FieldTooWideError(Exception):
     """A number of tokens does not fit a word. Caught inside `weft.net`."""
@@ -86,6 +89,14 @@ class Layout:
             words[word] += value << shift
         return tuple(words)
 
+    def pack_some(self, fields: Fields) -> dict[int, int]:
+        """As `pack`, for a few fields: the words that these are in."""
+        words: dict[int, int] = {}
+        for number, value in fields:
+            word, shift = self.spots[number]
+            words[word] = words.get(word, 0) + (value << shift)
+        return words
+
     def unpack(self, words: Sequence[int]) -> tuple[int, ...]:
         places = zip(self.spots, self.widths, strict=True)
         return tuple(words[word] >> shift & ((1 << width) - 1) for (word, shift), width in places)
@@ -115,25 +126,21 @@ class Layout:
 
 
 class Effect(NamedTuple):
-    """What a transition does, with a number for each place."""
+    """What a transition does to the places that it touches. A row for all of them would be a net squared."""
 
-    taken: tuple[int, ...]
-    change: tuple[int, ...]
+    taken: Fields
+    change: Fields
 
 
 def effects(net: PlainNet) -> list[Effect]:
-    return [_effect(net, number) for number in range(len(net.transition_ids))]
+    return [Effect(*pair) for pair in zip(net.inputs, map(_change, net.inputs, net.outputs), strict=True)]
 
 
-def _effect(net: PlainNet, number: int) -> Effect:
-    taken = [0] * len(net.place_ids)
-    change = [0] * len(net.place_ids)
-    for place, weight in net.inputs[number]:
-        taken[place] += weight
-        change[place] -= weight
-    for place, weight in net.outputs[number]:
-        change[place] += weight
-    return Effect(tuple(taken), tuple(change))
+def _change(taken: Fields, given: Fields) -> Fields:
+    change = dict(given)
+    for place, weight in taken:
+        change[place] = change.get(place, 0) - weight
+    return tuple((place, tokens) for place, tokens in change.items() if tokens)
 
 
 def narrowest(net: PlainNet) -> list[int]:

@@ -40,8 +40,8 @@ from weft.net.verdict import Answer, Verdict
 
 MAX_STATES = 200_000
 MAX_CELLS = 4_000_000
-"""Places times transitions up to which states are searched: the search has a row for each transition with an
-entry for each place, and a net beyond this has too many states anyway."""
+"""Places times transitions up to which states are searched: each transition is tried on each state, and both are
+as long as there are places; a net beyond this has too many states anyway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
