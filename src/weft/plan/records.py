@@ -1,0 +1,302 @@
+"""Mappings with known keys: which there are, what each may hold, which go together.
+
+A record is read in one pass over what is written; whatever is wrong is told, and what is right is kept, so that
+one slip does not hide the next. Its rules are data with three faces: a check, a piece of JSON Schema, a sentence.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from weft.plan.document import Node, Scalar, Table
+from weft.plan.problems import suggestion
+from weft.plan.reader import BAD, Kind, Reader, Schema, mismatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    name: str
+    kind: Kind
+    doc: str
+    """A sentence or two, for the reference and for editors."""
+    required: bool = False
+    default: str | None = None
+    """What holds without it, in words."""
+    example: str | None = None
+
+
+class Values:
+    """What was read of a record: the values that are right, and the table they stand in."""
+
+    __slots__ = ("given", "table")
+
+    def __init__(self, given: dict[str, Any], table: Table) -> None:
+        self.given = given
+        self.table = table
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as the key's kind says
+        return self.given.get(name, default)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    name: str
+    doc: str
+    keys: tuple[Key, ...]
+    rules: "tuple[Rule, ...]" = ()
+    _known: dict[str, Key] = field(init=False, repr=False, default_factory=dict[str, Key])
+
+    def __post_init__(self) -> None:
+        self._known.update((key.name, key) for key in self.keys)
+
+    @property
+    def words(self) -> str:
+        return f"a mapping: {self.doc[0].lower()}{self.doc[1:]}".partition(". ")[0].rstrip(".")
+
+    def key(self, name: str) -> Key:
+        return self._known[name]
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401 - Values, or BAD
+        if type(node) is not Table:
+            return mismatch(self, node, reader, name)
+        known = self._known
+        given: dict[str, Any] = {}
+        for written, (at, value) in node.entries.items():
+            key = known.get(written)
+            if key is None:
+                reader.wrong(at, f"unknown key {written!r} in {self.name}{suggestion(written, list(known))}")
+                continue
+            read = key.kind.read(value, reader, written)
+            if read is not BAD:
+                given[written] = read
+        for key in self.keys:
+            if key.required and key.name not in node.entries:
+                reader.wrong(node, f"{self.name} needs the key {key.name!r}: {key.kind.words}")
+        for rule in self.rules:
+            rule.check(node, reader, self.name)
+        return Values(given, node)
+
+    def schema(self) -> Schema:
+        return {"$ref": f"#/$defs/{self.name.replace(' ', '-')}"}
+
+    def definition(self) -> Schema:
+        properties = {key.name: key.kind.schema() | _described(key) for key in self.keys}
+        schema: Schema = {"type": "object", "description": self.doc, "properties": properties}
+        required = [key.name for key in self.keys if key.required]
+        if required:
+            schema["required"] = required
+        schema["additionalProperties"] = False
+        if self.rules:
+            schema["allOf"] = [rule.schema() for rule in self.rules]
+        return schema
+
+
+def _described(key: Key) -> Schema:
+    default = "" if key.default is None else f" Default: {key.default}."
+    return {"description": key.doc + default}
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A record that is defined further down, or that this one is a part of."""
+
+    record: Callable[[], Record]
+
+    @property
+    def words(self) -> str:
+        return self.record().words
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        return self.record().read(node, reader, name)
+
+    def schema(self) -> Schema:
+        return self.record().schema()
+
+
+# Rules.
+
+
+class Rule(Protocol):
+    def check(self, table: Table, reader: Reader, name: str) -> None: ...
+
+    def schema(self) -> Schema: ...
+
+    @property
+    def sentence(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    key: str
+
+    def holds(self, table: Table) -> bool:
+        return self.key in table.entries
+
+    def schema(self) -> Schema:
+        return {"required": [self.key]}
+
+    def __str__(self) -> str:
+        return f"`{self.key}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Is:
+    key: str
+    value: str
+
+    def holds(self, table: Table) -> bool:
+        node = table.get(self.key)
+        return isinstance(node, Scalar) and node.text == self.value
+
+    def schema(self) -> Schema:
+        return {"required": [self.key], "properties": {self.key: {"const": self.value}}}
+
+    def __str__(self) -> str:
+        return f"`{self.key}: {self.value}`"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    conditions: "tuple[Has | Is, ...]"
+
+    def holds(self, table: Table) -> bool:
+        return any(condition.holds(table) for condition in self.conditions)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [condition.schema() for condition in self.conditions]}
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.conditions))
+
+
+Condition = Has | Is | AnyOf
+
+
+@dataclass(frozen=True, slots=True)
+class ExactlyOne:
+    keys: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        return f"Exactly one of {_listed(self.keys)}."
+
+    def check(self, table: Table, reader: Reader, name: str) -> None:
+        there = [key for key in self.keys if key in table.entries]
+        if not there:
+            reader.wrong(table, f"{name} needs exactly one of: {', '.join(self.keys)}")
+        for extra in there[1:]:
+            reader.wrong(
+                table.key(extra), f"{extra!r} cannot stand beside {there[0]!r}; one of them says what is done"
+            )
+
+    def schema(self) -> Schema:
+        return {"oneOf": [{"required": [key]} for key in self.keys]}
+
+
+@dataclass(frozen=True, slots=True)
+class AtMostOne:
+    keys: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        return f"At most one of {_listed(self.keys)}."
+
+    def check(self, table: Table, reader: Reader, name: str) -> None:
+        there = [key for key in self.keys if key in table.entries]
+        for extra in there[1:]:
+            reader.wrong(table.key(extra), f"{name} cannot have both {there[0]!r} and {extra!r}")
+
+    def schema(self) -> Schema:
+        pairs = [(a, b) for number, a in enumerate(self.keys) for b in self.keys[number + 1 :]]
+        return {"not": {"anyOf": [{"required": list(pair)} for pair in pairs]}}
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyWith:
+    """The keys have a meaning only where the condition holds."""
+
+    keys: tuple[str, ...]
+    condition: Condition
+
+    @property
+    def sentence(self) -> str:
+        return f"{_listed(self.keys)} only with {self.condition}."
+
+    def check(self, table: Table, reader: Reader, name: str) -> None:
+        if not self.condition.holds(table):
+            for key in self.keys:
+                if key in table.entries:
+                    needed = str(self.condition).replace("`", "'")
+                    reader.wrong(table.key(key), f"{key!r} has no meaning in {name} without {needed}")
+
+    def schema(self) -> Schema:
+        return {
+            "if": {"not": self.condition.schema()},
+            "then": {"properties": dict.fromkeys(self.keys, False)},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Where the condition holds, the key must be there, and not be an empty list."""
+
+    condition: Condition
+    key: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.condition} needs `{self.key}`."
+
+    def check(self, table: Table, reader: Reader, name: str) -> None:
+        if not self.condition.holds(table):
+            return
+        node = table.get(self.key)
+        needs = f"{name} with {str(self.condition).replace('`', repr('')[0])} needs the key {self.key!r}"
+        if node is None:
+            reader.wrong(table, needs)
+        elif getattr(node, "nodes", True) == []:
+            reader.wrong(node, f"{needs}, and not an empty list")
+
+    def schema(self) -> Schema:
+        then: Schema = {"required": [self.key], "properties": {self.key: {"minItems": 1}}}
+        return {"if": self.condition.schema(), "then": then}
+
+
+@dataclass(frozen=True, slots=True)
+class OneValueSet:
+    """Which values a key may have depends on a condition."""
+
+    key: str
+    condition: Condition
+    then: tuple[str, ...]
+    otherwise: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"`{self.key}` is one of {_listed(self.then)} with {self.condition}, "
+            f"else one of {_listed(self.otherwise)}."
+        )
+
+    def check(self, table: Table, reader: Reader, name: str) -> None:
+        node = table.get(self.key)
+        if not isinstance(node, Scalar):
+            return
+        allowed, other = self.then, self.otherwise
+        if not self.condition.holds(table):
+            allowed, other = other, allowed
+        if node.text in other and node.text not in allowed:
+            reader.wrong(
+                node, f"{self.key} is {node.text!r}; allowed in this {name} is {' | '.join(allowed)}"
+            )
+
+    def schema(self) -> Schema:
+        def one_of(values: Sequence[str]) -> Schema:
+            return {"properties": {self.key: {"enum": list(values)}}}
+
+        return {"if": self.condition.schema(), "then": one_of(self.then), "else": one_of(self.otherwise)}
+
+
+def _listed(keys: Sequence[str]) -> str:
+    names = [f"`{key}`" for key in keys]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
