@@ -11,8 +11,9 @@ text. Editors read plans that way, too.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NoReturn, Protocol
 
 import yaml
@@ -28,11 +29,9 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from weft.plan.problems import PlanError, Position, Problem
+from weft.plan.problems import MOST_PROBLEMS, PlanError, Position, Problem
 
-_NUMBER = re.compile(
-    r"[-+]?(?:[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+|(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+)(?:[eE][-+]?[0-9]+)?)"
-)
+_NUMBER = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), "nothing"),
     **dict.fromkeys(("true", "True", "TRUE", "false", "False", "FALSE"), "a boolean"),
@@ -42,7 +41,9 @@ _WORDS = {
     ),
 }
 _NOT_TEXT_MAY_START_WITH = frozenset("~nNtTfF.-+0123456789")
+_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what libyaml counts as one
 MERGE_KEY = "<<"
+_STANDARD_TAG = "tag:yaml.org,2002:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Limits:
     size: int = 10_000_000
     """Characters of text."""
     depth: int = 64
-    """Lists and mappings within each other."""
+    """Lists and mappings within each other; what an alias repeats counts where it stands."""
     aliased: int = 100_000
     """Nodes that aliases repeat, all together."""
 
@@ -129,6 +130,8 @@ class Document:
     root: Node
     problems: tuple[Problem, ...]
     """What is wrong, but did not keep the rest from being read: duplicate keys, tags."""
+    unsaid: int = 0
+    """How many more of these there are than are told."""
 
     def position(self, node: Node) -> Position:
         return Position(self.file, node.line, node.column)
@@ -136,11 +139,12 @@ class Document:
 
 def read_document(text: str, file: str, *, limits: Limits = LIMITS) -> Document:
     """The one document in the text; raises `PlanError` if it cannot be read to its end."""
+    text = text.removeprefix("\ufeff")
     builder = _Builder(text, file, limits)
     if len(text) > limits.size:
         builder.fail(1, 1, f"the file has {len(text):,} characters; allowed are {limits.size:,}")
     root = builder.build()
-    return Document(file=file, text=text, root=root, problems=tuple(builder.problems))
+    return Document(file=file, text=text, root=root, problems=tuple(builder.problems), unsaid=builder.unsaid)
 
 
 def problem_at(text: str, at: Position, message: str, *, width: int = 1) -> Problem:
@@ -151,13 +155,21 @@ def problem_at(text: str, at: Position, message: str, *, width: int = 1) -> Prob
 def line_of(text: str, number: int) -> str:
     """A line by its number from 1, found without splitting the text, which may be large."""
     start = 0
-    for _ in range(number - 1):
-        end = text.find("\n", start)
-        if end < 0:
+    if number > 1:
+        before = next(islice(_LINE_BREAK.finditer(text), number - 2, None), None)
+        if before is None:
             return ""
-        start = end + 1
-    end = text.find("\n", start)
-    return text[start : end if end >= 0 else len(text)].rstrip("\r")
+        start = before.end()
+    end = _LINE_BREAK.search(text, start)
+    return text[start : end.start() if end else len(text)]
+
+
+def width_of(node: "Node") -> int:
+    """How many characters of its first line a node takes, as far as that is known."""
+    if not isinstance(node, Scalar) or node.style in {"|", ">"}:
+        return 1
+    quotes = 2 if node.style else 0
+    return len(node.text.partition("\n")[0]) + quotes
 
 
 class _Mark(Protocol):
@@ -193,8 +205,9 @@ class _Builder:
         self.parent: Items | Table = self.documents
         self.stack: list[Items | Table] = []
         self.anchors: dict[str, Node] = {}
-        self.weights: dict[int, int] = {}
+        self.measured: dict[Node, tuple[int, int]] = {}
         self.aliased = 0
+        self.unsaid = 0
 
     def build(self) -> Node:
         handlers: dict[type[Event], Callable[[Any], None]] = {
@@ -215,18 +228,24 @@ class _Builder:
         return self.documents.nodes[0]
 
     def events(self) -> Iterator[Event]:
+        event: Event | None = None
         try:
             parser = CParser(self.text)
-            yield from iter(parser.get_event, None)
+            while (event := parser.get_event()) is not None:
+                yield event
         except yaml.reader.ReaderError as error:
-            self.fail(*_line_and_column(self.text, error.position), f"this is not YAML: {error.reason}")
+            # libyaml counts bytes there.
+            position = len(self.text.encode()[: error.position].decode(errors="ignore"))
+            self.fail(*_line_and_column(self.text, position), f"this is not YAML: {error.reason}")
         except UnicodeEncodeError as error:
             self.fail(*_line_and_column(self.text, error.start), "this is not text: half of a surrogate pair")
         except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            said = ", ".join(part for part in (error.context, error.problem) if part)
-            line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-            self.fail(line, column, f"this is not YAML: {said}")
+            # The end of the file is, to libyaml, a line further down.
+            end = _line_and_column(self.text, len(self.text.rstrip()))
+            self.fail(*min(_place(error.problem_mark), end), f"this is not YAML: {_what_libyaml_says(error)}")
+        except UnicodeDecodeError:
+            # A tag whose %-signs spell no character; all that is known is what was read before it.
+            self.fail(*_place(event.end_mark if event else None), "this is not YAML: a tag that is not UTF-8")
 
     # Events, the most frequent first.
 
@@ -251,8 +270,9 @@ class _Builder:
             self.fail(node.line, node.column, f"more than {self.limits.depth} levels within each other")
 
     def end(self, _event: Event) -> None:
-        if isinstance(self.parent, Table) and MERGE_KEY in self.parent.entries:
-            self.merge(self.parent)
+        table = self.parent
+        if isinstance(table, Table) and MERGE_KEY in table.entries and table.entries[MERGE_KEY][0].plain:
+            self.merge(table)
         self.parent = self.stack.pop()
 
     def alias(self, event: _AliasEvent) -> None:
@@ -262,9 +282,14 @@ class _Builder:
             self.fail(line, column, f"the alias *{event.anchor} has no anchor &{event.anchor} before it")
         if node in self.stack or node is self.parent:
             self.fail(line, column, f"the alias *{event.anchor} stands inside of what it repeats")
-        self.aliased += self.weight(node)
+        if not isinstance(node, Scalar) and isinstance(self.parent, Table) and self.parent.pending is None:
+            self.fail(line, column, "a key must be a single value, not a list or a mapping")
+        nodes, levels = self.measure(node)
+        self.aliased += nodes
         if self.aliased > self.limits.aliased:
             self.fail(line, column, f"aliases repeat more than {self.limits.aliased:,} values")
+        if len(self.stack) + levels > self.limits.depth:
+            self.fail(line, column, f"more than {self.limits.depth} levels within each other")
         self.add(node)
 
     def document(self, event: _NodeEvent) -> None:
@@ -278,7 +303,9 @@ class _Builder:
         if event.anchor is not None:
             self.anchors[event.anchor] = node
         if event.tag is not None:
-            self.report(node, f"the tag {event.tag} has no meaning here; write the value without it")
+            tag = event.tag
+            tag = f"!!{tag.removeprefix(_STANDARD_TAG)}" if tag.startswith(_STANDARD_TAG) else tag
+            self.report(node, f"the tag {tag!r} has no meaning here; write the value without it")
 
     def add(self, node: Node) -> None:
         parent = self.parent
@@ -292,8 +319,9 @@ class _Builder:
             parent.pending = node
             return
         parent.pending = None
-        first = parent.entries.setdefault(key.text, (key, node))
-        if first[0] is not key:
+        entry = (key, node)
+        first = parent.entries.setdefault(key.text, entry)
+        if first is not entry:
             where = f"line {first[0].line}"
             self.report(key, f"the key {key.text!r} stands here twice; it was first given in {where}")
 
@@ -307,30 +335,59 @@ class _Builder:
             for name, entry in base.entries.items():
                 table.entries.setdefault(name, entry)
 
-    def weight(self, node: Node) -> int:
-        """How many nodes a walk through this one visits; aliases in it are counted as often as they stand."""
-        known = self.weights.get(id(node))
+    def measure(self, node: Node) -> tuple[int, int]:
+        """How many nodes a walk through this one visits, aliases as often as they stand, and how many levels.
+
+        It calls itself once per level, and there are no more of them than the limit, aliases included.
+        """
+        known = self.measured.get(node)
         if known is None:
             match node:
                 case Scalar():
-                    known = 1
+                    known = (1, 0)
                 case Items():
-                    known = 1 + sum(map(self.weight, node.nodes))
+                    known = _sum(1, map(self.measure, node.nodes))
                 case Table():
-                    known = 1 + sum(1 + self.weight(value) for _, value in node.entries.values())
-            self.weights[id(node)] = known
+                    inner = (self.measure(value) for _, value in node.entries.values())
+                    known = _sum(1 + len(node.entries), inner)
+            self.measured[node] = known
         return known
 
     def report(self, node: Node, message: str) -> None:
-        width = len(node.text) if isinstance(node, Scalar) else 1
+        if len(self.problems) >= MOST_PROBLEMS:
+            self.unsaid += 1
+            return
         at = Position(self.file, node.line, node.column)
-        self.problems.append(problem_at(self.text, at, message, width=width))
+        self.problems.append(problem_at(self.text, at, message, width=width_of(node)))
 
     def fail(self, line: int, column: int, message: str) -> NoReturn:
         """What was found before is told, too."""
         raise PlanError([*self.problems, problem_at(self.text, Position(self.file, line, column), message)])
 
 
+def _sum(own: int, inner: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    nodes, levels = own, 0
+    for inner_nodes, inner_levels in inner:
+        nodes += inner_nodes
+        levels = max(levels, inner_levels)
+    return nodes, levels + 1
+
+
 def _line_and_column(text: str, position: int) -> tuple[int, int]:
-    before = text[:position]
-    return before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1
+    line, start = 1, 0
+    for line_break in _LINE_BREAK.finditer(text, 0, position):
+        line, start = line + 1, line_break.end()
+    return line, position - start + 1
+
+
+def _place(mark: _Mark | None) -> tuple[int, int]:
+    return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+
+
+def _what_libyaml_says(error: yaml.MarkedYAMLError) -> str:
+    said = ", ".join(part for part in (error.context, error.problem) if part)
+    began, met = _place(error.context_mark), _place(error.problem_mark)
+    # libyaml finds out late: a quote that is missing shows at the end of the file.
+    return (
+        said if error.context_mark is None or began[0] == met[0] else f"{said}; it began in line {began[0]}"
+    )

@@ -7,16 +7,24 @@ the ones of the reference, and its schema accepts what it reads, so the three ca
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from weft.plan.document import Node, Scalar
+from weft.plan.globs import glob_fault
 from weft.plan.problems import nearest
-from weft.plan.reader import Reader, Schema, mismatch
+from weft.plan.reader import BAD, Reader, Schema, mismatch
 
 MICRO = 1_000_000
-WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
-_DECIMAL = re.compile(r"[-+]?(?:[0-9]{1,18}(?:\.[0-9]*)?|\.[0-9]+)")
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)(ms|s|m|h|d)")
+MOST_MONEY = 10**9
+MOST = 10**18 - 1
+"""The largest whole number that is read, where there is no smaller bound."""
+_WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
+# Bounded, since what is read of them is exact and its size should not be up to the file.
+_DECIMAL = re.compile(r"[-+]?(?:[0-9]{1,18}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,2})?")
+_PLAIN_DECIMAL = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
+_RANGE = re.compile(rf"({_PLAIN_DECIMAL})\.\.({_PLAIN_DECIMAL})")
+_DURATION = re.compile(rf"({_PLAIN_DECIMAL})(ms|s|m|h|d)")
 _SECONDS = {
     "ms": Decimal("0.001"),
     "s": Decimal(1),
@@ -43,20 +51,42 @@ class Text:
         if type(node) is not Scalar:
             return mismatch(self, node, reader, name)
         text = node.text
-        if node.kind() != "text":
-            hint = f"; for the text write '{text}', in quotes" if text else ""
-            return mismatch(self, node, reader, name, hint)
-        if self._compiled is not None and not self._compiled.fullmatch(text):
+        if not self.allows(text):
             return mismatch(self, node, reader, name)
-        return text if text or self.empty else mismatch(self, node, reader, name)
+        if node.kind() != "text":
+            return mismatch(self, node, reader, name, _in_quotes(node))
+        # No process can be given one, as an argument or in its environment.
+        return mismatch(self, node, reader, name, " without NUL") if "\0" in text else text
+
+    def allows(self, text: str) -> bool:
+        if self._compiled is not None:
+            return self._compiled.fullmatch(text) is not None
+        return self.empty or text != ""
 
     def schema(self) -> Schema:
         schema: Schema = {"type": "string"}
         if self.pattern is not None:
-            schema["pattern"] = f"^(?:{self.pattern})$"
+            schema |= {"pattern": f"^(?:{self.pattern})$", "patternErrorMessage": f"Allowed is {self.words}."}
         elif not self.empty:
             schema["minLength"] = 1
         return schema
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    words: str = "a glob within the repository, such as src/store/**"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        text = Text(self.words).read(node, reader, name)
+        fault = glob_fault(text) if isinstance(text, str) else None
+        if fault is None:
+            return text
+        reader.wrong(node, f"{name}: {fault}")
+        return BAD
+
+    def schema(self) -> Schema:
+        segment = r"(?!\.{1,2}(?:/|$))[^/\\]+"
+        return Text(self.words, pattern=f"{segment}(?:/{segment})*/?").schema()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +97,11 @@ class Word:
     template: bool = False
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
-        if isinstance(node, Scalar) and node.kind() in {"text", "a number"}:
-            return node.text
-        return mismatch(self, node, reader, name)
+        if not isinstance(node, Scalar):
+            return mismatch(self, node, reader, name)
+        if node.kind() not in {"text", "a number"}:
+            return mismatch(self, node, reader, name, _in_quotes(node))
+        return mismatch(self, node, reader, name, " without NUL") if "\0" in node.text else node.text
 
     def schema(self) -> Schema:
         return {"type": ["string", "number"]}
@@ -84,19 +116,21 @@ class Integer:
     def words(self) -> str:
         if self.high is None:
             return f"a whole number from {self.low} on"
+        if self.high == self.low:
+            return str(self.low)
         return f"a whole number from {self.low} to {self.high}"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
-        if not isinstance(node, Scalar) or not node.plain or not WHOLE.fullmatch(node.text):
+        if not isinstance(node, Scalar) or not node.plain or not _WHOLE.fullmatch(node.text):
             return mismatch(self, node, reader, name)
         number = int(node.text)
-        if number < self.low or (self.high is not None and number > self.high):
-            return mismatch(self, node, reader, name)
-        return number
+        high = MOST if self.high is None else self.high
+        return number if self.low <= number <= high else mismatch(self, node, reader, name)
 
     def schema(self) -> Schema:
-        schema: Schema = {"type": "integer", "minimum": self.low}
-        return schema if self.high is None else schema | {"maximum": self.high}
+        if self.high == self.low:
+            return {"type": "integer", "const": self.low}
+        return {"type": "integer", "minimum": self.low, "maximum": MOST if self.high is None else self.high}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +142,15 @@ class Money:
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         if not isinstance(node, Scalar) or not node.plain or not _DECIMAL.fullmatch(node.text):
             return mismatch(self, node, reader, name)
-        micros = Decimal(node.text) * MICRO
-        if micros < 1 or micros > 10**15 or micros != micros.to_integral_value():
-            return mismatch(self, node, reader, name)
-        return int(micros)
+        micros = Fraction(node.text) * MICRO
+        if micros > MOST_MONEY * MICRO:
+            return mismatch(self, node, reader, name, f", and up to {MOST_MONEY:,}")
+        if micros > 0 and micros.denominator != 1:
+            return mismatch(self, node, reader, name, ", with six decimals at most")
+        return int(micros) if micros > 0 else mismatch(self, node, reader, name)
 
     def schema(self) -> Schema:
-        return {"type": "number", "exclusiveMinimum": 0, "maximum": 10**9}
+        return {"type": "number", "minimum": 1 / MICRO, "maximum": MOST_MONEY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +171,21 @@ class Share:
 class Span:
     """A number, or two with `..` between them: `10`, `5..20`."""
 
-    words: str = "a number, or a range such as 5..20"
+    words: str = "a number from 0 on, or a range such as 5..20"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
-        parts = node.text.split("..") if isinstance(node, Scalar) and node.plain else []
-        if len(parts) not in {1, 2} or not all(map(_DECIMAL.fullmatch, parts)):
+        text = node.text if isinstance(node, Scalar) else ""
+        match = _RANGE.fullmatch(text)
+        if match is not None:
+            low, high = float(match[1]), float(match[2])
+        elif isinstance(node, Scalar) and node.plain and _DECIMAL.fullmatch(text):
+            low = high = float(text)
+        else:
             return mismatch(self, node, reader, name)
-        low, high = float(parts[0]), float(parts[-1])
         return (low, high) if 0 <= low <= high else mismatch(self, node, reader, name)
 
     def schema(self) -> Schema:
-        ranges = {"type": "string", "pattern": r"^[0-9]+(?:\.[0-9]+)?\.\.[0-9]+(?:\.[0-9]+)?$"}
-        return {"anyOf": [{"type": "number", "minimum": 0}, ranges]}
+        return {"anyOf": [{"type": "number", "minimum": 0}, _matching(_RANGE, "Allowed is 5..20 or so.")]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +212,7 @@ class Choice:
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         if isinstance(node, Scalar) and node.text in self.values:
             return node.text
-        near = nearest(node.text, self.values) if isinstance(node, Scalar) else None
+        near = nearest(node.text, self.values) if isinstance(node, Scalar) and not reader.full else None
         return mismatch(self, node, reader, name, f"; did you mean {near!r}?" if near else "")
 
     def schema(self) -> Schema:
@@ -189,9 +228,20 @@ class Duration:
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         match = _DURATION.fullmatch(node.text) if isinstance(node, Scalar) else None
         if match is None:
-            return mismatch(self, node, reader, name)
+            bare = isinstance(node, Scalar) and re.fullmatch(_PLAIN_DECIMAL, node.text)
+            return mismatch(self, node, reader, name, f"; did you mean {bare[0]}s?" if bare else "")
         seconds = float(Decimal(match[1]) * _SECONDS[match[2]])
         return seconds if seconds > 0 else mismatch(self, node, reader, name)
 
     def schema(self) -> Schema:
-        return {"type": "string", "pattern": r"^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h|d)$"}
+        return _matching(_DURATION, f"Allowed is {self.words}.", above_zero=True)
+
+
+def _matching(pattern: re.Pattern[str], else_say: str, *, above_zero: bool = False) -> Schema:
+    digits = "(?=.*[1-9])" if above_zero else ""
+    return {"type": "string", "pattern": f"^{digits}{pattern.pattern}$", "patternErrorMessage": else_say}
+
+
+def _in_quotes(node: Scalar) -> str:
+    """How a number or another word is written if text is meant."""
+    return f"; for the text write '{node.text}', in quotes" if node.text else ""

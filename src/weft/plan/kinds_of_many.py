@@ -1,50 +1,63 @@
 """What lists and mappings may hold, and values of any kind."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from weft.plan.document import Items, Node, Scalar, Table
-from weft.plan.kinds import WHOLE, Text
+from weft.plan.kinds import Text
 from weft.plan.reader import BAD, Kind, Reader, Schema, mismatch
+
+_WHOLE = re.compile(r"[-+]?[0-9]{1,600}|0o[0-7]{1,600}|0x[0-9a-fA-F]{1,600}")
 
 
 @dataclass(frozen=True, slots=True)
 class Json:
     """Any value that JSON can hold."""
 
-    words: str = "any value"
+    words: str = "any value of JSON"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         match node:
             case Items():
-                return [self.read(item, reader, name) for item in node.nodes]
+                items = [self.read(item, reader, name) for item in node.nodes]
+                return BAD if BAD in items else items
             case Table():
-                return {key: self.read(value, reader, name) for key, (_, value) in node.entries.items()}
+                table = {
+                    key: self.read(value, reader, f"{name}.{key}") for key, (_, value) in node.entries.items()
+                }
+                return BAD if BAD in table.values() else table
             case Scalar():
-                return _json_scalar(node)
+                value = _json_scalar(node)
+                return mismatch(self, node, reader, name) if value is BAD else value
 
     def schema(self) -> Schema:
         return {}
 
 
-def _json_scalar(node: Scalar) -> str | int | float | bool | None:
+def _json_scalar(node: Scalar) -> object:
     match node.kind():
         case "nothing":
             return None
         case "a boolean":
             return node.text[0] in "tT"
         case "a number":
-            return int(node.text) if WHOLE.fullmatch(node.text) else _other_number(node.text)
+            return _json_number(node.text)
         case _:
             return node.text
 
 
-def _other_number(text: str) -> float:
-    if text[:2] in {"0x", "0o"}:
-        return int(text, 0)
-    return float(text.replace(".inf", "inf").replace(".nan", "nan").lower().lstrip("."))
+def _json_number(text: str) -> object:
+    """The number; `BAD` if JSON has none like it: infinity, or more digits than anything reads."""
+    if _WHOLE.fullmatch(text):
+        return int(text, 0 if text[1:2].isalpha() else 10)
+    try:
+        number = float(text)
+    except ValueError:  # .inf and .nan, and what is too long in base 8 or 16
+        return BAD
+    return number if math.isfinite(number) else BAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +65,9 @@ class JsonObject:
     words: str = "a mapping"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
-        return (
-            Json().read(node, reader, name) if isinstance(node, Table) else mismatch(self, node, reader, name)
-        )
+        if not isinstance(node, Table):
+            return mismatch(self, node, reader, name)
+        return Json().read(node, reader, name)
 
     def schema(self) -> Schema:
         return {"type": "object"}
@@ -64,32 +77,48 @@ class JsonObject:
 class ListOf:
     item: Kind
     least: int = 0
-    single: bool = False
-    """Whether one value may stand for a list of one."""
 
     @property
     def words(self) -> str:
-        many = f"a list of: {self.item.words}"
-        return f"{self.item.words}, or {many}" if self.single else many
+        return f"a list of: {self.item.words}"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
-        if isinstance(node, Items):
-            if len(node.nodes) < self.least:
-                reader.wrong(node, f"{name} is an empty list; at least {self.least} is needed")
-                return BAD
-            values = tuple(self.item.read(item, reader, name) for item in node.nodes)
-            return BAD if BAD in values else values
-        if not self.single:
-            hint = f"; write [{node.text}]" if isinstance(node, Scalar) and node.text else ""
-            return mismatch(self, node, reader, name, hint)
+        if not isinstance(node, Items):
+            return mismatch(self, node, reader, name, self._in_brackets(node, reader, name))
+        if len(node.nodes) < self.least:
+            reader.wrong(node, f"{name} is an empty list; at least {self.least} is needed")
+            return BAD
+        values = tuple(self.item.read(item, reader, name) for item in node.nodes)
+        return BAD if BAD in values else values
+
+    def _in_brackets(self, node: Node, reader: Reader, name: str) -> str:
+        """Advice, if the list of this one value would be all right."""
+        if not isinstance(node, Scalar) or not node.text.isprintable():
+            return ""
+        right = self.item.read(node, Reader(reader.document), name) is not BAD
+        return f"; write [{node.text}]" if right else ""
+
+    def schema(self) -> Schema:
+        schema: Schema = {"type": "array", "items": self.item.schema()}
+        return schema | {"minItems": self.least} if self.least else schema
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """One value that stands for a list of one."""
+
+    item: Kind
+
+    @property
+    def words(self) -> str:
+        return self.item.words
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         value = self.item.read(node, reader, name)
         return BAD if value is BAD else (value,)
 
     def schema(self) -> Schema:
-        many: Schema = {"type": "array", "items": self.item.schema()}
-        if self.least:
-            many["minItems"] = self.least
-        return {"anyOf": [self.item.schema(), many]} if self.single else many
+        return self.item.schema()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +136,18 @@ class MapOf:
         values: dict[str, Any] = {}
         for key, (at, value) in node.entries.items():
             read = self.value.read(value, reader, f"{name}.{key}")
-            if self.key.pattern is not None and not re.fullmatch(self.key.pattern, key):
+            if not self.key.allows(key):
                 reader.wrong(at, f"{key!r} cannot be a name in {name}; allowed is {self.key.words}")
             elif read is not BAD:
                 values[key] = read
         return values
 
     def schema(self) -> Schema:
-        schema: Schema = {"type": "object", "additionalProperties": self.value.schema()}
-        return schema if self.key.pattern is None else schema | {"propertyNames": self.key.schema()}
+        return {
+            "type": "object",
+            "additionalProperties": self.value.schema(),
+            "propertyNames": self.key.schema(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +157,12 @@ class Either:
     scalar: Kind | None = None
     items: Kind | None = None
     table: Kind | None = None
+    said: str = ""
+    """What is allowed, where the words of the kinds are not clear together."""
 
     @property
     def words(self) -> str:
-        return ", or ".join(kind.words for kind in self._kinds())
+        return self.said or ", or ".join(kind.words for kind in self._kinds())
 
     def _kinds(self) -> Sequence[Kind]:
         return [kind for kind in (self.scalar, self.items, self.table) if kind is not None]

@@ -4,8 +4,8 @@ The loader, the JSON Schema and the reference are made from these tables.
 """
 
 from weft.plan.adapters import ADAPTERS
-from weft.plan.kinds import Boolean, Choice, Duration, Integer, Money, Share, Span, Text, Word
-from weft.plan.kinds_of_many import Either, JsonObject, ListOf, MapOf
+from weft.plan.kinds import Boolean, Choice, Duration, Glob, Integer, Money, Share, Span, Text, Word
+from weft.plan.kinds_of_many import Either, JsonObject, ListOf, MapOf, Single
 from weft.plan.records import (
     AnyOf,
     AtMostOne,
@@ -18,6 +18,7 @@ from weft.plan.records import (
     OneValueSet,
     OnlyWith,
     Record,
+    Words,
 )
 
 VERSION = 1
@@ -30,17 +31,27 @@ PATH = Text(
     "an id beside it, or a path from the root such as /store/model",
     pattern=rf"/?{ID_PATTERN}(?:/{ID_PATTERN})*",
 )
-GLOB = Text("a glob relative to the repository, such as src/store/**")
+GLOB = Glob()
+BRANCH = Text(
+    "the name of a branch: no spaces in it, and no - before it",
+    pattern=r"(?!-)[^\x00-\x20\x7f]+",  # git would take it for an option
+)
 NAME = Text("a name of an environment variable", pattern="[A-Za-z_][A-Za-z0-9_]*")
+_ONE_COMMAND = "a command for /bin/sh, or a list of arguments"
 COMMAND = Either(
     scalar=Text("a command for /bin/sh", template=True),
     items=ListOf(Text("an argument", empty=True, template=True), least=1),
+    said=_ONE_COMMAND,
 )
 PLAIN_COMMAND = Either(
-    scalar=Text("a command for /bin/sh"), items=ListOf(Text("an argument", empty=True), least=1)
+    scalar=Text("a command for /bin/sh"),
+    items=ListOf(Text("an argument", empty=True), least=1),
+    said=_ONE_COMMAND,
 )
 COMMANDS = Either(
-    scalar=ListOf(Text("a command for /bin/sh"), single=True), items=ListOf(PLAIN_COMMAND, least=1)
+    scalar=Single(Text("a command for /bin/sh")),
+    items=ListOf(PLAIN_COMMAND, least=1),
+    said="a command for /bin/sh, or a list of commands, each text or a list of arguments",
 )
 ENVIRONMENT = MapOf(NAME, Word(template=True))
 PROCESS = AnyOf((Has("prompt"), Has("run"), Is("action", "verify")))
@@ -85,7 +96,7 @@ SETTINGS = (
         doc="How many slices may be under way at once below the place where it stands.",
     ),
     Key(
-        name="max_concurrency", kind=Integer(1), default="as the pools allow",
+        name="max_concurrency", kind=Integer(1), default=Words("as the pools allow"),
         doc="How many async steps of one slice may be under way at once.",
     ),
     Key(
@@ -97,10 +108,10 @@ SETTINGS = (
         doc="Whether one action at a time is under way, in the order of the plan, or as many as fit.",
     ),
     Key(
-        name="agent", kind=ID, default="the only entry of `agents`, else the one of the configuration",
+        name="agent", kind=ID, default=Words("the only entry of `agents`, else the one of the configuration"),
         doc="Which agent does the steps with a prompt: an entry of `agents`, or an adapter's name.",
     ),
-    Key(name="model", kind=SOME_TEXT, default="the agent's own", doc="Which model the agent uses."),
+    Key(name="model", kind=SOME_TEXT, default=Words("the agent's own"), doc="Which model the agent uses."),
     Key(
         name="retries", kind=Integer(0, 10), default="2",
         doc="How often a failed check sends the work back, where `on_fail` names no `max`.",
@@ -115,7 +126,7 @@ SETTINGS = (
         doc="How long a process has between SIGTERM and SIGKILL.",
     ),
     Key(
-        name="budget", kind=Money(), default="none",
+        name="budget", kind=Money(), default=Words("none"),
         doc="A ceiling on what agents cost below the place where it stands; each ceiling counts for itself.",
     ),
     Key(
@@ -133,7 +144,7 @@ SETTINGS = (
     ),
     Key(
         name="isolation", kind=Choice(("worktree", "dir", "none")),
-        default="worktree in a git repository, else dir",
+        default=Words("worktree in a git repository, else dir"),
         doc="Where a slice works: in a git worktree, in a directory of its own that starts with the files of what "
             "it depends on, or in the plan's own directory (agents then need `policy: serial`).",
     ),
@@ -141,9 +152,9 @@ SETTINGS = (
         name="worktrees", kind=TEMPLATE, default=".weft/worktrees/{{ slice.path }}",
         doc="Where worktrees are made.",
     ),
-    Key(name="branch_prefix", kind=SOME_TEXT, default="weft/", doc="What the names of branches begin with."),
+    Key(name="branch_prefix", kind=BRANCH, default="weft/", doc="What the names of branches begin with."),
     Key(
-        name="setup", kind=COMMANDS, default="none",
+        name="setup", kind=COMMANDS, default=Words("none"),
         doc="Commands that are run once in a fresh worktree.",
     ),
     Key(
@@ -162,7 +173,7 @@ ON_FAIL = Record(
     (
         Key(name="retry_from", kind=ID, required=True, doc="The step to go back to."),
         Key(
-            name="max", kind=Integer(0, 10), default="the setting `retries`",
+            name="max", kind=Integer(0, 10), default=Words("the setting `retries`"),
             doc="How often; after that the slice has failed.",
         ),
     ),
@@ -192,8 +203,8 @@ STEP = Record(
         Key(name="id", kind=ID, required=True, doc="Its name, unique in its pipeline."),
         Key(name="prompt", kind=TEMPLATE, doc="What an agent is told to do in the slice's worktree."),
         Key(name="agent", kind=ID, doc="Which agent does it: an entry of `agents`, or an adapter's name.",
-            default="the setting `agent`"),
-        Key(name="model", kind=SOME_TEXT, doc="Which model the agent uses.", default="the setting `model`"),
+            default=Words("the setting `agent`")),
+        Key(name="model", kind=SOME_TEXT, doc="Which model the agent uses.", default=Words("the setting `model`")),
         Key(name="resume", kind=Boolean(), default="false",
             doc="Whether the agent goes on with the conversation of the slice's last agent step; an async step "
                 "with a fork of it."),
@@ -215,7 +226,8 @@ STEP = Record(
             doc="Whether the step is run at all; if not, it is skipped and what depends on it goes on."),
         Key(name="output_schema", kind=JsonObject(),
             doc="A JSON Schema (2020-12) that the result must fit; it is then JSON."),
-        Key(name="on_error", kind=Choice((*STEP_ERRORS, *JOIN_ERRORS)), default="abort; on a join fail_fast",
+        Key(name="on_error", kind=Choice((*STEP_ERRORS, *JOIN_ERRORS)),
+            default=Words("abort; on a join fail_fast"),
             doc="What a failure does: end the pipeline, count as done, or try again. On a join: cancel the other "
                 "branches at the first failure, or wait for all."),
         Key(name="max_retries", kind=Integer(1, 10), doc="How often `on_error: retry` tries again."),
@@ -224,9 +236,10 @@ STEP = Record(
         Key(name="pool", kind=ID, doc="A pool of which one token is taken for the whole of the step."),
         Key(name="pools", kind=Either(items=ListOf(ID, least=1), table=MapOf(ID, Integer(1))),
             doc="Several pools, or several tokens of one; they are taken all at once."),
-        Key(name="timeout", kind=Duration(), doc="How long the step may take.", default="the setting `timeout`"),
+        Key(name="timeout", kind=Duration(), doc="How long the step may take.",
+            default=Words("the setting `timeout`")),
         Key(name="grace", kind=Duration(), doc="How long its process has between SIGTERM and SIGKILL.",
-            default="the setting `grace`"),
+            default=Words("the setting `grace`")),
         Key(name="env", kind=ENVIRONMENT, default="{}", doc="Environment variables of its process."),
         Key(name="estimate", kind=ESTIMATE, doc=ESTIMATE.doc),
     ),
@@ -250,7 +263,7 @@ SUBPLAN: Record = Record(
     "A part of the plan: a group of subplans, or a slice, which is done by a pipeline of steps.",
     (
         Key(name="id", kind=ID, required=True, doc="Its name, unique among its siblings."),
-        Key(name="title", kind=SOME_TEXT, default="the id", doc="A line for people."),
+        Key(name="title", kind=SOME_TEXT, default=Words("the id"), doc="A line for people."),
         Key(name="prompt", kind=SOME_TEXT, doc="What is to be done; templates read it as `slice.prompt`."),
         Key(name="depends_on", kind=ListOf(PATH), default="[]",
             doc="Subplans that must be completed first: ids of siblings, or paths from the root."),
@@ -273,8 +286,8 @@ AGENT = Record(
     "An agent that steps can name.",
     (
         Key(name="use", kind=Choice(tuple(ADAPTERS)), required=True, doc="The adapter that drives it."),
-        Key(name="model", kind=SOME_TEXT, default="the adapter's own", doc="Which model it uses."),
-        Key(name="pool", kind=Integer(1), default="as many as `max_parallel` allows",
+        Key(name="model", kind=SOME_TEXT, default=Words("the adapter's own"), doc="Which model it uses."),
+        Key(name="pool", kind=Integer(1), default=Words("as many as `max_parallel` allows"),
             doc="How many of it may work at once."),
         Key(name="command", kind=PLAIN_COMMAND, doc="The command to run, for the adapters `command` and `acp`."),
         Key(name="script", kind=SOME_TEXT, doc="The file to play, for the adapter `scripted`."),
@@ -311,15 +324,15 @@ PLAN = Record(
         Key(name="weft", kind=Integer(VERSION, VERSION), required=True, doc="The version of the format."),
         Key(name="plan", kind=ID, required=True, doc="The id of the plan."),
         Key(name="goal", kind=SOME_TEXT, doc="What it is all for; given to every agent."),
-        Key(name="base", kind=SOME_TEXT, default="the branch that is checked out", doc="Where work starts."),
-        Key(name="target", kind=SOME_TEXT, default="the base", doc="Where results land."),
+        Key(name="base", kind=BRANCH, default=Words("the branch that is checked out"), doc="Where work starts."),
+        Key(name="target", kind=BRANCH, default=Words("the base"), doc="Where results land."),
         Key(name="verify", kind=COMMANDS, doc="Commands that must pass on the merged result of the whole plan."),
         Key(name="agents", kind=AGENTS, default="{}", doc="The agents that do the work.",
             example="{coder: {use: claude, model: sonnet, pool: 3}}"),
         Key(name="pools", kind=POOLS, default="{}",
             doc="What else steps must share: a number of equal things, or a list of them.",
             example="{staging-db: 1}"),
-        Key(name="pipelines", kind=MapOf(ID, STEPS), default="`direct` and `tdd` are built in",
+        Key(name="pipelines", kind=MapOf(ID, STEPS), default=Words("`direct` and `tdd` are built in"),
             doc="Ways to do a slice, by name."),
         Key(name="env_allow", kind=ListOf(NAME), default="[]",
             doc="Environment variables that templates may read as `env.NAME`."),
@@ -337,4 +350,4 @@ CONFIG = Record(
     ),
 )
 
-RECORDS = (PLAN, SUBPLAN, STEP, ON_FAIL, ON_RESULT, AGENT, POOL, MERGE, ESTIMATE)
+RECORDS = (PLAN, SUBPLAN, STEP, ON_FAIL, ON_RESULT, AGENT, POOL, MERGE, ESTIMATE, CONFIG)

@@ -13,6 +13,10 @@ from weft.errors import InputError
 
 LONGEST_EXCERPT = 100
 """Characters of a line that are shown; a longer one is cut around the place meant."""
+MOST_PROBLEMS = 100
+"""More than anybody reads, and each costs a look through the text."""
+LONGEST_NAME = 100
+"""Characters of a name for which similar ones are looked for."""
 
 
 class Severity(StrEnum):
@@ -64,6 +68,9 @@ class Problem:
 def _shortened(line: str, column: int) -> tuple[str, int]:
     """The part of the line around the column, and the column in it."""
     text = line.expandtabs(1)
+    if not text.isprintable():
+        # A file can hold what would move the cursor or change colours; each is shown as one sign.
+        text = "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
     if len(text) <= LONGEST_EXCERPT:
         return text, column
     start = max(0, min(column - 1 - LONGEST_EXCERPT // 2, len(text) - LONGEST_EXCERPT))
@@ -78,20 +85,25 @@ def _shortened(line: str, column: int) -> tuple[str, int]:
 class PlanError(InputError):
     """A plan or configuration that cannot be used; says everything that is wrong with it."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem], *, unsaid: int = 0) -> None:
         self.problems = tuple(problems)
+        self.unsaid = unsaid
+        """Problems that were found, too, and are not told."""
         super().__init__("\n".join(self.lines()))
 
     def lines(self) -> Iterator[str]:
         for problem in self.problems:
             yield from problem.lines()
         errors = sum(problem.severity is Severity.ERROR for problem in self.problems)
-        yield "1 error" if errors == 1 else f"{errors:,} errors"
+        counted = "1 error" if errors == 1 else f"{errors:,} errors"
+        yield f"{counted}, and {self.unsaid:,} more that are not shown" if self.unsaid else counted
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that was probably meant."""
-    found = get_close_matches(name, list(known), 1)
+    if len(name) > LONGEST_NAME:
+        return None
+    found = get_close_matches(name.lower(), list(known), 1)
     return found[0] if found else None
 
 

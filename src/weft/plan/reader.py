@@ -1,15 +1,13 @@
 """Reading nodes to values: what is found wrong is collected, and told all at once."""
 
+from collections import Counter
 from typing import Any, Final, Protocol
 
-from weft.plan.document import Document, Items, Node, Scalar, Table, problem_at
-from weft.plan.problems import Problem, Severity
+from weft.plan.document import Document, Items, Node, Scalar, Table, line_of, width_of
+from weft.plan.problems import MOST_PROBLEMS, Problem, Severity
 
 BAD: Final = object()
 """What is read from a value that is wrong; the reader knows why."""
-
-MOST_PROBLEMS = 100
-"""More than anybody reads, and each costs a look through the text."""
 
 Schema = dict[str, Any]
 
@@ -20,22 +18,25 @@ class Reader:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.problems: list[Problem] = list(document.problems)
-        self.unsaid = 0
+        self.unsaid = document.unsaid
         """Problems beyond the most that are told."""
+        self._told = Counter(problem.severity for problem in self.problems)
+
+    @property
+    def full(self) -> bool:
+        """Whether one more error would only be counted; a costly message need not be made then."""
+        return self._told[Severity.ERROR] >= MOST_PROBLEMS
 
     def wrong(self, node: Node, message: str, severity: Severity = Severity.ERROR) -> None:
-        if len(self.problems) >= MOST_PROBLEMS:
+        # Counted apart, so that warnings never take an error's place.
+        if self._told[severity] >= MOST_PROBLEMS:
             self.unsaid += 1
             return
-        width = (
-            len(node.text.partition("\n")[0]) + 2 * (node.style in {"'", '"'})
-            if isinstance(node, Scalar)
-            else 1
-        )
+        self._told[severity] += 1
         at = self.document.position(node)
-        found = problem_at(self.document.text, at, message, width=width)
+        excerpt = line_of(self.document.text, at.line)
         self.problems.append(
-            Problem(at=at, message=message, severity=severity, excerpt=found.excerpt, width=width)
+            Problem(at=at, message=message, severity=severity, excerpt=excerpt, width=width_of(node))
         )
 
     def warn(self, node: Node, message: str) -> None:
@@ -43,7 +44,7 @@ class Reader:
 
     @property
     def failed(self) -> bool:
-        return any(problem.severity is Severity.ERROR for problem in self.problems)
+        return self._told[Severity.ERROR] > 0
 
 
 def found(node: Node) -> str:
@@ -53,7 +54,8 @@ def found(node: Node) -> str:
             kind = node.kind()
             if kind == "nothing":
                 return "empty"
-            return repr(_cut(node.text)) if kind == "text" else f"{node.text} ({kind})"
+            text = _cut(node.text)
+            return repr(text) if kind == "text" else f"{text} ({kind})"
         case Items():
             return "a list"
         case Table():

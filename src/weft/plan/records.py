@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from weft.plan.document import Node, Scalar, Table
+from weft.plan.document import Items, Node, Scalar, Table, read_document
+from weft.plan.kinds_of_many import Json
 from weft.plan.problems import suggestion
 from weft.plan.reader import BAD, Kind, Reader, Schema, mismatch
+
+_NAMES_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +24,15 @@ class Key:
     """A sentence or two, for the reference and for editors."""
     required: bool = False
     default: str | None = None
-    """What holds without it, in words."""
+    """What holds without it: a value as it would be written, or `Words`."""
     example: str | None = None
+    """A value, as it would be written."""
+
+
+class Words(str):
+    """A default that no single value says."""
+
+    __slots__ = ()
 
 
 class Values:
@@ -51,7 +61,15 @@ class Record:
 
     @property
     def words(self) -> str:
-        return f"a mapping: {self.doc[0].lower()}{self.doc[1:]}".partition(". ")[0].rstrip(".")
+        names = [key.name for key in self.keys]
+        more = ", …" if len(names) > _NAMES_SHOWN else ""
+        return f"a mapping with the keys {', '.join(names[:_NAMES_SHOWN])}{more}"
+
+    @property
+    def title(self) -> str:
+        """The name, as a heading: without its article."""
+        article, _, rest = self.name.partition(" ")
+        return rest if article in {"a", "an", "the"} else self.name
 
     def key(self, name: str) -> Key:
         return self._known[name]
@@ -64,24 +82,29 @@ class Record:
         for written, (at, value) in node.entries.items():
             key = known.get(written)
             if key is None:
-                reader.wrong(at, f"unknown key {written!r} in {self.name}{suggestion(written, list(known))}")
+                hint = "" if reader.full else suggestion(written, list(known))
+                reader.wrong(at, f"unknown key {written!r} in {self.name}{hint}")
                 continue
             read = key.kind.read(value, reader, written)
             if read is not BAD:
                 given[written] = read
         for key in self.keys:
             if key.required and key.name not in node.entries:
-                reader.wrong(node, f"{self.name} needs the key {key.name!r}: {key.kind.words}")
+                reader.wrong(node, f"{self.name} needs the key {key.name!r} ({key.kind.words})")
         for rule in self.rules:
             rule.check(node, reader, self.name)
         return Values(given, node)
 
     def schema(self) -> Schema:
-        return {"$ref": f"#/$defs/{self.name.replace(' ', '-')}"}
+        return {"$ref": f"#/$defs/{self.title}"}
 
     def definition(self) -> Schema:
-        properties = {key.name: key.kind.schema() | _described(key) for key in self.keys}
-        schema: Schema = {"type": "object", "description": self.doc, "properties": properties}
+        schema: Schema = {
+            "title": self.title,
+            "description": self.doc,
+            "type": "object",
+            "properties": {key.name: _described(key) for key in self.keys},
+        }
         required = [key.name for key in self.keys if key.required]
         if required:
             schema["required"] = required
@@ -93,7 +116,18 @@ class Record:
 
 def _described(key: Key) -> Schema:
     default = "" if key.default is None else f" Default: {key.default}."
-    return {"description": key.doc + default}
+    schema = key.kind.schema() | {"description": key.doc + default}
+    if key.default is not None and not isinstance(key.default, Words):
+        schema["default"] = written_value(key.default)
+    if key.example is not None:
+        schema["examples"] = [written_value(key.example)]
+    return schema
+
+
+def written_value(text: str) -> Any:  # noqa: ANN401 - any value of JSON
+    """The value that this text of the tables is in a plan."""
+    document = read_document(text, "the language")
+    return Json().read(document.root, Reader(document), "a value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +254,14 @@ class OnlyWith:
 
     @property
     def sentence(self) -> str:
-        return f"{_listed(self.keys)} only with {self.condition}."
+        verb = "has" if len(self.keys) == 1 else "have"
+        return f"{_listed(self.keys)} {verb} a meaning only with {self.condition}."
 
     def check(self, table: Table, reader: Reader, name: str) -> None:
         if not self.condition.holds(table):
             for key in self.keys:
                 if key in table.entries:
-                    needed = str(self.condition).replace("`", "'")
+                    needed = _quoted(self.condition)
                     reader.wrong(table.key(key), f"{key!r} has no meaning in {name} without {needed}")
 
     def schema(self) -> Schema:
@@ -251,10 +286,10 @@ class Needs:
         if not self.condition.holds(table):
             return
         node = table.get(self.key)
-        needs = f"{name} with {str(self.condition).replace('`', repr('')[0])} needs the key {self.key!r}"
+        needs = f"{name} with {_quoted(self.condition)} needs the key {self.key!r}"
         if node is None:
             reader.wrong(table, needs)
-        elif getattr(node, "nodes", True) == []:
+        elif isinstance(node, Items) and not node.nodes:
             reader.wrong(node, f"{needs}, and not an empty list")
 
     def schema(self) -> Schema:
@@ -282,19 +317,22 @@ class OneValueSet:
         node = table.get(self.key)
         if not isinstance(node, Scalar):
             return
-        allowed, other = self.then, self.otherwise
+        allowed, other, where = self.then, self.otherwise, "with"
         if not self.condition.holds(table):
-            allowed, other = other, allowed
+            allowed, other, where = other, allowed, "without"
         if node.text in other and node.text not in allowed:
-            reader.wrong(
-                node, f"{self.key} is {node.text!r}; allowed in this {name} is {' | '.join(allowed)}"
-            )
+            context = f"{name} {where} {_quoted(self.condition)}"
+            reader.wrong(node, f"{self.key} is {node.text!r}; allowed in {context} is {' | '.join(allowed)}")
 
     def schema(self) -> Schema:
         def one_of(values: Sequence[str]) -> Schema:
             return {"properties": {self.key: {"enum": list(values)}}}
 
         return {"if": self.condition.schema(), "then": one_of(self.then), "else": one_of(self.otherwise)}
+
+
+def _quoted(condition: Condition) -> str:
+    return str(condition).replace("`", "'")
 
 
 def _listed(keys: Sequence[str]) -> str:

@@ -1,0 +1,133 @@
+"""From a plan to its net.
+
+Above the slices the net is a graph of waiting: a place for each "this begins when that has ended". Every subplan
+ends exactly once, whatever became of it, so each such place gets one token and gives one; whether a slice then
+runs or is stopped is decided inside its shape. A plan is compiled to this graph and to the shapes of its subplans,
+of which there are few; put together they are one net, with a copy of its shape for each subplan.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.compile.frames import Frame, group_shape, landing_shape, slice_shape
+from weft.plan.compile.parts import Shape
+from weft.plan.compile.signature import signature
+from weft.plan.compile.wiring import wiring
+from weft.plan.model import AgentWork, Nested, Pipeline, Plan, Step
+from weft.plan.outline import ROOT
+from weft.plan.overlap import serialized
+from weft.plan.settings import Settings
+from weft.plan.slices_check import agent_of
+
+
+def compile_plan(plan: Plan) -> CompiledPlan:
+    after = _after(plan)
+    shapes = _Shapes(plan)
+    outline = plan.outline
+    shape_of = [shapes.of(row) for row in range(len(outline.paths))]
+    landings = _landings(plan)
+    landing_shapes = [shapes.landing(row) for row in landings]
+    return CompiledPlan(
+        plan=plan,
+        after=after,
+        wiring=wiring(outline, after, landings),
+        shapes=tuple(shapes.found),
+        shape_of=shape_of,
+        landing_shapes=landing_shapes,
+        pools=shapes.pools,
+    )
+
+
+def _after(plan: Plan) -> list[tuple[int, ...]]:
+    serialize = [scope.settings.overlap == "serialize" for scope in plan.scopes]
+    if not any(serialize):
+        return [()] * len(plan.subplans)
+    return serialized(plan.outline, [subplan.files for subplan in plan.subplans], serialize)
+
+
+def _landings(plan: Plan) -> list[int]:
+    """Top-level subplans land as a whole, or each slice by itself; what has no branch does not land."""
+    outline, scopes = plan.outline, plan.scopes
+    if scopes[ROOT].settings.isolation == "none":
+        return []
+    found: list[int] = []
+    for row in range(1, len(outline.paths)):
+        settings = scopes[row].settings
+        lands = outline.is_leaf(row) if settings.merge_when == "slice" else outline.parents[row] == ROOT
+        if lands and settings.isolation != "none":
+            found.append(row)
+    return found
+
+
+@dataclass(slots=True)
+class _Shapes:
+    plan: Plan
+    found: list[Shape] = field(default_factory=list[Shape])
+    pools: dict[str, int] = field(default_factory=dict[str, int])
+    _numbers: dict[object, int] = field(default_factory=dict[object, int])
+    _alike: dict[tuple[int, int, bool], int] = field(default_factory=dict[tuple[int, int, bool], int])
+    """Slices with the same pipeline and the same settings have the same shape."""
+
+    def of(self, row: int) -> int:
+        subplan, scope = self.plan.subplans[row], self.plan.scopes[row]
+        verifies = bool(subplan.verify)
+        if not self.plan.outline.is_leaf(row):
+            frame = self.frame(scope.settings, verifies=verifies, merges=row != ROOT)
+            return self.numbered(("group", frame), lambda: group_shape(frame))
+        pipeline = self.plan.pipeline_of(row)
+        alike = (id(pipeline), id(scope), verifies)
+        if alike not in self._alike:
+            self._alike[alike] = self.slice(pipeline, scope.settings, verifies=verifies)
+        return self._alike[alike]
+
+    def slice(self, pipeline: Pipeline, settings: Settings, *, verifies: bool) -> int:
+        agents = tuple(self.agents(pipeline.steps, settings))
+        frame = self.frame(settings, verifies=verifies, agents=agents)
+        sizes = {f"pool:{name}": pool.size for name, pool in self.plan.pools.items()}
+        key = ("slice", signature(pipeline.steps, self.plan.pipelines), frame)
+
+        def made() -> Shape:
+            return slice_shape(pipeline.steps, frame, self.plan.pipelines, sizes)
+
+        return self.numbered(key, made)
+
+    def landing(self, row: int) -> int:
+        frame = self.frame(self.plan.scopes[row].settings, verifies=False)
+        return self.numbered(("landing", frame), lambda: landing_shape(frame))
+
+    def numbered(self, key: object, make: Callable[[], Shape | None]) -> int:
+        if key not in self._numbers:
+            shape = make()
+            self._numbers[key] = -1 if shape is None else len(self.found)
+            if shape is not None:
+                self.found.append(shape)
+                self.pools.update(shape.pool_sizes())
+        return self._numbers[key]
+
+    def frame(
+        self,
+        settings: Settings,
+        *,
+        verifies: bool,
+        merges: bool = True,
+        agents: tuple[tuple[str, int | None], ...] = (),
+    ) -> Frame:
+        return Frame(
+            serial=settings.policy == "serial",
+            merges=merges and settings.isolation != "none",
+            verifies=verifies,
+            retries=settings.retries,
+            infra_retries=settings.infra_retries,
+            max_concurrency=settings.max_concurrency,
+            agents=agents,
+        )
+
+    def agents(self, steps: Sequence[Step], settings: Settings) -> Iterable[tuple[str, int | None]]:
+        for step in steps:
+            if isinstance(step.body, Nested):
+                yield from self.agents(self.plan.pipelines[step.body.pipeline].steps, settings)
+            elif isinstance(step.body, AgentWork):
+                agent = agent_of(step.body, settings, self.plan.agents)
+                assert agent is not None, "a loaded plan has an agent for each step"
+                yield agent.name, agent.pool

@@ -1,0 +1,236 @@
+"""A compiled plan, and the one net that its parts make.
+
+A copy of a shape has places and transitions of its own, numbered on from where the net has got to. Arcs at the
+places that stand for something outside lead to what that is for this subplan: the place it is ready at, all the
+places that hear of its end, a slot of each limit around it, the turn of the serial group it is in, the branch it
+merges into, and the pools.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from weft.ids import OutcomeName, PlaceId, TransitionId
+from weft.net.model import Arcs, Net, NetBuilder, PlaceKind
+from weft.plan.compile.parts import Act, Role, Shape
+from weft.plan.compile.priorities import priorities
+from weft.plan.compile.wiring import Wiring
+from weft.plan.model import Plan
+from weft.plan.outline import ROOT
+
+Numbers = tuple[int, ...]
+
+_DONE = (OutcomeName("done"),)
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledPlan:
+    plan: Plan
+    after: list[tuple[int, ...]]
+    """For each row, those that must have ended before it begins, besides what it depends on."""
+    wiring: Wiring
+    shapes: tuple[Shape, ...]
+    shape_of: list[int]
+    """The number of each row's shape; -1 for a group that does nothing of its own."""
+    landing_shapes: list[int]
+    """The same for each landing."""
+    pools: dict[str, int]
+    """The pools of the plan and of its agents, as far as something claims them, with their sizes."""
+
+    @cached_property
+    def assembled(self) -> "Assembled":
+        return _Assembly(self).assembled()
+
+    @property
+    def net(self) -> Net:
+        """The whole plan as one net."""
+        return self.assembled.net
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assembled:
+    net: Net
+    rows: list[int]
+    """The row of the plan that each transition is about."""
+    acts: list[Act]
+    """What each transition means for it."""
+
+
+class _Assembly:
+    def __init__(self, compiled: CompiledPlan) -> None:
+        self.compiled = compiled
+        self.plan: Plan = compiled.plan
+        self.outline = compiled.plan.outline
+        self.builder = NetBuilder()
+        self.rows: list[int] = []
+        self.acts: list[Act] = []
+        count = len(self.outline.paths)
+        self.waits: list[list[int]] = [[] for _ in range(count)]  # places a row waits for
+        self.ends: list[list[int]] = [
+            [] for _ in range(count + len(compiled.landing_shapes))
+        ]  # that hear of an end
+        self.opened: list[list[int]] = [
+            [] for _ in range(count)
+        ]  # group: places of what begins when it opens
+        self.arrived: list[list[int]] = [[] for _ in range(count)]  # group: places of the ends it waits for
+        self.landing: list[int] = []  # where each landing is ready
+        self.slots: list[Numbers] = []
+        self.turns: list[Numbers] = []
+        self.branches: dict[str, int] = {}
+        self.pools: dict[str, Numbers] = {}
+        self.levels = priorities(compiled.plan, compiled.after)
+
+    def assembled(self) -> Assembled:
+        self.add_waiting()
+        self.add_limits()
+        for row in range(len(self.outline.paths)):
+            if not self.outline.is_leaf(row):
+                self.add_opening(row)
+            else:
+                self.add_copy(row, self.ready(row), self.ends[row], self.compiled.shape_of[row])
+        for row in range(len(self.outline.paths)):
+            if not self.outline.is_leaf(row):
+                self.add_closing(row)
+        self.add_landings()
+        return Assembled(self.builder.build(), self.rows, self.acts)
+
+    # The graph of waiting.
+
+    def add_waiting(self) -> None:
+        wires, paths, count = self.compiled.wiring, self.outline.paths, len(self.outline.paths)
+        add = self.builder.add_place
+        self.waits[ROOT].append(add("start", tokens=1))
+        self.ends[ROOT].append(add("end", kind=PlaceKind.END))
+        for group, children in enumerate(wires.opens):
+            for child in children:
+                place = add(f"{paths[child]} may start")
+                self.opened[group].append(place)
+                self.waits[child].append(place)
+        for earlier, later in enumerate(wires.hears):
+            for row in later:
+                place = add(f"{paths[earlier]} ended for {paths[row]}")
+                self.ends[earlier].append(place)
+                self.waits[row].append(place)
+        for row in wires.landings:
+            self.landing.append(add(f"{paths[row]} to land"))
+            self.ends[row].append(self.landing[-1])
+        for group, ended in enumerate(wires.closes):
+            for one in ended:
+                name = (
+                    paths[one] + " ended" if one < count else f"{paths[wires.landings[one - count]]} landed"
+                )
+                place = add(name)
+                self.ends[one].append(place)
+                self.arrived[group].append(place)
+
+    def add_limits(self) -> None:
+        """The slots and turns that hold for each row, those of a group handed down to what is in it."""
+        plan, add = self.plan, self.builder.add_place
+        for row, subplan in enumerate(plan.subplans):
+            settings, parent = plan.scopes[row].settings, self.outline.parents[row]
+            slots = self.slots[parent] if row else ()
+            turn = self.turns[parent] if row else ()
+            path = self.outline.paths[row]
+            if not row or ("max_parallel" in subplan.settings and not self.outline.is_leaf(row)):
+                place = add(f"slots {path}".rstrip(), kind=PlaceKind.POOL, tokens=settings.max_parallel)
+                slots = (*slots, place)
+            if settings.policy != "serial":
+                turn = ()
+            elif not turn:
+                turn = (add(f"turn {path}".rstrip(), kind=PlaceKind.POOL, tokens=1),)
+            self.slots.append(slots)
+            self.turns.append(turn)
+        for name, size in self.compiled.pools.items():
+            self.pools[name] = (add(name, kind=PlaceKind.POOL, tokens=size),)
+
+    def branch(self, name: str) -> Numbers:
+        if name not in self.branches:
+            self.branches[name] = self.builder.add_place(name, kind=PlaceKind.POOL, tokens=1)
+        return (self.branches[name],)
+
+    def ready(self, row: int) -> int:
+        """The place where a row is ready; where it waits for several, they come together first."""
+        waits = self.waits[row]
+        if len(waits) == 1:
+            return waits[0]
+        path = self.outline.paths[row]
+        place = self.builder.add_place(f"{path} ready")
+        self.add(row, Act(Role.WAIT), f"wait {path}", waits, [place])
+        return place
+
+    def add_opening(self, row: int) -> None:
+        name = f"open {self.outline.paths[row]}".rstrip()
+        self.add(row, Act(Role.OPEN), name, self.waits[row], self.opened[row])
+
+    def add_closing(self, row: int) -> None:
+        shape = self.compiled.shape_of[row]
+        name = f"close {self.outline.paths[row]}".rstrip()
+        if shape < 0:
+            self.add(row, Act(Role.CLOSE), name, self.arrived[row], self.ends[row])
+            return
+        joined = self.builder.add_place(f"{self.outline.paths[row]} joined".lstrip())
+        self.add(row, Act(Role.CLOSE), name, self.arrived[row], [joined])
+        self.add_copy(row, joined, self.ends[row], shape)
+
+    def add_landings(self) -> None:
+        count = len(self.outline.paths)
+        target = self.branch("target") if self.compiled.landing_shapes else ()
+        for number, shape in enumerate(self.compiled.landing_shapes):
+            row = self.compiled.wiring.landings[number]
+            path = self.outline.paths[row]
+            ends = self.ends[count + number]
+            self.add_copy(row, self.landing[number], ends, shape, prefix=f"{path} landing", branch=target)
+
+    def add(self, row: int, act: Act, name: str, inputs: list[int], outputs: list[int]) -> None:
+        taken: Arcs = tuple((place, 1) for place in inputs)
+        given: Arcs = tuple((place, 1) for place in outputs)
+        self.builder.add_transition(name, taken, _DONE, (given,), priority=self.levels[row])
+        self.rows.append(row)
+        self.acts.append(act)
+
+    # Copies of shapes.
+
+    def add_copy(
+        self,
+        row: int,
+        ready: int,
+        ends: list[int],
+        number: int,
+        *,
+        prefix: str = "",
+        branch: Numbers | None = None,
+    ) -> None:
+        shape = self.compiled.shapes[number]
+        prefix = prefix or self.outline.paths[row] or "plan"
+        if branch is None:
+            parent = self.outline.parents[row]
+            branch = self.branch(f"branch {self.outline.paths[parent]}".rstrip()) if shape.merges else ()
+        outside = [(ready,), tuple(ends), self.slots[row], self.turns[row], branch]
+        outside += [self.pools[name] for name in shape.pools]
+        builder, net = self.builder, shape.net
+        offset = len(builder.place_ids) - shape.own
+        builder.place_ids += [PlaceId(f"{prefix}: {name}") for name in net.place_ids[shape.own :]]
+        builder.place_kinds += net.place_kinds[shape.own :]
+        builder.initial += net.initial[shape.own :]
+        stencil = shape.stencil
+        arcs = [_mapped(one, outside, offset) for one in stencil.arcs]
+        builder.inputs += [arcs[one] for one in stencil.inputs]
+        builder.outputs += [tuple([arcs[one] for one in outcomes]) for outcomes in stencil.outputs]
+        builder.transition_ids += [TransitionId(f"{prefix}: {name}") for name in net.transition_ids]
+        builder.outcomes += net.outcomes
+        builder.actions += net.actions
+        builder.priorities += [self.levels[row]] * len(net.actions)
+        self.rows += [row] * len(net.actions)
+        self.acts += shape.acts
+
+
+def _mapped(arcs: Arcs, outside: list[Numbers], offset: int) -> Arcs:
+    own = len(outside)
+    if len(arcs) == 1 and arcs[0][0] >= own:  # nearly all
+        return ((arcs[0][0] + offset, 1),)
+    found: list[tuple[int, int]] = []
+    for place, weight in arcs:
+        if place >= own:
+            found.append((place + offset, weight))
+        else:
+            found += [(number, weight) for number in outside[place]]
+    return tuple(found)

@@ -1,0 +1,194 @@
+"""What stands around the steps: how a slice begins and ends, how a group ends, how results land.
+
+    slice   (ready) ─▶ begin: slots, workspace ─▶ steps … ─▶ (finished) ─▶ close: slots back ─▶ (over) …
+               └▶ stop ─▶ (end)                                                … (over) ─┬▶ merge ─▶ (end)
+                                                                                         └▶ drop  ─▶ (end)
+    group   (ready) ─▶ verify ─▶ (over) ─┬▶ merge ─▶ (end)
+                                         └▶ drop  ─▶ (end)
+
+A slice holds one slot of each limit around it from its beginning to the end of its steps; all are taken at once.
+A group takes none: it is there when all that is in it has ended.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.plan.compile.parts import (
+    END,
+    MERGE,
+    READY,
+    SLOT,
+    TURN,
+    Act,
+    OutcomeArcs,
+    Places,
+    Role,
+    Shape,
+    ShapeBuilder,
+)
+from weft.plan.compile.steps import Claims, Track, Way
+from weft.plan.model import AgentWork, Nested, Pipeline, RunCommand, Step, Verify
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What a shape depends on, besides its steps. Equal frames around equal steps give equal shapes."""
+
+    serial: bool
+    merges: bool
+    """Whether there is a workspace, whose result goes to the branch around it."""
+    verifies: bool
+    """Whether there is something to verify."""
+    retries: int
+    infra_retries: int
+    max_concurrency: int | None = None
+    agents: tuple[tuple[str, int | None], ...] = ()
+    """The agent of each step that has one, in order, with the size of its pool."""
+
+
+def slice_shape(
+    steps: Sequence[Step], frame: Frame, pipelines: Mapping[str, Pipeline], pool_sizes: Mapping[str, int]
+) -> Shape:
+    needs = _Needs(frame, pipelines)
+    needs.collect(steps)
+    shape = ShapeBuilder({name: needs.sizes.get(name) or pool_sizes[name] for name in needs.pools})
+    turn: Claims = ((TURN, 1),) if frame.serial else ()
+    start, finished = shape.place("started", carries=True), shape.place("finished", carries=True)
+    over = shape.place("over", carries=False) if frame.merges else END
+    shape.move("stop", Act(Role.STOP), [READY], [END])
+    _begin(shape, frame, start, turn)
+    shape.move("close", Act(Role.CLOSE), [finished], [over, SLOT])
+    if frame.merges:
+        _merge(shape, frame, over, turn)
+    way = Way(
+        pipelines=pipelines,
+        verifies=frame.verifies,
+        retries=frame.retries,
+        infra_retries=frame.infra_retries,
+        claims={step: _numbered(shape, claims) + turn for step, claims in needs.claims.items()},
+        async_claims=_async_claims(shape, steps, frame),
+        over=over,
+    )
+    Track(shape, way, steps).lay(start, finished)
+    return shape.shape()
+
+
+def _numbered(shape: ShapeBuilder, claims: Mapping[str, int]) -> Claims:
+    return tuple((shape.pools[name], count) for name, count in claims.items())
+
+
+def _async_claims(shape: ShapeBuilder, steps: Sequence[Step], frame: Frame) -> Claims:
+    if frame.max_concurrency is None or not any(step.is_async for step in steps):
+        return ()
+    return ((shape.local_pool("async steps", frame.max_concurrency), 1),)
+
+
+def _begin(shape: ShapeBuilder, frame: Frame, start: int, turn: Claims) -> None:
+    """The slots are taken here, and given back where the workspace cannot be had."""
+    if not frame.merges:
+        shape.move("begin", Act(Role.BEGIN), [READY, SLOT], [start])
+        return
+    taken: Places = [READY, SLOT]
+    for again in range(frame.infra_retries + 1):
+        name = f"begin~{again}" if again else "begin"
+        if again:
+            shape.move(f"stop {name}", Act(Role.STOP), taken, [END, SLOT])
+        following = (
+            shape.place(f"begin~{again + 1} ready", carries=True) if again < frame.infra_retries else None
+        )
+        lost: Places = [END, SLOT] if following is None else [following]
+        over: Places = [END, SLOT]
+        outcomes: list[OutcomeArcs] = [("done", [start]), ("failed", over), ("cancelled", over)]
+        outcomes += [("lost", lost), ("infra", lost)]
+        shape.choice(name, Act(Role.BEGIN, "workspace", attempt=again + 1), taken, outcomes, turn)
+        taken = [] if following is None else [following]
+
+
+@dataclass(frozen=True, slots=True)
+class _Action:
+    """Something that Weft does itself."""
+
+    name: str
+    role: Role
+    outcomes: tuple[str, ...]
+    claims: Claims
+
+
+def _merge(shape: ShapeBuilder, frame: Frame, over: int, turn: Claims) -> None:
+    shape.move("drop", Act(Role.DROP), [over], [END])
+    merge = _Action("merge", Role.MERGE, ("done", "conflict", "failed"), ((MERGE, 1), *turn))
+    _tried(shape, frame, merge, over, END)
+
+
+def _tried(shape: ShapeBuilder, frame: Frame, action: _Action, ready: int, end: int) -> None:
+    """The action, tried again when it was lost; with a way around the later tries."""
+    for again in range(frame.infra_retries + 1):
+        name = f"{action.name}~{again}" if again else action.name
+        if again:
+            shape.move(f"stop {name}", Act(Role.STOP), [ready], [end])
+        last = again == frame.infra_retries
+        lost = end if last else shape.place(f"{action.name}~{again + 1} ready", carries=False)
+        arcs: list[OutcomeArcs] = [(outcome, [end]) for outcome in (*action.outcomes, "cancelled")]
+        arcs += [("lost", [lost]), ("infra", [lost])]
+        shape.choice(name, Act(action.role, action.name, attempt=again + 1), [ready], arcs, action.claims)
+        ready = lost
+
+
+def group_shape(frame: Frame) -> Shape | None:
+    """What a group does when all that is in it has ended; None if there is nothing to do."""
+    if not frame.verifies and not frame.merges:
+        return None
+    shape = ShapeBuilder({})
+    turn: Claims = ((TURN, 1),) if frame.serial else ()
+    over = READY
+    if frame.verifies:
+        over = shape.place("over", carries=False) if frame.merges else END
+        shape.move("stop", Act(Role.STOP), [READY], [over])
+        _tried(shape, frame, _Action("verify", Role.RUN, ("done", "failed"), turn), READY, over)
+    if frame.merges:
+        _merge(shape, frame, over, turn)
+    return shape.shape()
+
+
+def landing_shape(frame: Frame) -> Shape:
+    """How a result gets onto the target. It holds up nothing but the end of the plan."""
+    shape = ShapeBuilder({})
+    turn: Claims = ((TURN, 1),) if frame.serial else ()
+    shape.move("drop", Act(Role.DROP), [READY], [END])
+    outcomes = ("done", "held", "conflict", "failed")
+    _tried(shape, frame, _Action("land", Role.LAND, outcomes, ((MERGE, 1), *turn)), READY, END)
+    return shape.shape()
+
+
+class _Needs:
+    """Which pools the steps of a shape claim, each all at once."""
+
+    def __init__(self, frame: Frame, pipelines: Mapping[str, Pipeline]) -> None:
+        self.agents = iter(frame.agents)
+        self.pipelines = pipelines
+        self.claims: dict[int, dict[str, int]] = {}
+        self.sizes: dict[str, int] = {}
+        """Of the agents' own pools."""
+
+    @property
+    def pools(self) -> Sequence[str]:
+        return sorted({name for claims in self.claims.values() for name in claims})
+
+    def collect(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            match step.body:
+                case Nested(pipeline):
+                    self.collect(self.pipelines[pipeline].steps)
+                case AgentWork() | RunCommand() | Verify():
+                    self.claims[id(step)] = self.of(step)
+                case _:
+                    pass
+
+    def of(self, step: Step) -> dict[str, int]:
+        claims = {f"pool:{name}": count for name, count in step.pools}
+        if isinstance(step.body, AgentWork):
+            name, size = next(self.agents)
+            if size is not None:
+                claims[f"agent:{name}"] = 1
+                self.sizes[f"agent:{name}"] = size
+        return claims

@@ -1,0 +1,165 @@
+"""Shapes: small nets from which the net of a plan is put together.
+
+A shape is what becomes of one subplan, whoever it is: it begins with a token in `ready` and ends with one in
+`end`. Its places are its own, except for some that stand for something outside: `ready` and `end` themselves, the
+slots of the limits around the slice, the turn of a serial policy, the branch it is merged into, and the pools.
+A shape is a complete net, too, with its pools filled, and is proven as such; the net of a plan holds a copy of it
+for each subplan that has it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from weft.ids import OutcomeName
+from weft.net.model import Arcs, Net, NetBuilder, PlaceKind
+
+READY, END, SLOT, TURN, MERGE = range(5)
+"""The places that stand for something outside; pools follow, then the shape's own."""
+
+Places = Sequence[int]
+
+
+class Role(StrEnum):
+    """What a transition is for."""
+
+    BEGIN = "begin"
+    """A slice starts: it takes its slots, and gets its workspace."""
+    RUN = "run"
+    """A step is done."""
+    STOP = "stop"
+    """A step is not done, since the slice has failed or is cancelled; also: a slice that never starts."""
+    SKIP = "skip"
+    """A step is not done, since its condition says so."""
+    WAIT = "wait"
+    """All that a step depends on has ended."""
+    LAUNCH = "launch"
+    """Async steps are on their way."""
+    ENTER = "enter"
+    SETTLE = "settle"
+    """A nested pipeline begins; it has ended, and how is decided."""
+    LEAVE = "leave"
+    RETURN = "return"
+    """The slice gives its slots back while a person is asked; it has them again."""
+    CLOSE = "close"
+    """The pipeline has ended, and the slots are given back; or all that is in a group has ended."""
+    OPEN = "open"
+    """What is in a group may start."""
+    MERGE = "merge"
+    DROP = "drop"
+    """What was done is merged into the branch around it; or not, since it failed."""
+    LAND = "land"
+    """What was done goes onto the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What a transition means in the plan's own words."""
+
+    role: Role
+    kind: str = ""
+    """What is done: agent, run, verify, ask, workspace, merge, land; empty for what takes no time."""
+    step: str = ""
+    """The address of the step, as `outer.inner`."""
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stencil:
+    """The arcs of a shape for copying: each distinct list of arcs once, and who has which."""
+
+    arcs: tuple[Arcs, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    net: Net
+    acts: tuple[Act, ...]
+    """One for each transition."""
+    pools: tuple[str, ...]
+    """The pools it uses; their places follow those that stand for something outside."""
+    carriers: frozenset[int]
+    """The places whose token means that the slice holds its slots."""
+
+    @property
+    def own(self) -> int:
+        """The number of the first place of its own."""
+        return MERGE + 1 + len(self.pools)
+
+    @cached_property
+    def merges(self) -> bool:
+        return any(act.role is Role.MERGE for act in self.acts)
+
+    @cached_property
+    def stencil(self) -> Stencil:
+        numbers: dict[Arcs, int] = {}
+        net = self.net
+        inputs = tuple(numbers.setdefault(arcs, len(numbers)) for arcs in net.inputs)
+        outputs = tuple(
+            tuple(numbers.setdefault(arcs, len(numbers)) for arcs in outcomes) for outcomes in net.outputs
+        )
+        return Stencil(tuple(numbers), inputs, outputs)
+
+    def pool_sizes(self) -> dict[str, int]:
+        return dict(zip(self.pools, self.net.initial[MERGE + 1 : self.own], strict=True))
+
+
+OutcomeArcs = tuple[str, Places]
+
+
+@dataclass(slots=True)
+class ShapeBuilder:
+    """Collects places and transitions of a shape."""
+
+    pool_sizes: dict[str, int]
+    builder: NetBuilder = field(default_factory=NetBuilder)
+    acts: list[Act] = field(default_factory=list[Act])
+    carriers: set[int] = field(default_factory=set[int])
+    pools: dict[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        self.builder.add_place("ready", tokens=1)
+        self.builder.add_place("end", kind=PlaceKind.END)
+        for name in ("slot", "turn", "branch"):
+            self.builder.add_place(name, kind=PlaceKind.POOL, tokens=1)
+        for name, size in self.pool_sizes.items():
+            self.pools[name] = self.builder.add_place(name, kind=PlaceKind.POOL, tokens=size)
+
+    def place(self, name: str, *, carries: bool) -> int:
+        """A new place; `carries` if its token means that the slice holds its slots."""
+        number = self.builder.add_place(name)
+        if carries:
+            self.carriers.add(number)
+        return number
+
+    def local_pool(self, name: str, size: int) -> int:
+        return self.builder.add_place(name, kind=PlaceKind.POOL, tokens=size)
+
+    def move(self, name: str, act: Act, inputs: Places, outputs: Places) -> None:
+        """A transition that takes no time and has one outcome."""
+        self.choice(name, act, inputs, [("done", outputs)])
+
+    def choice(
+        self,
+        name: str,
+        act: Act,
+        inputs: Places,
+        outcomes: Sequence[OutcomeArcs],
+        claims: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        """A transition whose outcome decides where the tokens go; what it claims comes back with each."""
+        held = tuple(claims)
+        self.builder.add_transition(
+            name,
+            (*((place, 1) for place in inputs), *held),
+            tuple(OutcomeName(outcome) for outcome, _ in outcomes),
+            tuple((*((place, 1) for place in outputs), *held) for _, outputs in outcomes),
+            action=act.kind or None,
+        )
+        self.acts.append(act)
+
+    def shape(self) -> Shape:
+        return Shape(self.builder.build(), tuple(self.acts), tuple(self.pools), frozenset(self.carriers))

@@ -1,0 +1,34 @@
+"""Which work goes first: that with the longest path behind it.
+
+Within a serial group all have the priority of the group, so that the order of the plan decides.
+"""
+
+from collections.abc import Sequence
+
+from weft.plan.model import Plan, Subplan
+from weft.plan.order import Points
+
+
+def weight(subplan: Subplan) -> float:
+    """What a slice is thought to take; equal for all that say nothing."""
+    estimate = subplan.estimate
+    return sum(estimate.minutes) / 2 if estimate is not None and estimate.minutes is not None else 1.0
+
+
+def priorities(plan: Plan, after: Sequence[Sequence[int]]) -> list[int]:
+    """A number for each row; the higher goes first."""
+    outline = plan.outline
+    points = Points(outline, after if any(after) else ())
+    later, leaves = points.later, outline.leaves
+    lengths = [0.0] * len(later)
+    weights = [weight(subplan) if leaf else 0.0 for subplan, leaf in zip(plan.subplans, leaves, strict=True)]
+    for point in reversed(points.in_order()):
+        beyond = max([lengths[following] for following in later[point]], default=0.0)
+        lengths[point] = beyond + weights[point // 2]
+    rows = lengths[::2]
+    for row in range(1, len(rows)):
+        parent = outline.parents[row]
+        if plan.scopes[parent].settings.policy == "serial":
+            rows[row] = rows[parent]
+    levels = {length: level for level, length in enumerate(sorted(set(rows)))}
+    return [levels[length] for length in rows]

@@ -1,0 +1,26 @@
+"""What of the steps decides the shape of their net: equal signatures, equal nets."""
+
+from collections.abc import Mapping, Sequence
+
+from weft.plan.model import Nested, Pipeline, Step
+
+
+def signature(steps: Sequence[Step], pipelines: Mapping[str, Pipeline]) -> tuple[object, ...]:
+    return tuple(_of(step, pipelines) for step in steps)
+
+
+def _of(step: Step, pipelines: Mapping[str, Pipeline]) -> tuple[object, ...]:
+    inner = signature(pipelines[step.body.pipeline].steps, pipelines) if isinstance(step.body, Nested) else ()
+    condition = step.condition if step.condition in {None, "never", "always"} else "?"
+    return (
+        step.id,
+        type(step.body).__name__,
+        inner,
+        step.is_async,
+        step.depends_on,
+        condition,
+        step.max_retries,
+        step.on_fail,
+        frozenset(rule.action for rule in step.on_result),
+        step.pools,
+    )

@@ -1,0 +1,318 @@
+"""The net of a pipeline: steps in their order, attempts unrolled.
+
+A cursor moves from step to step, each in a copy for every attempt that can come to it. Before a step stands a
+place, and what can happen there is a free choice of the engine: the step runs, or it is stopped because the slice
+has failed or is cancelled, or it is skipped because of its condition. *However a step ends, the token moves on*: a
+failure is told by what the engine knows of the slice, not by another place, so that success, failure, skipping and
+cancellation take the same way. Only where the plan says that something is done again does a failure go elsewhere:
+
+    (code#1) ─▶ code ─▶ (check#1) ─▶ check ─┬ done, cancelled, stop ──▶ (judge#1) …
+                                            └ failed ──▶ (code#2) ─▶ …, and at the last attempt ──▶ (judge#1)
+
+An async step is launched: the cursor goes on, and a token of its own goes through the step and then to each step
+that waits for it. No transition takes a cursor and something else but where a step waits; so the net is
+free-choice and, as attempts only go up, acyclic.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from weft.plan.compile.parts import SLOT, Act, OutcomeArcs, Places, Role, ShapeBuilder
+from weft.plan.flow import Flow, effective, flow, loop_region
+from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
+from weft.plan.unroll import loop_limit
+
+Counts = tuple[int, ...]
+"""How often each loop around a step has gone back."""
+
+Claims = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """What the steps of one shape have in common."""
+
+    pipelines: Mapping[str, Pipeline]
+    verifies: bool
+    """Whether the slice has something to verify."""
+    retries: int
+    infra_retries: int
+    claims: Mapping[int, Claims]
+    """What each step takes for as long as it runs, by its `id()`."""
+    async_claims: Claims
+    """What each async step takes besides."""
+    over: int
+    """Where a slice goes on that was cancelled while it held no slots."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    region: range
+    limit: int
+
+
+class Track:
+    """The net of some steps, from a place before the first to a place behind the last."""
+
+    def __init__(
+        self,
+        shape: ShapeBuilder,
+        way: Way,
+        steps: Sequence[Step],
+        *,
+        prefix: str = "",
+        spine: bool = True,
+        quiet: bool = True,
+    ) -> None:
+        self.shape = shape
+        self.way = way
+        self.steps = steps = effective(steps, verifies=way.verifies)
+        self.prefix = prefix
+        self.spine = spine
+        """Whether the cursor is the one that holds the slice's slots."""
+        self.quiet = quiet
+        """Whether nothing around these steps can be under way beside them."""
+        self.flow: Flow = flow(steps)
+        loops = [
+            _Loop(loop_region(steps, n) or range(0), loop_limit(step, way.retries))
+            for n, step in enumerate(steps)
+        ]
+        self.loops = [loop for loop in loops if loop.region and loop.limit]
+        self.cursors: dict[tuple[int, Counts], int] = {}
+        self.signals: dict[tuple[int, int, Counts], int] = {}
+
+    def lay(self, entry: int, end: int) -> None:
+        count = len(self.steps)
+        self.cursors[0, self.start(0)] = entry
+        self.cursors[count, ()] = end
+        at = 0
+        while at < count:
+            following = at
+            while following < count and self.steps[following].is_async:
+                following += 1
+            for counts in self.copies(at):
+                if following > at:
+                    self.launch(at, following, counts)
+                else:
+                    self.in_turn(at, counts)
+            at = max(following, at + 1)
+
+    # Copies of steps: which there are, and where their places are.
+
+    def around(self, step: int) -> list[int]:
+        return [number for number, loop in enumerate(self.loops) if step in loop.region]
+
+    def start(self, step: int) -> Counts:
+        return (0,) * len(self.around(step))
+
+    def copies(self, step: int) -> Iterator[Counts]:
+        return product(*(range(self.loops[loop].limit + 1) for loop in self.around(step)))
+
+    def moved(self, step: int, counts: Counts, to: int, again: int | None = None) -> Counts:
+        """The copy of another step to which a copy of this one leads; loops that were left begin anew."""
+        if to == len(self.steps):
+            return ()
+        known = dict(zip(self.around(step), counts, strict=True))
+        return tuple(known.get(loop, 0) + (loop == again) for loop in self.around(to))
+
+    def attempt(self, step: int, counts: Counts) -> int:
+        number = 0
+        for loop, count in zip(self.around(step), counts, strict=True):
+            number = number * (self.loops[loop].limit + 1) + count
+        return number
+
+    def cursor(self, step: int, counts: Counts) -> int:
+        key = (step, counts)
+        if key not in self.cursors:
+            self.cursors[key] = self.place(self.name(step, counts))
+        return self.cursors[key]
+
+    def signal(self, earlier: int, later: int, counts: Counts) -> int:
+        key = (earlier, later, counts)
+        if key not in self.signals:
+            name = f"{self.name(earlier, counts)} ended for {self.steps[later].id}"
+            self.signals[key] = self.shape.place(name, carries=False)
+        return self.signals[key]
+
+    def name(self, step: int, counts: Counts, tries: int = 0) -> str:
+        one = self.steps[step]
+        number = self.attempt(step, counts) * (one.max_retries + 1) + tries
+        return f"{self.prefix}{one.id}#{number + 1}"
+
+    def place(self, name: str, *, branch: bool = False) -> int:
+        return self.shape.place(name, carries=self.spine and not branch)
+
+    # The cursor.
+
+    def in_turn(self, step: int, counts: Counts) -> None:
+        ready = self.waited(step, counts, self.cursor(step, counts))
+        ends = [self.cursor(step + 1, self.moved(step, counts, step + 1))]
+        _Copy(self, step, counts, ends).lay(ready)
+
+    def launch(self, first: int, following: int, counts: Counts) -> None:
+        branches = range(first, following)
+        starts = [self.place(f"{self.name(step, counts)} launched", branch=True) for step in branches]
+        onward = self.cursor(following, self.moved(first, counts, following))
+        name = f"launch {self.name(first, counts)}"
+        act = Act(Role.LAUNCH, step=self.address(first))
+        self.shape.move(name, act, [self.cursor(first, counts)], [*starts, onward])
+        for step, start in zip(branches, starts, strict=True):
+            ready = self.waited(step, counts, start)
+            ends = [self.signal(step, later, counts) for later in self.flow.heard_by[step]]
+            _Copy(self, step, counts, ends).lay(ready)
+
+    def waited(self, step: int, counts: Counts, place: int) -> int:
+        """Where the step is ready, once those it waits for have told that they ended."""
+        if not self.flow.signals[step]:
+            return place
+        name = self.name(step, counts)
+        ready = self.place(f"{name} ready", branch=self.steps[step].is_async)
+        told = [self.signal(earlier, step, counts) for earlier in self.flow.signals[step]]
+        self.shape.move(f"wait {name}", Act(Role.WAIT, step=self.address(step)), [place, *told], [ready])
+        return ready
+
+    def address(self, step: int) -> str:
+        parts = [part.partition("#")[0] for part in f"{self.prefix}{self.steps[step].id}".split(".")]
+        return ".".join(parts)
+
+    def alone(self, step: int) -> bool:
+        """Whether nothing else of the slice can be under way beside this step."""
+        return self.spine and self.quiet and self.flow.ended[step] == (1 << step) - 1
+
+
+class _Copy:
+    """One copy of a step: all its tries, from a place where it is ready to the places that hear of its end."""
+
+    def __init__(self, track: Track, step: int, counts: Counts, ends: Places) -> None:
+        self.track = track
+        self.number = step
+        self.counts = counts
+        self.ends = ends
+        self.step = track.steps[step]
+        self.branch = self.step.is_async
+        self.shape = track.shape
+
+    def lay(self, ready: int) -> None:
+        name = self.name(0)
+        if self.step.condition == "never":
+            self.shape.move(f"skip {name}", self.act(Role.SKIP), [ready], self.ends)
+            return
+        if self.step.condition not in {None, "always"}:
+            self.shape.move(f"skip {name}", self.act(Role.SKIP), [ready], self.ends)
+        for tries in range(self.step.max_retries + 1):
+            last = tries == self.step.max_retries
+            following = None if last else self.place(self.name(tries + 1))
+            self.one_try(tries, ready, self.after_failure() if following is None else [following])
+            ready = ready if following is None else following
+
+    def one_try(self, tries: int, ready: int, failed: Places) -> None:
+        match self.step.body:
+            case Ask():
+                self.gate(self.name(tries), tries, ready, failed)
+            case Join():
+                self.stop(self.name(tries), ready)
+                act = self.act(Role.RUN, "", tries)
+                self.shape.choice(f"join {self.name(tries)}", act, [ready], list(self.judged(tries, failed)))
+            case Nested(pipeline):
+                self.nested(self.track.way.pipelines[pipeline].steps, tries, ready, failed)
+            case AgentWork() | RunCommand() | Verify():
+                self.work(tries, ready, failed)
+
+    def after_failure(self) -> Places:
+        """Where the last try leads when it fails: back to an earlier step, or on."""
+        track = self.track
+        region = loop_region(track.steps, self.number) or range(0)
+        for position, loop in enumerate(track.around(self.number)):
+            again = track.loops[loop]
+            if region == again.region and self.counts[position] < again.limit:
+                counts = track.moved(self.number, self.counts, region.start, loop)
+                return [track.cursor(region.start, counts)]
+        return self.ends
+
+    def judged(self, tries: int, failed: Places) -> Iterator[OutcomeArcs]:
+        """The outcomes of something that has a result, with what `on_result` adds."""
+        yield "done", self.ends
+        yield "failed", failed
+        actions = {rule.action for rule in self.step.on_result}
+        if "abort" in actions:
+            yield "aborted", self.ends
+        if "ask" in actions:
+            name = f"{self.name(tries)} question"
+            asked = self.place(name)
+            yield "asked", [asked]
+            self.gate(name, tries, asked, failed)
+
+    def work(self, tries: int, ready: int, failed: Places) -> None:
+        """A process is started; if it is lost or cannot be started, it is tried again, within its own bound."""
+        track = self.track
+        claims = track.way.claims.get(id(self.step), ()) + (track.way.async_claims if self.branch else ())
+        judged = list(self.judged(tries, failed))
+        bound = track.way.infra_retries
+        for again in range(bound + 1):
+            name = self.name(tries) + (f"~{again}" if again else "")
+            following = self.place(f"{self.name(tries)}~{again + 1}") if again < bound else None
+            lost = self.ends if following is None else [following]
+            self.stop(name, ready)
+            outcomes = [*judged, ("cancelled", self.ends), ("lost", lost), ("infra", lost)]
+            act = self.act(Role.RUN, self.kind(), tries)
+            self.shape.choice(f"run {name}", act, [ready], outcomes, claims)
+            ready = ready if following is None else following
+
+    def kind(self) -> str:
+        match self.step.body:
+            case AgentWork():
+                return "agent"
+            case RunCommand():
+                return "run"
+            case _:
+                return "verify"
+
+    def nested(self, steps: Sequence[Step], tries: int, ready: int, failed: Places) -> None:
+        name = self.name(tries)
+        entry, settled = self.place(f"{name} entered"), self.place(f"{name} ended")
+        self.stop(name, ready)
+        self.shape.move(f"enter {name}", self.act(Role.ENTER, "", tries), [ready], [entry])
+        spine, quiet = self.track.spine and not self.branch, self.track.alone(self.number)
+        inner = Track(self.shape, self.track.way, steps, prefix=f"{name}.", spine=spine, quiet=quiet)
+        inner.lay(entry, settled)
+        outcomes = list(self.judged(tries, failed))
+        self.shape.choice(f"settle {name}", self.act(Role.SETTLE, "", tries), [settled], outcomes)
+
+    def gate(self, name: str, tries: int, ready: int, failed: Places) -> None:
+        """A person is asked. Meanwhile the slice gives back its slots, if nothing else of it is under way."""
+        act = self.act(Role.RUN, "ask", tries)
+        outcomes: list[OutcomeArcs] = [("done", self.ends), ("failed", failed), ("cancelled", self.ends)]
+        if self.branch or not self.track.alone(self.number):
+            self.shape.choice(f"ask {name}", act, [ready], outcomes)
+            return
+        over = self.track.way.over
+        waiting = self.shape.place(f"{name} waiting", carries=False)
+        self.shape.move(f"leave {name}", self.act(Role.LEAVE, "", tries), [ready], [waiting, SLOT])
+        answered = self.back(name, "answered", tries, self.ends)
+        refused = answered if failed is self.ends else self.back(name, "refused", tries, failed)
+        answers: list[OutcomeArcs] = [("done", [answered]), ("failed", [refused]), ("cancelled", [over])]
+        self.shape.choice(f"ask {name}", act, [waiting], answers)
+
+    def back(self, name: str, suffix: str, tries: int, places: Places) -> int:
+        """The way from an answer back to work: the slots are taken again, unless the slice is cancelled."""
+        answered = self.shape.place(f"{name} {suffix}", carries=False)
+        returned = f"return {name} {suffix}"
+        self.shape.move(returned, self.act(Role.RETURN, "", tries), [answered, SLOT], places)
+        self.shape.move(
+            f"stop {name} {suffix}", self.act(Role.STOP, "", tries), [answered], [self.track.way.over]
+        )
+        return answered
+
+    def stop(self, name: str, ready: int) -> None:
+        self.shape.move(f"stop {name}", self.act(Role.STOP), [ready], self.ends)
+
+    def name(self, tries: int) -> str:
+        return self.track.name(self.number, self.counts, tries)
+
+    def place(self, name: str) -> int:
+        return self.track.place(name, branch=self.branch)
+
+    def act(self, role: Role, kind: str = "", tries: int = 0) -> Act:
+        number = self.track.attempt(self.number, self.counts) * (self.step.max_retries + 1) + tries + 1
+        return Act(role, kind, self.track.address(self.number), number)

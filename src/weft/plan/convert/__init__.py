@@ -1,0 +1,6 @@
+"""Plan files of three earlier systems, `brunch`, `ail` and `gsd`, as plans of Weft."""
+
+from weft.plan.convert.door import System, convert
+from weft.plan.convert.notes import Converted, ConvertError, Note
+
+__all__ = ["ConvertError", "Converted", "Note", "System", "convert"]

@@ -1,0 +1,100 @@
+"""The pipelines in a file of `ail`: their steps, what kind each is, and whether they refer to each other well."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from weft.plan.convert.fields import Fields, Word
+from weft.plan.convert.notes import Source
+from weft.plan.convert.order import cycle_among
+
+KINDS = ("prompt", "skill", "pipeline", "action", "context", "do_while", "for_each")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    id: str
+    fields: Fields
+    kind: str
+    """One of KINDS; empty if that is wrong."""
+    word: str
+    """The action, or the pipeline that is called."""
+    is_async: bool
+    needs: tuple[Word, ...]
+
+    @property
+    def is_join(self) -> bool:
+        return self.kind == "action" and self.word == "join"
+
+    @property
+    def is_command(self) -> bool:
+        return self.kind == "context"
+
+    @property
+    def has_schema(self) -> bool:
+        return self.fields.table.get("output_schema") is not None
+
+    @property
+    def answers(self) -> bool:
+        """Whether its end is what ail calls a response."""
+        return self.kind in {"prompt", "pipeline"} or self.is_join
+
+
+def read_steps(entries: list[Fields], whole: Fields, key: str) -> list[Step]:
+    """The steps of one list; what is wrong with them is a fault."""
+    if not entries:
+        whole.wrong(key, "must be a list of at least one step")
+    steps = [_step(fields) for fields in entries]
+    earlier: dict[str, Step] = {}
+    for step in steps:
+        _check_needs(step, earlier, {other.id for other in steps})
+        if earlier.setdefault(step.id, step) is not step and step.id:
+            step.fields.wrong("id", f"was already given in line {earlier[step.id].fields.line('id')}")
+    waited_for = {need.text for step in steps for need in step.needs}
+    for step in steps:
+        if step.is_async and step.id not in waited_for:
+            step.fields.wrong("async", "has no effect: no step depends on this one")
+    return steps
+
+
+def _step(fields: Fields) -> Step:
+    id_ = fields.needed("id")
+    fields.named(f"step {id_!r}")
+    kinds = [kind for kind in KINDS if fields.take(kind) is not None]
+    if kinds == ["prompt", "pipeline"]:
+        kinds = ["pipeline"]
+    if len(kinds) != 1:
+        fields.source.fault_at(
+            fields.table,
+            f"{fields.who}: exactly one of {', '.join(KINDS)} is needed; found: {', '.join(kinds) or 'none'}",
+        )
+    kind = kinds[0] if kinds else ""
+    return Step(
+        id=id_,
+        fields=fields,
+        kind=kind,
+        word=(fields.text(kind) or "") if kind in {"action", "pipeline"} else "",
+        is_async=fields.flag("async") or False,
+        needs=fields.words("depends_on"),
+    )
+
+
+def _check_needs(step: Step, earlier: Mapping[str, Step], known: set[str]) -> None:
+    if step.is_join and not step.needs:
+        step.fields.wrong("action", "is a join, and so depends_on is needed")
+    for need in step.needs:
+        if need.text not in earlier:
+            reason = "is this step or a later one" if need.text in known else "does not exist"
+            step.fields.source.fault_at(
+                need.node, f"{step.fields.who}: it depends on step {need.text!r}, which {reason}"
+            )
+
+
+def check_calls(pipelines: Mapping[str, list[Step]], source: Source) -> None:
+    """Named pipelines must not call each other in a circle."""
+    calls = {
+        name: [step.word for step in steps if step.kind == "pipeline" and step.word in pipelines]
+        for name, steps in pipelines.items()
+    }
+    around = cycle_among(calls, word="pipeline")
+    if around is not None:
+        source.fault(1, f"pipelines call each other in a circle: {around}")

@@ -1,0 +1,277 @@
+"""Templates and conditions of `ail` as Jinja.
+
+A template of ail is a path between `{{` and `}}`; all else is text, also `{%` and `{#`, which mean something to
+Jinja. A condition is `always`, `never` or `LHS op RHS`, where both sides are texts with templates in them.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from weft.plan.convert.ail_file import Step
+
+_TEMPLATE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_JINJA = re.compile(r"\{[{%#]")
+_OPERATOR = re.compile(r"\s*(==|!=)\s*|\s+(contains|starts_with|ends_with|matches)\s+")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_REGEX = re.compile(r"/(?P<pattern>.*)/(?P<flags>[a-z]*)", re.DOTALL)
+_LITERAL_REGEX = re.compile(r"(\^?)((?:[\w ,:;<>=!@%&'\"#~-]|\\[^\w\s])*)(\$?)")
+_OF_A_COMMAND = frozenset({"stdout", "stderr", "exit_code"})
+_OF_AILS_STEPS = frozenset({"items", "modified", "index", "tool_calls"})
+
+
+class NotCarriedOverError(Exception):
+    """Weft cannot say this; the message is the reason."""
+
+
+class SenselessError(Exception):
+    """This has no meaning in ail either; the message is what is wrong."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Findings:
+    """What the templates of a file turned out to need."""
+
+    env: dict[str, None] = field(default_factory=dict[str, None])
+    prompt: bool = False
+    """The prompt of the command line."""
+    invocation: bool = False
+    """The step that runs it, which ail has without being told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a template may read where it stands."""
+
+    ids: Mapping[str, str]
+    """The steps of this pipeline, by the ids they had."""
+    ended: frozenset[str]
+    """Those that have ended for certain."""
+    last: str | None
+    """The one whose answer is the last."""
+    steps: Mapping[str, Step]
+    result: Callable[[str], str]
+    """The expression for a step's answer."""
+    is_main: bool
+    findings: Findings
+
+    def after(self, step: str) -> "Scope":
+        """The scope of what is looked at when the step itself has ended."""
+        return Scope(
+            ids=self.ids,
+            ended=self.ended | {step},
+            last=step,
+            steps=self.steps,
+            result=self.result,
+            is_main=self.is_main,
+            findings=self.findings,
+        )
+
+
+def template(text: str, scope: Scope, lost: Callable[[str, str], None]) -> str:
+    """The text for Weft. What it cannot say stands in it as `<path>`; `lost` is told the path and the reason."""
+    parts: list[str] = []
+    for literal, path in _pieces(text):
+        parts.append(_JINJA.sub(r"{% raw %}\g<0>{% endraw %}", literal))
+        if path is not None:
+            try:
+                parts.append(f"{{{{ {expression(path, scope)} }}}}")
+            except NotCarriedOverError as error:
+                parts.append(f"<{path}>")
+                lost(path, str(error))
+    return "".join(parts)
+
+
+def literally(text: str) -> str:
+    """A text in which ail sees no templates."""
+    return f"{{% raw %}}{text}{{% endraw %}}" if _JINJA.search(text) else text
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str | None]]:
+    """Each stretch of text with the path that follows it."""
+    at = 0
+    for found in _TEMPLATE.finditer(text):
+        yield text[at : found.start()], found[1].strip()
+        at = found.end()
+    yield text[at:], None
+
+
+# Paths.
+
+
+def expression(path: str, scope: Scope) -> str:
+    match path.split("."):
+        case ["step", "invocation", what] if "invocation" not in scope.ids or what == "prompt":
+            return _of_invocation(what, scope)
+        case ["step", step, *rest] if rest:
+            return _of_step(step, rest, scope)
+        case ["last_response"]:
+            return _last(scope)
+        case ["pipeline", "run_id"]:
+            return "run.id"
+        case ["env", name] if _NAME.fullmatch(name):
+            scope.findings.env[name] = None
+            return f"env.{name}"
+        case ["session" | "do_while" | "for_each", *_]:
+            raise NotCarriedOverError("Weft's templates know nothing of it")
+        case _:
+            raise SenselessError(f"{{{{ {path} }}}} is no template of ail")
+
+
+def _of_invocation(what: str, scope: Scope) -> str:
+    if not scope.is_main:
+        raise NotCarriedOverError("a pipeline in line has no prompt of its own in Weft")
+    if what == "prompt":
+        scope.findings.prompt = True
+        return "slice.prompt"
+    if what not in {"response", "result"}:
+        raise NotCarriedOverError("of the command line's prompt, Weft knows the text and the answer")
+    scope.findings.invocation = True
+    return "step.invocation.result"
+
+
+def _last(scope: Scope) -> str:
+    return _of_invocation("response", scope) if scope.last is None else scope.result(scope.last)
+
+
+def _of_step(step: str, rest: list[str], scope: Scope) -> str:
+    if "::" in step or step.endswith("__on_result"):
+        raise NotCarriedOverError("the step it reads is not carried over")
+    _must_have_ended(step, scope)
+    match rest:
+        case ["response" | "result"]:
+            return scope.result(step)
+        case [dep, "response"] if dep in scope.ids:
+            return scope.result(dep)
+        case [what] if what in _OF_A_COMMAND and not scope.steps[step].is_command:
+            raise SenselessError(f"it reads {what} of step {step!r}, which is no command")
+        case [what] if what in _OF_AILS_STEPS:
+            raise NotCarriedOverError(f"a step of Weft has no {what}")
+        case _:
+            return _of_json(scope.steps[step], rest, scope)
+
+
+def _of_json(step: Step, rest: list[str], scope: Scope) -> str:
+    """A field of a result that is JSON; Weft wants to be told that it is."""
+    id_ = scope.ids[step.id]
+    if step.is_command and rest[0] in _OF_A_COMMAND:
+        return way("step", id_, *rest)
+    if step.is_join:
+        if not step.has_schema and not all(scope.steps[need.text].has_schema for need in step.needs):
+            raise SenselessError(f"it reads a field of step {step.id!r}, a join without an output_schema")
+        return way("step", id_, scope.ids.get(rest[0], rest[0]), *rest[1:])
+    return way("step", id_, *(rest if step.has_schema else ["json", *rest]))
+
+
+def _must_have_ended(step: str, scope: Scope) -> None:
+    if step not in scope.ids:
+        raise SenselessError(f"it reads step {step!r}, which does not exist")
+    if step not in scope.ended:
+        raise SenselessError(f"it reads step {step!r}, which may not have ended by then")
+
+
+def way(root: str, *names: str) -> str:
+    """A path of names, with brackets for those that are no names to Jinja."""
+    return root + "".join(_field(name) for name in names)
+
+
+def _field(name: str) -> str:
+    if name.isdecimal():
+        return f"[{int(name)}]"
+    return f".{name}" if _ATTRIBUTE.fullmatch(name) else f"[{_string(name)}]"
+
+
+# Conditions.
+
+
+def condition(text: str, scope: Scope) -> str:
+    said = text.strip()
+    if said in {"always", "never"}:
+        return said
+    blanked = _TEMPLATE.sub(lambda found: "\0" * len(found[0]), said)
+    operator = _OPERATOR.search(blanked)
+    if operator is None or operator.start() == 0:
+        raise SenselessError(
+            f"{said!r} is no condition: `always`, `never` or `LEFT operator RIGHT` is needed"
+        )
+    left, right = _unquoted(said[: operator.start()]), _unquoted(said[operator.end() :])
+    return _compared(left, operator[1] or operator[2], right, scope)
+
+
+def _compared(left: str, operator: str, right: str, scope: Scope) -> str:
+    match operator:
+        case "==" | "!=":
+            # A boolean of JSON is True or False in Jinja.
+            filters = ("lower", "trim") if right.strip() in {"true", "false"} else ("trim",)
+            return f"{_text(left, scope, *filters)} {operator} {_text(right, scope, 'trim')}"
+        case "matches":
+            return _matched(_text(left, scope, "string"), _text(left, scope, "lower"), right)
+        case "contains":
+            return f"{_text(right, scope, 'lower')} in {_text(left, scope, 'lower')}"
+        case "starts_with":
+            return f"{_text(left, scope, 'lower')}.startswith({_text(right, scope, 'lower')})"
+        case _:
+            return f"{_text(left, scope, 'lower')}.endswith({_text(right, scope, 'lower')})"
+
+
+def contains(step: str, text: str, scope: Scope) -> str:
+    """Whether a step's answer holds the text, in capitals or not."""
+    return f"{_string(text.lower())} in ({scope.result(step)} | lower)"
+
+
+def matches(step: str, regex: str, scope: Scope) -> str:
+    return _matched(f"({scope.result(step)} | string)", f"({scope.result(step)} | lower)", regex)
+
+
+def _matched(left: str, lowered: str, right: str) -> str:
+    """A regular expression, if it is but a text, perhaps with `^` before and `$` after it."""
+    regex = _REGEX.fullmatch(right.strip())
+    if regex is None:
+        raise SenselessError(f"{right!r} is no /regular expression/")
+    literal = _LITERAL_REGEX.fullmatch(regex["pattern"])
+    if literal is None or regex["flags"] not in {"", "i"}:
+        raise NotCarriedOverError("Weft's conditions have no regular expressions")
+    start, pattern, end = literal.groups()
+    text = re.sub(r"\\(.)", r"\1", pattern)
+    whole, part = (lowered, _string(text.lower())) if regex["flags"] else (left, _string(text))
+    match start, end:
+        case "", "":
+            return f"{part} in {whole}"
+        case "^", "":
+            return f"{whole}.startswith({part})"
+        case "", _:
+            return f"{whole}.endswith({part})"
+        case _:
+            return f"{whole} == {part}"
+
+
+def _text(text: str, scope: Scope, *filters: str) -> str:
+    """An expression for a text with templates in it; what is in braces becomes text first, as in ail."""
+    if _TEMPLATE.search(text) is None:
+        return _string(_filtered(text, filters))
+    parts: list[str] = []
+    for literal, path in _pieces(text):
+        if literal:
+            parts.append(_string(literal))
+        if path is not None:
+            parts.append(expression(path, scope))
+    whole = parts[0] if len(parts) == 1 else f"({' ~ '.join(parts)})"
+    return f"({' | '.join([whole, *filters])})"
+
+
+def _filtered(text: str, filters: tuple[str, ...]) -> str:
+    text = text.lower() if "lower" in filters else text
+    return text.strip() if "trim" in filters else text
+
+
+def _string(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+    return f"'{escaped}'"
+
+
+def _unquoted(text: str) -> str:
+    said = text.strip()
+    if len(said) > 1 and said[0] == said[-1] and said[0] in "'\"":
+        return said[1:-1]
+    return said

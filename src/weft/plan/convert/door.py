@@ -1,0 +1,56 @@
+"""The door: texts of an earlier system in, a plan and what it does not say out."""
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias, assert_never
+
+from weft.errors import InputError
+from weft.plan.convert.ail import convert_ail
+from weft.plan.convert.brunch import convert_brunch
+from weft.plan.convert.gsd import convert_gsd
+from weft.plan.convert.names import fitting_id
+from weft.plan.convert.notes import Converted, Ledger, Source
+from weft.plan.emit import Plain, to_yaml
+
+System: TypeAlias = Literal["brunch", "ail", "gsd"]
+_SUFFIXES = (".yaml", ".yml", ".ail")
+
+
+def convert(files: Mapping[str, str], source: System, *, name: str | None = None) -> Converted:
+    """The plan that says the same; raises `ConvertError` if the input makes no sense.
+
+    `files` are texts by their names: one for brunch and ail; for gsd all of a folder, by relative path. The plan's
+    id is made from `name`, or else from the name of the one file.
+    """
+    ledger = Ledger()
+    body = _body(files, source, ledger)
+    ledger.settle()
+    plan: dict[str, Plain] = {"weft": 1, "plan": _plan_id(files, source, name), **body}
+    text = to_yaml(plan, comments={(): f"Converted from {source}."})
+    return Converted(text=text, notes=ledger.notes())
+
+
+def _body(files: Mapping[str, str], source: System, ledger: Ledger) -> dict[str, Plain]:
+    match source:
+        case "brunch":
+            return convert_brunch(_only(files, ledger))
+        case "ail":
+            return convert_ail(_only(files, ledger))
+        case "gsd":
+            return convert_gsd(files, ledger)
+        case _:
+            assert_never(source)
+
+
+def _only(files: Mapping[str, str], ledger: Ledger) -> Source:
+    if len(files) != 1:
+        raise InputError(f"one file is needed, not {len(files)}")
+    [(file, text)] = files.items()
+    return Source(file=file, text=text, ledger=ledger)
+
+
+def _plan_id(files: Mapping[str, str], source: System, name: str | None) -> str:
+    if name is None:
+        name = source if source == "gsd" else next(iter(files)).rpartition("/")[2]
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return fitting_id(name, otherwise=source)

@@ -1,0 +1,207 @@
+"""The keys of a mapping, each taken or told of: what nobody asked for gives a note with its line."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from weft.plan.convert.notes import Source
+from weft.plan.document import Items, Node, Scalar, Table
+from weft.plan.emit import Plain
+
+NO_SUCH_KEY = "Weft has no such key"
+NOT_CARRIED_OVER = "is not carried over"
+
+
+class Word(NamedTuple):
+    """A text and the place it stands at."""
+
+    text: str
+    node: Node
+
+
+class Fields:
+    def __init__(self, table: Table, source: Source, who: str = "") -> None:
+        self.table = table
+        self.source = source
+        self.who = who
+        """What the mapping is about, such as "slice 'disk'"; empty for the whole file."""
+        self._taken: set[str] = set()
+
+    def named(self, who: str) -> "Fields":
+        self.who = who
+        return self
+
+    def take(self, key: str) -> Node | None:
+        """The value, unless it is missing or null."""
+        self._taken.add(key)
+        node = self.table.get(key)
+        return None if node is None or (isinstance(node, Scalar) and node.kind() == "nothing") else node
+
+    def line(self, key: str) -> int:
+        return self.table.key(key).line
+
+    # Values by their type. One of another type is a fault, and then as if it were missing.
+
+    def text(self, key: str) -> str | None:
+        node = self.take(key)
+        if node is None or isinstance(node, Scalar):
+            return None if node is None else node.text
+        self.wrong(key, "must be text")
+        return None
+
+    def needed(self, key: str) -> str:
+        """A text that must be there and hold something; empty after a fault."""
+        before = self.take(key)
+        found = self.text(key)
+        if before is None or (found is not None and not found.strip()):
+            self.wrong(key, "is missing" if before is None else "is empty")
+        return found or ""
+
+    def flag(self, key: str) -> bool | None:
+        node = self.take(key)
+        if node is None:
+            return None
+        if isinstance(node, Scalar) and node.kind() == "a boolean":
+            return node.text.lower() == "true"
+        self.wrong(key, "must be true or false")
+        return None
+
+    def number(self, key: str, *, least: int, most: int | None = None) -> int | None:
+        node = self.take(key)
+        if node is None:
+            return None
+        value = plain(node)
+        if type(value) is int and value >= least and (most is None or value <= most):
+            return value
+        self.wrong(
+            key,
+            f"must be a whole number ≥ {least}"
+            if most is None
+            else f"must be a number from {least} to {most}",
+        )
+        return None
+
+    def amount(self, key: str) -> int | float | None:
+        node = self.take(key)
+        if node is None:
+            return None
+        value = plain(node)
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf"):
+            return value
+        self.wrong(key, "must be a number > 0")
+        return None
+
+    def choice(self, key: str, meanings: Mapping[str, str]) -> str | None:
+        """What one of a few words means."""
+        said = self.text(key)
+        if said is not None and said not in meanings:
+            self.wrong(key, f"is {said!r}; one of {', '.join(meanings)} is needed")
+        return None if said is None else meanings.get(said)
+
+    def words(self, key: str) -> tuple[Word, ...]:
+        node = self.take(key)
+        if node is None:
+            return ()
+        if isinstance(node, Items) and all(isinstance(item, Scalar) for item in node.nodes):
+            return tuple(Word(item.text, item) for item in node.nodes if isinstance(item, Scalar))
+        self.wrong(key, "must be a list of words")
+        return ()
+
+    def lines(self, key: str) -> str:
+        """A text, or a list of texts as lines."""
+        if isinstance(self.take(key), Items):
+            return "\n".join(word.text for word in self.words(key))
+        return self.text(key) or ""
+
+    def fields(self, key: str) -> "Fields | None":
+        node = self.take(key)
+        if node is None or isinstance(node, Table):
+            return None if node is None else Fields(node, self.source, self.who)
+        self.wrong(key, "must be a mapping")
+        return None
+
+    def each(self, key: str) -> list["Fields"]:
+        """The mappings of a list."""
+        node = self.take(key)
+        if node is None:
+            return []
+        if not isinstance(node, Items):
+            self.wrong(key, "must be a list")
+            return []
+        return list(self._tables(node, key))
+
+    def _tables(self, items: Items, key: str) -> Iterator["Fields"]:
+        for item in items.nodes:
+            if isinstance(item, Table):
+                yield Fields(item, self.source, self.who)
+            else:
+                self.source.fault_at(item, self._said(f"each of {key} must be a mapping"))
+
+    # What is said about them.
+
+    def _said(self, said: str) -> str:
+        return f"{self.who}: {said}" if self.who else said
+
+    def wrong(self, key: str, said: str) -> None:
+        self.source.fault_at(self.table.get(key) or self.table.key(key), self._said(f"{key} {said}"))
+
+    def note(self, key: str, what: str, why: str) -> None:
+        self.source.note(self.line(key), self._said(what), why)
+
+    def leave(self, key: str, why: str = NO_SUCH_KEY) -> None:
+        """The key is known and not carried over; nothing is said if it holds nothing."""
+        if not _is_empty(self.take(key)):
+            self.note(key, f"{key} {NOT_CARRIED_OVER}", why)
+
+    def rest(self, reasons: Mapping[str, str] | None = None) -> None:
+        """Tells of all keys that nobody took."""
+        for key in self.table.entries:
+            if key not in self._taken:
+                self.leave(key, (reasons or {}).get(key, NO_SUCH_KEY))
+
+
+def _is_empty(node: Node | None) -> bool:
+    match node:
+        case None:
+            return True
+        case Scalar():
+            return node.text == ""
+        case Items():
+            return not node.nodes
+        case Table():
+            return all(_is_empty(value) or _is_null(value) for _, value in node.entries.values())
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.kind() == "nothing"
+
+
+def plain(node: Node) -> Plain:
+    """The value as data, by YAML 1.2's rules."""
+    match node:
+        case Items():
+            return [plain(item) for item in node.nodes]
+        case Table():
+            return {key: plain(value) for key, (_, value) in node.entries.items()}
+        case Scalar():
+            return _value(node)
+
+
+def _value(scalar: Scalar) -> Plain:
+    match scalar.kind():
+        case "nothing":
+            return None
+        case "a boolean":
+            return scalar.text.lower() == "true"
+        case "a number":
+            return _number(scalar.text)
+        case _:
+            return scalar.text
+
+
+def _number(text: str) -> int | float:
+    if text.lstrip("+-")[:2] in {"0x", "0o"}:
+        return int(text, 0)
+    try:
+        return int(text)
+    except ValueError:
+        return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))

@@ -1,0 +1,121 @@
+"""Milestones of `gsd`: each becomes a group, its slices the subplans in it, its tasks a part of their prompts.
+
+The shapes that are read are told in `gsd_files`. A slice that is checked, and a milestone whose slices all are, is
+done: it is left out with a note, and what depended on it no longer does. A milestone without a roadmap is left
+out, too, but nothing may depend on it. Dependencies on nothing or on oneself, duplicate ids, cycles are faults.
+
+Of the preferences, `parallel`, `budget_ceiling` and `verification_commands` are read.
+"""
+
+from collections.abc import Mapping
+
+from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields
+from weft.plan.convert.gsd_files import PREFERENCES, front_matter
+from weft.plan.convert.gsd_milestones import Milestone, read_milestones
+from weft.plan.convert.gsd_slices import MilestoneWriter
+from weft.plan.convert.names import fitting_ids
+from weft.plan.convert.notes import Ledger, Source
+from weft.plan.convert.writing import AGENT, ASSUMED, NO_AGENT_NAMED, without_empty
+from weft.plan.emit import Plain
+
+MOST_WORKERS = 4
+_MERGE_WHEN = {"per-slice": "slice", "per-milestone": "milestone"}
+_MERGE_MODE = {"auto": "auto", "confirm": "confirm", "manual": "manual"}
+
+
+def convert_gsd(files: Mapping[str, str], ledger: Ledger) -> dict[str, Plain]:
+    """The plan, but for its first keys."""
+    sources = [Source(file=file, text=files[file], ledger=ledger) for file in sorted(files)]
+    preferences = [source for source in sources if PREFERENCES.fullmatch(source.file)]
+    milestones = read_milestones([source for source in sources if source not in preferences], ledger)
+    settings, commands = _preferences(preferences)
+    ledger.settle()
+    first = next(iter(milestones.values())).source
+    first.note(1, *NO_AGENT_NAMED)
+    if settings.get("policy") is None and not settings.get("max_parallel"):
+        what = "milestones and slices that do not depend on each other may run at the same time"
+        first.note(1, what, "gsd runs them one by one unless told otherwise; write `policy: serial` for that")
+    return without_empty(
+        {
+            "goal": _goal(milestones),
+            **settings,
+            "agents": {AGENT: {"use": ASSUMED}},
+            "subplans": _groups(milestones, commands),
+        }
+    )
+
+
+def _goal(milestones: Mapping[str, Milestone]) -> str:
+    open_ones = [found for found in milestones.values() if found.is_open]
+    return "\n".join(f"{found.title}: {found.vision}" for found in open_ones if found.vision)
+
+
+def _groups(milestones: Mapping[str, Milestone], commands: list[str]) -> list[Plain]:
+    ids = fitting_ids(milestones, otherwise="milestone")
+    groups: list[Plain] = []
+    for milestone in milestones.values():
+        writer = MilestoneWriter(milestone, commands)
+        if milestone.is_open:
+            needs = [ids[need] for need in milestone.open_needs(milestones)]
+            groups.append(writer.group(ids[milestone.id], needs))
+        else:
+            writer.tell_that_it_is_left_out()
+    if not groups:
+        first = next(iter(milestones.values())).source
+        first.fault(1, "every slice of every milestone is done; there is nothing to convert")
+    return groups
+
+
+def _preferences(sources: list[Source]) -> tuple[dict[str, Plain], list[str]]:
+    """The settings of the plan and the commands that verify each slice, by the first of the files."""
+    for other in sources[1:]:
+        other.note(1, f"the file {NOT_CARRIED_OVER}", f"the preferences are those in {sources[0].file}")
+    top = _preference_fields(sources[0]) if sources else None
+    if top is None:
+        return {}, []
+    settings = _settings(top)
+    commands = [word.text for word in top.words("verification_commands")]
+    top.rest()
+    return settings, commands
+
+
+def _preference_fields(source: Source) -> Fields | None:
+    if source.file.lower().endswith(".md"):
+        return front_matter(source)
+    return Fields(source.table(), source) if source.text.strip() else None
+
+
+def _settings(top: Fields) -> dict[str, Plain]:
+    ceiling = top.amount("budget_ceiling")
+    parallel = top.fields("parallel")
+    if parallel is None:
+        return {"budget": ceiling}
+    parallel.named("parallel")
+    own = parallel.amount("budget_ceiling")
+    if own is not None and ceiling is not None:
+        top.note(
+            "budget_ceiling", f"budget_ceiling {NOT_CARRIED_OVER}", "that of `parallel` is the plan's budget"
+        )
+    enabled = parallel.flag("enabled")
+    merge = without_empty(
+        {
+            "when": parallel.choice("merge_strategy", _MERGE_WHEN),
+            "mode": parallel.choice("auto_merge", _MERGE_MODE),
+        }
+    )
+    settings: dict[str, Plain] = {
+        "max_parallel": _workers(parallel),
+        "policy": {True: "parallel", False: "serial"}.get(enabled) if enabled is not None else None,
+        "budget": ceiling if own is None else own,
+        "merge": merge or None,
+    }
+    parallel.rest()
+    return settings
+
+
+def _workers(parallel: Fields) -> int | None:
+    found = parallel.number("max_workers", least=1, most=MOST_WORKERS)
+    if found is not None:
+        what = f"max_workers becomes max_parallel: {found}"
+        parallel.note("max_workers", what, "gsd counts milestones by it, Weft counts slices")
+    return found

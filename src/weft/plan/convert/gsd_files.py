@@ -1,0 +1,228 @@
+"""The files of `gsd`: which of them are a milestone's, and what their markdown says.
+
+Shapes that are read, anywhere below the folder given:
+
+- `M001…/M001-ROADMAP.md` (or `ROADMAP.md`): a title `# M001: Title`, `**Vision:** text`, and slices as
+  ``- [ ] **S01: Title** `risk:low` `depends:[S00,S02..S04]` ``, where bold signs, backquotes and the colon (or a
+  dash) are optional; `> After this: text`, indented, below says what can be shown then.
+- `M001…/M001-CONTEXT.md` and the roadmap: front matter with `depends_on` (or `dependsOn`), a list of milestones.
+- `…/slices/S01…/S01-PLAN.md` and, in its `tasks/`, `T01-PLAN.md`: text for the agent, with file names in
+  `Files:` lines and under `## Files Likely Touched` or `## Expected Output`, and commands in `Verify:` lines and
+  under `## Verification`, each a whole item between backquotes.
+- `preferences.md` (front matter) or `preferences.yaml`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from weft.plan.convert.fields import Fields
+from weft.plan.convert.notes import Source
+
+_FOLDER = r"(?P<folder>(?:.*/)?M\d+[^/]*)/"
+_PREFIX = r"(?:(?P<id>M\d+(?:-[a-z0-9]{6})?)-)?"
+ROADMAP = re.compile(rf"{_FOLDER}{_PREFIX}ROADMAP\.md")
+CONTEXT = re.compile(rf"{_FOLDER}{_PREFIX}CONTEXT(?:-DRAFT)?\.md")
+SLICE_PLAN = re.compile(rf"{_FOLDER}slices/(?P<slice>S\d+)[^/]*/(?:S\d+-)?PLAN\.md")
+TASK_PLAN = re.compile(rf"{_FOLDER}slices/(?P<slice>S\d+)[^/]*/tasks/(?:[^/]*-)?PLAN\.md")
+PREFERENCES = re.compile(r"(?:.*/)?preferences\.(md|ya?ml)", re.IGNORECASE)
+
+_ID = re.compile(r"M\d+(?:-[a-z0-9]{6}\Z)?")
+_FENCE = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_TITLE = re.compile(r"#\s+(?:M[\w-]*|S\d+)\s*[:\u2014\u2013-]\s*(?P<title>.+)")
+_VISION = re.compile(r"\*\*Vision:?\*\*:?\s*(?P<text>.+)")
+_HEADING = re.compile(r"#+\s+(?P<title>.*)")
+_BOX = re.compile(r"\s*[-*]\s+\[(?P<mark>[ xX])\]\s+(?P<text>.*)")
+_ITEM = re.compile(r"\s*[-*]\s+(?P<text>.*)")
+_SLICE = re.compile(r"\**(?P<id>S\d+)\**\s*[:.\u2014\u2013-]?\s*(?P<title>.*)")
+_TASK = re.compile(r"\**(?P<id>T\d+)\b")
+_DEPENDS = re.compile(r"`?\(?depends(?: on)?\s*:\s*\[?(?P<ids>[^\]`)]*)\]?\)?`?", re.IGNORECASE)
+_RISK = re.compile(r"`?risk\s*:\s*\w+`?", re.IGNORECASE)
+_SHOWS = re.compile(r"\s+(?:>|-)\s*(?:After this:\s*)?(?P<text>.+)", re.IGNORECASE)
+_RANGE = re.compile(r"S(\d+)\s*(?:-|\u2013|\.\.)\s*S(\d+)", re.IGNORECASE)
+_LABELLED = re.compile(r"\s*(?:[-*]\s+)?\**(?P<label>Files|Verify)\**:\**\s*(?P<text>.*)", re.IGNORECASE)
+_CODE = re.compile(r"`([^`]+)`")
+_FILE_HEADINGS = ("files likely touched", "expected output")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    id: str
+    line: int
+    title: str
+    shows: str
+    needs: tuple[str, ...]
+    done: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roadmap:
+    source: Source
+    title: str
+    vision: str
+    slices: tuple[Slice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Something in a line of a plan."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlicePlan:
+    """A plan of a slice or of a task."""
+
+    source: Source
+    text: str
+    files: tuple[Found, ...]
+    commands: tuple[Found, ...]
+    unclear: tuple[Found, ...]
+    """Verifications that are no commands."""
+    done: tuple[Found, ...]
+    """Tasks that are checked."""
+
+
+def milestone_id(path: re.Match[str]) -> str:
+    """The id in the file's name, or else the one its folder's name begins with."""
+    given = path.groupdict().get("id")
+    folder = _ID.match(path["folder"].rpartition("/")[2])
+    return given or ("" if folder is None else folder[0])
+
+
+def front_matter(source: Source) -> Fields | None:
+    """The keys between the two lines `---` that begin the file."""
+    fenced = _FENCE.match(source.text)
+    if fenced is None or not fenced[1].strip():
+        return None
+    # An empty line in place of the first fence: lines keep their numbers.
+    inner = Source(file=source.file, text=f"\n{fenced[1]}", ledger=source.ledger)
+    return Fields(inner.table(), inner)
+
+
+def _lines(source: Source) -> Iterator[tuple[int, str]]:
+    """The lines after the front matter, without comments, with the numbers they have in the file."""
+    blanked = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), source.text)
+    fenced = _FENCE.match(blanked)
+    first = 0 if fenced is None else fenced[0].count("\n") + 1
+    for number, line in enumerate(blanked.splitlines(), 1):
+        if number > first:
+            yield number, line
+
+
+def read_roadmap(source: Source) -> Roadmap:
+    title = vision = ""
+    slices: list[Slice] = []
+    heading = ""
+    for number, line in _lines(source):
+        title = title or _group(_TITLE, line, "title")
+        vision = vision or _group(_VISION, line, "text")
+        heading = _group(_HEADING, line, "title").lower() or heading
+        box = _BOX.match(line)
+        if box is not None:
+            _add_slice(box, heading, slices, source, number)
+        elif slices and not slices[-1].shows and heading.startswith("slice"):
+            slices[-1] = _with_shown(slices[-1], line)
+    if not slices:
+        source.fault(1, "no slice was found; a line such as `- [ ] **S01: Title** `depends:[]`` is needed")
+    return Roadmap(source=source, title=title, vision=vision, slices=tuple(slices))
+
+
+def _group(pattern: re.Pattern[str], line: str, name: str) -> str:
+    found = pattern.match(line)
+    return "" if found is None else found[name].strip()
+
+
+def _add_slice(box: re.Match[str], heading: str, slices: list[Slice], source: Source, number: int) -> None:
+    found = _SLICE.match(box["text"])
+    if found is not None:
+        slices.append(_slice(found, number, done=box["mark"] != " "))
+    elif heading.startswith("slice"):
+        source.fault(number, "this is no slice; `- [ ] **S01: Title** `depends:[]`` is needed")
+
+
+def _slice(found: re.Match[str], number: int, *, done: bool) -> Slice:
+    rest = found["title"]
+    depends = _DEPENDS.search(rest)
+    title = _RISK.sub("", _DEPENDS.sub("", rest)).replace("**", "").strip()
+    return Slice(
+        id=found["id"],
+        line=number,
+        title=title,
+        shows="",
+        needs=() if depends is None else tuple(_expanded(depends["ids"])),
+        done=done,
+    )
+
+
+def _expanded(ids: str) -> Iterator[str]:
+    """The ids of `S01, S03..S05`; `none` and dashes are no ids."""
+    for part in filter(None, (part.strip(" '\"") for part in re.split(r"[,;]", ids))):
+        span = _RANGE.fullmatch(part)
+        if span is not None:
+            width = len(span[1])
+            yield from (f"S{number:0{width}}" for number in range(int(span[1]), int(span[2]) + 1))
+        elif part.lower() not in {"none", "-", "\u2014", "\u2013"}:
+            yield part.upper()
+
+
+def _with_shown(found: Slice, line: str) -> Slice:
+    return Slice(
+        id=found.id,
+        line=found.line,
+        title=found.title,
+        shows=_group(_SHOWS, line, "text"),
+        needs=found.needs,
+        done=found.done,
+    )
+
+
+def read_plan(source: Source) -> SlicePlan:
+    files: list[Found] = []
+    commands: list[Found] = []
+    unclear: list[Found] = []
+    done: list[Found] = []
+    heading = ""
+    for number, line in _lines(source):
+        heading = _group(_HEADING, line, "title").lower() or heading
+        label, text = _labelled(line, heading)
+        if label == "files":
+            files.extend(Found(line=number, text=path) for path in _paths(text))
+        elif label == "verify" and text:
+            command = _CODE.fullmatch(text)
+            (unclear if command is None else commands).append(
+                Found(line=number, text=command[1] if command else text)
+            )
+        box = _BOX.match(line)
+        task = None if box is None or box["mark"] == " " else _TASK.match(box["text"])
+        if task is not None:
+            done.append(Found(line=number, text=task["id"]))
+    return SlicePlan(
+        source=source,
+        text="\n".join(line for _, line in _lines(source)).strip(),
+        files=tuple(files),
+        commands=tuple(commands),
+        unclear=tuple(unclear),
+        done=tuple(done),
+    )
+
+
+def _labelled(line: str, heading: str) -> tuple[str, str]:
+    """What a line lists (`files`, `verify` or nothing), by its label or the heading above it, and its text."""
+    labelled = _LABELLED.match(line)
+    if labelled is not None:
+        return labelled["label"].lower(), labelled["text"].strip()
+    text = _group(_ITEM, line, "text")
+    if heading in _FILE_HEADINGS:
+        return ("files", text)
+    return ("verify", text) if heading == "verification" else ("", "")
+
+
+def _paths(text: str) -> list[str]:
+    """The paths in a line: what is in backquotes, or else what stands between commas."""
+    coded = _CODE.findall(text)
+    found = coded or [part for part in re.split(r"[,\s]+", text) if "/" in part or "." in part]
+    return [path.strip() for path in found]

@@ -1,0 +1,200 @@
+"""Plain data as YAML text that every loader reads back as the same data.
+
+YAML 1.1 and 1.2 disagree about what a bare word means (`yes`, `012`, `1:30`, `1e3`) and about what ends a line
+(NEL, LS, PS). The text written here stays in what they share: a string is bare only if it begins with a letter
+and is no word that either version takes for something else; a text of several lines is a literal block when that
+gives back each character, and is quoted as in JSON otherwise.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | Mapping[str, Plain] | None"
+Path: TypeAlias = tuple[str | int, ...]
+
+WIDTH = 100
+"""A list or a comment that would make a line longer than this is not put on it."""
+_LONGEST_KEY = 1000
+"""Characters; YAML allows 1,024 before the colon of a key that is not marked with `?`."""
+_STEP = "  "
+
+_NOT_PRINTABLE = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
+_ESCAPED = re.compile(f"[{_NOT_PRINTABLE}]")
+_UNFIT_FOR_A_LINE = re.compile(f"[{_NOT_PRINTABLE}\\n\\t]")
+_BARE = re.compile(r"[^\W\d]|/")
+_DURATION = re.compile(r"[0-9]+(?:ms|s|m|h|d)")
+_MEANS_MORE = re.compile(r": | #|[:\s]\Z")
+_MEANS_MORE_IN_BRACKETS = re.compile(r"[\[\]{},:?]")
+_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
+_BLANK_OR_ODD_LINE = re.compile(r"^[ \t]+$", re.MULTILINE)
+
+
+def to_yaml(data: Plain, *, comments: Mapping[Path, str] | None = None) -> str:
+    """The data as YAML; a comment stands at the entry its path of keys and indices leads to.
+
+    A short comment about a value on one line is put behind it, any other above; that of the path `()` comes first.
+    """
+    writer = _Writer(comments or {})
+    return "".join(f"{line}\n" for line in [*writer.above((), ""), *writer.block(data, (), "")])
+
+
+class _Writer:
+    def __init__(self, comments: Mapping[Path, str]) -> None:
+        self._comments = comments
+
+    def block(self, data: Plain, path: Path, indent: str) -> Iterator[str]:
+        """The lines of a value that stands by itself."""
+        short = _on_one_line(data, WIDTH - len(indent))
+        if short is not None:
+            yield indent + short
+        elif isinstance(data, str):
+            yield indent + _literal_sign(data)
+            yield from _literal_lines(data, indent or _STEP)
+        elif isinstance(data, Mapping):
+            for key, value in data.items():
+                yield from self._entry(key, value, (*path, key), indent)
+        else:
+            assert isinstance(data, Sequence)
+            for index, item in enumerate(data):
+                yield from self._item(item, (*path, index), indent)
+
+    def _entry(self, key: str, value: Plain, path: Path, indent: str) -> Iterator[str]:
+        name = _scalar(key)
+        if len(name) > _LONGEST_KEY:
+            yield from self.above(path, indent)
+            yield f"{indent}? {name}"
+            yield from _led_by(":", self.block(value, path, indent + _STEP), indent)
+            return
+        head = f"{indent}{name}:"
+        short = _on_one_line(value, WIDTH - len(head))
+        if short is not None:
+            yield from self._line(f"{head} {short}", path, indent)
+            return
+        yield from self.above(path, indent)
+        if isinstance(value, str):
+            yield f"{head} {_literal_sign(value)}"
+            yield from _literal_lines(value, indent + _STEP)
+        else:
+            yield head
+            yield from self.block(value, path, indent + _STEP)
+
+    def _item(self, value: Plain, path: Path, indent: str) -> Iterator[str]:
+        short = _on_one_line(value, WIDTH - len(indent) - 2)
+        if short is not None:
+            yield from self._line(f"{indent}- {short}", path, indent)
+            return
+        yield from self.above(path, indent)
+        yield from _led_by("-", self.block(value, path, indent + _STEP), indent)
+
+    def _line(self, line: str, path: Path, indent: str) -> Iterator[str]:
+        comment = _comment_lines(self._comments.get(path, ""))
+        if len(comment) == 1 and len(line) + len(comment[0]) + 2 <= WIDTH:
+            yield f"{line}  {comment[0]}"
+            return
+        yield from self.above(path, indent)
+        yield line
+
+    def above(self, path: Path, indent: str) -> list[str]:
+        return [indent + line for line in _comment_lines(self._comments.get(path, ""))]
+
+
+def _comment_lines(comment: str) -> list[str]:
+    return [f"# {_UNFIT_FOR_A_LINE.sub(' ', line)}".rstrip() for line in comment.split("\n") if line.strip()]
+
+
+def _led_by(sign: str, lines: Iterator[str], indent: str) -> Iterator[str]:
+    """The lines, with the sign before the first that is no comment."""
+    for line in lines:
+        if line.startswith("#", len(indent) + len(_STEP)):
+            yield line
+            continue
+        yield f"{indent}{sign} {line[len(indent) + len(_STEP) :]}"
+        break
+    yield from lines
+
+
+def _on_one_line(data: Plain, room: int) -> str | None:
+    """The value as a single line, if it makes a good one: no long list, no entries, no text of several lines."""
+    if isinstance(data, str):
+        return None if _fits_a_literal_block(data) else _scalar(data)
+    if isinstance(data, Mapping):
+        return None if data else "{}"
+    if isinstance(data, Sequence):
+        return _in_brackets(data, room)
+    return _number_or_word(data)
+
+
+def _in_brackets(items: Sequence[Plain], room: int) -> str | None:
+    if not items:
+        return "[]"
+    parts: list[str] = []
+    for item in items:
+        if isinstance(item, str):
+            parts.append(_scalar(item, in_brackets=True))
+        elif isinstance(item, Mapping | Sequence):
+            return None
+        else:
+            parts.append(_number_or_word(item))
+    line = f"[{', '.join(parts)}]"
+    return line if len(line) <= room else None
+
+
+def _number_or_word(value: float | bool | None) -> str:  # noqa: FBT001 - true and false are values here
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return _float(value)
+
+
+def _float(value: float) -> str:
+    text = repr(value)
+    if text.lstrip("-") in {"inf", "nan"}:
+        return text.replace("inf", ".inf").replace("nan", ".nan")
+    # YAML 1.1 takes 1e+16 for a string: it wants a dot.
+    return text if "." in text else text.replace("e", ".0e")
+
+
+def _scalar(text: str, *, in_brackets: bool = False) -> str:
+    return text if _may_be_bare(text, in_brackets=in_brackets) else _quoted(text)
+
+
+def _may_be_bare(text: str, *, in_brackets: bool) -> bool:
+    if _DURATION.fullmatch(text):
+        return True
+    if not _BARE.match(text) or text.lower() in _WORDS:
+        return False
+    if _UNFIT_FOR_A_LINE.search(text) or _MEANS_MORE.search(text):
+        return False
+    return not (in_brackets and _MEANS_MORE_IN_BRACKETS.search(text))
+
+
+def _quoted(text: str) -> str:
+    """As in JSON, whose strings YAML reads, but for what JSON leaves as it is and YAML does not take."""
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def _fits_a_literal_block(text: str) -> bool:
+    """Whether a block gives back each character, and a person sees them all."""
+    inner = text.removesuffix("\n")
+    return (
+        "\n" in text
+        and not inner[:1].isspace()
+        and not inner.endswith("\n")
+        and inner != ""
+        and _ESCAPED.search(text) is None
+        and _BLANK_OR_ODD_LINE.search(text) is None
+    )
+
+
+def _literal_sign(text: str) -> str:
+    return "|" if text.endswith("\n") else "|-"
+
+
+def _literal_lines(text: str, indent: str) -> Iterator[str]:
+    for line in text.removesuffix("\n").split("\n"):
+        yield indent + line if line else ""

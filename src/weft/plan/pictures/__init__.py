@@ -1,0 +1,36 @@
+"""A plan or its net as a picture: built as plain data, written as SVG, DOT or Mermaid."""
+
+from weft.plan.pictures.build import dependency_picture, tree_picture
+from weft.plan.pictures.dot import picture_to_dot
+from weft.plan.pictures.folding import folded
+from weft.plan.pictures.mermaid import picture_to_mermaid
+from weft.plan.pictures.model import (
+    Cluster,
+    Edge,
+    EdgeKind,
+    Node,
+    NodeKind,
+    Picture,
+    Row,
+    TooLargeToDrawError,
+)
+from weft.plan.pictures.nets import net_picture
+from weft.plan.pictures.svg import picture_to_svg
+
+__all__ = [
+    "Cluster",
+    "Edge",
+    "EdgeKind",
+    "Node",
+    "NodeKind",
+    "Picture",
+    "Row",
+    "TooLargeToDrawError",
+    "dependency_picture",
+    "folded",
+    "net_picture",
+    "picture_to_dot",
+    "picture_to_mermaid",
+    "picture_to_svg",
+    "tree_picture",
+]

@@ -1,0 +1,66 @@
+"""A picture as a Mermaid flowchart, for pages that draw it."""
+
+from collections.abc import Iterator
+
+from weft.net.formats.drawing import visible
+from weft.net.formats.mermaid import _escaped as escaped  # pyright: ignore[reportPrivateUsage]
+from weft.plan.pictures.model import Cluster, Edge, EdgeKind, Node, NodeKind, Picture
+from weft.plan.pictures.nesting import nested
+
+_SHAPES = {
+    NodeKind.PLAN: ("([", "])"),
+    NodeKind.GROUP: ("[", "]"),
+    NodeKind.SLICE: ("(", ")"),
+    NodeKind.STEP: ("[", "]"),
+    NodeKind.FOLDED: ("[[", "]]"),
+    NodeKind.PLACE: ("((", "))"),
+    NodeKind.RUNNING: ("((", "))"),
+    NodeKind.POOL: ("(((", ")))"),
+    NodeKind.END: ("((", "))"),
+    NodeKind.TRANSITION: ("[", "]"),
+}
+_LINES = {
+    EdgeKind.DEPENDS: "-->",
+    EdgeKind.AFTER: "-.->",
+    EdgeKind.CONTAINS: "---",
+    EdgeKind.ARC: "-->",
+    EdgeKind.CLAIM: "<-.->",
+}
+
+
+def picture_to_mermaid(picture: Picture) -> str:
+    return "".join(f"{line}\n" for line in _lines(picture))
+
+
+def _lines(picture: Picture) -> Iterator[str]:
+    if picture.title:
+        yield "---"
+        yield f'title: "{_in_yaml(picture.title)}"'
+        yield "---"
+    yield "flowchart LR"
+    for depth, part in nested(picture):
+        yield "  " * depth + _part(part)
+    for edge in picture.edges:
+        yield _edge(edge)
+
+
+def _part(part: Cluster | Node | None) -> str:
+    match part:
+        case None:
+            return "end"
+        case Cluster():
+            return f'subgraph {part.id} ["{escaped(part.label)}"]'
+        case Node():
+            opened, closed = _SHAPES[part.kind]
+            note = f"<br/>{escaped(part.note)}" if part.note else ""
+            return f'{part.id}{opened}"{escaped(part.label)}{note}"{closed}'
+
+
+def _edge(edge: Edge) -> str:
+    label = f'|"{escaped(edge.label)}"|' if edge.label else ""
+    return f"  {edge.source} {_LINES[edge.kind]}{label} {edge.target}"
+
+
+def _in_yaml(title: str) -> str:
+    """The title stands in a header of YAML, where characters have another kind of numbers."""
+    return "".join(c if c == " " or c.isalnum() else f"\\U{ord(c):08x}" for c in visible(title))

@@ -1,0 +1,63 @@
+"""How large each thing is drawn, and how much of its text there is room for."""
+
+from dataclasses import dataclass
+
+from weft.plan.pictures.model import Cluster, Node, NodeKind
+from weft.plan.pictures.text import elided, elided_at_start, one_line, width_of
+
+LABEL_SIZE, NOTE_SIZE, SMALL_SIZE, TITLE_SIZE = 13.0, 11.0, 10.0, 16.0
+RADIUS = 13.0
+BAR_WIDTH, BAR_HEIGHT = 9.0, 34.0
+_BOX_ROOM, _BOX_LEAST, _BOX_BESIDES = 190.0, 52.0, 26.0
+_BELOW_ROOM = 104.0
+"""For the text below a circle or a bar."""
+
+ROUND = frozenset({NodeKind.PLACE, NodeKind.RUNNING, NodeKind.POOL, NodeKind.END})
+_OF_NETS = ROUND | {NodeKind.TRANSITION}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The room that a node takes, its text included, and how far from its middle lines end."""
+
+    width: float
+    height: float
+    reach: float
+    """From the middle to the left and right, for a line; 0: the whole width of its column."""
+    spread: float
+    """From the middle up and down, for lines that end side by side."""
+    label: str
+    note: str
+    round: bool = False
+
+
+def shape_of(node: Node) -> Shape:
+    return _shape_with_text_below(node) if node.kind in _OF_NETS else _box(node)
+
+
+def _box(node: Node) -> Shape:
+    label = elided(one_line(node.label), LABEL_SIZE, _BOX_ROOM)
+    note = elided(one_line(node.note), NOTE_SIZE, _BOX_ROOM)
+    width = max(width_of(label, LABEL_SIZE), width_of(note, NOTE_SIZE), _BOX_LEAST) + _BOX_BESIDES
+    height = 42.0 if note else 30.0
+    return Shape(width=width, height=height, reach=0.0, spread=height / 2 - 6, label=label, note=note)
+
+
+def _shape_with_text_below(node: Node) -> Shape:
+    label = elided_at_start(one_line(node.label), SMALL_SIZE, _BELOW_ROOM)
+    is_round = node.kind in ROUND
+    half = RADIUS if is_round else BAR_HEIGHT / 2
+    note = one_line(node.note) if is_round else ""
+    return Shape(
+        width=max(width_of(label, SMALL_SIZE), 2 * RADIUS),
+        height=2 * (half + SMALL_SIZE + 5),
+        reach=RADIUS if is_round else BAR_WIDTH / 2,
+        spread=half * 0.7,
+        label=label,
+        note=note,
+        round=is_round,
+    )
+
+
+def cluster_label(cluster: Cluster, room: float) -> str:
+    return elided(one_line(cluster.label), NOTE_SIZE, room)

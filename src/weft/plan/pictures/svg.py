@@ -1,0 +1,171 @@
+"""A picture as an SVG file that needs nothing else: no script, no font, no other program."""
+
+from collections.abc import Iterator
+from html import escape
+
+from weft.net.formats.drawing import visible
+from weft.plan.pictures.geometry import Box, Layout, Point, Route
+from weft.plan.pictures.grid import MARGIN
+from weft.plan.pictures.layout import layout_of
+from weft.plan.pictures.model import Cluster, Edge, EdgeKind, Node, NodeKind, Picture, TooLargeToDrawError
+from weft.plan.pictures.shapes import (
+    BAR_HEIGHT,
+    BAR_WIDTH,
+    NOTE_SIZE,
+    RADIUS,
+    ROUND,
+    SMALL_SIZE,
+    TITLE_SIZE,
+    Shape,
+    cluster_label,
+    shape_of,
+)
+from weft.plan.pictures.style import STYLE
+from weft.plan.pictures.text import elided, one_line
+
+MAX_NODES = 400
+
+
+def picture_to_svg(picture: Picture) -> str:
+    if len(picture.nodes) > MAX_NODES:
+        raise TooLargeToDrawError(
+            f"the picture has {len(picture.nodes):,} boxes, and more than {MAX_NODES} are not drawn as SVG; "
+            "name a subplan to draw less, or use --format dot and lay it out with Graphviz"
+        )
+    return "".join(f"{line}\n" for line in _lines(picture, layout_of(picture)))
+
+
+def _lines(picture: Picture, layout: Layout) -> Iterator[str]:
+    width, height = _number(layout.width), _number(layout.height)
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img">'
+    )
+    yield f"<title>{_escaped(picture.title)}</title>"
+    yield f"<style>{STYLE}</style>"
+    yield from _heads(picture)
+    yield f'<rect class="paper" width="{width}" height="{height}"/>'
+    for cluster, frame in zip(picture.clusters, layout.frames, strict=True):
+        yield _frame(cluster, frame)
+    for edge, route in zip(picture.edges, layout.routes, strict=True):
+        yield _line(edge, route)
+    for node, box in zip(picture.nodes, layout.boxes, strict=True):
+        yield _node(node, box)
+    yield from _texts(picture, layout)
+    yield "</svg>"
+
+
+def _heads(picture: Picture) -> Iterator[str]:
+    yield "<defs>"
+    for kind in EdgeKind:
+        if any(edge.kind is kind for edge in picture.edges):
+            yield (
+                f'<marker id="head-{kind}" class="head {kind}" viewBox="0 0 8 8" refX="7.5" refY="4" '
+                'markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto-start-reverse">'
+                '<path d="M0,0.5L8,4L0,7.5L1.5,4z"/></marker>'
+            )
+    yield "</defs>"
+
+
+def _frame(cluster: Cluster, frame: Box) -> str:
+    return f'<g class="cluster">{_hint(cluster.hint)}<rect {_rectangle(frame)} rx="8"/></g>'
+
+
+def _line(edge: Edge, route: Route) -> str:
+    head = "" if edge.kind is EdgeKind.CONTAINS else f' marker-end="url(#head-{edge.kind})"'
+    tail = f' marker-start="url(#head-{edge.kind})"' if edge.kind is EdgeKind.CLAIM else ""
+    return f'<path class="edge {edge.kind}" d="{_path(route)}"{tail}{head}/>'
+
+
+def _path(route: Route) -> str:
+    start, *rest = route.points
+    path = [f"M{_point(start)}"]
+    before = start
+    for point in rest:
+        path.append(_step(before, point, route.bulge))
+        before = point
+    return "".join(path)
+
+
+def _step(start: Point, end: Point, bulge: float) -> str:
+    if bulge:
+        out = max(start[0], end[0]) + bulge
+        return f"C{_point((out, start[1]))} {_point((out, end[1]))} {_point(end)}"
+    if start[1] == end[1]:
+        return f"L{_point(end)}"
+    middle = (start[0] + end[0]) / 2
+    return f"C{_point((middle, start[1]))} {_point((middle, end[1]))} {_point(end)}"
+
+
+def _node(node: Node, box: Box) -> str:
+    shape = shape_of(node)
+    drawn = "".join(_circle(node, shape, box) if node.kind in ROUND else _boxed(node, shape, box))
+    return f'<g class="node {node.kind}">{_hint(node.hint or node.label)}{drawn}</g>'
+
+
+def _circle(node: Node, shape: Shape, box: Box) -> Iterator[str]:
+    x, y = box.middle
+    yield f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(RADIUS)}"/>'
+    if node.kind in {NodeKind.POOL, NodeKind.END}:
+        yield f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(RADIUS - 3)}"/>'
+    if shape.note:
+        yield _text("tokens", (x, y + 3.5), elided(shape.note, SMALL_SIZE, 2 * RADIUS))
+    yield _text("small", (x, box.bottom - 2), shape.label)
+
+
+def _boxed(node: Node, shape: Shape, box: Box) -> Iterator[str]:
+    x, y = box.middle
+    if node.kind is NodeKind.TRANSITION:
+        bar = Box(x - BAR_WIDTH / 2, y - BAR_HEIGHT / 2, BAR_WIDTH, BAR_HEIGHT)
+        yield f'<rect {_rectangle(bar)} rx="2"/>'
+        yield _text("small", (x, box.bottom - 2), shape.label)
+        return
+    if node.kind is NodeKind.FOLDED:
+        behind = Box(box.left + 4, box.top + 4, box.width, box.height)
+        yield f'<rect {_rectangle(behind)} rx="6"/>'
+    yield f'<rect {_rectangle(box)} rx="6"/>'
+    yield _text("label", (x, y - 3 if shape.note else y + 4.5), shape.label)
+    if shape.note:
+        yield _text("note", (x, y + 12.5), shape.note)
+
+
+def _texts(picture: Picture, layout: Layout) -> Iterator[str]:
+    """What stands on top of everything, with a seam in the colour of the paper."""
+    for cluster, frame in zip(picture.clusters, layout.frames, strict=True):
+        label = cluster_label(cluster, frame.width - 20)
+        yield _text("heading", (frame.left + 10, frame.top + NOTE_SIZE + 6), label)
+    for edge, route in zip(picture.edges, layout.routes, strict=True):
+        if edge.label:
+            place = "ends" if route.label_ends else "begins"
+            yield _text(f"small on-line {place}", route.label_at, one_line(edge.label))
+    if picture.title:
+        title = elided(one_line(picture.title), TITLE_SIZE, layout.width - 2 * MARGIN)
+        yield _text("title", (MARGIN, MARGIN + TITLE_SIZE), title)
+
+
+def _text(classes: str, at: Point, text: str) -> str:
+    return f'<text class="{classes}" x="{_number(at[0])}" y="{_number(at[1])}">{_escaped(text)}</text>'
+
+
+def _hint(text: str) -> str:
+    return f"<title>{chr(10).join(map(_escaped, text.split(chr(10))))}</title>" if text else ""
+
+
+def _rectangle(box: Box) -> str:
+    return (
+        f'x="{_number(box.left)}" y="{_number(box.top)}" '
+        f'width="{_number(box.width)}" height="{_number(box.height)}"'
+    )
+
+
+def _point(point: Point) -> str:
+    return f"{_number(point[0])},{_number(point[1])}"
+
+
+def _number(value: float) -> str:
+    """A tenth of a pixel is exact enough, and the same on every machine."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _escaped(text: str) -> str:
+    return escape(visible(text))

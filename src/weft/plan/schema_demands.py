@@ -1,0 +1,354 @@
+"""What is asked of one JSON value by several schemas together, and whether there can be such a value.
+
+That there is none is claimed only if it is so. A schema is a conjunction, so what is left out of the reasoning
+only makes it claim less, and what is not understood here (`anyOf`, `not`, `pattern`, …) is left out. All that is
+asked of the value, by both sides, also through `allOf` and `$ref`, is gathered as a list of *demands*. Then each
+type of JSON value is tried: if none is left, or if each one left is ruled out by the demands upon it, there is no
+such value. The demands upon a required property are the same question again.
+
+The search has a budget, since a schema may refer to itself; when that is spent, nothing is claimed.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+from urllib.parse import unquote
+
+Schema = Mapping[str, object]
+Place = tuple[str | int, ...]
+
+BUDGET = 5_000
+"""Demands that a search looks at before it gives up."""
+MAX_DEPTH = 50
+"""How many properties within properties a search follows."""
+
+_HOLD_A_SCHEMA = frozenset({
+    "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
+    "unevaluatedItems", "unevaluatedProperties",
+})  # fmt: skip
+_HOLD_SCHEMAS = frozenset({
+    "$defs", "allOf", "anyOf", "definitions", "dependentSchemas", "oneOf", "patternProperties", "prefixItems",
+    "properties",
+})  # fmt: skip
+REFERENCES = ("$ref", "$dynamicRef")
+
+# A number that is whole is an integer, also if it is written 1.0; the types are told apart by that.
+_TYPES: Mapping[object, frozenset[str]] = {
+    "number": frozenset({"integer", "fraction"}),
+    **{kind: frozenset({kind}) for kind in ("null", "boolean", "integer", "string", "array", "object")},
+}
+_ALL_TYPES = frozenset[str]().union(*_TYPES.values())
+
+# These say the same whatever stands beside them.
+_INDEPENDENT = frozenset({
+    "const", "enum", "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maxProperties", "maximum",
+    "minItems", "minLength", "minProperties", "minimum", "required", "type",
+})  # fmt: skip
+
+
+def schemas_in(schema: object) -> Iterator[tuple[Place, Schema]]:
+    """The schema and all schemas in it; not what only looks like one, as in `const`."""
+    todo: list[tuple[Place, object]] = [((), schema)]
+    while todo:
+        place, schema = todo.pop()
+        if isinstance(schema, Mapping):
+            part = cast("Schema", schema)
+            yield place, part
+            todo += [((*place, key), part[key]) for key in part.keys() & _HOLD_A_SCHEMA]
+            for key in part.keys() & _HOLD_SCHEMAS:
+                todo += [((*place, key, *below), found) for below, found in _entries(part[key])]
+
+
+def _entries(value: object) -> list[tuple[Place, object]]:
+    entries = (
+        cast("Schema", value).items()
+        if isinstance(value, Mapping)
+        else enumerate(cast("list[object]", value))
+    )
+    return [((key,), entry) for key, entry in entries]
+
+
+def target(reference: str, root: object) -> object:
+    """What a pointer such as `#/$defs/x` leads to, or None."""
+    pointer, found = unquote(reference), root
+    if pointer != "#" and not pointer.startswith("#/"):
+        return None
+    for escaped in pointer.split("/")[1:]:
+        key = escaped.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, Mapping):
+            found = cast("Schema", found).get(key)
+        elif isinstance(found, list) and re.fullmatch("[0-9]{1,6}", key):
+            found = next(iter(cast("list[object]", found)[int(key) :]), None)
+        else:
+            return None
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """A schema that a value has to meet."""
+
+    schema: object
+    root: object
+    """What its references start from."""
+    side: str
+    """Whose it is, for messages: "the dependency's schema"."""
+
+    def get(self, key: str) -> object:
+        return cast("Schema", self.schema).get(key) if isinstance(self.schema, Mapping) else None
+
+
+class _SpentError(Exception):
+    """The search has become too long."""
+
+
+@dataclass(slots=True)
+class _Budget:
+    left: int = BUDGET
+
+    def spend(self, amount: int) -> None:
+        self.left -= amount
+        if self.left < 0:
+            raise _SpentError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    budget: _Budget
+    depth: int = 0
+
+    def deeper(self) -> "_Search":
+        if self.depth >= MAX_DEPTH:
+            raise _SpentError
+        return replace(self, depth=self.depth + 1)
+
+
+def why_no_value(demands: Iterable[Demand]) -> str | None:
+    """Why no value meets all the demands; None if one may, and if the search is too long to tell."""
+    try:
+        return _no_value(demands, _Search(budget=_Budget()))
+    except _SpentError:
+        return None
+
+
+def _no_value(demands: Iterable[Demand], search: _Search) -> str | None:
+    """Why no value meets all the demands, or None if one may."""
+    flat = flattened(demands)
+    search.budget.spend(len(flat))
+    closed = next((demand.side for demand in flat if demand.schema is False), None)
+    if closed is not None:
+        return f"{closed} allows nothing there"
+    return _no_type(flat) or _no_listed_value(flat) or _no_value_of_a_type(flat, search)
+
+
+def flattened(demands: Iterable[Demand]) -> list[Demand]:
+    """The demands, and those that they hold by `allOf` and `$ref`."""
+    flat: list[Demand] = []
+    todo = list(demands)
+    seen: set[tuple[int, int]] = set()
+    while todo:
+        demand = todo.pop()
+        mark = (id(demand.schema), id(demand.root))
+        if mark not in seen:
+            seen.add(mark)
+            flat.append(demand)
+            todo += conjuncts(demand)
+    return flat
+
+
+def conjuncts(demand: Demand) -> Iterator[Demand]:
+    """What the value has to meet as well, because this demand says so."""
+    parts, reference = demand.get("allOf"), demand.get("$ref")
+    for part in cast("list[object]", parts) if isinstance(parts, list) else []:
+        yield replace(demand, schema=part)
+    if isinstance(reference, str):
+        yield replace(demand, schema=target(reference, demand.root))
+
+
+def _no_type(demands: list[Demand]) -> str | None:
+    if allowed_types(demands):
+        return None
+    sides = dict.fromkeys(demand.side for demand in sorted(demands, key=lambda demand: demand.side))
+    each = [(side, allowed_types([demand for demand in demands if demand.side == side])) for side in sides]
+    return ", ".join(f"{side} allows {type_names(types)}" for side, types in each if types != _ALL_TYPES)
+
+
+def allowed_types(demands: Iterable[Demand]) -> frozenset[str]:
+    types = _ALL_TYPES
+    for demand in demands:
+        named = demand.get("type")
+        if named is not None:
+            names = cast("list[object]", named) if isinstance(named, list) else [named]
+            types &= frozenset[str]().union(*(_TYPES[name] for name in names))
+    return types
+
+
+def type_names(types: frozenset[str]) -> str:
+    names = types - {"integer", "fraction"} | {"number"} if "fraction" in types else types
+    return " or ".join(sorted(names)) or "no type"
+
+
+def _no_listed_value(demands: list[Demand]) -> str | None:
+    """If a side lists its values: why none of them meets all the demands."""
+    listed = [(demand.side, values) for demand in demands if (values := _listed_values(demand)) is not None]
+    if not listed:
+        return None
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
+
+    # Any: the types told for it go on without end.
+    judges: list[Any] = [Draft202012Validator(_self_contained(demand.schema)) for demand in demands]
+    side, values = min(listed, key=lambda one: len(one[1]))
+    if any(all(judge.is_valid(value) for judge in judges) for value in values):
+        return None
+    shown = ", ".join(json.dumps(value, ensure_ascii=False) for value in values[:5]) + (
+        ", …" if values[5:] else ""
+    )
+    return f"{side} allows only {shown}, and all else that is asked rules that out"
+
+
+def _listed_values(demand: Demand) -> list[object] | None:
+    schema = demand.schema
+    if not isinstance(schema, Mapping):
+        return None
+    if "const" in schema:
+        return [cast("Schema", schema)["const"]]
+    values = cast("Schema", schema).get("enum")
+    return cast("list[object]", values) if isinstance(values, list) else None
+
+
+def _self_contained(schema: object) -> dict[str, object]:
+    """The schema, or as much of it as says the same without its references."""
+    if not isinstance(schema, Mapping):
+        return {}
+    whole = dict(cast("Schema", schema))
+    if not any(key in part for _, part in schemas_in(whole) for key in REFERENCES):
+        return whole
+    return {key: value for key, value in whole.items() if key in _INDEPENDENT}
+
+
+# Values of one type
+
+
+def _no_value_of_a_type(demands: list[Demand], search: _Search) -> str | None:
+    types = allowed_types(demands)
+    if not types <= _IMPOSSIBLE.keys():
+        return None
+    reasons: list[str] = []
+    for kind in sorted(types):
+        reason = _IMPOSSIBLE[kind](demands, search)
+        if reason is None:
+            return None
+        reasons.append(reason)
+    return ", and ".join(dict.fromkeys(reasons))
+
+
+def _no_fraction(demands: list[Demand], _: _Search) -> str | None:
+    (low, above), (high, below) = _lower_bound(demands), _upper_bound(demands)
+    if low < high or (low == high and not above and not below):
+        return None
+    return _no_number_between((low, above), (high, below))
+
+
+def _no_integer(demands: list[Demand], _: _Search) -> str | None:
+    (low, above), (high, below) = _lower_bound(demands), _upper_bound(demands)
+    if math.inf in {-low, high}:
+        return None
+    first = math.floor(low) + 1 if above else math.ceil(low)
+    last = math.ceil(high) - 1 if below else math.floor(high)
+    return None if first <= last else _no_number_between((low, above), (high, below))
+
+
+def _lower_bound(demands: list[Demand]) -> tuple[float, bool]:
+    """The highest of the lower bounds, and whether it is itself excluded."""
+    included = [(bound, False) for bound in _numbers(demands, "minimum")]
+    return max([(-math.inf, False), *included, *((at, True) for at in _numbers(demands, "exclusiveMinimum"))])
+
+
+def _upper_bound(demands: list[Demand]) -> tuple[float, bool]:
+    included = [(bound, False) for bound in _numbers(demands, "maximum")]
+    excluded = [(bound, True) for bound in _numbers(demands, "exclusiveMaximum")]
+    return min([(math.inf, False), *included, *excluded], key=lambda bound: (bound[0], not bound[1]))
+
+
+def _no_number_between(low: tuple[float, bool], high: tuple[float, bool]) -> str:
+    lower = f"{'more than' if low[1] else 'at least'} {low[0]}"
+    return f"a number would have to be {lower} and {'less than' if high[1] else 'at most'} {high[0]}"
+
+
+def _no_string(demands: list[Demand], _: _Search) -> str | None:
+    return _no_size(
+        "a text would have to be at least {} and at most {} characters long", allowed_sizes(demands, "Length")
+    )
+
+
+def _no_array(demands: list[Demand], search: _Search) -> str | None:
+    sizes = allowed_sizes(demands, "Items")
+    reason = _no_size("a list would have to have at least {} and at most {} items", sizes)
+    if reason is not None or sizes[0] < 1:
+        return reason
+    reason = _no_value(_on_first_item(demands), search.deeper())
+    return None if reason is None else f"the first item: {reason}"
+
+
+def _on_first_item(demands: Iterable[Demand]) -> Iterator[Demand]:
+    for demand in demands:
+        prefix, items = demand.get("prefixItems"), demand.get("items")
+        if isinstance(prefix, list):
+            yield replace(demand, schema=cast("list[object]", prefix)[0])
+        elif items is not None:
+            yield replace(demand, schema=items)
+
+
+def _no_object(demands: list[Demand], search: _Search) -> str | None:
+    required = required_names(demands)
+    least, most = allowed_sizes(demands, "Properties")
+    sizes = (max(least, len(required)), most)
+    reason = _no_size("an object would have to have at least {} and at most {} properties", sizes)
+    if reason is not None:
+        return reason
+    for name in required:
+        reason = _no_value(on_property(demands, name), search.deeper())
+        if reason is not None:
+            return f"the required property '{name}': {reason}"
+    return None
+
+
+def required_names(demands: Iterable[Demand]) -> list[str]:
+    lists = [cast("list[str]", demand.get("required") or []) for demand in demands]
+    return sorted({name for names in lists for name in names})
+
+
+def on_property(demands: Iterable[Demand], name: str) -> Iterator[Demand]:
+    for demand in demands:
+        properties = cast("Schema", demand.get("properties") or {})
+        if name in properties:
+            yield replace(demand, schema=properties[name])
+        elif demand.get("patternProperties") is None:  # else it may be meant by one of those
+            others = demand.get("additionalProperties")
+            yield replace(demand, schema=True if others is None else others)
+
+
+def _no_size(sentence: str, sizes: tuple[float, float]) -> str | None:
+    return None if sizes[0] <= sizes[1] else sentence.format(*sizes)
+
+
+def allowed_sizes(demands: list[Demand], what: str) -> tuple[float, float]:
+    return max([0, *_numbers(demands, f"min{what}")]), min([math.inf, *_numbers(demands, f"max{what}")])
+
+
+def _numbers(demands: Iterable[Demand], key: str) -> list[float]:
+    found = [demand.get(key) for demand in demands]
+    return [number for number in found if isinstance(number, int | float)]
+
+
+# For a type that is not here there is always a value.
+_IMPOSSIBLE: Mapping[str, Callable[[list[Demand], _Search], str | None]] = {
+    "fraction": _no_fraction,
+    "integer": _no_integer,
+    "string": _no_string,
+    "array": _no_array,
+    "object": _no_object,
+}

@@ -1,0 +1,126 @@
+"""Settings: which value is in force where, and where it comes from.
+
+A *layer* is what one place sets: the user's configuration, the project's, the plan, a subplan. Layers are stacked
+in a *scope*; the nearest one to the work wins. A subplan that sets nothing has the scope of the subplan around it,
+so that ten thousand slices share a few.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from weft.plan.document import Document, Node, Table
+from weft.plan.language import MERGE, SETTINGS
+from weft.plan.problems import Position
+from weft.plan.records import Values
+
+SETTING_NAMES = tuple(
+    name
+    for key in SETTINGS
+    for name in ([f"merge.{part.name}" for part in MERGE.keys] if key.name == "merge" else [key.name])
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is in force at one place."""
+
+    max_parallel: int = 4
+    max_concurrency: int | None = None
+    failure_mode: str = "fail_fast"
+    policy: str = "parallel"
+    agent: str | None = None
+    model: str | None = None
+    retries: int = 2
+    infra_retries: int = 2
+    timeout: float = 1800.0
+    grace: float = 10.0
+    budget: int | None = None
+    on_budget: str = "stop"
+    merge_when: str = "milestone"
+    merge_mode: str = "confirm"
+    merge_order: str = "sequential"
+    merge_take_branch: tuple[str, ...] = ()
+    strict_files: bool = False
+    overlap: str = "warn"
+    isolation: str = "worktree"
+    worktrees: str = ".weft/worktrees/{{ slice.path }}"
+    branch_prefix: str = "weft/"
+    setup: tuple[Any, ...] = ()
+    copy: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+
+
+def field_name(setting: str) -> str:
+    return setting.replace(".", "_")
+
+
+_DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Settings)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """What one place sets, by dotted name."""
+
+    where: str
+    """For people: "plan", "project", "--max-parallel"."""
+    values: Mapping[str, Any]
+    document: Document | None = None
+    table: Table | None = None
+
+    def origin(self, setting: str) -> Position | None:
+        """Where the value is written, if it is in a file."""
+        if self.document is None:
+            return None
+        node: Node | None = self.table
+        for part in setting.split("."):
+            node = node.get(part) if isinstance(node, Table) else None
+        return None if node is None else self.document.position(node)
+
+
+def layer(where: str, document: Document, values: Values) -> Layer:
+    return Layer(where, own_settings(values), document, values.table)
+
+
+def own_settings(values: Values) -> dict[str, Any]:
+    """The settings among what was read, with those of `merge` under their dotted names."""
+    given = values.given
+    own = {name: given[name] for name in _PLAIN_NAMES & given.keys()}
+    merge = given.get("merge")
+    if merge is not None:
+        own.update((f"merge.{name}", value) for name, value in merge.given.items())
+    return own
+
+
+_PLAIN_NAMES = {name for name in SETTING_NAMES if "." not in name}
+DEFAULTS = Layer("default", {name: _DEFAULTS[field_name(name)] for name in SETTING_NAMES})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """Layers, the nearest first; the flags of the command line outrank them all."""
+
+    layers: tuple[Layer, ...] = ()
+    flags: Layer | None = None
+    _settings: list[Settings] = field(default_factory=list[Settings], repr=False)
+
+    def within(self, inner: Layer) -> "Scope":
+        """The scope of a part that sets something itself."""
+        return Scope((inner, *self.layers), self.flags)
+
+    def find(self, setting: str) -> tuple[Any, Layer]:
+        for one in (self.flags, *self.layers):
+            if one is not None and setting in one.values:
+                return one.values[setting], one
+        return DEFAULTS.values[setting], DEFAULTS
+
+    @property
+    def settings(self) -> Settings:
+        if not self._settings:
+            found = {field_name(name): value for name, value, _ in self.explained()}
+            self._settings.append(Settings(**found))
+        return self._settings[0]
+
+    def explained(self) -> Iterator[tuple[str, Any, Layer]]:
+        for setting in SETTING_NAMES:
+            yield (setting, *self.find(setting))
