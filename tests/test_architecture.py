@@ -51,6 +51,8 @@ def test_the_public_names_are_these() -> None:
         "Place",
         "PlaceKind",
         "PlainNet",
+        "Plan",
+        "PlanError",
         "Policy",
         "Simulation",
         "StateError",
@@ -66,7 +68,9 @@ def test_the_public_names_are_these() -> None:
         "Transition",
         "UnknownOutcomeError",
         "WeftError",
+        "compile_plan",
         "explore",
+        "load_plan",
         "simulate",
         "unfold",
     ]

@@ -5,6 +5,9 @@ WeftError
 │   ├── NetError                a net that is not one: duplicate id, unknown place, bad weight
 │   ├── TooManyInvariantsError  a search beyond its limit (in `weft.net.invariants`)
 │   ├── FileFormatError         a file that is not what it should be; says file, line and column
+│   ├── PlanError               a plan or configuration; says all that is wrong (in `weft.plan.problems`)
+│   │   └── ConvertError        a plan of another system (in `weft.plan.convert`)
+│   ├── TooLargeToDrawError     a picture that nobody could read (in `weft.plan.pictures`)
 │   ├── ConfigError             a setting of the wrong type or out of its range
 │   └── SubplanTreeError        a cycle, an unknown dependency, something that cannot be called
 ├── MoveError                   a move that the net does not allow; the marking is as it was
@@ -17,9 +20,15 @@ WeftError
 A bug in Weft is none of these.
 """
 
+from collections.abc import Iterator
+
 
 class WeftError(Exception):
     """Base of all errors that Weft raises on purpose."""
+
+    def lines(self) -> Iterator[str]:
+        """What is told to a person."""
+        yield f"error: {self}"
 
 
 class InputError(WeftError):
@@ -36,6 +45,8 @@ class FileFormatError(InputError):
     def __init__(
         self, message: str, *, file: str, line: int | None = None, column: int | None = None
     ) -> None:
+        self.said = message
+        """What is wrong, without the place."""
         self.file = file
         self.line = line
         self.column = column

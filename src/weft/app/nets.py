@@ -3,22 +3,21 @@
 The files come from anywhere, so whatever is wrong with one is an InputError that names it.
 """
 
-import errno
-import os
 import re
-import secrets
-import stat
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, assert_never
 
-from weft.errors import FileFormatError, InputError, NetError, WeftError
+from weft.app.files import STDIN as STDIN  # noqa: PLC0414 - a part of what this module offers, as the next are
+from weft.app.files import Source as Source  # noqa: PLC0414
+from weft.app.files import opened
+from weft.app.files import save_text as save_text  # noqa: PLC0414
+from weft.errors import FileFormatError, InputError, NetError
 from weft.ids import PlaceId, TransitionId
 from weft.net.explore import MAX_BYTES, MAX_STATES, Exploration, explore
 from weft.net.formats import dump_net, load_net, read_pnml, to_dot, to_mermaid, write_pnml
@@ -37,34 +36,11 @@ class Target(StrEnum):
     JSON = "json"
 
 
-STDIN = "-"
 _CHUNK = 1 << 16
 _BY_SUFFIX = {".pnml": "pnml", ".xml": "pnml", ".json": "json"}
 _BY_FIRST_BYTE = {b"<": "pnml", b"{": "json"}
 _BEFORE_TEXT = b" \t\r\n\xef\xbb\xbf\xff\xfe\0"
 """Blanks, byte order marks, and the other half of a letter in UTF-16."""
-_USERS_FAULT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
-                errno.ENAMETOOLONG)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """Where a net is read from."""
-
-    name: str
-    """As the user wrote it; `-` is standard input."""
-    directory: Path = Path()
-    """What the name is relative to."""
-    stdin: BinaryIO | None = None
-    """None: that of the process."""
-
-    @property
-    def shown(self) -> str:
-        return "standard input" if self.name == STDIN else self.name
-
-    @property
-    def path(self) -> Path | None:
-        return None if self.name == STDIN else self.directory / self.name
 
 
 # --- reading ---
@@ -72,7 +48,7 @@ class Source:
 
 def read_net(source: Source) -> Net | PlainNet:
     """The net of a file: a plain one from PNML, one with outcomes from JSON."""
-    with _opened(source) as stream:
+    with opened(source) as stream:
         head = stream.read(_CHUNK)
         if not head:
             raise FileFormatError("the file is empty; a net is needed", file=source.shown)
@@ -90,23 +66,6 @@ def read_plain_net(source: Source) -> PlainNet:
         raise FileFormatError(f"when unfolded, {error}", file=source.shown) from None
 
 
-@contextmanager
-def _opened(source: Source) -> Generator[BinaryIO]:
-    try:
-        with nullcontext(_stdin(source)) if source.path is None else source.path.open("rb") as stream:
-            yield stream
-    except OSError as error:
-        raise _failure(f"cannot read {source.shown}", error) from None
-
-
-def _stdin(source: Source) -> BinaryIO:
-    if source.stdin is not None:
-        return source.stdin
-    if sys.stdin is None:  # Python's way to say that it was closed when we were started
-        raise InputError("cannot read standard input: it is closed")
-    return sys.stdin.buffer
-
-
 def _chunks(head: bytes, stream: BinaryIO) -> Iterator[bytes]:
     chunk = head
     while chunk:
@@ -121,12 +80,6 @@ def _format(source: Source, head: bytes) -> str:
         said = "neither PNML, which begins with '<', nor a net in JSON, which begins with '{'"
         raise FileFormatError(said, file=source.shown)
     return found
-
-
-def _failure(what: str, error: OSError) -> WeftError:
-    """What was named is wrong, or the machine has failed: a full disk is not the user's mistake."""
-    kind = InputError if error.errno in _USERS_FAULT else WeftError
-    return kind(f"{what}: {(error.strerror or str(error)).lower()}")
 
 
 # --- explore ---
@@ -328,54 +281,3 @@ def convert_net(source: Source, to: Target) -> str:
             return to_mermaid(read_net(source))
         case _:
             assert_never(to)
-
-
-def save_text(text: str, name: str, *, source: Source) -> None:
-    """Write a file as a whole or not at all; what was read from is not written to."""
-    # Behind a symbolic link it is the file that is replaced, not the link.
-    out = Path(os.path.realpath(source.directory / name))
-    try:
-        _replace(out, text.encode(), mode=_mode_to_keep(out, name, source))
-    except OSError as error:
-        raise _failure(f"cannot write {name}", error) from None
-
-
-def _mode_to_keep(out: Path, name: str, source: Source) -> int | None:
-    """That of the file to be replaced, if there is one and it may be."""
-    try:
-        there = out.stat()
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(there.st_mode):
-        raise InputError(f"cannot write {name}: it is there and not a regular file")
-    if source.path is not None and source.path.exists() and out.samefile(source.path):
-        raise InputError(f"cannot write {name}: it is the file that the net is read from")
-    return stat.S_IMODE(there.st_mode)
-
-
-def _replace(out: Path, data: bytes, *, mode: int | None) -> None:
-    temporary = out.parent / f".weft-{secrets.token_hex(8)}.tmp"
-    # 0o666 less the user's mask, as for any new file; the tempfile module would give 0o600.
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            if mode is not None:
-                os.fchmod(stream.fileno(), mode)
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(out)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    _sync_folder(out.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """So that the new name outlives a power cut, too."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

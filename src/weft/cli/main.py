@@ -2,7 +2,7 @@
 
 0    done; for a question, yes
 1    something failed; for a question, no
-2    what was given is wrong: usage, a file, a net
+2    what was given is wrong: usage, a file, a plan, a net
 4    unknown, or waiting for somebody
 70   a bug in Weft; the traceback is for its report
 130  interrupted by Ctrl-C
@@ -18,8 +18,13 @@ from typing import Any, NoReturn
 
 import click
 
+from weft.cli.check import check
+from weft.cli.convert import convert
+from weft.cli.graph import graph
 from weft.cli.net import net
-from weft.cli.output import examples, note, write_text
+from weft.cli.output import examples, note, note_lines, write_text
+from weft.cli.schema import schema
+from weft.cli.show import show
 from weft.errors import InputError, WeftError
 
 EXIT_FAILED = 1
@@ -60,7 +65,7 @@ def exit_code(error: BaseException) -> int:
             note("interrupted")
             return EXIT_INTERRUPTED
         case WeftError():
-            note(f"error: {error}")
+            note_lines(error.lines())
             return EXIT_INPUT if isinstance(error, InputError) else EXIT_FAILED
         case MemoryError():
             note("error: out of memory")
@@ -82,7 +87,7 @@ def _forget_output() -> None:
 
 
 @click.group(
-    epilog=examples("weft net explore philosophers.pnml"),
+    epilog=examples("weft check plan.yaml", "weft graph plan.yaml --out plan.svg"),
     cls=Root,
     name="weft",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -117,7 +122,8 @@ def completion(context: click.Context, shell: str) -> int:
     return 0
 
 
-cli.add_command(net)
+for command in (check, convert, graph, net, schema, show):
+    cli.add_command(command)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

@@ -2,6 +2,8 @@
 
 import errno
 import json
+import os
+import re
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -16,6 +18,8 @@ SHAPE = 1
 PROGRESS_AFTER = 0.5
 """Seconds until the first sign of life: what is done by then needs none."""
 PROGRESS_EVERY = 0.2
+
+_PROBLEM = re.compile(r"(?P<place>\S.*?:\d+:\d+): (?P<severity>error|warning)(?=: )")
 
 
 def examples(*commands: str) -> str:
@@ -55,6 +59,28 @@ def _write(data: bytes) -> None:
 def note(message: str) -> None:
     """One line for the person, beside the data."""
     click.echo(clean(message), err=True)
+
+
+def note_lines(lines: Iterable[str]) -> None:
+    """Several lines for the person; the places and words of problems stand out on a terminal."""
+    colours = _takes_colours(sys.stderr)
+    for line in map(clean, lines):
+        click.echo(_coloured(line) if colours else line, err=True, color=colours)
+
+
+def _takes_colours(stream: TextIO | None) -> bool:
+    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return stream is not None and stream.isatty() and not unwanted
+
+
+def _coloured(line: str) -> str:
+    """The line of a problem with its place bold, and the word for how bad it is red or yellow."""
+    found = _PROBLEM.match(line)
+    if found is None:
+        return line
+    colour = "red" if found["severity"] == "error" else "yellow"
+    severity = click.style(found["severity"], fg=colour, bold=True)
+    return f"{click.style(found['place'], bold=True)}: {severity}{line[found.end() :]}"
 
 
 def clean(text: str) -> str:

@@ -1,10 +1,4 @@
-"""The subplans of a run as rows of a table, with their order worked out.
-
-Rows stand in plan order, a group before what is in it, so that what is below row *i* is the range
-`i … i + size[i]`. Row 0 is the whole. The order of work is a graph of *points*: a leaf is one point, a group
-is two, its opening and its closing. From the points come the check for cycles and the length of the longest
-path that remains after each leaf, by which work is chosen.
-"""
+"""The subplans of a run as rows of a table: an outline, with columns for what the dispatcher must know."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -24,38 +18,22 @@ from weft.engine.subplans import (
 )
 from weft.errors import SubplanTreeError
 from weft.ids import SubplanPath
+from weft.plan.outline import ROOT, Outline
 
-ROOT = 0
+__all__ = ["ROOT", "Tree", "read_tree"]
 
 
-@dataclass(slots=True)
-class Tree:
-    """Columns of the table; row 0 is the whole, with the path `""`."""
+@dataclass(slots=True, kw_only=True)
+class Tree(Outline):
+    """Further columns; row 0 is the whole, with the path `""`."""
 
-    paths: list[SubplanPath] = field(default_factory=list[SubplanPath])
-    parents: list[int] = field(default_factory=list[int])
-    sizes: list[int] = field(default_factory=list[int])
-    """How many rows a subplan takes, itself included; a leaf takes 1."""
     works: list[Work | None] = field(default_factory=list[Work | None])
     """What a leaf does; None for a group."""
     estimates: list[float] = field(default_factory=list[float])
-    depends_on: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     caps: list[int | None] = field(default_factory=list[int | None])
     """A group's own limit on what runs below it at once."""
     modes: list[FailureMode] = field(default_factory=list[FailureMode])
     policies: list[Policy] = field(default_factory=list[Policy])
-
-    def is_leaf(self, row: int) -> bool:
-        return self.works[row] is not None
-
-    def below(self, row: int) -> range:
-        return range(row + 1, row + self.sizes[row])
-
-    def children(self, group: int) -> Iterable[int]:
-        child, end = group + 1, group + self.sizes[group]
-        while child < end:
-            yield child
-            child += self.sizes[child]
 
 
 def read_tree(subplans: Iterable[AnySubplan], config: ParallelExecutionConfig) -> Tree:
@@ -81,7 +59,7 @@ def _add_rows(
         position, given = next(children, (0, None))
         if not position:
             stack.pop()
-            tree.sizes[parent] = len(tree.paths) - parent
+            tree.close(parent)
             continue
         around = tree.paths[parent]
         subplan = checked(given, position, around)
@@ -89,8 +67,7 @@ def _add_rows(
         if subplan.id in taken:
             raise SubplanTreeError(f"{path}: two subplans here have the id {subplan.id!r}; ids must differ")
         taken.add(subplan.id)
-        row = len(tree.paths)
-        _add_row(tree, path, parent, subplan if isinstance(subplan, Subplan) else None)
+        row = _add_row(tree, path, parent, subplan if isinstance(subplan, Subplan) else None)
         names.append(checked_depends_on(subplan, path))
         if isinstance(subplan, SubplanGroup):
             _add_group_settings(tree, parent, subplan)
@@ -100,13 +77,10 @@ def _add_rows(
     return names
 
 
-def _add_row(tree: Tree, path: SubplanPath, parent: int, leaf: Subplan | None) -> None:
-    tree.paths.append(path)
-    tree.parents.append(parent)
-    tree.sizes.append(1)
+def _add_row(tree: Tree, path: SubplanPath, parent: int, leaf: Subplan | None) -> int:
     tree.works.append(leaf.work if leaf else None)
     tree.estimates.append(leaf.estimate if leaf else 0)
-    tree.depends_on.append(())
+    return tree.add(path, parent, leaf=leaf is not None)
 
 
 def _add_settings(tree: Tree, cap: int | None, mode: FailureMode, policy: Policy) -> None:

@@ -39,7 +39,7 @@ ADAPTERS = {
             name="builtin",
             program=None,
             forks=True,
-            doc="a small agent of Weft's own, for users with a key only",
+            doc="a small agent of Weft's own, for those who have a key to a model but no agent",
         ),
     )
 }

@@ -1,9 +1,15 @@
-"""From what was read to the objects of the model. Nothing is checked here beyond what a key alone can tell."""
+"""From what was read to the objects of the model. Nothing is checked here beyond what a key alone can tell.
 
-from collections.abc import Iterable
+What could not be read has been told; here it gets a stand-in, so that what names it need not be told, too. Such
+objects are only ever checked: a plan with an error is not given to anybody.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from weft.plan.document import Document, Table
+from weft.plan.document import Document, Items, Node, Scalar, Table
+from weft.plan.kinds import MOST
+from weft.plan.language import STEP
 from weft.plan.model import (
     Agent,
     AgentWork,
@@ -21,54 +27,91 @@ from weft.plan.model import (
     Subplan,
     Verify,
 )
-from weft.plan.records import Values
+from weft.plan.reader import Reader
+from weft.plan.records import Record, Values
 from weft.plan.settings import own_settings
+from weft.plan.unroll import MOST_STEPS
 
 
-def agents(given: dict[str, Values] | None) -> dict[str, Agent]:
-    """One that does not say how it is driven has been told so; what names it need not be told, too."""
-    return {
-        name: Agent(name=name, source=values.table, **({"use": "builtin"} | values.given))
-        for name, values in (given or {}).items()
-    }
+def agents(values: Values) -> dict[str, Agent]:
+    """Those of a plan or a configuration."""
+    given: dict[str, Values] = values.get("agents", {})
+    return {name: _agent(name, given.get(name)) for name, _ in _defined(values, "agents")}
 
 
-def pools(given: dict[str, Any] | None) -> dict[str, Pool]:
-    return {name: _pool(name, value) for name, value in (given or {}).items()}
+def _agent(name: str, values: Values | None) -> Agent:
+    own: dict[str, Any] = {"use": "builtin"}
+    if values is None:
+        return Agent(name=name, **own)
+    return Agent(name=name, source=values.table, **(own | values.given))
+
+
+def pools(values: Values) -> dict[str, Pool]:
+    given: dict[str, int | Values] = values.get("pools", {})
+    return {name: _pool(name, given.get(name, MOST)) for name, _ in _defined(values, "pools")}
 
 
 def _pool(name: str, given: int | Values) -> Pool:
     if isinstance(given, int):
         return Pool(name=name, size=given)
-    values: tuple[str, ...] = given.get("values", ())
-    return Pool(name=name, size=len(values), values=values)
+    values: tuple[str, ...] | None = given.get("values")
+    return Pool(name=name, size=MOST if values is None else len(values), values=values)
+
+
+def pipelines(values: Values, document: Document) -> dict[str, Pipeline]:
+    given: dict[str, Sequence[Values]] = values.get("pipelines", {})
+    return {
+        name: pipeline(name, given[name] if name in given else _readable(node, STEP, document), document)
+        for name, node in _defined(values, "pipelines")
+    }
 
 
 def pipeline(
-    name: str | None, given: Iterable[Values], document: Document, *, built_in: bool = False
+    name: str | None, given: Sequence[Values], document: Document, *, built_in: bool = False
 ) -> Pipeline:
-    found = (step(values) for values in given)
-    steps = tuple(one for one in found if one is not None)
+    """One that is much too long is left without steps."""
+    steps = tuple(map(step, given)) if len(given) <= MOST_STEPS else ()
     return Pipeline(name=name, steps=steps, document=document, built_in=built_in)
 
 
-def step(values: Values) -> Step | None:
-    """None if it has no id or no body: that has been told."""
+def _defined(values: Values, key: str) -> Iterator[tuple[str, Node]]:
+    """The names that a mapping defines, with what they stand for."""
+    node = values.table.get(key)
+    for name, (_, value) in node.entries.items() if isinstance(node, Table) else ():
+        yield name, value
+
+
+def several(values: Values, key: str, record: Record, document: Document) -> Sequence[Values]:
+    """The records in a list; of a list that could not be read, those that can."""
+    given: Sequence[Values] | None = values.get(key)
+    return _readable(values.table.get(key), record, document) if given is None else given
+
+
+def _readable(node: Node | None, record: Record, document: Document) -> Sequence[Values]:
+    if not isinstance(node, Items):
+        return ()
+    unheard = Reader(document)  # all has been told when the list was read
+    return [record.read(one, unheard, record.name) for one in node.nodes if isinstance(one, Table)]
+
+
+def _id(values: Values) -> str:
+    """Also one that is not allowed; empty if there is none."""
+    node = values.table.get("id")
+    return node.text if isinstance(node, Scalar) else ""
+
+
+def step(values: Values) -> Step:
     given = values.given
-    body = _body(given)
-    if body is None or "id" not in given:
-        return None
-    on_fail = given.get("on_fail")
     return Step(
-        id=given["id"],
-        body=body,
+        id=_id(values),
+        body=_body(given, values.table),
         is_async=given.get("async", False),
         depends_on=given.get("depends_on", ()),
         condition=given.get("condition"),
         output_schema=given.get("output_schema"),
         on_error=given.get("on_error", "abort"),
         max_retries=given.get("max_retries", 0) if given.get("on_error") == "retry" else 0,
-        on_fail=OnFail(on_fail.get("retry_from", ""), on_fail.get("max")) if on_fail else None,
+        on_fail=_on_fail(given.get("on_fail")),
         on_result=tuple(_on_result(given.get("on_result", ()))),
         pools=_step_pools(given),
         timeout=given.get("timeout"),
@@ -79,12 +122,11 @@ def step(values: Values) -> Step | None:
     )
 
 
-def _body(given: dict[str, Any]) -> Body | None:
-    if "prompt" in given:
-        names = ("agent", "model", "resume", "max_cost", "read_only")
-        return AgentWork(prompt=given["prompt"], **{name: given[name] for name in names if name in given})
-    if "run" in given:
-        return RunCommand(given["run"])
+def _body(given: dict[str, Any], table: Table) -> Body:
+    if "prompt" in table.entries:
+        names = ("prompt", "agent", "model", "resume", "max_cost", "read_only")
+        work: dict[str, Any] = {"prompt": ""}
+        return AgentWork(**work | {name: given[name] for name in names if name in given})
     if "pipeline" in given:
         return Nested(given["pipeline"])
     match given.get("action"):
@@ -95,13 +137,18 @@ def _body(given: dict[str, Any]) -> Body | None:
         case "ask":
             return Ask(given.get("question", ""))
         case _:
-            return None
+            return RunCommand(given.get("run", ""))
 
 
-def _on_result(given: Iterable[Values]) -> Iterable[OnResult]:
+def _on_fail(values: Values | None) -> OnFail | None:
+    if values is None or "retry_from" not in values.given:
+        return None
+    return OnFail(values.given["retry_from"], values.get("max"))
+
+
+def _on_result(given: Iterable[Values]) -> Iterator[OnResult]:
     for one in given:
-        if "when" in one.given and "action" in one.given:
-            yield OnResult(one.given["when"], one.given["action"])
+        yield OnResult(one.get("when", "always"), one.get("action", "continue"))
 
 
 def _step_pools(given: dict[str, Any]) -> tuple[tuple[str, int], ...]:
@@ -123,8 +170,8 @@ def estimate(values: Values | None) -> Estimate | None:
 def subplan(values: Values, document: Document) -> Subplan:
     """The subplan itself, without what is in it."""
     given = values.given
-    id_: str = given.get("id", "")
-    steps = given.get("steps")
+    id_ = _id(values)
+    steps = several(values, "steps", STEP, document)
     return Subplan(
         id=id_,
         title=given.get("title", id_),
@@ -133,7 +180,7 @@ def subplan(values: Values, document: Document) -> Subplan:
         files=given.get("files", ()),
         verify=given.get("verify", ()),
         pipeline=_pipeline_name(given, values.table),
-        steps=None if steps is None else pipeline(None, steps, document),
+        steps=pipeline(None, steps, document) if steps else None,
         estimate=estimate(given.get("estimate")),
         settings=own_settings(values),
         source=values.table,

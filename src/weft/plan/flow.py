@@ -38,9 +38,8 @@ def flow(steps: Sequence[Step]) -> Flow:
         waits = sorted({numbers[name] for name in step.depends_on if name in numbers})
         needed = tuple(earlier for earlier in waits if not behind_cursor >> earlier & 1)
         before = behind_cursor
-        for earlier in waits:
-            before |= ended[earlier] | 1 << earlier
         for earlier in needed:
+            before |= ended[earlier] | 1 << earlier
             heard_by[earlier].append(number)
         ended.append(before)
         signals.append(needed)

@@ -18,7 +18,7 @@ from weft.plan.reader import BAD, Reader, Schema, mismatch
 MICRO = 1_000_000
 MOST_MONEY = 10**9
 MOST = 10**18 - 1
-"""The largest whole number that is read, where there is no smaller bound."""
+"""The largest number that is read, where there is no smaller bound."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
 # Bounded, since what is read of them is exact and its size should not be up to the file.
 _DECIMAL = re.compile(r"[-+]?(?:[0-9]{1,18}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,2})?")
@@ -137,7 +137,7 @@ class Integer:
 class Money:
     """Dollars, kept as whole micro-dollars: sums of them are exact."""
 
-    words: str = "an amount of dollars above 0, as 20 or 0.50"
+    words: str = "an amount of dollars above 0, such as 20 or 0.50"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         if not isinstance(node, Scalar) or not node.plain or not _DECIMAL.fullmatch(node.text):
@@ -182,10 +182,11 @@ class Span:
             low = high = float(text)
         else:
             return mismatch(self, node, reader, name)
-        return (low, high) if 0 <= low <= high else mismatch(self, node, reader, name)
+        return (low, high) if 0 <= low <= high <= MOST else mismatch(self, node, reader, name)
 
     def schema(self) -> Schema:
-        return {"anyOf": [{"type": "number", "minimum": 0}, _matching(_RANGE, "Allowed is 5..20 or so.")]}
+        number = {"type": "number", "minimum": 0, "maximum": MOST}
+        return {"anyOf": [number, _matching(_RANGE, "Allowed is 5..20 or so.")]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,9 +162,9 @@ class Either:
 
     @property
     def words(self) -> str:
-        return self.said or ", or ".join(kind.words for kind in self._kinds())
+        return self.said or ", or ".join(kind.words for kind in self.kinds())
 
-    def _kinds(self) -> Sequence[Kind]:
+    def kinds(self) -> Sequence[Kind]:
         return [kind for kind in (self.scalar, self.items, self.table) if kind is not None]
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
@@ -174,4 +174,4 @@ class Either:
         return mismatch(self, node, reader, name) if kind is None else kind.read(node, reader, name)
 
     def schema(self) -> Schema:
-        return {"anyOf": [kind.schema() for kind in self._kinds()]}
+        return {"anyOf": [kind.schema() for kind in self.kinds()]}

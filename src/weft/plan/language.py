@@ -59,11 +59,16 @@ PROCESS = AnyOf((Has("prompt"), Has("run"), Is("action", "verify")))
 
 ESTIMATE = Record(
     "an estimate",
-    "What is thought to be needed, for critical paths and simulation.",
+    "A guess of what one attempt needs, for forecasts: the critical path and the simulation.",
     (
-        Key(name="minutes", kind=Span(), doc="Time for one attempt.", example="5..20"),
+        Key(
+            name="minutes",
+            kind=Span(),
+            doc="Minutes for one attempt, or the least and the most of them.",
+            example="5..20",
+        ),
         Key(name="cost", kind=Money(), doc="Dollars for one attempt."),
-        Key(name="fail", kind=Share(), doc="How often an attempt fails."),
+        Key(name="fail", kind=Share(), doc="How likely an attempt fails: 0.2 is one in five."),
     ),
 )
 
@@ -73,15 +78,18 @@ MERGE = Record(
     (
         Key(
             name="when", kind=Choice(("milestone", "slice")), default="milestone",
-            doc="Whether a top-level subplan lands as a whole, or each slice as soon as it has passed.",
+            doc="What lands: with `milestone` a top-level subplan as a whole, with `slice` each slice "
+                "once it has passed.",
         ),
         Key(
             name="mode", kind=Choice(("auto", "confirm", "manual")), default="confirm",
-            doc="Whether Weft lands by itself, asks at the end of the run, or waits for `weft merge`.",
+            doc="How it lands: `auto` by itself, `confirm` after asking at the end of the run, `manual` "
+                "with `weft merge`.",
         ),
         Key(
             name="order", kind=Choice(("sequential", "completion")), default="sequential",
-            doc="Whether results are merged in the order of the plan, or as they are completed.",
+            doc="In which order results are merged: `sequential` is that of the plan, `completion` as "
+                "they are completed.",
         ),
         Key(
             name="take_branch", kind=ListOf(GLOB), default="[]",
@@ -101,24 +109,26 @@ SETTINGS = (
     ),
     Key(
         name="failure_mode", kind=Choice(("fail_fast", "continue_on_error")), default="fail_fast",
-        doc="What a failed subplan does to its siblings: it cancels them, or they go on.",
+        doc="What a failed subplan does to its siblings: `fail_fast` cancels them, `continue_on_error` "
+            "lets them go on.",
     ),
     Key(
         name="policy", kind=Choice(("serial", "parallel")), default="parallel",
-        doc="Whether one action at a time is under way, in the order of the plan, or as many as fit.",
+        doc="`serial` does one thing at a time, in the order of the plan; `parallel` as many as fit.",
     ),
     Key(
         name="agent", kind=ID, default=Words("the only entry of `agents`, else the one of the configuration"),
         doc="Which agent does the steps with a prompt: an entry of `agents`, or an adapter's name.",
     ),
-    Key(name="model", kind=SOME_TEXT, default=Words("the agent's own"), doc="Which model the agent uses."),
+    Key(name="model", kind=SOME_TEXT, default=Words("the agent's own"),
+        doc="Which model the agent uses, by the name that the agent knows it by."),
     Key(
         name="retries", kind=Integer(0, 10), default="2",
         doc="How often a failed check sends the work back, where `on_fail` names no `max`.",
     ),
     Key(
         name="infra_retries", kind=Integer(0, 10), default="2",
-        doc="How often a step starts again that was lost or could not be started; it counts as no failure.",
+        doc="How often a step that was lost, or could not be started, starts again; that counts as no failure.",
     ),
     Key(name="timeout", kind=Duration(), default="30m", doc="How long a step may take."),
     Key(
@@ -131,7 +141,7 @@ SETTINGS = (
     ),
     Key(
         name="on_budget", kind=Choice(("stop", "drain")), default="stop",
-        doc="What happens to running agents at the ceiling: they are ended, or may finish.",
+        doc="What happens to running agents at the ceiling: `stop` ends them, `drain` lets them finish.",
     ),
     Key(name="merge", kind=MERGE, doc="How results are merged and land."),
     Key(
@@ -140,13 +150,15 @@ SETTINGS = (
     ),
     Key(
         name="overlap", kind=Choice(("warn", "serialize")), default="warn",
-        doc="What to do about subplans whose `files` overlap: say so, or never run them at the same time.",
+        doc="What to do about subplans whose `files` overlap: `warn` says so, `serialize` never runs "
+            "them together.",
     ),
     Key(
         name="isolation", kind=Choice(("worktree", "dir", "none")),
         default=Words("worktree in a git repository, else dir"),
-        doc="Where a slice works: in a git worktree, in a directory of its own that starts with the files of what "
-            "it depends on, or in the plan's own directory (agents then need `policy: serial`).",
+        doc="Where a slice works: in a git `worktree`; in a `dir` of its own, which starts with the "
+            "files of what it "
+            "depends on; with `none` in the plan's own directory (agents then need `policy: serial`).",
     ),
     Key(
         name="worktrees", kind=TEMPLATE, default=".weft/worktrees/{{ slice.path }}",
@@ -181,12 +193,15 @@ ON_FAIL = Record(
 
 ON_RESULT = Record(
     "on_result",
-    "What to do when the result is of a certain kind; the first match counts.",
+    "What to do when the result fits a condition; the first that fits counts.",
     (
-        Key(name="when", kind=EXPRESSION, required=True, doc="The condition, over the same names as a template."),
+        Key(name="when", kind=EXPRESSION, required=True,
+            doc="The condition, over the same names as a template."),
         Key(
             name="action", kind=Choice(("continue", "abort", "fail", "ask")), required=True,
-            doc="Go on; end the pipeline as failed; count this step as failed; ask a person.",
+            doc="`continue` goes on, `abort` ends the pipeline as failed, `fail` counts the step as "
+                "failed, `ask` asks a "
+                "person.",
         ),
     ),
 )  # fmt: skip
@@ -204,20 +219,25 @@ STEP = Record(
         Key(name="prompt", kind=TEMPLATE, doc="What an agent is told to do in the slice's worktree."),
         Key(name="agent", kind=ID, doc="Which agent does it: an entry of `agents`, or an adapter's name.",
             default=Words("the setting `agent`")),
-        Key(name="model", kind=SOME_TEXT, doc="Which model the agent uses.", default=Words("the setting `model`")),
+        Key(name="model", kind=SOME_TEXT,
+            doc="Which model the agent uses.", default=Words("the setting `model`")),
         Key(name="resume", kind=Boolean(), default="false",
             doc="Whether the agent goes on with the conversation of the slice's last agent step; an async step "
-                "with a fork of it."),
-        Key(name="max_cost", kind=Money(), doc="What one attempt may cost; so much is reserved before it starts."),
-        Key(name="read_only", kind=Boolean(), default="false", doc="Whether the agent may change nothing."),
+                "goes on with a fork of it."),
+        Key(name="max_cost", kind=Money(),
+            doc="What one attempt may cost; so much is reserved before it starts."),
+        Key(name="read_only", kind=Boolean(), default="false",
+            doc="Whether the agent may only read, and change no file."),
         Key(name="run", kind=COMMAND,
-            doc="A command. Text goes to /bin/sh, with values from templates quoted; a list is run as it is. Any "
+            doc="A command. Text goes to /bin/sh, with values from templates quoted; a list is run as it "
+                "is. Any "
                 "exit code but 0 is a failure."),
         Key(name="action", kind=Choice(ACTIONS),
             doc="`verify` runs the slice's own verify commands; `join` waits for `depends_on` and merges their "
                 "results; `ask` waits for a person's answer."),
         Key(name="question", kind=TEMPLATE, doc="What a person is asked."),
-        Key(name="pipeline", kind=ID, doc="The name of a pipeline that is run here; its steps are `id.inner`."),
+        Key(name="pipeline", kind=ID,
+            doc="The name of a pipeline that is run here; its steps are addressed as `id.inner`."),
         Key(name="async", kind=Boolean(), default="false",
             doc="Whether the next step starts without waiting for this one."),
         Key(name="depends_on", kind=ListOf(ID), default="[]",
@@ -225,11 +245,12 @@ STEP = Record(
         Key(name="condition", kind=EXPRESSION, default="always",
             doc="Whether the step is run at all; if not, it is skipped and what depends on it goes on."),
         Key(name="output_schema", kind=JsonObject(),
-            doc="A JSON Schema (2020-12) that the result must fit; it is then JSON."),
+            doc="A JSON Schema (2020-12). The result must be JSON that fits it, else the step has failed."),
         Key(name="on_error", kind=Choice((*STEP_ERRORS, *JOIN_ERRORS)),
             default=Words("abort; on a join fail_fast"),
-            doc="What a failure does: end the pipeline, count as done, or try again. On a join: cancel the other "
-                "branches at the first failure, or wait for all."),
+            doc="What a failure does: `abort` ends the pipeline, `continue` goes on, `retry` tries "
+                "again. On a join: "
+                "`fail_fast` cancels the other branches at the first failure, `wait_for_all` waits for them."),
         Key(name="max_retries", kind=Integer(1, 10), doc="How often `on_error: retry` tries again."),
         Key(name="on_fail", kind=ON_FAIL, doc=ON_FAIL.doc),
         Key(name="on_result", kind=ListOf(ON_RESULT, least=1), doc=ON_RESULT.doc),
@@ -285,11 +306,13 @@ AGENT = Record(
     "an agent",
     "An agent that steps can name.",
     (
-        Key(name="use", kind=Choice(tuple(ADAPTERS)), required=True, doc="The adapter that drives it."),
+        Key(name="use", kind=Choice(tuple(ADAPTERS)), required=True,
+            doc="The adapter that drives it, see below."),
         Key(name="model", kind=SOME_TEXT, default=Words("the adapter's own"), doc="Which model it uses."),
         Key(name="pool", kind=Integer(1), default=Words("as many as `max_parallel` allows"),
             doc="How many of it may work at once."),
-        Key(name="command", kind=PLAIN_COMMAND, doc="The command to run, for the adapters `command` and `acp`."),
+        Key(name="command", kind=PLAIN_COMMAND,
+            doc="The command to run, for the adapters `command` and `acp`."),
         Key(name="script", kind=SOME_TEXT, doc="The file to play, for the adapter `scripted`."),
         Key(name="args", kind=ListOf(Text("an argument", empty=True)), default="[]",
             doc="More arguments for its command line."),
@@ -309,7 +332,8 @@ POOL = Record(
     "Things that steps share, each with a name or value of its own.",
     (
         Key(name="values", kind=ListOf(Word(), least=1), required=True,
-            doc="The things; a step that took one finds it in its environment, as WEFT_POOL_ and the pool's name.",
+            doc="The things. A step that took one finds it in its environment: of the pool `port` in "
+                "WEFT_POOL_PORT.",
             example="[8001, 8002]"),
     ),
 )  # fmt: skip
@@ -324,9 +348,11 @@ PLAN = Record(
         Key(name="weft", kind=Integer(VERSION, VERSION), required=True, doc="The version of the format."),
         Key(name="plan", kind=ID, required=True, doc="The id of the plan."),
         Key(name="goal", kind=SOME_TEXT, doc="What it is all for; given to every agent."),
-        Key(name="base", kind=BRANCH, default=Words("the branch that is checked out"), doc="Where work starts."),
+        Key(name="base", kind=BRANCH, default=Words("the branch that is checked out"),
+            doc="Where work starts."),
         Key(name="target", kind=BRANCH, default=Words("the base"), doc="Where results land."),
-        Key(name="verify", kind=COMMANDS, doc="Commands that must pass on the merged result of the whole plan."),
+        Key(name="verify", kind=COMMANDS,
+            doc="Commands that must pass on the merged result of the whole plan."),
         Key(name="agents", kind=AGENTS, default="{}", doc="The agents that do the work.",
             example="{coder: {use: claude, model: sonnet, pool: 3}}"),
         Key(name="pools", kind=POOLS, default="{}",
@@ -343,7 +369,7 @@ PLAN = Record(
 
 CONFIG = Record(
     "the configuration",
-    "Settings for all plans of a project or a user.",
+    "Settings for all plans of a user (~/.config/weft/config.yaml) or of a project (.weft/config.yaml).",
     (
         Key(name="agents", kind=AGENTS, default="{}", doc="Agents that any plan can name."),
         *SETTINGS,

@@ -87,8 +87,6 @@ def _rows(points: Iterable[int]) -> list[int]:
     for point in points:
         if not rows or rows[-1] != point // 2:
             rows.append(point // 2)
-    if len(rows) > 1 and rows[0] == rows[-1]:
-        rows.pop()
     return rows
 
 

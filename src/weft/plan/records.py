@@ -48,16 +48,20 @@ class Values:
         return self.given.get(name, default)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Record:
     name: str
     doc: str
     keys: tuple[Key, ...]
     rules: "tuple[Rule, ...]" = ()
-    _known: dict[str, Key] = field(init=False, repr=False, default_factory=dict[str, Key])
+    _known: dict[str, Key] = field(init=False, default_factory=dict[str, Key])
 
     def __post_init__(self) -> None:
         self._known.update((key.name, key) for key in self.keys)
+
+    def __repr__(self) -> str:
+        # By its name: records hold each other, and all of them are long.
+        return f"Record({self.name!r})"
 
     @property
     def words(self) -> str:
@@ -309,8 +313,8 @@ class OneValueSet:
     @property
     def sentence(self) -> str:
         return (
-            f"`{self.key}` is one of {_listed(self.then)} with {self.condition}, "
-            f"else one of {_listed(self.otherwise)}."
+            f"`{self.key}` is {_listed(self.then, 'or')} with {self.condition}, "
+            f"else {_listed(self.otherwise, 'or')}."
         )
 
     def check(self, table: Table, reader: Reader, name: str) -> None:
@@ -335,6 +339,6 @@ def _quoted(condition: Condition) -> str:
     return str(condition).replace("`", "'")
 
 
-def _listed(keys: Sequence[str]) -> str:
+def _listed(keys: Sequence[str], last: str = "and") -> str:
     names = [f"`{key}`" for key in keys]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"

@@ -1,20 +1,26 @@
 """The subplans of a plan as rows: who is in whom, who waits for whom, which settings hold where."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from weft.ids import SubplanPath
 from weft.plan import build
-from weft.plan.document import Node
-from weft.plan.globs import glob_fault
+from weft.plan.document import Items, Node
+from weft.plan.language import SUBPLAN
 from weft.plan.model import Subplan
+from weft.plan.nesting import circle_in_words
 from weft.plan.order import circle
 from weft.plan.outline import ROOT, Outline
-from weft.plan.problems import suggestion
 from weft.plan.reader import Reader
 from weft.plan.records import Values
 from weft.plan.settings import Layer, Scope
-from weft.plan.steps_check import listed
+from weft.plan.steps_check import hint, listed, place
+
+MOST_CIRCLES = 20
+"""So many are told; to find the next one takes a look at the whole plan."""
+MOST_SIMILAR = 1_000
+"""Among so many names a similar one is looked for."""
 
 
 @dataclass(slots=True)
@@ -22,28 +28,34 @@ class Rows:
     outline: Outline = field(default_factory=Outline)
     subplans: list[Subplan] = field(default_factory=list[Subplan])
     scopes: list[Scope] = field(default_factory=list[Scope])
+    unread: set[int] = field(default_factory=set[int])
+    """Groups of which not every part could be read."""
 
 
-def read_rows(root: Subplan, scope: Scope, given: Iterable[Values], reader: Reader) -> Rows:
+def read_rows(root: Subplan, scope: Scope, values: Values, reader: Reader) -> Rows:
     """All rows; what is wrong with ids and dependencies is told to the reader."""
     rows = Rows()
     rows.outline.add(SubplanPath(""), -1, leaf=False)
     rows.subplans.append(root)
     rows.scopes.append(scope)
-    _add(rows, ROOT, given, reader)
-    _resolve(rows, reader)
+    _add(rows, ROOT, values, reader)
+    _References(rows, reader).resolve()
+    _break_circles(rows, reader)
     return rows
 
 
-def _add(rows: Rows, parent: int, given: Iterable[Values], reader: Reader) -> None:
+def _add(rows: Rows, parent: int, group: Values, reader: Reader) -> None:
     """How deep subplans can be in each other is bounded by the depth of the document."""
     around = rows.outline.paths[parent]
     taken: dict[str, int] = {}
-    for values in given:
+    parts = build.several(group, "subplans", SUBPLAN, reader.document)
+    written = group.table.get("subplans")
+    if written is not None and not (isinstance(written, Items) and len(parts) == len(written.nodes)):
+        rows.unread.add(parent)
+    for values in parts:
         subplan = build.subplan(values, reader.document)
         _check(subplan, taken, reader)
         taken.setdefault(subplan.id, subplan.source.line)
-        inner = values.get("subplans")
         path = SubplanPath(f"{around}/{subplan.id}" if around else subplan.id)
         row = rows.outline.add(path, parent, leaf="subplans" not in values.table.entries)
         rows.subplans.append(subplan)
@@ -51,8 +63,7 @@ def _add(rows: Rows, parent: int, given: Iterable[Values], reader: Reader) -> No
         if subplan.settings:
             scope = scope.within(Layer(f"subplan {path}", subplan.settings, reader.document, subplan.source))
         rows.scopes.append(scope)
-        if inner:
-            _add(rows, row, inner, reader)
+        _add(rows, row, values, reader)
     rows.outline.close(parent)
 
 
@@ -64,68 +75,80 @@ def _check(subplan: Subplan, taken: dict[str, int], reader: Reader) -> None:
     if subplan.prompt is not None and "subplans" in subplan.source.entries:
         said = "the prompt of a group reaches no agent; put it into its slices, or into the plan's goal"
         reader.warn(subplan.source.key("prompt"), said)
-    for key, globs in (("files", subplan.files), *_glob_settings(subplan)):
-        for node, glob in zip(listed(subplan.source, key), globs, strict=False):
-            fault = glob_fault(glob)
-            if fault is not None:
-                reader.wrong(node, f"{key} holds {glob!r}: {fault}")
 
 
-def _glob_settings(subplan: Subplan) -> Iterable[tuple[str, tuple[str, ...]]]:
-    for key in ("copy", "link"):
-        if key in subplan.settings:
-            yield key, subplan.settings[key]
+class _References:
+    """Finds the rows that `depends_on` names."""
+
+    def __init__(self, rows: Rows, reader: Reader) -> None:
+        self.rows = rows
+        self.outline = rows.outline
+        self.reader = reader
+        self.numbers: dict[str, int] = {}
+        self.by_id: dict[str, int] = {}
+        for row in range(1, len(self.outline.paths)):
+            self.numbers.setdefault(self.outline.paths[row], row)
+            self.by_id.setdefault(rows.subplans[row].id, row)
+
+    def resolve(self) -> None:
+        for row, subplan in enumerate(self.rows.subplans):
+            if subplan.depends_on:
+                nodes = listed(subplan.source, "depends_on")
+                found = [self.find(row, *one) for one in zip(subplan.depends_on, nodes, strict=False)]
+                self.outline.depends_on[row] = tuple(dict.fromkeys(other for other in found if other))
+
+    def find(self, row: int, name: str, node: Node) -> int | None:
+        paths = self.outline.paths
+        around = paths[self.outline.parents[row]]
+        path = name[1:] if name.startswith("/") else f"{around}/{name}" if around else name
+        found = self.numbers.get(path)
+        if found is None:
+            self.missing(row, name, node)
+        elif found == row:
+            self.reader.wrong(node, f"{path!r} depends on itself")
+        elif row in self.outline.below(found):
+            self.reader.wrong(node, f"{paths[row]!r} depends on {path!r}, which contains it")
+        elif found in self.outline.below(row):
+            self.reader.wrong(node, f"{paths[row]!r} depends on {path!r}, which is a part of it")
+        else:
+            return found
+        return None
+
+    def missing(self, row: int, name: str, node: Node) -> None:
+        """Told only where all could be read: else it may be one of those that could not."""
+        group = self.outline.parents[row]
+        if name.startswith("/"):
+            group = self.numbers.get(name[1:].rpartition("/")[0], ROOT)
+        if "" not in self.by_id and group not in self.rows.unread:
+            self.reader.wrong(node, f"depends_on names {name!r}, which does not exist{self.hint(row, name)}")
+
+    def hint(self, row: int, name: str) -> str:
+        paths = self.outline.paths
+        elsewhere = self.by_id.get(name)
+        if elsewhere is not None:
+            return f" beside it; did you mean {'/' + paths[elsewhere]!r}?"
+        if name.startswith("/"):
+            return hint(self.reader, name, [f"/{path}" for path in paths[1:MOST_SIMILAR]])
+        siblings = islice(self.outline.children(self.outline.parents[row]), MOST_SIMILAR)
+        return hint(self.reader, name, [self.rows.subplans[one].id for one in siblings if one != row])
 
 
-def _resolve(rows: Rows, reader: Reader) -> None:
+def _break_circles(rows: Rows, reader: Reader) -> None:
+    """Tells of circles, and takes them out, so that the rest can be checked."""
     outline = rows.outline
-    numbers: dict[str, int] = {}
-    for row, path in enumerate(outline.paths):
-        numbers.setdefault(path, row)
-    for row, subplan in enumerate(rows.subplans):
-        if subplan.depends_on:
-            nodes = listed(subplan.source, "depends_on")
-            found = (
-                _find(outline, numbers, row, name, node, reader)
-                for name, node in zip(subplan.depends_on, nodes, strict=False)
-            )
-            outline.depends_on[row] = tuple(dict.fromkeys(other for other in found if other is not None))
-    stuck = circle(outline)
-    if stuck is not None:
+    for _ in range(MOST_CIRCLES):
+        stuck = circle(outline)
+        if stuck is None:
+            return
         _tell_circle(rows, stuck, reader)
-        outline.depends_on = [()] * len(outline.paths)  # so that the rest can be checked
+        for row in stuck:
+            outline.depends_on[row] = ()
+    if circle(outline) is not None:
+        outline.depends_on = [()] * len(outline.paths)
 
 
-def _find(
-    outline: Outline, numbers: dict[str, int], row: int, name: str, node: Node, reader: Reader
-) -> int | None:
-    around = outline.paths[outline.parents[row]]
-    path = name[1:] if name.startswith("/") else f"{around}/{name}" if around else name
-    found = numbers.get(path)
-    if found is None:
-        reader.wrong(node, f"depends_on names {name!r}, which does not exist{_hint(outline, row, name)}")
-    elif found == row:
-        reader.wrong(node, f"{outline.paths[row]!r} depends on itself")
-    elif row in outline.below(found):
-        reader.wrong(node, f"{outline.paths[row]!r} depends on {path!r}, which contains it")
-    elif found in outline.below(row):
-        reader.wrong(node, f"{outline.paths[row]!r} depends on {path!r}, which is a part of it")
-    else:
-        return found
-    return None
-
-
-def _hint(outline: Outline, row: int, name: str) -> str:
-    siblings = [outline.paths[child].rpartition("/")[2] for child in outline.children(outline.parents[row])]
-    elsewhere = [f"/{path}" for path in outline.paths if path.rpartition("/")[2] == name.rpartition("/")[2]]
-    if elsewhere and "/" not in name:
-        return f" beside it; did you mean {elsewhere[0]!r}?"
-    known = [f"/{path}" for path in outline.paths[1:]] if name.startswith("/") else siblings
-    return suggestion(name, known)
-
-
-def _tell_circle(rows: Rows, stuck: list[int], reader: Reader) -> None:
-    paths = [rows.outline.paths[row] or "the plan" for row in (*stuck, stuck[0])]
-    first = rows.subplans[stuck[0]].source
+def _tell_circle(rows: Rows, stuck: Sequence[int], reader: Reader) -> None:
+    paths = [rows.outline.paths[row] or "the plan" for row in stuck]
+    waiting = next(row for row in stuck if rows.outline.depends_on[row])
     said = "the dependencies go round in a circle, each waits for the one before"
-    reader.wrong(first.get("depends_on") or first, f"{said}: {' → '.join(paths)}")
+    reader.wrong(place(rows.subplans[waiting].source, "depends_on"), f"{said}: {circle_in_words(paths)}")

@@ -85,7 +85,7 @@ def layer(where: str, document: Document, values: Values) -> Layer:
 def own_settings(values: Values) -> dict[str, Any]:
     """The settings among what was read, with those of `merge` under their dotted names."""
     given = values.given
-    own = {name: given[name] for name in _PLAIN_NAMES & given.keys()}
+    own = {name: value for name, value in given.items() if name in _PLAIN_NAMES}
     merge = given.get("merge")
     if merge is not None:
         own.update((f"merge.{name}", value) for name, value in merge.given.items())

@@ -1,17 +1,22 @@
 """Whether the steps of a pipeline make sense together: references, order, joins, loops.
 
 Each pipeline is checked once, wherever it is used; what depends on the slice that uses it is in `slices_check`.
+
+One slip is told once. A step that waits for something that does not exist was meant to wait for something that
+does, so where it matters who waits for whom, it is taken to wait for everything before it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from weft.plan.document import Items, Node, Table
-from weft.plan.flow import Flow, flow, loop_region
+from weft.plan.flow import flow, loop_region
 from weft.plan.json_schemas import join_contradictions, schema_fault
+from weft.plan.language import STEP
 from weft.plan.model import AgentWork, Join, Nested, Pipeline, Pool, Step
-from weft.plan.problems import suggestion
+from weft.plan.problems import nearest, suggestion
 from weft.plan.reader import Reader
+from weft.plan.results import ANYTHING, Results, Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +27,16 @@ class Catalog:
     pools: Mapping[str, Pool]
     agents: Sequence[str]
     env_allow: frozenset[str]
+    unread: frozenset[str] = frozenset()
+    """Keys of the plan whose values could not be read: what they were to define is not known."""
+    results: Results = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "results", Results(self.pipelines))
 
 
 def check_steps(pipeline: Pipeline, catalog: Catalog, reader: Reader) -> None:
     check = _Check(pipeline.steps, catalog, reader)
-    check.ids()
     for number in range(len(pipeline.steps)):
         check.step(number)
 
@@ -36,35 +46,35 @@ class _Check:
         self.steps = steps
         self.catalog = catalog
         self.reader = reader
-        self.flow: Flow = flow(steps)
+        self.flow = flow(steps)
+        self.heard_by = flow(in_doubt(steps)).heard_by
+        self.named = {name for step in steps for name in step.depends_on}
         self.numbers: dict[str, int] = {}
         for number, step in enumerate(steps):
             self.numbers.setdefault(step.id, number)
-
-    def ids(self) -> None:
-        for number, step in enumerate(self.steps):
-            if self.numbers[step.id] != number:
-                first = self.steps[self.numbers[step.id]].source.line
-                self.wrong(
-                    step, "id", f"two steps here have the id {step.id!r}; the first is in line {first}"
-                )
+        self.results = catalog.results.of(steps)
+        self.faults: dict[int, str | None] = {}
 
     def step(self, number: int) -> None:
+        self.id(number)
         self.dependencies(number)
         self.waited_for(number)
         self.names(number)
         self.loop(number)
         self.schema(number)
 
+    def id(self, number: int) -> None:
+        step = self.steps[number]
+        if step.id and self.numbers[step.id] != number:
+            first = self.steps[self.numbers[step.id]].source.line
+            self.wrong(step, "id", f"two steps here have the id {step.id!r}; the first is in line {first}")
+
     def dependencies(self, number: int) -> None:
         step = self.steps[number]
-        for at, name in _with_nodes(step, "depends_on", step.depends_on):
+        for at, name in zip(listed(step.source, "depends_on"), step.depends_on, strict=False):
             other = self.numbers.get(name)
             if other is None:
-                known = [earlier.id for earlier in self.steps[:number]]
-                self.reader.wrong(
-                    at, f"depends_on names {name!r}, which is no step here{suggestion(name, known)}"
-                )
+                self.unknown(at, number, "depends_on", name)
             elif other == number:
                 self.reader.wrong(at, f"step {name!r} depends on itself")
             elif other > number:
@@ -72,63 +82,70 @@ class _Check:
                     at, f"depends_on names {name!r}, which comes later; a step can wait for earlier ones"
                 )
 
+    def unknown(self, at: Node, number: int, key: str, name: str) -> None:
+        """Told only where every step has an id: else it may be one of those that lack it."""
+        if "" not in self.numbers:
+            known = [earlier.id for earlier in self.steps[:number]]
+            self.reader.wrong(
+                at, f"{key} names {name!r}, which is no step here{hint(self.reader, name, known)}"
+            )
+
     def waited_for(self, number: int) -> None:
         step = self.steps[number]
-        if step.is_async and not self.flow.heard_by[number]:
-            self.wrong(
-                step, "async",
-                f"nothing waits for the async step {step.id!r}; name it in depends_on of a later step, as a join",
-            )  # fmt: skip
+        # Who names it in vain has been told so; and of two with one id, the first is the one that is named.
+        if step.is_async and not self.heard_by[number] and step.id not in self.named:
+            said = f"nothing waits for the async step {step.id!r}"
+            self.wrong(step, "async", f"{said}; name it in depends_on of a later step, as a join")
 
     def names(self, number: int) -> None:
         step = self.steps[number]
-        if isinstance(step.body, Nested) and step.body.pipeline not in self.catalog.pipelines:
-            known = list(self.catalog.pipelines)
-            name = step.body.pipeline
-            self.wrong(step, "pipeline", f"there is no pipeline {name!r}{suggestion(name, known)}")
+        if isinstance(step.body, Nested):
+            self.existing(place(step.source, "pipeline"), "pipelines", step.body.pipeline)
         if isinstance(step.body, AgentWork) and step.body.agent is not None:
-            name = step.body.agent
-            if name not in self.catalog.agents:
-                self.wrong(
-                    step, "agent", f"there is no agent {name!r}{suggestion(name, self.catalog.agents)}"
-                )
+            self.existing(place(step.source, "agent"), "agents", step.body.agent)
         for name, count in step.pools:
-            self.pool(step, name, count)
+            at = _pool_node(step, name)
+            pool = self.catalog.pools.get(name)
+            if pool is None:
+                self.existing(at, "pools", name)
+            elif count > pool.size:
+                said = f"step {step.id!r} takes {count} of the pool {name!r}"
+                self.reader.wrong(at, f"{said}, which has only {pool.size}")
 
-    def pool(self, step: Step, name: str, count: int) -> None:
-        key = "pool" if step.source.get("pool") is not None else "pools"
-        pool = self.catalog.pools.get(name)
-        if pool is None:
-            self.wrong(step, key, f"there is no pool {name!r}{suggestion(name, list(self.catalog.pools))}")
-        elif count > pool.size:
-            self.wrong(
-                step, key, f"step {step.id!r} takes {count} of the pool {name!r}, which has only {pool.size}"
-            )
+    def existing(self, at: Node, key: str, name: str) -> None:
+        known = {
+            "pipelines": list(self.catalog.pipelines),
+            "agents": self.catalog.agents,
+            "pools": list(self.catalog.pools),
+        }[key]
+        if name not in known and key not in self.catalog.unread:
+            self.reader.wrong(at, f"there is no {key[:-1]} {name!r}{hint(self.reader, name, known)}")
 
     def loop(self, number: int) -> None:
         step = self.steps[number]
-        fault = self.loop_fault(number)
-        if fault is not None:
-            self.reader.wrong(place(step.source, "on_fail", "retry_from"), fault)
-
-    def loop_fault(self, number: int) -> str | None:
-        step = self.steps[number]
         if step.on_fail is None:
-            return None
-        target = step.on_fail.retry_from
-        if target not in self.numbers:
-            known = [earlier.id for earlier in self.steps[:number]]
-            return f"retry_from names {target!r}, which is no step here{suggestion(target, known)}"
+            return
+        at, target = place(step.source, "on_fail", "retry_from"), step.on_fail.retry_from
         region = loop_region(self.steps, number)
-        if region is None:
+        if target not in self.numbers:
+            self.unknown(at, number, "retry_from", target)
+        elif region is None:
             said = "is this step itself" if target == step.id else "comes later"
-            return f"retry_from names {target!r}, which {said}; to try one step again write on_error: retry"
-        if step.is_async or self.steps[region.start].is_async:
-            branch = step.id if step.is_async else target
+            advice = "to try one step again write on_error: retry"
+            self.reader.wrong(at, f"retry_from names {target!r}, which {said}; {advice}")
+        else:
+            fault = self.branch_fault(step, region)
+            if fault is not None:
+                self.reader.wrong(at, fault)
+
+    def branch_fault(self, step: Step, region: range) -> str | None:
+        target = self.steps[region.start]
+        if step.is_async or target.is_async:
+            branch = step.id if step.is_async else target.id
             return f"retry_from cannot start or end in the async step {branch!r}; there write on_error: retry"
         for later, earlier in self.crossings(region):
             a, b = self.steps[earlier].id, self.steps[later].id
-            return f"going back to {target!r} would cross the async branch {a!r}, for which {b!r} waits"
+            return f"going back to {target.id!r} would cross the async branch {a!r}, for which {b!r} waits"
         return None
 
     def crossings(self, region: range) -> Iterator[tuple[int, int]]:
@@ -140,43 +157,81 @@ class _Check:
 
     def schema(self, number: int) -> None:
         step = self.steps[number]
-        if step.output_schema is not None:
-            fault = schema_fault(step.output_schema)
-            if fault is not None:
-                self.wrong(step, "output_schema", f"output_schema is no JSON Schema: {fault}")
-                return
-        if isinstance(step.body, Join) and step.output_schema is not None:
-            self.joined_schema(step)
+        if step.output_schema is None:
+            return
+        fault = self.fault(number)
+        if fault is not None:
+            self.wrong(step, "output_schema", f"output_schema is no JSON Schema: {fault}")
+        elif isinstance(step.body, Join):
+            self.joined(step, step.output_schema)
 
-    def joined_schema(self, join: Step) -> None:
-        schemas: dict[str, Mapping[str, object]] = {}
-        for at, name in _with_nodes(join, "depends_on", join.depends_on):
-            if name in self.numbers:
-                schema = self.result_schema(self.steps[self.numbers[name]])
-                if schema is None:
-                    why = f"the join {join.id!r} has an output_schema, so each step it joins needs one"
-                    self.reader.wrong(at, f"{why}; {name!r} has none")
-                else:
-                    schemas[name] = schema
-        assert join.output_schema is not None
-        for name, fault in join_contradictions(join.output_schema, schemas).items():
-            self.wrong(
-                join, "output_schema", f"the join's output_schema contradicts that of {name!r}: {fault}"
-            )
+    def fault(self, number: int) -> str | None:
+        if number not in self.faults:
+            schema = self.steps[number].output_schema
+            self.faults[number] = None if schema is None else schema_fault(schema)
+        return self.faults[number]
 
-    def result_schema(self, step: Step, depth: int = 0) -> Mapping[str, object] | None:
-        """What is known of a step's result; a nested pipeline's is that of its last step."""
-        if (
-            isinstance(step.body, Nested)
-            and step.output_schema is None
-            and depth < len(self.catalog.pipelines)
-        ):
-            inner = self.catalog.pipelines.get(step.body.pipeline)
-            return self.result_schema(inner.steps[-1], depth + 1) if inner and inner.steps else None
-        return step.output_schema
+    def joined(self, join: Step, wanted: Schema) -> None:
+        schemas: dict[str, Schema] = {}
+        for at, name in zip(listed(join.source, "depends_on"), join.depends_on, strict=False):
+            schema = self.member(name)
+            if schema is None:
+                why = f"the join {join.id!r} has an output_schema, so each step it joins needs one"
+                self.reader.wrong(at, f"{why}; {name!r} has none")
+            schemas[name] = ANYTHING if schema is None else schema
+        mistaken = not schemas.keys() <= self.numbers.keys() or not schemas
+        for name, fault in join_contradictions(wanted, schemas).items():
+            if name in schemas:
+                said = f"the join's output_schema contradicts that of {name!r}: {fault}"
+                self.wrong(join, "output_schema", said)
+            elif not mistaken:
+                self.wrong(join, "output_schema", fault)
+
+    def member(self, name: str) -> Schema | None:
+        """What is known of what a join gets; anything where that has been told to be wrong."""
+        number = self.numbers.get(name)
+        if number is None or self.fault(number) is not None:
+            return ANYTHING
+        return self.results[number]
 
     def wrong(self, step: Step, key: str, message: str) -> None:
         self.reader.wrong(place(step.source, key), message)
+
+
+def in_doubt(steps: Sequence[Step]) -> list[Step]:
+    """The steps, but those of which it is not known for what they wait, wait for all before them."""
+    before: dict[str, None] = {}
+    found: list[Step] = []
+    for step in steps:
+        mistaken = _is_mistaken(step) or not before.keys() >= set(step.depends_on)
+        found.append(replace(step, depends_on=tuple(before)) if mistaken else step)
+        before[step.id] = None
+    return found
+
+
+def _is_mistaken(step: Step) -> bool:
+    """Whether it has a depends_on that could not be read, or was misspelt."""
+    if "depends_on" in step.source.entries:
+        written = step.source.get("depends_on")
+        return not isinstance(written, Items) or len(written.nodes) != len(step.depends_on)
+    return any(nearest(key, ("depends_on",)) for key in step.source.entries if key not in _STEP_KEYS)
+
+
+_STEP_KEYS = frozenset(key.name for key in STEP.keys)
+
+
+def _pool_node(step: Step, name: str) -> Node:
+    """Where a pool is named: alone, in a list, or as a key."""
+    written = step.source.get("pools")
+    if isinstance(written, Table):
+        return written.key(name)
+    names = (node for node in listed(step.source, "pools") if getattr(node, "text", None) == name)
+    return next(names, place(step.source, "pool"))
+
+
+def hint(reader: Reader, name: str, known: Sequence[str]) -> str:
+    """The end of a sentence about an unknown name; to look for a similar one takes long, if there are many."""
+    return "" if reader.full else suggestion(name, known)
 
 
 def place(table: Table, *keys: str) -> Node:
@@ -194,29 +249,3 @@ def listed(table: Table, key: str) -> Sequence[Node]:
     """The values of a list."""
     node = table.get(key)
     return node.nodes if isinstance(node, Items) else ()
-
-
-def _with_nodes(step: Step, key: str, values: Sequence[str]) -> Iterator[tuple[Node, str]]:
-    yield from zip(listed(step.source, key), values, strict=False)
-
-
-def nested_circles(pipelines: Mapping[str, Pipeline]) -> Iterator[tuple[Step, list[str]]]:
-    """Steps by which a pipeline comes to stand within itself, with the names on the way."""
-    done: set[str] = set()
-    for name in pipelines:
-        yield from _walk(name, pipelines, [name], done)
-
-
-def _walk(
-    name: str, pipelines: Mapping[str, Pipeline], way: list[str], done: set[str]
-) -> Iterator[tuple[Step, list[str]]]:
-    if name in done:
-        return
-    for step in pipelines[name].steps:
-        if isinstance(step.body, Nested) and step.body.pipeline in pipelines:
-            inner = step.body.pipeline
-            if inner in way:
-                yield step, [*way[way.index(inner) :], inner]
-            else:
-                yield from _walk(inner, pipelines, [*way, inner], done)
-    done.add(name)

@@ -1,26 +1,23 @@
 """Whether what the templates of a pipeline read is there when they are evaluated."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.plan.document import Node, Scalar, Table
-from weft.plan.flow import Flow, flow
+from weft.plan.flow import flow
 from weft.plan.inside import inside
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
 from weft.plan.reader import Reader
-from weft.plan.steps_check import Catalog, listed, place
-from weft.plan.template_names import Scope, StepKind, StepSeen, unknown_names
-from weft.plan.templates import Template, TemplateError, parse_expression, parse_template
+from weft.plan.results import ANYTHING, is_unknown
+from weft.plan.steps_check import Catalog, in_doubt, listed, place
+from weft.plan.template_names import ROOTS, Scope, StepKind, StepSeen, unknown_names
+from weft.plan.templates import Name, Path, Template, TemplateError, parse_expression, parse_template
 
 CONSTANT_CONDITIONS = ("always", "never")
-
-
-def check_templates(pipeline: Pipeline, catalog: Catalog, reader: Reader) -> frozenset[tuple[str | int, ...]]:
-    """All names that the pipeline's own templates read."""
-    check = _Check(pipeline.steps, catalog, reader)
-    for number in range(len(pipeline.steps)):
-        check.step(number)
-    return frozenset(check.read)
+OF_A_STEP = frozenset({"feedback", "attempt", "step"})
+"""Names that have a value only while a slice is done."""
+_WRITTEN_NAME = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*\w+|\[[^\]\n]*\])*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,55 +29,136 @@ class _Text:
     """Whether it is evaluated when the step has ended, and can read its result."""
 
 
-class _Check:
-    def __init__(self, steps: tuple[Step, ...], catalog: Catalog, reader: Reader) -> None:
-        self.steps = steps
+class TemplatesCheck:
+    """Checks templates: those of pipelines, and those that name places."""
+
+    def __init__(self, catalog: Catalog, reader: Reader) -> None:
         self.catalog = catalog
         self.reader = reader
-        self.flow: Flow = flow(steps)
-        self.read: set[tuple[str | int, ...]] = set()
+        self._inner: dict[tuple[str, bool], dict[str, StepSeen]] = {}
+
+    def pipeline(self, pipeline: Pipeline) -> frozenset[Path]:
+        """Checks its own templates, and tells all names that they read."""
+        check = _StepsCheck(self, pipeline.steps)
+        for number in range(len(pipeline.steps)):
+            check.step(number)
+        return frozenset(check.read)
+
+    def of_a_place(self, node: Node, text: str) -> None:
+        """Checks a template that says where something is made, before any step runs."""
+        written = _Text(node, text)
+        names = self.names(written)
+        for name in names:
+            if name.path[0] in OF_A_STEP:
+                self.wrong(written, name.offset, f"{name.path[0]!r} has a value only in the steps of a slice")
+        self.unknown(written, [name for name in names if name.path[0] not in OF_A_STEP], {})
+
+    def names(self, written: _Text) -> tuple[Name, ...]:
+        try:
+            template = parse_expression(written.text) if written.expression else parse_template(written.text)
+        except TemplateError as error:
+            self.wrong(written, error.offset, error.message)
+            return ()
+        return template.names
+
+    def unknown(
+        self,
+        written: _Text,
+        names: Sequence[Name],
+        steps: Mapping[str, StepSeen],
+        later: frozenset[str] = frozenset(),
+    ) -> None:
+        if "env_allow" in self.catalog.unread:
+            names = [name for name in names if name.path[0] != "env"]
+        scope = Scope(steps=steps, env_allow=self.catalog.env_allow, later=later)
+        for wrong in unknown_names(Template(names=tuple(names)), scope):
+            self.wrong(written, wrong.offset, wrong.message)
+
+    def wrong(self, written: _Text, offset: int, message: str) -> None:
+        node = written.node
+        if isinstance(node, Scalar) and not self.reader.full:
+            name = _WRITTEN_NAME.match(written.text, offset)
+            node = inside(self.reader.document, node, offset, len(name[0]) if name else 1)
+        self.reader.wrong(node, message)
+
+    def views(self, steps: Sequence[Step], *, ended: bool) -> dict[str, StepSeen]:
+        """The steps as templates see them; of two with one id the first."""
+        found: dict[str, StepSeen] = {}
+        for step, result in zip(steps, self.catalog.results.of(steps), strict=True):
+            found.setdefault(step.id, self._view(step, found, structured=result is not None, ended=ended))
+        return found
+
+    def _view(
+        self, step: Step, earlier: Mapping[str, StepSeen], *, structured: bool, ended: bool
+    ) -> StepSeen:
+        members: Mapping[str, StepSeen] = {}
+        inner: Mapping[str, StepSeen] = {}
+        schema = step.output_schema
+        if isinstance(step.body, Join) and structured:
+            # With some schema, and a join of texts without members: so nobody has to look into them to tell.
+            members = {name: earlier[name] for name in step.depends_on if name in earlier}
+            schema = ANYTHING if schema is None else schema
+        elif isinstance(step.body, Nested):
+            inner = self._views_in(step.body.pipeline, ended=ended)
+        return StepSeen(
+            id=step.id, kind=_kind(step), ended=ended, schema=schema, members=members, inner=inner
+        )
+
+    def _views_in(self, name: str, *, ended: bool) -> Mapping[str, StepSeen]:
+        """Those of a nested pipeline; made once, wherever it stands."""
+        if (name, ended) not in self._inner:
+            pipeline = self.catalog.pipelines.get(name)
+            self._inner[name, ended] = self.views(pipeline.steps if pipeline else (), ended=ended)
+        return self._inner[name, ended]
+
+
+class _StepsCheck:
+    """Checks the templates of one pipeline."""
+
+    def __init__(self, check: TemplatesCheck, steps: tuple[Step, ...]) -> None:
+        self.check = check
+        self.steps = steps
+        self.flow = flow(in_doubt(steps))
+        self.ended = check.views(steps, ended=True)
+        self.running = check.views(steps, ended=False)
+        self.read: set[Path] = set()
 
     def step(self, number: int) -> None:
         for written in _texts(self.steps[number]):
-            template = self.parsed(written)
-            if template is not None and template.names:
-                self.read.update(name.path for name in template.names)
-                scope = self.scope(number, itself=written.after)
-                for wrong in unknown_names(template, scope):
-                    self.reader.wrong(self.at(written.node, wrong.offset), wrong.message)
+            names = self.check.names(written)
+            self.read.update(name.path for name in names)
+            certain = [name for name in names if not self.is_in_doubt(name.path)]
+            if any(name.path[0] == "step" or name.path[0] not in ROOTS for name in certain):
+                there = number + written.after
+                steps = self.steps_before(number, there)
+                later = frozenset(step.id for step in self.steps[there:]) - steps.keys()
+                self.check.unknown(written, certain, steps, later)
+            elif certain:
+                self.check.unknown(written, certain, {})
 
-    def parsed(self, written: _Text) -> Template | None:
-        try:
-            return parse_expression(written.text) if written.expression else parse_template(written.text)
-        except TemplateError as error:
-            self.reader.wrong(self.at(written.node, error.offset), error.message)
-            return None
-
-    def at(self, node: Node, offset: int) -> Node:
-        return inside(self.reader.document, node, offset) if isinstance(node, Scalar) else node
-
-    def scope(self, number: int, *, itself: bool) -> Scope:
-        """What the step can read; its own result only after it has ended."""
+    def steps_before(self, number: int, there: int) -> dict[str, StepSeen]:
+        """What can be read at a step, `there` being itself or, when it has ended, the next."""
         seen: dict[str, StepSeen] = {}
-        for earlier in range(number + itself):
+        for earlier in range(there):
+            id_ = self.steps[earlier].id
             ended = earlier == number or self.flow.has_ended(earlier, number)
-            seen[self.steps[earlier].id] = self.seen(self.steps[earlier], seen, ended=ended)
-        later = frozenset(step.id for step in self.steps[number + itself :]) - seen.keys()
-        return Scope(steps=seen, env_allow=self.catalog.env_allow, later=later)
+            seen.setdefault(id_, self.ended[id_] if ended else self.running[id_])
+        return seen
 
-    def seen(self, step: Step, earlier: Mapping[str, StepSeen], *, ended: bool, depth: int = 0) -> StepSeen:
-        members: dict[str, StepSeen] = {}
-        inner: dict[str, StepSeen] = {}
-        if isinstance(step.body, Join):
-            members = {name: earlier[name] for name in step.depends_on if name in earlier}
-        elif isinstance(step.body, Nested) and depth <= len(self.catalog.pipelines):
-            pipeline = self.catalog.pipelines.get(step.body.pipeline)
-            for one in pipeline.steps if pipeline else ():
-                inner[one.id] = self.seen(one, inner, ended=ended, depth=depth + 1)
-        kind = _kind(step)
-        return StepSeen(
-            id=step.id, kind=kind, ended=ended, schema=step.output_schema, members=members, inner=inner
-        )
+    def is_in_doubt(self, path: Path) -> bool:
+        """Whether it leads to a step that could not be read, which has been told."""
+        pipelines = self.check.catalog.pipelines
+        steps = self.steps
+        for key in path[1:] if path[0] == "step" else ():
+            found = next((step for step in steps if step.id == key), None)
+            if found is None:
+                return any(not step.id for step in steps)
+            if is_unknown(found, pipelines):
+                return True
+            if not isinstance(found.body, Nested):
+                return False
+            steps = pipelines[found.body.pipeline].steps
+        return False
 
 
 def _kind(step: Step) -> StepKind:
@@ -107,8 +185,8 @@ def _texts(step: Step) -> Iterator[_Text]:
     for name, value in step.env.items():
         yield _Text(place(source, "env", name), value)
     for node, rule in zip(listed(source, "on_result"), step.on_result, strict=False):
-        at = place(node, "when") if isinstance(node, Table) else node
-        yield _Text(at, rule.when, expression=True, after=True)
+        if rule.when not in CONSTANT_CONDITIONS and isinstance(node, Table):
+            yield _Text(place(node, "when"), rule.when, expression=True, after=True)
 
 
 def _body_texts(step: Step) -> Iterator[_Text]:

@@ -7,7 +7,7 @@ of which there are few; put together they are one net, with a copy of its shape 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.frames import Frame, group_shape, landing_shape, slice_shape
@@ -83,7 +83,12 @@ class _Shapes:
 
     def slice(self, pipeline: Pipeline, settings: Settings, *, verifies: bool) -> int:
         agents = tuple(self.agents(pipeline.steps, settings))
-        frame = self.frame(settings, verifies=verifies, agents=agents)
+        frame = replace(
+            self.frame(settings, verifies=verifies),
+            retries=settings.retries,
+            max_concurrency=settings.max_concurrency,
+            agents=agents,
+        )
         sizes = {f"pool:{name}": pool.size for name, pool in self.plan.pools.items()}
         key = ("slice", signature(pipeline.steps, self.plan.pipelines), frame)
 
@@ -105,22 +110,12 @@ class _Shapes:
                 self.pools.update(shape.pool_sizes())
         return self._numbers[key]
 
-    def frame(
-        self,
-        settings: Settings,
-        *,
-        verifies: bool,
-        merges: bool = True,
-        agents: tuple[tuple[str, int | None], ...] = (),
-    ) -> Frame:
+    def frame(self, settings: Settings, *, verifies: bool, merges: bool = True) -> Frame:
         return Frame(
             serial=settings.policy == "serial",
             merges=merges and settings.isolation != "none",
             verifies=verifies,
-            retries=settings.retries,
             infra_retries=settings.infra_retries,
-            max_concurrency=settings.max_concurrency,
-            agents=agents,
         )
 
     def agents(self, steps: Sequence[Step], settings: Settings) -> Iterable[tuple[str, int | None]]:

@@ -8,6 +8,7 @@ merges into, and the pools.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from weft.ids import OutcomeName, PlaceId, TransitionId
 from weft.net.model import Arcs, Net, NetBuilder, PlaceKind
@@ -82,14 +83,16 @@ class _Assembly:
     def assembled(self) -> Assembled:
         self.add_waiting()
         self.add_limits()
+        opened: list[int] = []
         for row in range(len(self.outline.paths)):
-            if not self.outline.is_leaf(row):
-                self.add_opening(row)
-            else:
+            if self.outline.is_leaf(row):
                 self.add_copy(row, self.ready(row), self.ends[row], self.compiled.shape_of[row])
-        for row in range(len(self.outline.paths)):
-            if not self.outline.is_leaf(row):
-                self.add_closing(row)
+            else:
+                self.add_opening(row)
+                opened.append(row)
+            # In the order of the plan, a group ends before what comes after it.
+            while opened and row + 1 == opened[-1] + self.outline.sizes[opened[-1]]:
+                self.add_closing(opened.pop())
         self.add_landings()
         return Assembled(self.builder.build(), self.rows, self.acts)
 
@@ -200,22 +203,29 @@ class _Assembly:
         branch: Numbers | None = None,
     ) -> None:
         shape = self.compiled.shapes[number]
-        prefix = prefix or self.outline.paths[row] or "plan"
+        prefix = prefix or self.outline.paths[row] or "the plan"
         if branch is None:
             parent = self.outline.parents[row]
             branch = self.branch(f"branch {self.outline.paths[parent]}".rstrip()) if shape.merges else ()
-        outside = [(ready,), tuple(ends), self.slots[row], self.turns[row], branch]
-        outside += [self.pools[name] for name in shape.pools]
+        places = [(ready,), ends, self.slots[row], self.turns[row], branch]
+        places += [self.pools[name] for name in shape.pools]
+        outside: list[Arcs] = [tuple([(place, 1) for place in several]) for several in places]
         builder, net = self.builder, shape.net
         offset = len(builder.place_ids) - shape.own
-        builder.place_ids += [PlaceId(f"{prefix}: {name}") for name in net.place_ids[shape.own :]]
+        builder.place_ids += cast(
+            "list[PlaceId]", [f"{prefix}: {name}" for name in net.place_ids[shape.own :]]
+        )
         builder.place_kinds += net.place_kinds[shape.own :]
         builder.initial += net.initial[shape.own :]
         stencil = shape.stencil
-        arcs = [_mapped(one, outside, offset) for one in stencil.arcs]
+        arcs: list[Arcs] = [((place + offset, 1),) for place in stencil.own]
+        arcs += [_mapped(one, outside, offset) for one in stencil.others]
+        outputs = [tuple(map(arcs.__getitem__, outcomes)) for outcomes in stencil.outputs]
         builder.inputs += [arcs[one] for one in stencil.inputs]
-        builder.outputs += [tuple([arcs[one] for one in outcomes]) for outcomes in stencil.outputs]
-        builder.transition_ids += [TransitionId(f"{prefix}: {name}") for name in net.transition_ids]
+        builder.outputs += [outputs[one] for one in stencil.outputs_of]
+        builder.transition_ids += cast(
+            "list[TransitionId]", [f"{prefix}: {name}" for name in net.transition_ids]
+        )
         builder.outcomes += net.outcomes
         builder.actions += net.actions
         builder.priorities += [self.levels[row]] * len(net.actions)
@@ -223,14 +233,14 @@ class _Assembly:
         self.acts += shape.acts
 
 
-def _mapped(arcs: Arcs, outside: list[Numbers], offset: int) -> Arcs:
+def _mapped(arcs: Arcs, outside: list[Arcs], offset: int) -> Arcs:
     own = len(outside)
-    if len(arcs) == 1 and arcs[0][0] >= own:  # nearly all
-        return ((arcs[0][0] + offset, 1),)
     found: list[tuple[int, int]] = []
     for place, weight in arcs:
         if place >= own:
             found.append((place + offset, weight))
+        elif weight == 1:
+            found += outside[place]
         else:
-            found += [(number, weight) for number in outside[place]]
+            found += [(number, weight) for number, _ in outside[place]]
     return tuple(found)

@@ -26,8 +26,8 @@ from weft.plan.compile.parts import (
     Shape,
     ShapeBuilder,
 )
-from weft.plan.compile.steps import Claims, Track, Way
-from weft.plan.model import AgentWork, Nested, Pipeline, RunCommand, Step, Verify
+from weft.plan.compile.steps import Around, Claims, Track, Way
+from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +39,8 @@ class Frame:
     """Whether there is a workspace, whose result goes to the branch around it."""
     verifies: bool
     """Whether there is something to verify."""
-    retries: int
     infra_retries: int
+    retries: int = 0
     max_concurrency: int | None = None
     agents: tuple[tuple[str, int | None], ...] = ()
     """The agent of each step that has one, in order, with the size of its pool."""
@@ -66,19 +66,19 @@ def slice_shape(
         retries=frame.retries,
         infra_retries=frame.infra_retries,
         claims={step: _numbered(shape, claims) + turn for step, claims in needs.claims.items()},
-        async_claims=_async_claims(shape, steps, frame),
+        async_claims=_async_claims(shape, frame) if needs.has_async else (),
         over=over,
     )
-    Track(shape, way, steps).lay(start, finished)
+    Track(shape, way, steps, Around()).lay(start, finished)
     return shape.shape()
 
 
 def _numbered(shape: ShapeBuilder, claims: Mapping[str, int]) -> Claims:
-    return tuple((shape.pools[name], count) for name, count in claims.items())
+    return tuple((shape.pools[name], claims[name]) for name in sorted(claims))
 
 
-def _async_claims(shape: ShapeBuilder, steps: Sequence[Step], frame: Frame) -> Claims:
-    if frame.max_concurrency is None or not any(step.is_async for step in steps):
+def _async_claims(shape: ShapeBuilder, frame: Frame) -> Claims:
+    if frame.max_concurrency is None:
         return ()
     return ((shape.local_pool("async steps", frame.max_concurrency), 1),)
 
@@ -169,6 +169,7 @@ class _Needs:
         self.claims: dict[int, dict[str, int]] = {}
         self.sizes: dict[str, int] = {}
         """Of the agents' own pools."""
+        self.has_async = False
 
     @property
     def pools(self) -> Sequence[str]:
@@ -176,12 +177,13 @@ class _Needs:
 
     def collect(self, steps: Sequence[Step]) -> None:
         for step in steps:
+            self.has_async |= step.is_async
             match step.body:
                 case Nested(pipeline):
                     self.collect(self.pipelines[pipeline].steps)
                 case AgentWork() | RunCommand() | Verify():
                     self.claims[id(step)] = self.of(step)
-                case _:
+                case Ask() | Join():
                     pass
 
     def of(self, step: Step) -> dict[str, int]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 
 from weft.ids import OutcomeName
 from weft.net.model import Arcs, Net, NetBuilder, PlaceKind
@@ -67,11 +68,17 @@ class Act:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stencil:
-    """The arcs of a shape for copying: each distinct list of arcs once, and who has which."""
+    """A shape as it is copied: each distinct list of arcs once, and who has which."""
 
-    arcs: tuple[Arcs, ...]
+    own: tuple[int, ...]
+    """Those that lead to one place of the shape's own, as nearly all do: the place."""
+    others: tuple[Arcs, ...]
     inputs: tuple[int, ...]
+    """Of each transition, which list: a number below that of the own ones, or beyond it for the others."""
     outputs: tuple[tuple[int, ...], ...]
+    """The distinct outputs, a list for each outcome."""
+    outputs_of: tuple[int, ...]
+    """Of each transition, which of these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +102,19 @@ class Shape:
 
     @cached_property
     def stencil(self) -> Stencil:
-        numbers: dict[Arcs, int] = {}
         net = self.net
-        inputs = tuple(numbers.setdefault(arcs, len(numbers)) for arcs in net.inputs)
-        outputs = tuple(
-            tuple(numbers.setdefault(arcs, len(numbers)) for arcs in outcomes) for outcomes in net.outputs
+        distinct = dict.fromkeys((*net.inputs, *chain.from_iterable(net.outputs)))
+        others = [arcs for arcs in distinct if len(arcs) != 1 or arcs[0][0] < self.own]
+        own = [arcs for arcs in distinct if arcs not in others]
+        numbers = {arcs: number for number, arcs in enumerate((*own, *others))}
+        outputs = {given: number for number, given in enumerate(dict.fromkeys(net.outputs))}
+        return Stencil(
+            own=tuple(arcs[0][0] for arcs in own),
+            others=tuple(others),
+            inputs=tuple(numbers[arcs] for arcs in net.inputs),
+            outputs=tuple(tuple(numbers[arcs] for arcs in given) for given in outputs),
+            outputs_of=tuple(outputs[given] for given in net.outputs),
         )
-        return Stencil(tuple(numbers), inputs, outputs)
 
     def pool_sizes(self) -> dict[str, int]:
         return dict(zip(self.pools, self.net.initial[MERGE + 1 : self.own], strict=True))

@@ -17,10 +17,10 @@ def _of(step: Step, pipelines: Mapping[str, Pipeline]) -> tuple[object, ...]:
         type(step.body).__name__,
         inner,
         step.is_async,
-        step.depends_on,
+        frozenset(step.depends_on),
         condition,
         step.max_retries,
         step.on_fail,
         frozenset(rule.action for rule in step.on_result),
-        step.pools,
+        frozenset(step.pools),
     )

@@ -16,15 +16,11 @@ free-choice and, as attempts only go up, acyclic.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
+from weft.plan.compile.copies import Copies, Counts
 from weft.plan.compile.parts import SLOT, Act, OutcomeArcs, Places, Role, ShapeBuilder
-from weft.plan.flow import Flow, effective, flow, loop_region
+from weft.plan.flow import Flow, effective, flow
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
-from weft.plan.unroll import loop_limit
-
-Counts = tuple[int, ...]
-"""How often each loop around a step has gone back."""
 
 Claims = tuple[tuple[int, int], ...]
 
@@ -46,10 +42,18 @@ class Way:
     """Where a slice goes on that was cancelled while it held no slots."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    region: range
-    limit: int
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """Where a pipeline stands: it is the slice's own, or nested in another."""
+
+    prefix: str = ""
+    """The name of the copy that it is in."""
+    runs: int = 0
+    """How many copies of what it is in come before that one."""
+    spine: bool = True
+    """Whether its cursor is the one that holds the slice's slots."""
+    quiet: bool = True
+    """Whether nothing around these steps can be under way beside them."""
 
 
 class Track:
@@ -60,67 +64,34 @@ class Track:
         shape: ShapeBuilder,
         way: Way,
         steps: Sequence[Step],
-        *,
-        prefix: str = "",
-        spine: bool = True,
-        quiet: bool = True,
+        around: Around,
     ) -> None:
         self.shape = shape
         self.way = way
         self.steps = steps = effective(steps, verifies=way.verifies)
-        self.prefix = prefix
-        self.spine = spine
-        """Whether the cursor is the one that holds the slice's slots."""
-        self.quiet = quiet
-        """Whether nothing around these steps can be under way beside them."""
+        self.around = around
         self.flow: Flow = flow(steps)
-        loops = [
-            _Loop(loop_region(steps, n) or range(0), loop_limit(step, way.retries))
-            for n, step in enumerate(steps)
-        ]
-        self.loops = [loop for loop in loops if loop.region and loop.limit]
+        self.copies = Copies(steps, way.retries)
         self.cursors: dict[tuple[int, Counts], int] = {}
         self.signals: dict[tuple[int, int, Counts], int] = {}
 
     def lay(self, entry: int, end: int) -> None:
         count = len(self.steps)
-        self.cursors[0, self.start(0)] = entry
-        self.cursors[count, ()] = end
+        self.cursors[0, self.copies.start] = entry
+        self.cursors[count, self.copies.start] = end
         at = 0
         while at < count:
             following = at
             while following < count and self.steps[following].is_async:
                 following += 1
-            for counts in self.copies(at):
+            for counts in self.copies.of[at]:
                 if following > at:
                     self.launch(at, following, counts)
                 else:
                     self.in_turn(at, counts)
             at = max(following, at + 1)
 
-    # Copies of steps: which there are, and where their places are.
-
-    def around(self, step: int) -> list[int]:
-        return [number for number, loop in enumerate(self.loops) if step in loop.region]
-
-    def start(self, step: int) -> Counts:
-        return (0,) * len(self.around(step))
-
-    def copies(self, step: int) -> Iterator[Counts]:
-        return product(*(range(self.loops[loop].limit + 1) for loop in self.around(step)))
-
-    def moved(self, step: int, counts: Counts, to: int, again: int | None = None) -> Counts:
-        """The copy of another step to which a copy of this one leads; loops that were left begin anew."""
-        if to == len(self.steps):
-            return ()
-        known = dict(zip(self.around(step), counts, strict=True))
-        return tuple(known.get(loop, 0) + (loop == again) for loop in self.around(to))
-
-    def attempt(self, step: int, counts: Counts) -> int:
-        number = 0
-        for loop, count in zip(self.around(step), counts, strict=True):
-            number = number * (self.loops[loop].limit + 1) + count
-        return number
+    # Where the copies of the steps have their places.
 
     def cursor(self, step: int, counts: Counts) -> int:
         key = (step, counts)
@@ -137,23 +108,23 @@ class Track:
 
     def name(self, step: int, counts: Counts, tries: int = 0) -> str:
         one = self.steps[step]
-        number = self.attempt(step, counts) * (one.max_retries + 1) + tries
-        return f"{self.prefix}{one.id}#{number + 1}"
+        number = self.copies.attempt(step, counts) * (one.max_retries + 1) + tries
+        return f"{self.around.prefix}{one.id}#{number + 1}"
 
     def place(self, name: str, *, branch: bool = False) -> int:
-        return self.shape.place(name, carries=self.spine and not branch)
+        return self.shape.place(name, carries=self.around.spine and not branch)
 
     # The cursor.
 
     def in_turn(self, step: int, counts: Counts) -> None:
         ready = self.waited(step, counts, self.cursor(step, counts))
-        ends = [self.cursor(step + 1, self.moved(step, counts, step + 1))]
+        ends = [self.cursor(step + 1, self.copies.onward(step, counts))]
         _Copy(self, step, counts, ends).lay(ready)
 
     def launch(self, first: int, following: int, counts: Counts) -> None:
         branches = range(first, following)
         starts = [self.place(f"{self.name(step, counts)} launched", branch=True) for step in branches]
-        onward = self.cursor(following, self.moved(first, counts, following))
+        onward = self.cursor(following, counts)
         name = f"launch {self.name(first, counts)}"
         act = Act(Role.LAUNCH, step=self.address(first))
         self.shape.move(name, act, [self.cursor(first, counts)], [*starts, onward])
@@ -173,12 +144,13 @@ class Track:
         return ready
 
     def address(self, step: int) -> str:
-        parts = [part.partition("#")[0] for part in f"{self.prefix}{self.steps[step].id}".split(".")]
+        parts = [part.partition("#")[0] for part in f"{self.around.prefix}{self.steps[step].id}".split(".")]
         return ".".join(parts)
 
     def alone(self, step: int) -> bool:
         """Whether nothing else of the slice can be under way beside this step."""
-        return self.spine and self.quiet and self.flow.ended[step] == (1 << step) - 1
+        around = self.around
+        return around.spine and around.quiet and self.flow.ended[step] == (1 << step) - 1
 
 
 class _Copy:
@@ -209,9 +181,9 @@ class _Copy:
     def one_try(self, tries: int, ready: int, failed: Places) -> None:
         match self.step.body:
             case Ask():
-                self.gate(self.name(tries), tries, ready, failed)
+                self.gate(self.name(tries), tries, ready, list(self.judged(tries, failed)))
             case Join():
-                self.stop(self.name(tries), ready)
+                self.stop(self.name(tries), tries, ready)
                 act = self.act(Role.RUN, "", tries)
                 self.shape.choice(f"join {self.name(tries)}", act, [ready], list(self.judged(tries, failed)))
             case Nested(pipeline):
@@ -221,14 +193,8 @@ class _Copy:
 
     def after_failure(self) -> Places:
         """Where the last try leads when it fails: back to an earlier step, or on."""
-        track = self.track
-        region = loop_region(track.steps, self.number) or range(0)
-        for position, loop in enumerate(track.around(self.number)):
-            again = track.loops[loop]
-            if region == again.region and self.counts[position] < again.limit:
-                counts = track.moved(self.number, self.counts, region.start, loop)
-                return [track.cursor(region.start, counts)]
-        return self.ends
+        again = self.track.copies.back(self.number, self.counts)
+        return self.ends if again is None else [self.track.cursor(*again)]
 
     def judged(self, tries: int, failed: Places) -> Iterator[OutcomeArcs]:
         """The outcomes of something that has a result, with what `on_result` adds."""
@@ -241,19 +207,21 @@ class _Copy:
             name = f"{self.name(tries)} question"
             asked = self.place(name)
             yield "asked", [asked]
-            self.gate(name, tries, asked, failed)
+            self.gate(name, tries, asked, [("done", self.ends), ("failed", failed)])
 
     def work(self, tries: int, ready: int, failed: Places) -> None:
         """A process is started; if it is lost or cannot be started, it is tried again, within its own bound."""
-        track = self.track
-        claims = track.way.claims.get(id(self.step), ()) + (track.way.async_claims if self.branch else ())
+        way = self.track.way
+        claims = way.claims[id(self.step)]
+        if self.branch or not self.track.around.spine:
+            claims += way.async_claims
         judged = list(self.judged(tries, failed))
-        bound = track.way.infra_retries
+        bound = way.infra_retries
         for again in range(bound + 1):
             name = self.name(tries) + (f"~{again}" if again else "")
             following = self.place(f"{self.name(tries)}~{again + 1}") if again < bound else None
             lost = self.ends if following is None else [following]
-            self.stop(name, ready)
+            self.stop(name, tries, ready)
             outcomes = [*judged, ("cancelled", self.ends), ("lost", lost), ("infra", lost)]
             act = self.act(Role.RUN, self.kind(), tries)
             self.shape.choice(f"run {name}", act, [ready], outcomes, claims)
@@ -271,41 +239,43 @@ class _Copy:
     def nested(self, steps: Sequence[Step], tries: int, ready: int, failed: Places) -> None:
         name = self.name(tries)
         entry, settled = self.place(f"{name} entered"), self.place(f"{name} ended")
-        self.stop(name, ready)
+        self.stop(name, tries, ready)
         self.shape.move(f"enter {name}", self.act(Role.ENTER, "", tries), [ready], [entry])
-        spine, quiet = self.track.spine and not self.branch, self.track.alone(self.number)
-        inner = Track(self.shape, self.track.way, steps, prefix=f"{name}.", spine=spine, quiet=quiet)
-        inner.lay(entry, settled)
+        around = Around(
+            prefix=f"{name}.",
+            runs=self.attempt(tries),
+            spine=self.track.around.spine and not self.branch,
+            quiet=self.track.alone(self.number),
+        )
+        Track(self.shape, self.track.way, steps, around).lay(entry, settled)
         outcomes = list(self.judged(tries, failed))
         self.shape.choice(f"settle {name}", self.act(Role.SETTLE, "", tries), [settled], outcomes)
 
-    def gate(self, name: str, tries: int, ready: int, failed: Places) -> None:
+    def gate(self, name: str, tries: int, ready: int, outcomes: Sequence[OutcomeArcs]) -> None:
         """A person is asked. Meanwhile the slice gives back its slots, if nothing else of it is under way."""
+        self.stop(name, tries, ready)
         act = self.act(Role.RUN, "ask", tries)
-        outcomes: list[OutcomeArcs] = [("done", self.ends), ("failed", failed), ("cancelled", self.ends)]
         if self.branch or not self.track.alone(self.number):
-            self.shape.choice(f"ask {name}", act, [ready], outcomes)
+            self.shape.choice(f"ask {name}", act, [ready], [*outcomes, ("cancelled", self.ends)])
             return
-        over = self.track.way.over
         waiting = self.shape.place(f"{name} waiting", carries=False)
         self.shape.move(f"leave {name}", self.act(Role.LEAVE, "", tries), [ready], [waiting, SLOT])
-        answered = self.back(name, "answered", tries, self.ends)
-        refused = answered if failed is self.ends else self.back(name, "refused", tries, failed)
-        answers: list[OutcomeArcs] = [("done", [answered]), ("failed", [refused]), ("cancelled", [over])]
-        self.shape.choice(f"ask {name}", act, [waiting], answers)
+        ways: dict[tuple[int, ...], int] = {}  # outcomes that lead to the same place come back together
+        for outcome, places in outcomes:
+            if tuple(places) not in ways:
+                ways[tuple(places)] = self.back(f"{name} {outcome}", tries, places)
+        answers: list[OutcomeArcs] = [(outcome, [ways[tuple(places)]]) for outcome, places in outcomes]
+        self.shape.choice(f"ask {name}", act, [waiting], [*answers, ("cancelled", [self.track.way.over])])
 
-    def back(self, name: str, suffix: str, tries: int, places: Places) -> int:
+    def back(self, name: str, tries: int, places: Places) -> int:
         """The way from an answer back to work: the slots are taken again, unless the slice is cancelled."""
-        answered = self.shape.place(f"{name} {suffix}", carries=False)
-        returned = f"return {name} {suffix}"
-        self.shape.move(returned, self.act(Role.RETURN, "", tries), [answered, SLOT], places)
-        self.shape.move(
-            f"stop {name} {suffix}", self.act(Role.STOP, "", tries), [answered], [self.track.way.over]
-        )
+        answered = self.shape.place(name, carries=False)
+        self.shape.move(f"return {name}", self.act(Role.RETURN, "", tries), [answered, SLOT], places)
+        self.shape.move(f"stop {name}", self.act(Role.STOP, "", tries), [answered], [self.track.way.over])
         return answered
 
-    def stop(self, name: str, ready: int) -> None:
-        self.shape.move(f"stop {name}", self.act(Role.STOP), [ready], self.ends)
+    def stop(self, name: str, tries: int, ready: int) -> None:
+        self.shape.move(f"stop {name}", self.act(Role.STOP, "", tries), [ready], self.ends)
 
     def name(self, tries: int) -> str:
         return self.track.name(self.number, self.counts, tries)
@@ -314,5 +284,10 @@ class _Copy:
         return self.track.place(name, branch=self.branch)
 
     def act(self, role: Role, kind: str = "", tries: int = 0) -> Act:
-        number = self.track.attempt(self.number, self.counts) * (self.step.max_retries + 1) + tries + 1
-        return Act(role, kind, self.track.address(self.number), number)
+        return Act(role, kind, self.track.address(self.number), self.attempt(tries) + 1)
+
+    def attempt(self, tries: int) -> int:
+        """How many attempts at this step there can be before this one, in all of the slice."""
+        copies, before = self.track.copies, self.track.around.runs
+        copy = before * len(copies.of[self.number]) + copies.attempt(self.number, self.counts)
+        return copy * (self.step.max_retries + 1) + tries

@@ -39,7 +39,7 @@ def wiring(outline: Outline, after: Sequence[Sequence[int]], landings: Sequence[
         first, last = parent, parent + sizes[parent]
         opened = False
         waits = outline.depends_on[row]
-        for other in (*waits, *after[row]) if after[row] else waits:
+        for other in dict.fromkeys((*waits, *after[row])) if after[row] else waits:
             hears[other].append(row)
             opened = opened or first < other < last
             around = parents[other]

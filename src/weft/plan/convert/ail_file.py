@@ -49,6 +49,9 @@ def read_steps(entries: list[Fields], whole: Fields, key: str) -> list[Step]:
         _check_needs(step, earlier, {other.id for other in steps})
         if earlier.setdefault(step.id, step) is not step and step.id:
             step.fields.wrong("id", f"was already given in line {earlier[step.id].fields.line('id')}")
+    for step in steps[1:]:
+        if step.id == "invocation":
+            step.fields.wrong("id", "is that of the first step, and of no other")
     waited_for = {need.text for step in steps for need in step.needs}
     for step in steps:
         if step.is_async and step.id not in waited_for:

@@ -123,7 +123,7 @@ class PipelineWriter:
 
     def _result(self, step: str) -> str:
         found = next(other for other in self._steps if other.id == step)
-        return way("step", self._ids[step], *self._inner(found), "result")
+        return way([self._ids[step], *self._inner(found)], "result")
 
     def _inner(self, step: Step) -> list[str]:
         """The way to the last answer within a pipeline that is called."""
@@ -261,9 +261,9 @@ class _StepWriter:
 
     def ends(self) -> dict[str, Plain]:
         """What is made of the step's result."""
-        schema = self._fields.take("output_schema")
+        schema = self._fields.fields("output_schema")
         return {
-            "output_schema": None if schema is None else plain(schema),
+            "output_schema": None if schema is None else plain(schema.table),
             **self._on_error(),
             "on_result": self._on_result(),
         }
@@ -355,7 +355,7 @@ class _StepWriter:
     def _exit_code(self, said: str) -> str:
         if self._step.kind != "context":
             raise SenselessError("only a command has an exit code")
-        code = way("step", self._scope.ids[self._step.id], "exit_code")
+        code = way([self._scope.ids[self._step.id]], "exit_code")
         if said == "any":
             return f"{code} != 0"
         if not said.isdecimal():

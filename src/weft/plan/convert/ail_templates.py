@@ -5,7 +5,7 @@ Jinja. A condition is `always`, `never` or `LHS op RHS`, where both sides are te
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from weft.plan.convert.ail_file import Step
@@ -132,7 +132,11 @@ def _of_invocation(what: str, scope: Scope) -> str:
 
 
 def _last(scope: Scope) -> str:
-    return _of_invocation("response", scope) if scope.last is None else scope.result(scope.last)
+    if scope.last is not None:
+        return scope.result(scope.last)
+    if scope.is_main and "invocation" in scope.ids:
+        raise SenselessError("it reads last_response, and no step before it has one")
+    return _of_invocation("response", scope)
 
 
 def _of_step(step: str, rest: list[str], scope: Scope) -> str:
@@ -156,12 +160,12 @@ def _of_json(step: Step, rest: list[str], scope: Scope) -> str:
     """A field of a result that is JSON; Weft wants to be told that it is."""
     id_ = scope.ids[step.id]
     if step.is_command and rest[0] in _OF_A_COMMAND:
-        return way("step", id_, *rest)
+        return way([id_], *rest)
     if step.is_join:
         if not step.has_schema and not all(scope.steps[need.text].has_schema for need in step.needs):
             raise SenselessError(f"it reads a field of step {step.id!r}, a join without an output_schema")
-        return way("step", id_, scope.ids.get(rest[0], rest[0]), *rest[1:])
-    return way("step", id_, *(rest if step.has_schema else ["json", *rest]))
+        return way([id_, scope.ids.get(rest[0], rest[0])], *rest[1:])
+    return way([id_], *(rest if step.has_schema else ["json", *rest]))
 
 
 def _must_have_ended(step: str, scope: Scope) -> None:
@@ -171,14 +175,16 @@ def _must_have_ended(step: str, scope: Scope) -> None:
         raise SenselessError(f"it reads step {step!r}, which may not have ended by then")
 
 
-def way(root: str, *names: str) -> str:
-    """A path of names, with brackets for those that are no names to Jinja."""
-    return root + "".join(_field(name) for name in names)
+def way(ids: Sequence[str], *fields: str) -> str:
+    """The path to a step, by one id or several within each other, and on to a field of what it gave."""
+    return "step" + "".join(map(_key, ids)) + "".join(map(_field, fields))
 
 
 def _field(name: str) -> str:
-    if name.isdecimal():
-        return f"[{int(name)}]"
+    return f"[{int(name)}]" if name.isdecimal() else _key(name)
+
+
+def _key(name: str) -> str:
     return f".{name}" if _ATTRIBUTE.fullmatch(name) else f"[{_string(name)}]"
 
 

@@ -4,6 +4,7 @@ Graphviz draws lines between nodes only. A line of a cluster is one of a node in
 """
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from weft.net.formats.dot import _escaped as escaped  # pyright: ignore[reportPrivateUsage]
 from weft.plan.pictures.model import Cluster, Edge, EdgeKind, Node, NodeKind, Picture
@@ -60,6 +61,8 @@ def _part(indent: str, part: Cluster | Node | None) -> Iterator[str]:
         case Node():
             note = f"\\n{escaped(part.note)}" if part.note else ""
             yield f'{indent}{part.id} [{_NODES[part.kind]}, label="{escaped(part.label)}{note}"];'
+        case _:
+            assert_never(part)
 
 
 def _inner(picture: Picture) -> dict[str, str]:

@@ -27,11 +27,18 @@ _BETWEEN_NODES, _BETWEEN_BENDS, _BESIDE_CLUSTER = 14.0, 9.0, 14.0
 _TOGETHER = 0.3
 """How much it wants to be in the middle of its cluster, compared with a neighbour."""
 _MOST_EMPTY = 22.0
+_SPOTS_IN_FULL = 2_000
+"""So many spots are laid out with full effort."""
 _STRAIGHT = 4
 """How much more a bend wants to be level with a bend than with a node."""
 
 Order = Sequence[Sequence[int]]
 """For each cluster what is in it, spots and clusters, from top to bottom."""
+
+
+def effort(columns: Columns, most: int, least: int) -> int:
+    """How often to repeat something: less with very many bends, as such a tangle gets no better."""
+    return min(most, max(least, most * _SPOTS_IN_FULL // max(1, len(columns.layers))))
 
 
 class Heights:
@@ -143,9 +150,11 @@ class Heights:
         down, up = [-inf] * len(self.at), [inf] * len(self.at)
         down[: self.spots] = up[: self.spots] = wishes
         for variable in self.walk:
-            down[variable] = max([down[variable], *(down[u] + d for u, d in self.above[variable])])
+            for other, distance in self.above[variable]:
+                down[variable] = max(down[variable], down[other] + distance)
         for variable in reversed(self.walk):
-            up[variable] = min([up[variable], *(up[v] - d for v, d in self.below[variable])])
+            for other, distance in self.below[variable]:
+                up[variable] = min(up[variable], up[other] - distance)
         self.at[: self.spots] = [
             (a + b) / 2 for a, b in zip(down[: self.spots], up[: self.spots], strict=True)
         ]

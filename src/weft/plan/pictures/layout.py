@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from weft.plan.pictures.geometry import Layout, Point, Route
 from weft.plan.pictures.grid import MARGIN, STRIP, Grid
-from weft.plan.pictures.heights import Heights, Neighbours
+from weft.plan.pictures.heights import Heights, Neighbours, effort
 from weft.plan.pictures.layers import Chain, Columns, columns_of
 from weft.plan.pictures.model import Picture
 from weft.plan.pictures.ordering import order_of
@@ -17,7 +17,7 @@ from weft.plan.pictures.ports import Ports
 from weft.plan.pictures.shapes import TITLE_SIZE, Shape, shape_of
 from weft.plan.pictures.text import one_line, width_of
 
-_ROUNDS, _STRAIGHTENINGS = 40, 6
+_ROUNDS, _LEAST_ROUNDS, _STRAIGHTENINGS = 40, 5, 6
 _BEND, _LABELLED_BEND = 2.0, 12.0
 _TITLE_ROOM, _WIDEST_TITLE = 2 * TITLE_SIZE, 600.0
 
@@ -58,8 +58,10 @@ def _sizes(picture: Picture, columns: Columns, shapes: Sequence[Shape]) -> list[
 def _heights(columns: Columns, sizes: Sequence[float]) -> Heights:
     neighbours = Neighbours(columns)
     heights = Heights(columns, order_of(columns, sizes, neighbours), sizes)
-    heights.relax(neighbours, _ROUNDS)
-    heights.straighten(neighbours, [chain.bends for chain in columns.chains], _STRAIGHTENINGS)
+    heights.relax(neighbours, effort(columns, _ROUNDS, _LEAST_ROUNDS))
+    heights.straighten(
+        neighbours, [chain.bends for chain in columns.chains], effort(columns, _STRAIGHTENINGS, 1)
+    )
     heights.squeeze()
     return heights
 
@@ -88,9 +90,9 @@ def _route(grid: Grid, ports: Ports, number: int, chain: Chain) -> Route:
 
 
 def _corners(points: Iterable[Point]) -> tuple[Point, ...]:
-    """Of points at one height in a row, the first and the last."""
+    """Of points at one height in a row, the first and the last; each once, whatever the last digits say."""
     kept: list[Point] = []
-    for point in points:
+    for point in dict.fromkeys((round(x, 3), round(y, 3)) for x, y in points):
         if len(kept) > 1 and kept[-1][1] == kept[-2][1] == point[1]:
             kept.pop()
         kept.append(point)

@@ -1,6 +1,7 @@
 """A picture as a Mermaid flowchart, for pages that draw it."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from weft.net.formats.drawing import visible
 from weft.net.formats.mermaid import _escaped as escaped  # pyright: ignore[reportPrivateUsage]
@@ -54,6 +55,8 @@ def _part(part: Cluster | Node | None) -> str:
             opened, closed = _SHAPES[part.kind]
             note = f"<br/>{escaped(part.note)}" if part.note else ""
             return f'{part.id}{opened}"{escaped(part.label)}{note}"{closed}'
+        case _:
+            assert_never(part)
 
 
 def _edge(edge: Edge) -> str:

@@ -10,11 +10,11 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from weft.plan.pictures.heights import Heights, Neighbours, segments
+from weft.plan.pictures.heights import Heights, Neighbours, effort, segments
 from weft.plan.pictures.layers import WHOLE, Columns, first_nodes
 
-_TURNS = 16
-_ROUNDS = 4
+_TURNS, _LEAST_TURNS = 16, 2
+_ROUNDS = 3
 
 
 def order_of(columns: Columns, sizes: Sequence[float], neighbours: Neighbours) -> list[list[int]]:
@@ -22,7 +22,7 @@ def order_of(columns: Columns, sizes: Sequence[float], neighbours: Neighbours) -
     parts = list(segments(columns))
     sides = _sides(columns, neighbours)
     best, fewest = order, crossings(columns, order, parts)
-    for turn in range(_TURNS):
+    for turn in range(effort(columns, _TURNS, _LEAST_TURNS)):
         if not fewest:
             break
         heights = Heights(columns, order, sizes)

@@ -23,15 +23,19 @@ from weft.plan.pictures.shapes import (
 from weft.plan.pictures.style import STYLE
 from weft.plan.pictures.text import elided, one_line
 
-MAX_NODES = 400
+MAX_NODES, MAX_EDGES = 400, 2_000
 
 
 def picture_to_svg(picture: Picture) -> str:
-    if len(picture.nodes) > MAX_NODES:
-        raise TooLargeToDrawError(
-            f"the picture has {len(picture.nodes):,} boxes, and more than {MAX_NODES} are not drawn as SVG; "
-            "name a subplan to draw less, or use --format dot and lay it out with Graphviz"
-        )
+    for things, count, most in (
+        ("boxes", len(picture.nodes), MAX_NODES),
+        ("lines", len(picture.edges), MAX_EDGES),
+    ):
+        if count > most:
+            raise TooLargeToDrawError(
+                f"the picture has {count:,} {things}, and more than {most:,} are not drawn as SVG; "
+                "name a subplan to draw less, or use --format dot and lay it out with Graphviz"
+            )
     return "".join(f"{line}\n" for line in _lines(picture, layout_of(picture)))
 
 

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterable
+from itertools import accumulate
 
 from weft.net.formats.drawing import visible
 
@@ -51,10 +52,4 @@ def elided_at_start(text: str, size: float, room: float) -> str:
 
 def _fitting(text: Iterable[str], size: float, room: float) -> int:
     left = room - width_of(ELLIPSIS, size)
-    count = 0
-    for character in text:
-        left -= size * _width(character)
-        if left < 0:
-            break
-        count += 1
-    return count
+    return sum(width <= left for width in accumulate(size * _width(character) for character in text))

@@ -1,0 +1,156 @@
+"""Files that a person names: read with a bound, written as a whole or not at all.
+
+They come from anywhere, so whatever is wrong with one is an error that names it.
+"""
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from weft.errors import FileFormatError, InputError, WeftError
+
+STDIN = "-"
+_USERS_FAULT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
+                errno.ENAMETOOLONG)  # fmt: skip
+_OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where something is read from."""
+
+    name: str
+    """As the user wrote it; `-` is standard input."""
+    directory: Path = Path()
+    """What the name is relative to."""
+    stdin: BinaryIO | None = None
+    """None: that of the process."""
+    holds: str = "net"
+    """What is read from it, for people."""
+    label: str = ""
+    """What it is called; empty: by its name."""
+
+    @property
+    def shown(self) -> str:
+        if self.label:
+            return self.label
+        return "standard input" if self.name == STDIN else self.name
+
+    @property
+    def path(self) -> Path | None:
+        return None if self.name == STDIN else self.directory / self.name
+
+
+# --- reading ---
+
+
+@contextmanager
+def opened(source: Source) -> Generator[BinaryIO]:
+    try:
+        with nullcontext(_stdin(source)) if source.path is None else source.path.open("rb") as stream:
+            yield stream
+    except OSError as error:
+        raise failure(f"cannot read {source.shown}", error) from None
+
+
+def _stdin(source: Source) -> BinaryIO:
+    if source.stdin is not None:
+        return source.stdin
+    if sys.stdin is None:  # Python's way to say that it was closed when we were started
+        raise InputError("cannot read standard input: it is closed")
+    return sys.stdin.buffer
+
+
+def read_bytes(source: Source, *, most: int) -> bytes:
+    """All of it. A file that is longer is refused, and not read to its end: it may have none."""
+    with opened(source) as stream:
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise FileFormatError(f"the file is too large; allowed are {most:,} bytes", file=source.shown)
+    return data
+
+
+def read_text(source: Source, *, most: int) -> str:
+    data = read_bytes(source, most=most)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise _not_utf_8(source, data, error.start) from None
+
+
+def _not_utf_8(source: Source, data: bytes, at: int) -> FileFormatError:
+    other = _OTHER_ENCODINGS.get(data[:2])
+    said = f"it begins as {other} does" if other else f"byte 0x{data[at]:02x} has no meaning here"
+    before = data[:at]
+    return FileFormatError(
+        f"the file is not text in UTF-8: {said}; save it as UTF-8",
+        file=source.shown,
+        line=before.count(b"\n") + 1,
+        column=len(before[before.rfind(b"\n") + 1 :].decode()) + 1,
+    )
+
+
+def failure(what: str, error: OSError) -> WeftError:
+    """What was named is wrong, or the machine has failed: a full disk is not the user's mistake."""
+    kind = InputError if error.errno in _USERS_FAULT else WeftError
+    return kind(f"{what}: {(error.strerror or str(error)).lower()}")
+
+
+# --- writing ---
+
+
+def save_text(text: str, name: str, *, source: Source) -> None:
+    """Write a file as a whole or not at all; what was read from is not written to."""
+    # Behind a symbolic link it is the file that is replaced, not the link.
+    out = Path(os.path.realpath(source.directory / name))
+    try:
+        _replace(out, text.encode(), mode=_mode_to_keep(out, name, source))
+    except OSError as error:
+        raise failure(f"cannot write {name}", error) from None
+
+
+def _mode_to_keep(out: Path, name: str, source: Source) -> int | None:
+    """That of the file to be replaced, if there is one and it may be."""
+    try:
+        there = out.stat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(there.st_mode):
+        raise InputError(f"cannot write {name}: it is there and not a regular file")
+    if source.path is not None and source.path.exists() and out.samefile(source.path):
+        raise InputError(f"cannot write {name}: it is the file that the {source.holds} is read from")
+    return stat.S_IMODE(there.st_mode)
+
+
+def _replace(out: Path, data: bytes, *, mode: int | None) -> None:
+    temporary = out.parent / f".weft-{os.urandom(8).hex()}.tmp"
+    # 0o666 less the user's mask, as for any new file; the tempfile module would give 0o600.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            if mode is not None:
+                os.fchmod(stream.fileno(), mode)
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(out)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync_folder(out.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """So that the new name outlives a power cut, too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,171 @@
+"""What `weft check` and `weft show` do: find a plan, read it with its configuration, and report.
+
+A plan is read where it lies: its project is the nearest directory around it that has `.weft` or `.git`, and that
+one's `.weft/config.yaml` counts, then the user's own. Nothing is run to find that out.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from weft.app.files import STDIN, Source, read_text
+from weft.app.garbage import without_gc
+from weft.errors import FileFormatError, InputError
+from weft.plan.adapters import ADAPTERS
+from weft.plan.compile.compile import compile_plan
+from weft.plan.document import LIMITS, Document, Items, Scalar, Table, read_document
+from weft.plan.language import SETTINGS
+from weft.plan.load import Config, Surroundings, load_plan, read_config
+from weft.plan.model import Plan
+from weft.plan.origins import flag_name
+from weft.plan.problems import PlanError, Position, Problem
+from weft.plan.proof import prove
+from weft.plan.reader import BAD, Reader
+from weft.plan.records import Key
+from weft.plan.report import CheckReport, check_report
+from weft.plan.settings import Layer
+
+Flags = Mapping[str, str | None]
+"""Texts from the command line by the names of settings, read as the plan language reads them; None: not given."""
+NO_FLAGS: Flags = {}
+
+PLAN_NAMES = ("weft.yaml", "weft.yml")
+_CONFIG = Path(".weft", "config.yaml")
+
+
+# --- finding ---
+
+
+def find_plan(name: str | None, directory: Path, *, command: str = "check") -> Source:
+    """The plan of this name, or the one of a usual name in the directory."""
+    if name is None:
+        found = _usual(directory)
+        if found is None:
+            looked_for = f"there is no {' and no '.join(PLAN_NAMES)} in {_shown(directory)}"
+            raise InputError(f"{looked_for}; name the plan, as in: weft {command} path/to/plan.yaml")
+        name = found
+    elif name != STDIN and os.path.isdir(directory / name):  # noqa: PTH112 - also where nothing may be looked at
+        found = _usual(directory / name)
+        advice = "" if found is None else f"; did you mean {os.path.join(name, found)}?"  # noqa: PTH118 - as written
+        raise InputError(f"cannot read {name}: is a directory{advice}")
+    return Source(name=name, directory=directory, holds="plan")
+
+
+def _usual(directory: Path) -> str | None:
+    return next((name for name in PLAN_NAMES if os.path.lexists(directory / name)), None)
+
+
+def _shown(directory: Path) -> str:
+    return "this directory" if directory == Path() else str(directory)
+
+
+# --- loading ---
+
+
+def load(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] = os.environ) -> Plan:
+    """The plan, with the configuration that holds for it; raises `PlanError` with all that is wrong."""
+    with without_gc():
+        outranking = flags_layer(flags)
+        text = _text(source)
+        folder = _folder(source)
+        configs = tuple(_configs(source, folder, environ))
+        git = _around(folder, ".git") is not None
+
+        def loaded(programs: tuple[str, ...] = ()) -> Plan:
+            surroundings = Surroundings(git=git, programs=programs)
+            return load_plan(text, source.shown, configs=configs, flags=outranking, surroundings=surroundings)
+
+        try:
+            return loaded()
+        except PlanError:
+            # Only the message about a missing agent tells what is installed, and to look for it may take long.
+            return loaded(installed_agents(environ))
+
+
+def _text(source: Source) -> str:
+    try:
+        return read_text(source, most=LIMITS.size)
+    except FileFormatError as error:
+        at = Position(error.file, error.line or 1, error.column or 1)
+        raise PlanError([Problem(at=at, message=error.said)]) from None
+
+
+def _folder(source: Source) -> Path:
+    """Where the plan lies; what comes through a pipe lies where we work."""
+    path = source.directory if source.path is None else source.path.parent
+    return Path(os.path.abspath(path))  # noqa: PTH100 - a link's own place counts, not what it leads to
+
+
+def _around(folder: Path, *names: str) -> Path | None:
+    """The nearest directory, upwards, that has something of one of these names."""
+    places = (folder, *folder.parents)
+    return next((place for place in places if any(os.path.lexists(place / name) for name in names)), None)
+
+
+def _configs(source: Source, folder: Path, environ: Mapping[str, str]) -> Iterator[Config]:
+    """The nearest first."""
+    project = _around(folder, ".weft", ".git")
+    if project is not None:
+        beside = Path(source.name).parent if source.path is not None else Path()
+        shown = os.path.normpath(beside / os.path.relpath(project / _CONFIG, folder))
+        yield from _config(project / _CONFIG, shown, "project")
+    home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - knows a home also without the variable
+    xdg = environ.get("XDG_CONFIG_HOME", "")
+    base = Path(xdg) if os.path.isabs(xdg) else Path(home, ".config")  # noqa: PTH117 - the standard ignores others
+    path = base / "weft" / "config.yaml"
+    shown = f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+    yield from _config(path, shown, "user")
+
+
+def _config(path: Path, shown: str, where: str) -> Iterator[Config]:
+    if os.path.lexists(path):
+        text = _text(Source(name=str(path), label=shown))
+        yield read_config(text, shown, where)
+
+
+def installed_agents(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The agents' command lines that are there."""
+    folders = [folder for folder in environ.get("PATH", os.defpath).split(os.pathsep) if folder]
+    programs = [adapter.program for adapter in ADAPTERS.values() if adapter.program is not None]
+    return tuple(p for p in programs if any(_is_program(Path(folder, p)) for folder in folders))
+
+
+def _is_program(path: Path) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - of what cannot be seen: no
+
+
+def flags_layer(given: Flags) -> Layer | None:
+    keys = {key.name: key for key in SETTINGS}
+    values = {name: _flag(keys[name], text) for name, text in given.items() if text is not None}
+    return Layer("flags", values) if values else None
+
+
+def _flag(key: Key, text: str) -> object:
+    node = Scalar(text, 1, 1, "")
+    reader = Reader(Document(file=flag_name(key.name), text=text, root=node, problems=()))
+    value: object = key.kind.read(node, reader, key.name)
+    if value is BAD:
+        raise InputError(f"{flag_name(key.name)}: {reader.problems[0].message}")
+    return value
+
+
+# --- reports ---
+
+
+def check(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] = os.environ) -> CheckReport:
+    with without_gc():
+        compiled = compile_plan(load(source, flags=flags, environ=environ))
+        return check_report(compiled, prove(compiled))
+
+
+def places(source: Source) -> Iterator[str]:
+    """The paths of the subplans in a file, for completion: only read, not checked."""
+    root = read_document(_text(source), source.shown).root
+    waiting = [("", root)]
+    for prefix, node in waiting:  # grows while it is walked
+        inner = node.get("subplans") if isinstance(node, Table) else None
+        for one in inner.nodes if isinstance(inner, Items) else ():
+            id_ = one.get("id") if isinstance(one, Table) else None
+            if isinstance(id_, Scalar):
+                yield prefix + id_.text
+                waiting.append((f"{prefix}{id_.text}/", one))

@@ -1,0 +1,96 @@
+"""`weft check`: whether a plan is all right, what it will do, and which settings are in force where."""
+
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from weft.app.files import Source
+from weft.cli.output import examples, show_json, show_lines
+from weft.cli.plan_options import (
+    Flags,
+    at_work_on_a_plan,
+    flag_options,
+    json_option,
+    plan_argument,
+    plan_source,
+)
+from weft.errors import InputError
+
+_EXIT = {"proved": 0, "refuted": 2, "unknown": 4}
+MOST_COMPLETIONS = 1_000
+"""More than anybody chooses from."""
+
+
+def complete_place(context: click.Context, _option: click.Parameter, incomplete: str) -> list[str]:
+    """Paths of subplans. Of a plan that cannot be read there are none, and nothing is said."""
+    from weft.app import plans
+
+    directory = Path(context.find_root().params.get("directory") or ".")
+    # With an option that still lacks its value, click leaves the argument among the rest.
+    plan = context.params.get("plan") or next(iter(context.args), None)
+    slash = "/" if incomplete.startswith("/") else ""
+    try:
+        paths = plans.places(plans.find_plan(plan, directory))
+        matching = (slash + path for path in paths if (slash + path).startswith(incomplete))
+        return list(islice(matching, MOST_COMPLETIONS))
+    except InputError:
+        return []
+
+
+@click.command(
+    epilog=examples("weft check", "weft check plan.yaml --explain store/model:code"),
+    short_help="Check a plan, prove that it can finish, and say what it will do.",
+)
+@plan_argument
+@flag_options
+@click.option(
+    "--explain", "place", metavar="PATH", shell_complete=complete_place,
+    help="Print the settings in force at a subplan (store/model), one of its steps (store/model:code) or the "
+         "whole plan (/), and where each comes from.",
+)  # fmt: skip
+@click.option("-v", "--verbose", is_flag=True, help="Print all of each list, and how the proof goes.")
+@json_option
+def check(*, plan: str | None, place: str | None, verbose: bool, as_json: bool, **flags: str | None) -> int:
+    """Check PLAN before it costs anything.
+
+    All that is wrong with it is told at once, each with file, line and column. A plan without errors is proven to
+    be able to finish, whatever fails on the way; then it is said what can start, what may get in each other's way,
+    how long it takes at least and at most, and what it may cost.
+
+    PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. The options that name a
+    setting outrank the plan.
+
+    Exit code: 0 if all is well, also with warnings; 2 if the plan is not valid or cannot always finish; 4 if that
+    could not be decided.
+    """
+    with at_work_on_a_plan(as_json=as_json):
+        source = plan_source(plan)
+        if place is not None:
+            _explain(source, place, flags, as_json=as_json)
+            return 0
+        return _check(source, flags, verbose=verbose, as_json=as_json)
+
+
+def _check(source: Source, flags: Flags, *, verbose: bool, as_json: bool) -> int:
+    from weft.app import plans
+    from weft.cli.check_text import check_lines
+
+    report = plans.check(source, flags=flags)
+    if as_json:
+        show_json({"valid": True, **report.to_json()})
+    else:
+        show_lines(check_lines(report, verbose=verbose))
+    return _EXIT[report.finish.answer]
+
+
+def _explain(source: Source, place: str, flags: Flags, *, as_json: bool) -> None:
+    from weft.app import plans
+    from weft.cli.explain_text import explained
+    from weft.plan.explain import explain
+
+    explanation = explain(plans.load(source, flags=flags), place)
+    if as_json:
+        show_json(explanation.to_json())
+    else:
+        show_lines(explained(explanation))

@@ -1,0 +1,286 @@
+"""What `weft check` says to a person: sentences, what matters most first, with a word at the left to find them by.
+
+The text is short for a small plan and bounded for a large one: of every list the first few are named and the rest
+is counted. All of it is in `--json`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import ceil, floor
+from textwrap import TextWrapper
+
+from weft.net.verdict import Answer
+from weft.plan.problems import Problem
+from weft.plan.report import CheckReport
+from weft.plan.report_costs import AgentCalls, Spend, dollars
+from weft.plan.report_order import Minutes
+from weft.plan.report_overlaps import Apart, OverlapPair
+from weft.plan.report_together import PoolUse, Together
+
+WIDTH = 100
+LABEL = 10
+"""Columns for the word at the left."""
+NAMES = 4
+ROWS, MORE_ROWS = 5, 50
+"""Lines of a list, without and with `--verbose`."""
+COLUMN = 40
+"""The widest that a column of a list gets before the next one moves aside."""
+
+_BOTH = 2
+_APART = {
+    Apart.NOTHING: "may run together",
+    Apart.DEPENDS_ON: "one waits for the other",
+    Apart.SERIALIZE: "kept apart (overlap: serialize)",
+    Apart.MAX_PARALLEL: "one slice at a time (max_parallel)",
+    Apart.SERIAL: "one step at a time (policy: serial)",
+}
+
+
+def check_lines(report: CheckReport, *, verbose: bool) -> Iterator[str]:
+    yield from _section("Finish", _finish(report, verbose=verbose))
+    if report.finish.answer is not Answer.REFUTED:  # else the rest would be built on sand
+        yield from _section("Pools", _pools(report.pools, verbose=verbose))
+        yield from _section("Together", _together(report))
+        yield from _section("Start", _start(report, verbose=verbose))
+        yield from _section("Overlap", _overlaps(report, verbose=verbose))
+        yield from _section("Chain", _chain(report))
+        yield from _section("Time", _time(report, verbose=verbose))
+        yield from _section("Cost", _cost(report, verbose=verbose))
+    yield from _section("Warning", _warnings(report.plan_warnings, verbose=verbose))
+
+
+def _section(label: str, sentences: Iterable[str]) -> Iterator[str]:
+    """The label stands at the first line only; a long sentence goes on below itself."""
+    for sentence in sentences:
+        inset = " " * (len(sentence) - len(sentence.lstrip()))
+        wrapper = TextWrapper(
+            WIDTH - LABEL, subsequent_indent=f"{inset}  ", break_long_words=False, break_on_hyphens=False
+        )
+        for line in wrapper.wrap(sentence):
+            yield f"{label:<{LABEL}}{line}"
+            label = ""
+
+
+# Can it finish?
+
+
+def _finish(report: CheckReport, *, verbose: bool) -> Iterator[str]:
+    finish, subplans = report.finish, report.counts.subplans
+    match finish.answer:
+        case Answer.PROVED:
+            each = "its one subplan ends" if subplans == 1 else f"each of its {subplans:,} subplans ends"
+            yield f"Every run of this plan ends: {each} exactly once."
+        case Answer.REFUTED:
+            yield f"This plan may never end: {finish.why}."
+            yield from _numbered(finish.trace)
+        case Answer.UNKNOWN:
+            yield f"Whether every run of this plan ends is not known: {finish.why}."
+    if verbose:
+        if finish.answer is Answer.PROVED:
+            yield f"By: {finish.why}."
+        yield f"The net has {report.counts.places:,} places and {report.counts.transitions:,} transitions."
+
+
+def _numbered(trace: Sequence[str]) -> Iterator[str]:
+    if trace:
+        yield "The shortest way there:"
+    left_out = range(MORE_ROWS // 2, max(len(trace), MORE_ROWS) - MORE_ROWS // 2)
+    digits = len(str(len(trace)))
+    for number, sentence in enumerate(trace):
+        if number not in left_out:
+            yield f"  {number + 1:>{digits}}. {sentence}"
+        elif number == left_out.start:
+            yield f"  … {len(left_out):,} more …"
+
+
+def _pools(pools: Sequence[PoolUse], *, verbose: bool) -> Iterator[str]:
+    used = [f"{pool.name} ({pool.size:,})" for pool in pools if pool.steps]
+    unused = [pool.name for pool in pools if not pool.steps]
+    if used and pools[0].kept:
+        yield f"Never oversubscribed and always returned: {_few(used, ROWS)}."
+    elif used:
+        yield f"{_few(used, ROWS)}."
+    if verbose:
+        yield from (f"  {_claims(pool)}" for pool in pools[:MORE_ROWS] if pool.steps)
+    if unused:
+        yield f"No step takes from {_few(unused)}."
+
+
+def _claims(pool: PoolUse) -> str:
+    steps, slices = _count(pool.steps, "step"), _count(pool.slices, "slice")
+    return f"{pool.name}: {steps} in {slices} {'takes' if pool.steps == 1 else 'take'} from it."
+
+
+# What can run together?
+
+
+def _together(report: CheckReport) -> Iterator[str]:
+    found, slices = report.together, report.counts.slices
+    if found.serial:
+        yield "One step at a time (policy: serial)."
+        return
+    yield f"{_at_once(found, slices)}{_agents(found)}."
+    if found.reached < found.slices:
+        yield f"{found.reached:,} at once are possible for certain; whether more are was not found out."
+
+
+def _at_once(found: Together, slices: int) -> str:
+    if slices == 1:
+        return "There is one slice"
+    if found.slices == slices:
+        return "Both slices can run at once" if slices == _BOTH else f"All {slices:,} slices can run at once"
+    runs = "slice runs" if found.slices == 1 else "slices run"
+    return f"At most {found.slices:,} {runs} at once ({found.limited_by})"
+
+
+def _agents(found: Together) -> str:
+    kinds = [f"{use.at_most:,} {use.name}" for use in found.each if use.at_most]
+    if not kinds:
+        return ""
+    limit = "" if found.agents_limited_by == found.limited_by else f" ({found.agents_limited_by})"
+    if len(kinds) == 1:
+        return f", with at most {kinds[0]}{limit}"
+    if sum(use.at_most for use in found.each) == found.agents:
+        return f", with at most {_and(kinds)}{limit}"
+    if found.agents == 1:
+        return ", with one agent at a time"
+    return f", with at most {found.agents:,} agents{limit}: at most {_and(kinds)}"
+
+
+def _start(report: CheckReport, *, verbose: bool) -> Iterator[str]:
+    able, waiting = report.eligibility.eligible, report.eligibility.ineligible
+    wait = f"; {len(waiting):,} {'waits' if len(waiting) == 1 else 'wait'}:" if waiting else "."
+    yield f"{_count(len(able), 'slice')} can start right away: {_few(able, ROWS)}{wait}"
+    yield from _table([(one.path, one.reason) for one in waiting], verbose=verbose)
+
+
+def _overlaps(report: CheckReport, *, verbose: bool) -> Iterator[str]:
+    pairs = report.overlaps.pairs
+    if pairs:
+        least = "At least " if report.overlaps.more else ""
+        yield f"{least}{_count(len(pairs), 'pair')} of subplans can touch the same files:"
+        yield from _table([_pair(pair) for pair in pairs], verbose=verbose)
+    if any(pair.apart is Apart.NOTHING for pair in pairs):
+        yield "Order them with depends_on, or keep them apart with overlap: serialize."
+    if report.overlaps.more and not pairs:
+        yield "There are too many patterns in files: to tell which subplans can touch the same files."
+
+
+def _pair(pair: OverlapPair) -> tuple[str, ...]:
+    one, other = pair.shared[0]
+    more = ", …" if len(pair.shared) > 1 else ""
+    patterns = one if one == other else f"{one}, {other}"
+    return f"{pair.first} and {pair.second}", patterns + more, _APART[pair.apart]
+
+
+# How long, how much?
+
+
+def _chain(report: CheckReport) -> Iterator[str]:
+    path = report.critical_path
+    if report.counts.slices == 1:
+        return
+    if not report.eligibility.ineligible:
+        longest = f"; the longest is {path.slices[0]} ({_span(path.minutes)})" if path.minutes else ""
+        yield f"No slice waits for another{longest}."
+        return
+    shown = path.slices
+    if len(shown) > NAMES:
+        shown = (*shown[: NAMES - 1], "…", shown[-1])
+    facts = [_count(len(path.slices), "slice")]
+    if path.minutes is not None:
+        facts.append(
+            _span(path.minutes) + (f" without {path.unestimated:,} of them" if path.unestimated else "")
+        )
+    yield f"Longest chain: {' → '.join(shown)} ({', '.join(facts)})."
+
+
+def _time(report: CheckReport, *, verbose: bool) -> Iterator[str]:
+    found, slices = report.makespan, report.counts.slices
+    if found.best is None:
+        if verbose:
+            yield "No slice has an estimate, so nothing is said about time."
+        return
+    if found.worst is None:
+        missing = f"{slices - found.estimated:,} of {slices:,} slices have no estimate"
+        yield f"At least {_minutes(floor(found.best))}; {missing}."
+    else:
+        span = _span((found.best, found.worst))
+        yield f"From {span}." if " to " in span else f"{span}."
+    if verbose:
+        yield "Best: every first attempt passes in its low estimate, and as many slices run at once as can."
+        yield "Worst: one slice after the other, all attempts, each with its high estimate."
+        yield "Merges, waiting for people and lost hosts are not counted."
+
+
+def _cost(report: CheckReport, *, verbose: bool) -> Iterator[str]:
+    calls = report.agent_calls
+    if not calls.at_most:
+        yield "No agent is called."
+        return
+    at_most = f"At most {_count(calls.at_most, 'agent call')}{_of_one_slice(calls, report.counts.slices)}"
+    yield f"{at_most}; worst-case spend {_spend(report.spend)}."
+    if verbose:
+        for use in report.pipelines[:MORE_ROWS]:
+            of = "with steps of its own" if use.name is None else f"of pipeline {use.name}"
+            yield f"At most {_count(use.calls, 'agent call')} for a slice {of} ({_count(use.slices, 'slice')})."
+        yield "Calls that are repeated because a host was lost are not counted."
+        yield "When a budget is reached nothing new starts; a step under way then can still go beyond it."
+
+
+def _of_one_slice(calls: AgentCalls, slices: int) -> str:
+    if slices == 1:
+        return ""
+    return f" ({calls.worst:,} for {calls.worst_slice if calls.worst_slices == 1 else 'one slice'})"
+
+
+def _spend(spend: Spend) -> str:
+    if spend.worst is not None:
+        return f"{dollars(spend.worst)} ({spend.limited_by})"
+    steps = "1 agent step has" if spend.unpriced == 1 else f"{spend.unpriced:,} agent steps have"
+    them = "it" if spend.unpriced == 1 else "them"
+    return f"unknown: {steps} no max_cost and no budget stands above {them}"
+
+
+def _warnings(problems: Sequence[Problem], *, verbose: bool) -> Iterator[str]:
+    most = MORE_ROWS if verbose else ROWS
+    for problem in problems[:most]:
+        yield f"{problem.at}: {problem.message}"
+    if len(problems) > most:
+        yield f"… and {len(problems) - most:,} more."
+
+
+# Words
+
+
+def _table(rows: Sequence[tuple[str, ...]], *, verbose: bool) -> Iterator[str]:
+    shown = rows[: MORE_ROWS if verbose else ROWS]
+    widths = [min(COLUMN, max(map(len, column))) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
+        yield f"  {'  '.join(cells).rstrip()}"
+    if len(rows) > len(shown):
+        yield f"  … and {len(rows) - len(shown):,} more."
+
+
+def _few(names: Sequence[str], most: int = NAMES) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} … and {len(names) - most:,} more"
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _span(minutes: Minutes) -> str:
+    """Rounded outwards, to whole minutes."""
+    low, high = _minutes(floor(minutes[0])), _minutes(ceil(minutes[1]))
+    return low if low == high else f"{low} to {high}"
+
+
+def _minutes(minutes: int) -> str:
+    hours, rest = divmod(minutes, 60)
+    return f"{rest} min" if not hours else f"{hours:,} h" if not rest else f"{hours:,} h {rest} min"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,80 @@
+"""What the commands about plans share: which plan, which flags outrank it, how an invalid one is told."""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from weft.app.files import STDIN, Source
+from weft.app.garbage import without_gc
+from weft.cli.output import show_json
+
+EXIT_INVALID = 2
+Flags = Mapping[str, str | None]
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+plan_argument = click.argument("plan", required=False, type=click.Path(allow_dash=True))
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people."
+)
+out_option = click.option(
+    "--out", metavar="FILE", type=click.Path(allow_dash=True),
+    help="Write to this file, as a whole or not at all, and not to standard output.",
+)  # fmt: skip
+
+_FLAGS = {
+    "max_parallel": ("N", "How many slices may be under way at once, 1 to 32."),
+    "failure_mode": ("MODE", "fail_fast or continue_on_error."),
+    "policy": ("POLICY", "serial or parallel."),
+    "retries": ("N", "How often a failed check sends the work back, 0 to 10."),
+    "budget": ("DOLLARS", "A ceiling on what agents cost."),
+}
+"""Settings that can be given on the command line. They are read as the plan language reads them."""
+
+
+def flag_options(command: Command) -> Command:
+    """Adds the options that outrank the plan."""
+    for name, (metavar, said) in reversed(_FLAGS.items()):
+        option = click.option(f"--{name.replace('_', '-')}", name, metavar=metavar, help=said)
+        command = option(command)
+    return command
+
+
+def directory() -> Path:
+    """What file names are relative to: the `-C` of the root command."""
+    return Path(click.get_current_context().find_root().params["directory"])
+
+
+def plan_source(name: str | None) -> Source:
+    from weft.app import plans
+
+    command = click.get_current_context().info_name or "check"
+    return plans.find_plan(name, directory(), command=command)
+
+
+@contextmanager
+def at_work_on_a_plan(*, as_json: bool) -> Generator[None]:
+    """For programs, what is wrong with a plan is data as well.
+
+    What a command imports is imported within this, too: even for that it is worth while to leave out the search
+    for garbage.
+    """
+    from weft.plan.problems import PlanError
+
+    with without_gc():
+        try:
+            yield
+        except PlanError as error:
+            if not as_json:
+                raise
+            unsaid = {"unsaid": error.unsaid} if error.unsaid else {}
+            problems = [problem.to_json() for problem in error.problems]
+            show_json({"valid": False, "problems": problems, **unsaid})
+            raise click.exceptions.Exit(EXIT_INVALID) from None
+
+
+def written_to(out: str | None) -> str | None:
+    """The name of the file to write; None for standard output."""
+    return None if out == STDIN else out

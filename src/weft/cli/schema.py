@@ -1,0 +1,49 @@
+"""`weft schema`: the plan language, for editors and for people."""
+
+import json
+
+import click
+
+from weft.cli.output import examples, show_json, write_text
+from weft.cli.plan_options import json_option
+
+
+@click.command(
+    epilog=examples("weft schema > weft.schema.json", "weft schema --reference | less"),
+    short_help="Print the JSON Schema of plans, or the reference of the language.",
+)
+@click.option("--config", is_flag=True, help="That of the configuration (.weft/config.yaml) instead.")
+@click.option("--reference", is_flag=True, help="Print all keys with their meaning, in Markdown.")
+@json_option
+def schema(*, config: bool, reference: bool, as_json: bool) -> int:
+    """Print the JSON Schema of the plan file.
+
+    An editor with a YAML language server completes and checks a plan whose first line is the comment
+    # yaml-language-server: $schema=weft.schema.json
+    """
+    if reference:
+        if config:
+            raise click.UsageError("The reference tells of plans and configurations; leave out --config")
+        _show_reference(as_json=as_json)
+    else:
+        _show_schema(config=config, as_json=as_json)
+    return 0
+
+
+def _show_reference(*, as_json: bool) -> None:
+    from weft.plan.reference import plan_reference
+
+    if as_json:
+        show_json({"text": plan_reference()})
+    else:
+        write_text(plan_reference())
+
+
+def _show_schema(*, config: bool, as_json: bool) -> None:
+    from weft.plan.schema import config_schema, plan_schema
+
+    found = config_schema() if config else plan_schema()
+    if as_json:
+        show_json({"schema": found})
+    else:
+        write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,56 @@
+"""Where the values of a plan come from, in words: a line of a file, a flag, a default."""
+
+from dataclasses import dataclass
+
+from weft.plan.document import Table
+from weft.plan.model import Agent, Plan
+from weft.plan.outline import ROOT
+from weft.plan.problems import Position
+from weft.plan.settings import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    words: str = ""
+    """What it is, where the place in a file does not say it: `default`, a flag."""
+    at: Position | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.at is None else f"{self.at.file}:{self.at.line}"
+        return ", ".join(filter(None, (place, self.words)))
+
+    def to_json(self) -> dict[str, object]:
+        if self.at is None:
+            return {"origin": self.words}
+        return {"origin": str(self), "file": self.at.file, "line": self.at.line}
+
+
+def origin(scope: Scope, setting: str) -> Origin:
+    """Of the value that is in force."""
+    _, layer = scope.find(setting)
+    if layer is scope.flags:
+        return Origin(words=flag_name(setting))
+    at = layer.origin(setting)
+    plain = layer.where in _PLACES or layer.where.startswith("subplan ")
+    return Origin(words="" if at is not None and plain else layer.where, at=at)
+
+
+_PLACES = frozenset({"plan", "project", "user"})
+
+
+def flag_name(setting: str) -> str:
+    return "--" + setting.replace("_", "-").replace(".", "-")
+
+
+def agent_origin(plan: Plan, agent: Agent) -> Origin:
+    """The file that defines it: the plan, or the nearest configuration that does."""
+    for layer in plan.scopes[ROOT].layers:
+        root = None if layer.document is None else layer.document.root
+        agents = root.get("agents") if isinstance(root, Table) else None
+        if (
+            isinstance(agents, Table)
+            and agents.get(agent.name) is agent.source
+            and layer.document is not None
+        ):
+            return Origin(at=layer.document.position(agents.key(agent.name)))
+    return Origin(words="configuration")

@@ -1,0 +1,152 @@
+"""Equal plans give equal nets, and slices that are alike share a shape."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plan.compile.compiled_plans import HEAD, compiled, group, leaf, plan, run
+from plan.plan_strategies import SMALL, plan_data, plan_texts
+from weft.plan.compile.compile import _Shapes
+from weft.plan.compile.parts import Role
+
+
+@st.composite
+def reordered(draw: st.DrawFn, data: Any) -> Any:
+    """The same with its keys in another order, but for agents, of which the first may be the default."""
+    if isinstance(data, dict):
+        keys = draw(st.permutations(list(data)))
+        return {key: data[key] if key == "agents" else draw(reordered(data[key])) for key in keys}
+    return [draw(reordered(one)) for one in data] if isinstance(data, list) else data
+
+
+def remarked(data: Any) -> str:
+    return json.dumps(data, indent=1).replace("\n", " # a remark\n")
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_the_order_of_keys_and_remarks_do_not_matter(data):
+    written = data.draw(plan_data(SMALL))
+    one, other = compiled(json.dumps(written)), compiled(remarked(data.draw(reordered(written))))
+    assert one.net == other.net
+    assert one.assembled.acts == other.assembled.acts
+    assert one.assembled.rows == other.assembled.rows
+
+
+def test_what_agents_are_told_does_not_matter():
+    one, other = (
+        plan(leaf("a", title=said, steps=[{"id": "w", "prompt": said, "model": said}]), goal=said)
+        for said in ("one", "other")
+    )
+    assert one.net == other.net
+
+
+@settings(max_examples=60)
+@given(plan_texts(SMALL))
+def test_a_shape_that_is_shared_is_the_one_that_each_of_its_slices_would_have(text):
+    one = compiled(text)
+    for row, number in enumerate(one.shape_of):
+        alone = _Shapes(one.plan)
+        own = alone.of(row)
+        assert (number < 0) == (own < 0)
+        assert number < 0 or alone.found[own].net == one.shapes[number].net
+        assert number < 0 or alone.found[own].acts == one.shapes[number].acts
+
+
+@settings(max_examples=60)
+@given(plan_texts(SMALL))
+def test_there_are_no_shapes_that_nothing_has(text):
+    one = compiled(text)
+    used = Counter([*one.shape_of, *one.landing_shapes])
+    assert set(used) - {-1} == set(range(len(one.shapes)))
+
+
+def shapes_of_two(one: dict[str, Any], other: dict[str, Any], **more: Any) -> int:
+    """How many shapes two slices with these keys have."""
+    both = plan(leaf("a", **one), leaf("b", **other), **more)
+    return len(set(both.shape_of[1:]))
+
+
+AGENT = {"id": "w", "prompt": "do"}
+ALIKE = {
+    "prompts": ({"prompt": "a"}, {"prompt": "b"}),
+    "titles and files": ({"title": "a", "files": ["a"]}, {"title": "b", "files": ["b"]}),
+    "settings that do not shape": ({"timeout": "5m", "budget": 3}, {"failure_mode": "continue_on_error"}),
+    "the text of a condition": (
+        {"steps": [run("x", condition="attempt == 1")]},
+        {"steps": [run("x", condition="attempt == 2")]},
+    ),
+    "the order of pools": (
+        {"steps": [run("x", pools={"port": 1, "disk": 1})]},
+        {"steps": [run("x", pools={"disk": 1, "port": 1})]},
+    ),
+    "the order of results": (
+        {"steps": [run("x", on_result=[{"when": "true", "action": a} for a in ("ask", "abort")])]},
+        {"steps": [run("x", on_result=[{"when": "true", "action": a} for a in ("abort", "ask")])]},
+    ),
+    "the same agent by name and by default": (
+        {"steps": [AGENT]},
+        {"steps": [{**AGENT, "agent": "coder"}]},
+    ),
+}
+DIFFERENT = {
+    "verify": ({}, {"verify": "true"}),
+    "the policy": ({}, {"policy": "serial"}),
+    "a workspace": ({"isolation": "none", "policy": "serial"}, {"policy": "serial"}),
+    "infra_retries": ({}, {"infra_retries": 1}),
+    "the agent": ({"steps": [AGENT]}, {"steps": [AGENT], "agent": "tester"}),
+    "the id of a step": ({}, {"steps": [run("y")]}),
+    "the kind of a step": ({}, {"steps": [{"id": "x", "prompt": "do"}]}),
+    "a condition": ({}, {"steps": [run("x", condition="attempt == 1")]}),
+    "a retry": ({}, {"steps": [run("x", on_error="retry", max_retries=1)]}),
+    "a rule for results": ({}, {"steps": [run("x", on_result=[{"when": "true", "action": "ask"}])]}),
+    "a pool": ({}, {"steps": [run("x", pool="port")]}),
+    "how many of a pool": ({"steps": [run("x", pool="port")]}, {"steps": [run("x", pools={"port": 2})]}),
+    "max_concurrency": (
+        {"steps": [run("x", **{"async": True}), run("y", depends_on=["x"])]},
+        {"steps": [run("x", **{"async": True}), run("y", depends_on=["x"])], "max_concurrency": 1},
+    ),
+    "what is nested": ({"steps": [{"id": "n", "pipeline": "m"}]}, {"steps": [{"id": "n", "pipeline": "o"}]}),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE.values(), ids=ALIKE)
+def test_slices_that_are_alike_share_a_shape(one, other):
+    assert shapes_of_two(one, other) == 1
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
+def test_slices_that_are_not_alike_do_not(one, other):
+    assert shapes_of_two(one, other, pipelines={"m": [run("x")], "o": [run("y")]}) == 2
+
+
+def test_steps_written_in_two_slices_are_as_good_as_a_pipeline_of_that_name():
+    steps = [run("x"), run("y", depends_on=["x"])]
+    assert shapes_of_two({"steps": steps}, {"steps": steps}) == 1
+    both = plan(
+        leaf("a", steps=steps), {"id": "b", "prompt": "do", "pipeline": "way"}, pipelines={"way": steps}
+    )
+    assert both.shape_of[1] == both.shape_of[2]
+
+
+def test_groups_and_landings_share_their_shapes_whatever_their_slices_need():
+    one = plan(
+        group("g", leaf("a"), verify="true", retries=1, max_concurrency=3),
+        group("h", leaf("b"), verify="true", retries=2, max_concurrency=4),
+    )
+    assert one.shape_of[1] == one.shape_of[3]
+    assert len(set(one.landing_shapes)) == 1
+
+
+def test_ten_thousand_slices_share_one_shape():
+    slices = "\n".join(f"  - {{id: s{n}, prompt: do {n}, verify: test {n}}}" for n in range(10_000))
+    head = "\n".join(f"{key}: {json.dumps(value)}" for key, value in HEAD.items())
+    one = compiled(f"{head}\nsubplans:\n{slices}")
+    assert set(one.shape_of[1:]) == {one.shape_of[1]}
+    assert len(one.shapes) == 2  # and one for landing
+    begins = sum(act.role is Role.BEGIN for act in one.assembled.acts)
+    assert begins == 10_000

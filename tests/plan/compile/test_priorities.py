@@ -1,0 +1,70 @@
+"""Which work goes first."""
+
+from plan.compile.compiled_plans import group, leaf, plan
+from weft.net.game import TokenGame
+from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.compile.parts import Role
+from weft.plan.compile.priorities import priorities
+
+
+def minutes(much: float) -> dict[str, dict[str, float]]:
+    return {"estimate": {"minutes": much}}
+
+
+def ranks(one: CompiledPlan) -> list[int]:
+    return priorities(one.plan, one.after)
+
+
+def begun(one: CompiledPlan) -> list[str]:
+    """What begins, one after the other, if nothing is left out and always the highest, then the first goes on."""
+    game, net = TokenGame(one.net), one.net
+    left_out = {t for t, act in enumerate(one.assembled.acts) if act.role in {Role.STOP, Role.DROP}}
+    found: list[str] = []
+
+    def first() -> int | None:
+        going_on = (t for t in game.enabled() if t not in left_out)
+        return max(going_on, key=lambda t: (net.priorities[t], -t), default=None)
+
+    while (enabled := first()) is not None:
+        game.finish(game.begin(enabled), "done")
+        act, row = one.assembled.acts[enabled], one.assembled.rows[enabled]
+        if act.role is Role.BEGIN or act.kind == "verify":
+            found.append(one.plan.outline.paths[row] or "the plan")
+    return found
+
+
+def test_the_longer_the_path_behind_it_the_sooner_it_goes():
+    one = plan(leaf("a"), leaf("b"), leaf("c", "b"), leaf("d", "c"))
+    assert begun(one) == ["b", "c", "a", "d"]
+
+
+def test_estimates_count_as_the_middle_of_what_they_say():
+    one = plan(leaf("a", **minutes(1)), leaf("b", **minutes(9)), leaf("c", estimate={"minutes": "2..4"}))
+    _, a, b, c = ranks(one)
+    assert b > c > a
+
+
+def test_equal_slices_go_in_the_order_of_the_plan():
+    assert begun(plan(leaf("a"), leaf("b"), leaf("c"))) == ["a", "b", "c"]
+
+
+def test_what_is_put_in_order_because_of_files_counts_as_a_path():
+    one = plan(leaf("a"), leaf("b", files=["x"]), leaf("c", files=["x"]), overlap="serialize")
+    _, a, b, c = ranks(one)
+    assert b > a == c
+
+
+def test_in_a_serial_group_the_order_of_the_plan_decides_and_a_group_ends_before_what_comes_after_it():
+    one = plan(
+        group("g", leaf("a", **minutes(1)), leaf("b", **minutes(9)), verify="true"),
+        leaf("c", **minutes(99)),
+        policy="serial",
+        verify="true",
+    )
+    assert begun(one) == ["g/a", "g/b", "g", "c", "the plan"]
+
+
+def test_every_transition_of_a_subplan_has_its_priority():
+    one = plan(leaf("a"), leaf("b", "a"))
+    expected = [ranks(one)[row] for row in one.assembled.rows]
+    assert list(one.net.priorities) == expected

@@ -1,0 +1,174 @@
+"""Above the slices: a subplan begins only after what it waits for, and waits for nothing else."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plan.compile.compiled_plans import compiled, group, leaf, plan
+from plan.outlines import order, plans
+from plan.plan_strategies import SMALL, plan_texts
+from weft.net.game import TokenGame
+from weft.net.plain import unfold
+from weft.net.soundness import soundness
+from weft.net.verdict import Answer
+from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.compile.parts import Role
+from weft.plan.compile.wiring import Wiring, wiring
+from weft.plan.outline import ROOT, Outline
+
+
+def begun_while_held(one: CompiledPlan, held: int) -> set[int]:
+    """The rows that begin when all goes on as far as it can, but one row does not end."""
+    rows, acts = one.assembled.rows, one.assembled.acts
+    is_leaf = one.plan.outline.is_leaf(held)
+    blocked = {
+        number
+        for number, row in enumerate(rows)
+        if row == held and (is_leaf or acts[number].role is Role.CLOSE)
+    }
+    game = TokenGame(one.net)
+    begun: set[int] = set()
+    while (enabled := next((t for t in game.enabled() if t not in blocked), None)) is not None:
+        game.finish(game.begin(enabled), 0)
+        if acts[enabled].role is not Role.WAIT:
+            begun.add(rows[enabled])
+    return begun
+
+
+@settings(max_examples=80)
+@given(plan_texts(SMALL), st.data())
+def test_a_row_begins_while_another_is_held_back_unless_the_plan_says_it_comes_after(text, data):
+    one = compiled(text)
+    outline = one.plan.outline
+    before = order(outline, one.after)
+    held = data.draw(st.sampled_from(range(len(outline.paths))))
+    expected = {row for row in range(len(outline.paths)) if (("end", held), ("start", row)) not in before}
+    assert begun_while_held(one, held) | {held} == expected
+
+
+@settings(max_examples=40)
+@given(plan_texts(SMALL))
+def test_without_holding_anything_back_every_row_begins_and_the_plan_ends(text):
+    one = compiled(text)
+    game = TokenGame(one.net)
+    begun: set[int] = set()
+    while (enabled := max(game.enabled(), default=None)) is not None:  # work rather than leave it out
+        game.finish(game.begin(enabled), "done")
+        begun.add(one.assembled.rows[enabled])
+    assert begun == set(range(len(one.plan.outline.paths)))
+    assert game.marking()["end"] == 1
+
+
+def reach(wires: Wiring, outline: Outline) -> set[tuple[tuple[str, int], tuple[str, int]]]:
+    """The order that the wires make, with that of landings left out."""
+    rows = len(outline.paths)
+    arcs = {(("start", row), ("end", row)) for row in range(rows)}
+    arcs |= {(("start", group_), ("start", row)) for group_ in range(rows) for row in wires.opens[group_]}
+    arcs |= {(("end", row), ("start", later)) for row in range(rows) for later in wires.hears[row]}
+    arcs |= {
+        (("end", row), ("end", group_))
+        for group_ in range(rows)
+        for row in wires.closes[group_]
+        if row < rows
+    }
+    landed = [wires.landings[one - rows] for one in wires.closes[ROOT] if one >= rows]
+    arcs |= {(("end", row), ("end", ROOT)) for row in landed}
+    points = [(what, row) for what in ("start", "end") for row in range(rows)]
+    for middle in points:
+        arcs |= {(a, b) for a in points for b in points if (a, middle) in arcs and (middle, b) in arcs}
+    return arcs
+
+
+@settings(max_examples=80)
+@given(plans(7).filter(lambda outline: len(outline.paths) > 1), st.data())
+def test_the_wires_make_exactly_the_order_of_the_plan(outline, data):
+    rows = range(1, len(outline.paths))
+    landings = data.draw(st.lists(st.sampled_from(rows), unique=True)) if rows else []
+    groups = [row for row in rows if not outline.is_leaf(row) and outline.sizes[row] == 1]
+    for empty in groups:  # the language has none
+        outline.leaves[empty] = True
+    wires = wiring(outline, [()] * len(outline.paths), sorted(landings))
+    assert reach(wires, outline) == order(outline)
+
+
+def test_a_row_that_is_to_come_after_what_it_depends_on_hears_of_it_once():
+    outline = plan(leaf("a"), leaf("b", "a")).plan.outline
+    assert wiring(outline, [(), (), (1,)], []).hears == [[], [2], []]
+
+
+def test_a_child_that_waits_for_another_does_not_wait_for_the_group_as_well():
+    one = plan(group("g", leaf("a"), leaf("b", "a"), leaf("c", "/g/h/d"), group("h", leaf("d"))))
+    g, a, b, c, h, d = range(1, 7)
+    assert one.wiring.opens[g] == [a, h]
+    assert one.wiring.hears[a] == [b]
+    assert one.wiring.hears[d] == [c]
+    assert one.wiring.closes[g] == [b, c, h]
+
+
+def test_a_child_that_waits_for_something_outside_waits_for_its_group_too():
+    one = plan(leaf("x"), group("g", leaf("a", "/x")))
+    assert one.wiring.opens[2] == [3]
+    assert one.wiring.hears[1] == [3]
+
+
+def test_two_that_wait_for_the_same_third_both_hear_of_it():
+    one = plan(leaf("a"), leaf("b", "a"), leaf("c", "a"))
+    assert one.wiring.hears[1] == [2, 3]
+    assert begun_while_held(one, 2) == {0, 1, 3}
+    assert begun_while_held(one, 3) == {0, 1, 2}
+
+
+def test_overlapping_slices_take_turns_where_they_are_serialized():
+    one = plan(leaf("a", files=["src/**"]), leaf("b", files=["src/x"]), overlap="serialize")
+    assert one.after == [(), (), (1,)]
+    assert begun_while_held(one, 1) == {0}
+    free = plan(leaf("a", files=["src/**"]), leaf("b", files=["src/x"]))
+    assert begun_while_held(free, 1) == {0, 2}
+
+
+# Landings
+
+
+def landed(one: CompiledPlan) -> list[str]:
+    return [one.plan.outline.paths[row] for row in one.wiring.landings]
+
+
+def test_top_level_subplans_land_as_a_whole():
+    assert landed(plan(group("g", leaf("a"), leaf("b")), leaf("c"))) == ["g", "c"]
+
+
+def test_with_merge_when_slice_each_slice_lands_by_itself():
+    one = plan(group("g", leaf("a"), leaf("b")), leaf("c"), merge={"when": "slice"})
+    assert landed(one) == ["g/a", "g/b", "c"]
+
+
+def test_what_has_no_branch_does_not_land():
+    assert landed(plan(leaf("a"), leaf("b", isolation="none"))) == ["a"]
+    assert landed(plan(leaf("a"), leaf("b"), isolation="none")) == []
+
+
+def test_a_landing_holds_up_nothing_but_the_end():
+    one = plan(leaf("a"), leaf("b", "a"))
+    acts = one.assembled.acts
+    landing = {
+        n for n, act in enumerate(acts) if act.role in {Role.LAND, Role.DROP} and "landing" in name(one, n)
+    }
+    game = TokenGame(one.net)
+    while (enabled := next((t for t in game.enabled() if t not in landing), None)) is not None:
+        game.finish(game.begin(enabled), "done")
+    left = {place for place in game.marking().tokens if place not in pools(one)}
+    assert left == {"a to land", "b to land"}
+
+
+def name(one: CompiledPlan, number: int) -> str:
+    return one.net.transition_ids[number]
+
+
+def pools(one: CompiledPlan) -> set[str]:
+    return {place.id for place in one.net.places if place.kind == "pool"}
+
+
+def test_results_are_merged_one_at_a_time_into_each_branch():
+    one = plan(group("g", leaf("a"), leaf("b")), leaf("c"))
+    branches = {place for place in pools(one) if place.startswith(("branch", "target"))}
+    assert branches == {"branch", "branch g", "target"}
+    assert soundness(unfold(one.net).skeleton()).verdict.answer is Answer.PROVED

@@ -1,0 +1,637 @@
+from textwrap import dedent
+
+import pytest
+import yaml
+
+from weft.plan.convert import ConvertError, convert
+from weft.plan.load import load_plan
+
+AGENT = "flow.ail.yaml:1: where no runner is named, the agent is 'claude': change `use` under `agents` in the plan"
+NOT_FIRST = (
+    "flow.ail.yaml:1: the prompt of ail's command line is not run first: "
+    "no step reads its answer; add a step if they build upon its work"
+)
+REACH = "how an agent reaches its model is set up with the agent"
+KINDS = "exactly one of prompt, skill, pipeline, action, context, do_while, for_each is needed"
+NO_CONDITION = "is no condition: `always`, `never` or `LEFT operator RIGHT` is needed"
+REVIEW = """\
+version: "0.1"
+defaults: {max_concurrency: 2}
+pipeline:
+  - id: brief
+    prompt: Which files does this branch change?
+  - id: bugs
+    async: true
+    prompt: "Look for bugs in {{ step.brief.response }}"
+  - id: docs
+    async: true
+    condition: "{{ step.brief.response }} contains 'README'"
+    prompt: Is the README still true?
+  - id: findings
+    depends_on: [bugs, docs]
+    action: join
+    on_error: wait_for_all
+    on_result:
+      - {contains: BLOCKER, action: abort_pipeline}
+      - {always: true, action: continue}
+  - id: verdict
+    prompt: |
+      Sum up:
+      {{ step.findings.response }}
+"""
+ESTIMATES = """\
+version: "0.1"
+pipeline:
+  - id: careful
+    async: true
+    model: large
+    prompt: How many days? JSON only.
+    output_schema: &estimate
+      type: object
+      properties: {days: {type: number}, risk: {type: string}}
+      required: [days, risk]
+  - {id: quick, async: true, model: small, prompt: "How many days? JSON only.", output_schema: *estimate}
+  - id: both
+    depends_on: [careful, quick]
+    action: join
+    output_schema: {type: object, required: [careful, quick]}
+  - id: settle
+    condition: "{{ step.both.careful.risk }} != low"
+    prompt: "One says {{ step.both.careful.days }}, the other {{ step.both.quick.days }}."
+"""
+STEP = "pipeline: [{id: first, prompt: Begin}, {id: it, "
+
+
+def converted(text):
+    found = convert({"flow.ail.yaml": dedent(text)}, "ail")
+    load_plan(found.text)
+    return yaml.safe_load(found.text)
+
+
+def steps(text):
+    return converted(text)["subplans"][0]["steps"]
+
+
+def notes(text):
+    return [str(note) for note in convert({"flow.ail.yaml": dedent(text)}, "ail").notes]
+
+
+def faults(text):
+    with pytest.raises(ConvertError) as error:
+        convert({"flow.ail.yaml": dedent(text)}, "ail")
+    return [f"{problem.at}: {problem.message}" for problem in error.value.problems]
+
+
+def step(entry):
+    """What becomes of the second step of a pipeline, which is named `it`."""
+    [_, *found] = steps(f"{STEP}{entry}}}]\n")
+    return found[-1]
+
+
+def told(entry):
+    """What is told about it, beyond what is told about every pipeline."""
+    return [note for note in notes(f"{STEP}{entry}}}]\n") if note not in {AGENT, NOT_FIRST}]
+
+
+def condition(said):
+    return step(f"prompt: Go on, condition: {said}")["condition"]
+
+
+def test_the_pipeline_becomes_the_steps_of_one_subplan():
+    agent = {"agent": "coder"}
+    assert converted(REVIEW) == {
+        "weft": 1,
+        "plan": "flow",
+        "max_concurrency": 2,
+        "agents": {"coder": {"use": "claude"}},
+        "subplans": [
+            {
+                "id": "main",
+                "steps": [
+                    {"id": "brief", **agent, "prompt": "Which files does this branch change?"},
+                    {
+                        "id": "bugs",
+                        "async": True,
+                        **agent,
+                        "prompt": "Look for bugs in {{ step.brief.result }}",
+                    },
+                    {
+                        "id": "docs",
+                        "async": True,
+                        "condition": "'readme' in (step.brief.result | lower)",
+                        **agent,
+                        "prompt": "Is the README still true?",
+                    },
+                    {
+                        "id": "findings",
+                        "depends_on": ["bugs", "docs"],
+                        "action": "join",
+                        "on_error": "wait_for_all",
+                        "on_result": [
+                            {"when": "'blocker' in (step.findings.result | lower)", "action": "abort"},
+                            {"when": "true", "action": "continue"},
+                        ],
+                    },
+                    {"id": "verdict", **agent, "prompt": "Sum up:\n{{ step.findings.result }}\n"},
+                ],
+            }
+        ],
+    }
+    assert notes(REVIEW) == [AGENT, NOT_FIRST]
+
+
+def test_schemas_are_kept_also_where_they_are_repeated():
+    careful, quick, both, settle = steps(ESTIMATES)
+    assert careful["output_schema"]["properties"] == {"days": {"type": "number"}, "risk": {"type": "string"}}
+    assert quick["output_schema"] == careful["output_schema"]
+    assert (careful["model"], quick["model"]) == ("large", "small")
+    assert both["output_schema"] == {"type": "object", "required": ["careful", "quick"]}
+    assert settle["condition"] == "(step.both.careful.risk | trim) != 'low'"
+    assert settle["prompt"] == "One says {{ step.both.careful.days }}, the other {{ step.both.quick.days }}."
+
+
+def test_values_in_a_schema_keep_their_types():
+    schema = "{enum: [1, 0x1F, -2.5, true, null, '1', yes], properties: {}}"
+    found = step(f"prompt: Go, output_schema: {schema}")["output_schema"]
+    assert found == {"enum": [1, 31, -2.5, True, None, "1", "yes"], "properties": {}}
+
+
+# Kinds of steps.
+
+
+def test_a_command_is_run_and_its_failure_is_a_result():
+    assert step("context: {shell: make test}") == {"id": "it", "run": "make test", "on_error": "continue"}
+    assert told("context: {shell: make}") == [
+        "flow.ail.yaml:1: step 'it': commands have on_error: continue: a failing command is no error in ail"
+    ]
+
+
+def test_braces_in_a_command_are_no_template():
+    found = step("context: {shell: \"docker ps --format '{{.Names}}'\"}")
+    assert found["run"] == "{% raw %}docker ps --format '{{.Names}}'{% endraw %}"
+
+
+def test_a_command_is_not_retried():
+    found = step("context: {shell: make}, on_error: retry, max_retries: 2")
+    assert found == {"id": "it", "run": "make", "on_error": "continue"}
+    assert (
+        "flow.ail.yaml:1: step 'it': on_error is not carried over: a failing command is no error in ail"
+    ) in told("context: {shell: make}, on_error: retry, max_retries: 2")
+
+
+def test_a_pause_asks_a_person():
+    assert step("action: pause_for_human, message: 'Ship {{ last_response }}?'") == {
+        "id": "it",
+        "action": "ask",
+        "question": "Ship {{ step.first.result }}?",
+    }
+    assert step("action: pause_for_human")["question"] == "ail paused here for a person. Go on?"
+
+
+def test_a_named_pipeline_is_called_and_its_last_answer_is_read_where_it_was_given():
+    text = """\
+    pipelines:
+      Deep Check:
+        - {id: look, prompt: Look}
+        - {id: tests, context: {shell: make}}
+      outer:
+        - {id: inner, pipeline: Deep Check}
+    pipeline:
+      - {id: check, pipeline: outer}
+      - {id: sum, prompt: "{{ step.check.response }} {{ last_response }}"}
+    """
+    found = converted(text)
+    assert found["pipelines"] == {
+        "deep-check": [
+            {"id": "look", "agent": "coder", "prompt": "Look"},
+            {"id": "tests", "run": "make", "on_error": "continue"},
+        ],
+        "outer": [{"id": "inner", "pipeline": "deep-check"}],
+    }
+    check, summed = found["subplans"][0]["steps"]
+    assert check == {"id": "check", "pipeline": "outer"}
+    assert summed["prompt"] == "{{ step.check.inner.look.result }} {{ step.check.inner.look.result }}"
+    rule = "an id has small letters, digits, _ and - only"
+    assert f"flow.ail.yaml:1: pipeline 'Deep Check' is now 'deep-check': {rule}" in notes(text)
+
+
+def test_the_answer_of_a_pipeline_without_one_cannot_be_read():
+    text = """\
+    pipelines: {quiet: [{id: a, context: {shell: make}}]}
+    pipeline: [{id: b, pipeline: quiet}, {id: c, prompt: "Read {{ step.b.response }}"}]
+    """
+    assert steps(text)[1]["prompt"] == "Read <step.b.response>"
+    assert (
+        "flow.ail.yaml:2: step 'c': {{ step.b.response }} in prompt is not carried over; "
+        "it stands there as <step.b.response>: no step of pipeline 'quiet' has an answer"
+    ) in notes(text)
+
+
+def test_a_prompt_beside_a_pipeline_is_told():
+    text = "pipelines: {p: [{id: a, prompt: A}]}\npipeline: [{id: b, pipeline: p, prompt: Other}]\n"
+    assert (
+        "flow.ail.yaml:2: step 'b': prompt is not carried over: "
+        "a pipeline in line has no prompt of its own in Weft"
+    ) in notes(text)
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ("skill: ./skills/review", "what a skill says stands in a file of its own"),
+        ("do_while: {max_iterations: 3}", "Weft has no loops"),
+        ("for_each: {over: x}", "Weft has no loops"),
+        ("pipeline: ./other.yaml", "pipeline './other.yaml' is not in this file"),
+        ("action: modify_output", "Weft has no action 'modify_output'"),
+        ("context: {mcp: x}", "of contexts, Weft knows shell commands only"),
+        ("prompt: ./prompts/a.md", "its prompt stands in a file of its own"),
+        ("prompt: ~/a.md", "its prompt stands in a file of its own"),
+    ],
+)
+def test_in_place_of_what_weft_cannot_do_a_person_is_asked(entry, why):
+    assert step(f"{entry}, depends_on: [first]") == {
+        "id": "it",
+        "depends_on": ["first"],
+        "action": "ask",
+        "question": f"ail had a step here that is not carried over: {why}.",
+    }
+    assert f"flow.ail.yaml:1: step 'it': it is not carried over; a person is asked: {why}" in told(entry)
+
+
+# Agents.
+
+
+def test_a_runner_is_an_agent():
+    text = """\
+    defaults: {model: large}
+    pipeline:
+      - {id: a, runner: codex, prompt: A}
+      - {id: b, runner: ollama, prompt: B}
+    """
+    found = converted(text)
+    assert found["agents"] == {
+        "codex": {"use": "codex", "model": "large"},
+        "coder": {"use": "claude", "model": "large"},
+    }
+    assert [entry["agent"] for entry in found["subplans"][0]["steps"]] == ["codex", "coder"]
+    assert (
+        "flow.ail.yaml:4: step 'b': runner 'ollama' is not carried over: Weft has no such agent; 'claude' is used"
+    ) in notes(text)
+
+
+def test_resume_is_kept():
+    assert step("prompt: Go on, resume: true")["resume"] is True
+    assert step("prompt: Go on, resume: false")["resume"] is False
+
+
+# Defaults.
+
+
+def test_defaults_become_settings():
+    text = """\
+    defaults:
+      max_concurrency: 0
+      timeout_seconds: 90
+      tools: {allow: [Bash]}
+      provider:
+        model: small
+        auth_token: secret
+    pipeline: [{id: a, prompt: A}]
+    """
+    found = converted(text)
+    assert found["timeout"] == "90s"
+    assert "max_concurrency" not in found
+    assert found["agents"]["coder"]["model"] == "small"
+    assert notes(text)[2:] == [
+        "flow.ail.yaml:2: defaults: max_concurrency: 0 is not carried over: no limit is what Weft has without it",
+        "flow.ail.yaml:3: defaults: timeout_seconds becomes 90s: ail does not end a step by it, Weft does",
+        "flow.ail.yaml:4: defaults: tools is not carried over: what an agent may do is set up with the agent",
+        f"flow.ail.yaml:7: defaults: provider: auth_token is not carried over: {REACH}",
+    ]
+
+
+def test_a_provider_that_is_only_named_is_told():
+    assert (f"flow.ail.yaml:1: defaults: provider is not carried over: {REACH}") in notes(
+        "defaults: {provider: groq}\npipeline: [{id: a, prompt: A}]"
+    )
+
+
+# Templates.
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("{{ step.first.response }}", "{{ step.first.result }}"),
+        ("{{step.first.result}}", "{{ step.first.result }}"),
+        ("{{ last_response }}", "{{ step.first.result }}"),
+        ("{{ pipeline.run_id }}", "{{ run.id }}"),
+        ("{{ step.first.a.b-c.0._d }}", "{{ step.first.json.a['b-c'][0]['_d'] }}"),
+        ("a {% b {# c", "a {% raw %}{%{% endraw %} b {% raw %}{#{% endraw %} c"),
+        ("a {{ b", "a {% raw %}{{{% endraw %} b"),
+    ],
+)
+def test_templates_are_those_of_weft(written, found):
+    assert step(f"prompt: '{written}'")["prompt"] == found
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["session.cwd", "session.tool", "do_while.iteration", "for_each.item", "step.loop::x.response",
+     "step.a__on_result.response", "step.first.tool_calls", "step.invocation.cost"],
+)  # fmt: skip
+def test_what_templates_of_weft_cannot_say_stands_there_in_words(path):
+    assert step(f"prompt: 'In {{{{ {path} }}}}.'")["prompt"] == f"In <{path}>."
+    assert [note for note in told(f"prompt: 'In {{{{ {path} }}}}.'") if f"stands there as <{path}>: " in note]
+
+
+def test_a_command_s_output_can_be_read():
+    text = """\
+    pipeline:
+      - {id: run-it, context: {shell: make}}
+      - {id: b, prompt: "{{ step.run-it.stdout }}{{ step.run-it.stderr }}{{ step.run-it.exit_code }}"}
+    """
+    path = "step['run-it']"
+    assert (
+        steps(text)[1]["prompt"]
+        == f"{{{{ {path}.stdout }}}}{{{{ {path}.stderr }}}}{{{{ {path}.exit_code }}}}"
+    )
+
+
+def test_the_answer_of_a_branch_can_be_read_through_the_join():
+    text = REVIEW.replace("{{ step.findings.response }}", "{{ step.findings.bugs.response }}")
+    assert steps(text)[-1]["prompt"] == "Sum up:\n{{ step.bugs.result }}\n"
+
+
+def test_environment_variables_are_allowed_by_name():
+    found = converted("pipeline: [{id: a, prompt: '{{ env.HOME }} {{ env.USER }} {{ env.HOME }}'}]")
+    assert found["env_allow"] == ["HOME", "USER"]
+    assert found["subplans"][0]["steps"][0]["prompt"] == "{{ env.HOME }} {{ env.USER }} {{ env.HOME }}"
+
+
+def test_the_prompt_of_the_command_line_is_the_subplan_s():
+    text = "pipeline: [{id: invocation, prompt: 'Do {{ step.invocation.prompt }}'}]"
+    [main] = converted(text)["subplans"]
+    assert main["prompt"] == "Write here what ail was given on its command line."
+    assert main["steps"] == [{"id": "invocation", "agent": "coder", "prompt": "Do {{ slice.prompt }}"}]
+    assert notes(text) == [
+        AGENT,
+        "flow.ail.yaml:1: the prompt of ail's command line is the prompt of 'main': write it there",
+    ]
+
+
+@pytest.mark.parametrize("path", ["step.invocation.response", "last_response"])
+def test_the_step_that_runs_it_is_written_if_its_answer_is_read(path):
+    [main] = converted(f"pipeline: [{{id: a, prompt: 'Check {{{{ {path} }}}}'}}]")["subplans"]
+    assert main["steps"] == [
+        {"id": "invocation", "agent": "coder", "prompt": "{{ slice.prompt }}"},
+        {"id": "a", "agent": "coder", "prompt": "Check {{ step.invocation.result }}"},
+    ]
+
+
+def test_a_declared_invocation_is_read_as_any_step():
+    text = "pipeline: [{id: invocation, prompt: Do}, {id: a, prompt: '{{ step.invocation.response }}'}]"
+    assert steps(text)[1]["prompt"] == "{{ step.invocation.result }}"
+    assert notes(text) == [AGENT]
+
+
+@pytest.mark.parametrize("path", ["step.invocation.prompt", "last_response"])
+def test_a_named_pipeline_has_no_prompt_of_its_own(path):
+    text = (
+        f"pipelines: {{p: [{{id: a, prompt: 'Do {{{{ {path} }}}}'}}]}}\npipeline: [{{id: b, pipeline: p}}]\n"
+    )
+    assert converted(text)["pipelines"]["p"][0]["prompt"] == f"Do <{path}>"
+
+
+def test_the_last_response_is_that_of_the_last_step_that_has_one_and_ended():
+    text = """\
+    pipeline:
+      - {id: a, prompt: A}
+      - {id: b, async: true, prompt: B}
+      - {id: c, context: {shell: make}}
+      - {id: d, prompt: "{{ last_response }}"}
+      - {id: e, action: join, depends_on: [b]}
+      - {id: f, prompt: "{{ last_response }}"}
+    """
+    assert [entry.get("prompt") for entry in steps(text)][3] == "{{ step.a.result }}"
+    assert [entry.get("prompt") for entry in steps(text)][5] == "{{ step.e.result }}"
+
+
+# Conditions.
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("always", "always"),
+        ("never", "never"),
+        ("'{{ last_response }} == yes '", "(step.first.result | trim) == 'yes'"),
+        ("'{{ last_response }}!=\"it''s\"'", "(step.first.result | trim) != 'it\\'s'"),
+        ("'{{ step.first.ok.now }} == true'", "(step.first.json.ok.now | lower | trim) == 'true'"),
+        ("'{{ last_response }} contains ''A == B'''", "'a == b' in (step.first.result | lower)"),
+        ("'{{ last_response }} starts_with OK'", "(step.first.result | lower).startswith('ok')"),
+        ("'{{ last_response }} ends_with OK'", "(step.first.result | lower).endswith('ok')"),
+        ("'x {{ last_response }} == x'", "(('x ' ~ step.first.result) | trim) == 'x'"),
+        ("'a contains {{ last_response }}'", "(step.first.result | lower) in 'a'"),
+        ("'{{ last_response }} == '", "(step.first.result | trim) == ''"),
+        ("'{{ last_response }} matches /A\\.b/'", "'A.b' in (step.first.result | string)"),
+        ("'{{ last_response }} matches /A/i'", "'a' in (step.first.result | lower)"),
+        ("'{{ last_response }} matches /^A/'", "(step.first.result | string).startswith('A')"),
+        ("'{{ last_response }} matches /A$/'", "(step.first.result | string).endswith('A')"),
+        ("'{{ last_response }} matches /^A$/'", "(step.first.result | string) == 'A'"),
+    ],
+)
+def test_conditions_are_expressions(said, found):
+    assert condition(said) == found
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("{{ last_response }} matches /a+/", "Weft's conditions have no regular expressions"),
+        ("{{ last_response }} matches /a/m", "Weft's conditions have no regular expressions"),
+        ("{{ session.tool }} == claude", "Weft's templates know nothing of it"),
+    ],
+)
+def test_before_a_step_whose_condition_weft_cannot_decide_a_person_is_asked(said, why):
+    text = f"{STEP}prompt: Go on, condition: '{said}'}}, {{id: it_gate, prompt: Other}}]\n"
+    asked = f"ail ran the next step only if: {said}. Go on?"
+    assert steps(text)[1:3] == [
+        {"id": "it_gate-2", "action": "ask", "question": f"{{% raw %}}{asked}{{% endraw %}}"},
+        {"id": "it", "agent": "coder", "prompt": "Go on"},
+    ]
+    assert f"flow.ail.yaml:1: step 'it': condition is not carried over; a person is asked: {why}" in notes(
+        text
+    )
+
+
+# Errors and results.
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("on_error: abort_pipeline", {"on_error": "abort"}),
+        ("on_error: continue", {"on_error": "continue"}),
+        ("on_error: retry, max_retries: 2", {"on_error": "retry", "max_retries": 2}),
+        ("on_error: retry, max_retries: 50", {"on_error": "retry", "max_retries": 10}),
+        ("on_error: pause_for_human", {}),
+    ],
+)
+def test_what_an_error_does(entry, found):
+    assert step(f"prompt: Go on, {entry}") == {"id": "it", "agent": "coder", "prompt": "Go on", **found}
+
+
+def test_what_cannot_be_done_about_an_error_is_told():
+    assert told("prompt: Go on, on_error: pause_for_human") == [
+        "flow.ail.yaml:1: step 'it': on_error: pause_for_human is not carried over: a failed step ends its slice"
+    ]
+    assert told("prompt: Go on, on_error: retry, max_retries: 11") == [
+        "flow.ail.yaml:1: step 'it': max_retries is now 10: Weft tries no more often"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("branch", "found"),
+    [
+        ("contains: It's Bad, action: abort_pipeline", ("'it\\'s bad' in (step.it.result | lower)", "abort")),
+        ("exit_code: 3, action: pause_for_human", ("step.it.exit_code == 3", "ask")),
+        ("exit_code: any, action: abort_pipeline", ("step.it.exit_code != 0", "abort")),
+        ("matches: /^ok$/i, action: continue", ("(step.it.result | lower) == 'ok'", "continue")),
+        (
+            "expression: '{{ step.it.stdout }} == a', action: continue",
+            ("(step.it.stdout | trim) == 'a'", "continue"),
+        ),
+        ("expression: always, action: continue", ("true", "continue")),
+        ("expression: never, action: continue", ("false", "continue")),
+        ("always: true, action: abort_pipeline", ("true", "abort")),
+    ],
+)
+def test_what_a_result_does(branch, found):
+    when, action = found
+    assert step(f"context: {{shell: make}}, on_result: [{{{branch}}}]")["on_result"] == [
+        {"when": when, "action": action}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        ("[{matches: /a+/, action: abort_pipeline}]", "Weft's conditions have no regular expressions"),
+        ("[{contains: a, action: break}]", "Weft has no action 'break' for a result"),
+        ("[{contains: a, pipeline: x}]", "Weft has no action None for a result"),
+        ("[{contains: a, always: true, action: continue}]",
+         "exactly one of contains, exit_code, matches, expression, always is needed"),
+        ("{field: a, equals: b}", "only its list form is known"),
+    ],
+)  # fmt: skip
+def test_where_weft_cannot_decide_about_a_result_a_person_is_asked(rules, why):
+    assert step(f"prompt: Go on, on_result: {rules}")["on_result"] == [{"when": "true", "action": "ask"}]
+    assert (
+        f"flow.ail.yaml:1: step 'it': an entry of on_result is not carried over; a person is asked: {why}"
+    ) in told(f"prompt: Go on, on_result: {rules}")
+
+
+# What is told, and what is wrong.
+
+
+def test_each_key_that_is_not_carried_over_is_told_with_its_line():
+    text = """\
+    meta: {x: 1}
+    pipeline:
+      - id: a
+        prompt: A
+        input_schema: {type: object}
+        tools: {allow: [Bash]}
+        then: [b]
+        before: [c]
+        on_headless: skip
+        model:
+    """
+    assert [note for note in notes(text) if note not in {AGENT, NOT_FIRST}] == [
+        "flow.ail.yaml:1: meta is not carried over: Weft has no such key",
+        "flow.ail.yaml:5: step 'a': input_schema is not carried over: Weft checks results, not what is read",
+        "flow.ail.yaml:6: step 'a': tools is not carried over: what an agent may do is set up with the agent",
+        "flow.ail.yaml:7: step 'a': then is not carried over: write it as steps after this one",
+        "flow.ail.yaml:8: step 'a': before is not carried over: write it as steps before this one",
+        "flow.ail.yaml:9: step 'a': on_headless is not carried over: Weft has no such key",
+    ]
+
+
+def test_ids_that_do_not_fit_are_changed_wherever_they_are_named():
+    text = """\
+    pipeline:
+      - {id: Read Me, async: true, prompt: A}
+      - {id: b, depends_on: [Read Me], prompt: "{{ step.Read Me.response }}"}
+    """
+    assert steps(text)[0]["id"] == "read-me"
+    assert steps(text)[1]["depends_on"] == ["read-me"]
+    assert steps(text)[1]["prompt"] == "{{ step['read-me'].result }}"
+    rule = "an id has small letters, digits, _ and - only"
+    assert f"flow.ail.yaml:2: step 'Read Me': its id is now 'read-me': {rule}" in notes(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("pipeline: []", "1:11: pipeline must be a list of at least one step"),
+        ("version: 1", "1:1: pipeline must be a list of at least one step"),
+        ("pipeline: [{prompt: A}]", "1:12: id is missing"),
+        ("pipeline: [{id: a}]", f"1:12: step 'a': {KINDS}; found: none"),
+        ("pipeline: [{id: a, prompt: A, skill: b}]", f"1:12: step 'a': {KINDS}; found: prompt, skill"),
+        ("pipeline: [{id: a, prompt: A}, {id: a, prompt: A}]", "1:37: step 'a': id was already given in line 1"),
+        ("pipeline: [{id: a, prompt: A, async: true}]",
+         "1:38: step 'a': async has no effect: no step depends on this one"),
+        ("pipeline: [{id: a, prompt: A, async: 1}]", "1:38: step 'a': async must be true or false"),
+        ("pipeline: [{id: a, action: join}]", "1:28: step 'a': action is a join, and so depends_on is needed"),
+        ("pipeline: [{id: a, prompt: A, depends_on: [b]}]",
+         "1:44: step 'a': it depends on step 'b', which does not exist"),
+        ("pipeline: [{id: a, prompt: A, depends_on: [a]}]",
+         "1:44: step 'a': it depends on step 'a', which is this step or a later one"),
+        ("pipeline: [{id: a, prompt: A, depends_on: b}]", "1:43: step 'a': depends_on must be a list of words"),
+        ("pipeline: [{id: a, prompt: A, condition: maybe}]",
+         f"1:42: step 'a': condition has no meaning: 'maybe' {NO_CONDITION}"),
+        ("pipeline: [{id: a, prompt: A, condition: '== x'}]",
+         f"1:42: step 'a': condition has no meaning: '== x' {NO_CONDITION}"),
+        ("pipeline: [{id: a, prompt: A, condition: a matches b}]",
+         "1:42: step 'a': condition has no meaning: 'b' is no /regular expression/"),
+        ("pipeline: [{id: a, prompt: '{{ step.b.response }}'}]",
+         "1:28: step 'a': prompt has no meaning: it reads step 'b', which does not exist"),
+        ("pipeline: [{id: a, prompt: '{{ step.b.response }}'}, {id: b, prompt: B}]",
+         "1:28: step 'a': prompt has no meaning: it reads step 'b', which may not have ended by then"),
+        ("pipeline: [{id: a, prompt: A}, {id: b, prompt: '{{ step.a.stdout }}'}]",
+         "1:48: step 'b': prompt has no meaning: it reads stdout of step 'a', which is no command"),
+        ("pipeline: [{id: a, prompt: '{{ nothing }}'}]",
+         "1:28: step 'a': prompt has no meaning: {{ nothing }} is no template of ail"),
+        ("pipeline: [{id: a, prompt: A},{id: j, action: join, depends_on: [a]},\n{id: b, prompt: '{{step.j.a}}'}]",
+         "2:17: step 'b': prompt has no meaning: it reads a field of step 'j', a join without an output_schema"),
+        ("pipeline: [{id: invocation, prompt: '{{ last_response }}'}]",
+         "1:37: step 'invocation': prompt has no meaning: it reads last_response, and no step before it has one"),
+        ("pipeline: [{id: a, prompt: A}, {id: invocation, prompt: B}]",
+         "1:37: step 'invocation': id is that of the first step, and of no other"),
+        ("pipeline: [{id: a, prompt: A, output_schema: ./schema.json}]",
+         "1:46: step 'a': output_schema must be a mapping"),
+        ("pipeline: [{id: a, prompt: ' '}]", "1:28: step 'a': prompt is empty"),
+        ("pipeline: [{id: a, prompt: A, on_error: perhaps}]",
+         "1:41: step 'a': on_error is 'perhaps'; one of abort_pipeline, continue, retry is needed"),
+        ("pipeline: [{id: a, prompt: A, on_error: retry}]",
+         "1:12: step 'a': max_retries is missing; on_error: retry needs it"),
+        ("pipeline: [{id: a, prompt: A, on_error: retry, max_retries: 0}]",
+         "1:61: step 'a': max_retries must be a whole number ≥ 1"),
+        ("pipeline: [{id: a, prompt: A}, {id: j, action: join, depends_on: [a], on_error: continue}]",
+         "1:81: step 'j': on_error is 'continue'; one of fail_fast, wait_for_all is needed"),
+        ("pipeline: [{id: a, prompt: A, on_result: [{exit_code: 1, action: continue}]}]",
+         "1:55: step 'a': exit_code has no meaning: only a command has an exit code"),
+        ("pipeline: [{id: a, context: {shell: b}, on_result: [{exit_code: x, action: continue}]}]",
+         "1:65: step 'a': exit_code has no meaning: 'x' is no exit code; a number or `any` is needed"),
+        ("defaults: {max_concurrency: -1}\npipeline: [{id: a, prompt: A}]",
+         "1:29: defaults: max_concurrency must be a whole number ≥ 0"),
+        ("defaults: 3\npipeline: [{id: a, prompt: A}]", "1:11: defaults must be a mapping"),
+        ("FROM: ./base.yaml\npipeline: [{id: a, prompt: A}]",
+         "1:7: FROM continues another file; convert what `ail materialize` makes of it"),
+        ("pipelines: {p: [{id: a, pipeline: q}], q: [{id: b, pipeline: p}]}\npipeline: [{id: c, pipeline: p}]",
+         "1:1: pipelines call each other in a circle: pipeline 'p' waits for pipeline 'q' waits for pipeline 'p'"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_a_fault(text, said):
+    assert f"flow.ail.yaml:{said}" in faults(text)
