@@ -9,6 +9,7 @@ import pytest
 
 from weft.app.files import Source
 from weft.app.garbage import without_gc
+from weft.app.plan_pictures import Format, What, graph
 from weft.app.plans import check, find_plan, installed_agents, load, places
 from weft.errors import InputError, WeftError
 from weft.plan.kinds import Money
@@ -299,3 +300,8 @@ def test_places_are_told_also_of_a_plan_that_is_wrong(tmp_path: Path) -> None:
     text = "subplans: [{id: a, subplans: [{id: b}, {id: [c]}, d]}, {id: e}, {subplans: 7}, {id: f, subplans: [1]}]"
     assert list(places(in_folder(tmp_path, content=text))) == ["a", "e", "f", "a/b"]
     assert list(places(in_folder(tmp_path, content="- 1"))) == []
+
+
+def test_pnml_holds_nets_only(tmp_path: Path, environ: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="PNML holds nets only"):
+        graph(in_folder(tmp_path), What.TREE, Format.PNML, environ=environ)

@@ -44,7 +44,14 @@ subplans:
       - {id: model, prompt: Note type, verify: make test, pipeline: checked}
       - {id: disk, prompt: Save notes, verify: make test, depends_on: [model]}
 """
-BAD = "weft: 1\nplan: Bad\nmax_paralel: 4\nsubplans:\n  - {id: a, prompt: x, agent: claude, retries: 11}\n"
+BAD = """\
+weft: 1
+policy: seril
+max_paralel: 4
+plan: bad
+subplans:
+  - {id: a, prompt: x, agent: claude, retries: 11}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -103,17 +110,17 @@ def test_all_that_is_wrong_is_told_at_once_with_the_place(folder: Path) -> None:
     result = check(folder, "bad.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == snapshot("""\
-bad.yaml:2:7: error: plan is 'Bad'; allowed is an id: up to 64 small letters, digits, - and _, the first a letter or digit
-     2 | plan: Bad
-       |       ^^^
+bad.yaml:2:9: error: policy is 'seril'; allowed is serial | parallel; did you mean 'serial'?
+     2 | policy: seril
+       |         ^^^^^
 bad.yaml:3:1: error: unknown key 'max_paralel' in the plan; did you mean 'max_parallel'?
      3 | max_paralel: 4
        | ^^^^^^^^^^^
-bad.yaml:5:5: warning: 1 slice has no verify, so nothing checks what is done in it: a
-     5 |   - {id: a, prompt: x, agent: claude, retries: 11}
+bad.yaml:6:5: warning: 1 slice has no verify, so nothing checks what is done in it: a
+     6 |   - {id: a, prompt: x, agent: claude, retries: 11}
        |     ^
-bad.yaml:5:48: error: retries is 11 (a number); allowed is a whole number from 0 to 10
-     5 |   - {id: a, prompt: x, agent: claude, retries: 11}
+bad.yaml:6:48: error: retries is 11 (a number); allowed is a whole number from 0 to 10
+     6 |   - {id: a, prompt: x, agent: claude, retries: 11}
        |                                                ^^
 3 errors
 """)
@@ -130,8 +137,8 @@ def test_for_programs_what_is_wrong_is_data(folder: Path) -> None:
             "severity": "error",
             "file": "bad.yaml",
             "line": 2,
-            "column": 7,
-            "message": "plan is 'Bad'; allowed is an id: up to 64 small letters, digits, - and _, the first a letter or digit",
+            "column": 9,
+            "message": "policy is 'seril'; allowed is serial | parallel; did you mean 'serial'?",
         }
     )
 
@@ -173,7 +180,7 @@ def test_without_a_plan_it_is_said_what_to_type(tmp_path: Path) -> None:
 
 def test_a_dash_is_standard_input(tmp_path: Path) -> None:
     assert check(tmp_path, "-", stdin=NOTES).exit_code == 0
-    assert check(tmp_path, "-", stdin=BAD).stderr.startswith("standard input:2:7: error: plan is 'Bad'")
+    assert check(tmp_path, "-", stdin=BAD).stderr.startswith("standard input:2:9: error: policy is 'seril'")
 
 
 @pytest.mark.parametrize(
@@ -316,6 +323,17 @@ def test_plans_are_completed_as_files() -> None:
     assert [item.type for item in complete.get_completions(["check"], "we")] == ["file"]
 
 
+# Help.
+
+
+@pytest.mark.parametrize("command", ["check", "show", "graph", "schema", "convert"])
+def test_every_help_has_an_example_and_fits_a_terminal(command: str) -> None:
+    result = CliRunner().invoke(cli, [command, "--help"], terminal_width=80)
+    assert result.exit_code == 0
+    assert re.search(rf"\n  Examples?:\n    .*weft {command}", result.stdout)
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
 # As a process.
 
 
@@ -360,7 +378,7 @@ def on_a_terminal(args: list[str], folder: Path, **environment: str) -> str:
 @pytest.mark.parametrize("unwanted", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_problems_are_coloured_on_a_terminal_that_takes_it(folder: Path, unwanted: dict[str, str]) -> None:
     first = on_a_terminal(["check", "bad.yaml"], folder).splitlines()[0]
-    assert first.startswith("\x1b[1mbad.yaml:2:7\x1b[0m: \x1b[31m\x1b[1merror\x1b[0m: plan is 'Bad'")
+    assert first.startswith("\x1b[1mbad.yaml:2:9\x1b[0m: \x1b[31m\x1b[1merror\x1b[0m: policy is 'seril'")
     assert "\x1b" not in on_a_terminal(["check", "bad.yaml"], folder, **unwanted)
 
 

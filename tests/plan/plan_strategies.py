@@ -48,7 +48,8 @@ def plan_data(draw: st.DrawFn, sizes: Sizes = SMALL) -> Data:
     pipelines = draw(_pipelines(sizes))
     plan: Data = {"weft": 1, "plan": "p", **draw(_head(sizes)), **draw(_settings(sizes))}
     plan |= {"pipelines": pipelines} if pipelines else {}
-    around = _Around(sizes, list(pipelines)).within(plan)
+    one_turn = plan.get("policy") == "serial" and draw(st.booleans())
+    around = _Around(sizes, list(pipelines), one_turn).within(plan)
     plan["subplans"] = draw(_subplans(around, draw(st.integers(1, sizes.rows)), sizes.depth))
     _add_dependencies(draw, plan["subplans"])
     _shuffle(draw, plan["subplans"])
@@ -85,12 +86,12 @@ def _maybe(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Data]:
 class _Around:
     sizes: Sizes
     pipelines: list[str]
+    one_turn: bool
+    """Whether the whole plan is serial; only then may agents share a directory."""
     isolation: str = "worktree"
-    policy: str = "parallel"
 
     def within(self, data: Data) -> "_Around":
-        isolation, policy = data.get("isolation", self.isolation), data.get("policy", self.policy)
-        return replace(self, isolation=isolation, policy=policy)
+        return replace(self, isolation=data.get("isolation", self.isolation))
 
 
 def _settings(sizes: Sizes) -> st.SearchStrategy[Data]:
@@ -116,6 +117,8 @@ def _subplans(draw: st.DrawFn, around: _Around, rows: int, depth: int) -> list[D
         inside = draw(st.integers(0, rows - 1)) if depth > 1 else 0
         files = draw(st.lists(st.sampled_from(_FILES), max_size=1))
         subplan: Data = {"id": f"s{len(found)}", "files": files, **draw(_few(_settings(around.sizes)))}
+        if around.one_turn:
+            subplan.pop("policy", None)
         if inside:
             subplan["subplans"] = draw(_subplans(around.within(subplan), inside, depth - 1))
         else:
@@ -133,13 +136,13 @@ def _make_slice(draw: st.DrawFn, subplan: Data, around: _Around) -> None:
     subplan["prompt"] = "do"
     subplan |= draw(_maybe(estimate=st.just({"minutes": 5}), verify=st.just("true")))
     way = draw(st.sampled_from(["direct", "tdd", "pipeline", "steps", "steps"]))
-    if way == "steps" or (way == "pipeline" and not around.pipelines):
+    if around.within(subplan).isolation == "none" and not around.one_turn:
+        subplan["steps"] = draw(_steps(around.sizes, [], agents=False))
+    elif way == "steps" or (way == "pipeline" and not around.pipelines):
         subplan["steps"] = draw(_steps(around.sizes, around.pipelines))
     else:
         name = draw(st.sampled_from(around.pipelines)) if way == "pipeline" else way
         subplan["pipeline"] = name
-    if around.within(subplan).isolation == "none":
-        subplan["policy"] = "serial"  # agents in one directory need it
 
 
 def _add_dependencies(draw: st.DrawFn, subplans: list[Data]) -> None:
@@ -189,9 +192,11 @@ def _run(id_: str) -> Data:
 
 
 @st.composite
-def _steps(draw: st.DrawFn, sizes: Sizes, pipelines: list[str]) -> list[Data]:
+def _steps(draw: st.DrawFn, sizes: Sizes, pipelines: list[str], *, agents: bool = True) -> list[Data]:
     count = draw(st.sampled_from([n for n in range(1, sizes.steps + 1) for _ in range(n)]))  # rather many
-    steps: list[Data] = [{"id": f"t{number}", **draw(_bodies(pipelines))} for number in range(count)]
+    steps: list[Data] = [
+        {"id": f"t{number}", **draw(_bodies(pipelines, agents=agents))} for number in range(count)
+    ]
     unheard: list[int] = []
     for number, step in enumerate(steps):
         _let_wait(draw, steps, number, unheard)
@@ -204,11 +209,12 @@ def _steps(draw: st.DrawFn, sizes: Sizes, pipelines: list[str]) -> list[Data]:
     return steps
 
 
-def _bodies(pipelines: list[str]) -> st.SearchStrategy[Data]:
+def _bodies(pipelines: list[str], *, agents: bool) -> st.SearchStrategy[Data]:
+    work = st.fixed_dictionaries(
+        {"prompt": st.just("work")}, optional={"agent": st.sampled_from(["coder", "tester"])}
+    )
     return st.one_of(
-        st.fixed_dictionaries(
-            {"prompt": st.just("work")}, optional={"agent": st.sampled_from(["coder", "tester"])}
-        ),
+        *[work for _ in range(agents)],
         st.fixed_dictionaries({"run": st.just("true")}, optional={"pools": _claims()}),
         st.just({"action": "verify"}),
         st.just({"action": "join"}),
@@ -257,9 +263,9 @@ def _add_loops(draw: st.DrawFn, steps: list[Data], sizes: Sizes) -> None:
     regions = [range(first, last + 1) for last in range(len(steps)) for first in range(last)]
     loops = [region for region in regions if _is_loop(steps, region, crossed)]
     alone = [number for number, step in enumerate(steps) if step.get("action") != "join"]
-    for _ in range(draw(st.integers(0, sizes.loops))):
+    for _ in range(draw(st.sampled_from(range(sizes.loops + 1)))):
         again = draw(st.integers(1, sizes.again))
-        if loops and draw(st.integers(0, 2)):
+        if loops and draw(st.sampled_from([True, True, False])):
             region = draw(st.sampled_from(loops))
             most = draw(st.sampled_from([{}, {"max": again}]))
             steps[region[-1]]["on_fail"] = {"retry_from": steps[region.start]["id"], **most}

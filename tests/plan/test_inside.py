@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plan.loading import HEAD
+from plan.loading import AGENT, HEAD
 from weft.plan.document import Scalar, Table, read_document
 from weft.plan.inside import inside
 from weft.plan.load import load_plan
@@ -13,7 +13,8 @@ from weft.plan.problems import PlanError
 
 def caret(value: str) -> tuple[str, str]:
     """The line told for a prompt written so, and what stands above the marks."""
-    text = f"{HEAD}agent: claude\nsubplans: [{{id: s, pipeline: p}}]\npipelines:\n  p:\n    - id: a\n      prompt: {value}\n"
+    pipeline = f"pipelines:\n  p:\n    - id: a\n      prompt: {value}\n"
+    text = f"{HEAD}{AGENT}subplans: [{{id: s, pipeline: p}}]\n{pipeline}"
     with pytest.raises(PlanError) as raised:
         load_plan(text)
     (problem,) = raised.value.problems
@@ -59,7 +60,8 @@ def test_the_caret_is_under_the_name_in_a_flow_of_arguments() -> None:
 
 
 def test_each_name_is_told_where_it_stands() -> None:
-    text = f"{HEAD}subplans:\n- id: s\n  steps:\n  - id: a\n    run: |\n      {{{{ slce.id }}}}\n      {{{{ slce.id }}}}\n"
+    run = "    run: |\n      {{ slce.id }}\n      {{ slce.id }}\n"
+    text = f"{HEAD}subplans:\n- id: s\n  steps:\n  - id: a\n{run}"
     with pytest.raises(PlanError) as raised:
         load_plan(text)
     assert [(one.at.line, one.at.column) for one in raised.value.problems] == [(8, 10), (9, 10)]

@@ -192,8 +192,8 @@ def test_an_id_that_could_lead_elsewhere_is_refused_with_its_place(value):
         ),
         (
             "failure_mode: continue_on_error",
-            "failure_mode: fail_fsat",
-            "6:15 failure_mode is 'fail_fsat'; allowed is fail_fast | continue_on_error; did you mean 'fail_fast'?",
+            "failure_mode: fail_fas",
+            "6:15 failure_mode is 'fail_fas'; allowed is fail_fast | continue_on_error; did you mean 'fail_fast'?",
         ),
         ("title: Note store", "pipeline: tdd", "21:5 a subplan cannot have both 'subplans' and 'pipeline'"),
         (

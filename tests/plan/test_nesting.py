@@ -43,7 +43,8 @@ def test_a_pipeline_in_itself_is_told_where_it_names_itself() -> None:
 
 
 def test_two_circles_are_both_told() -> None:
-    top = "pipelines:\n  p0: [{id: a, pipeline: p0}]\n  p1: [{id: a, pipeline: p2}]\n  p2: [{id: a, pipeline: p1}]\n"
+    names = (("p0", "p0"), ("p1", "p2"), ("p2", "p1"))
+    top = "pipelines:\n" + "".join(f"  {outer}: [{{id: a, pipeline: {inner}}}]\n" for outer, inner in names)
     assert problems(with_steps(USE, top=top)) == [
         "4:26 the pipeline comes to stand within itself: p0 → p0",
         "6:26 the pipeline comes to stand within itself: p1 → p2 → p1",

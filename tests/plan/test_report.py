@@ -23,6 +23,7 @@ from weft.plan.report import CheckReport, check_report
 from weft.plan.report_costs import dollars
 from weft.plan.report_overlaps import Apart
 from weft.plan.report_profiles import Profiles
+from weft.plan.report_together import together
 from weft.plan.settings import Layer
 
 PROVED = Proof(answer=Answer.PROVED, why="")
@@ -197,10 +198,15 @@ def test_slices_that_wait_for_each_other_keep_one_agent_busy() -> None:
     assert agents_of(found) == {"tester": 1, "coder": 3}
 
 
-def test_in_a_very_large_plan_the_order_is_not_asked_for_each_agent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.plan.report_together.MOST_ROWS", 3)
-    found = report(a_slice("a", agent="tester"), a_slice("b", "a", agent="tester"), a_slice("c"))
-    assert agents_of(found) == {"tester": 2, "coder": 1}
+def test_in_a_very_large_plan_the_order_is_not_asked_for_each_agent() -> None:
+    plan = compiled(a_slice("a", agent="tester"), a_slice("b", "a", agent="tester"), a_slice("c"))
+    finder = Profiles(plan.plan)
+    profiles = finder.by_row()
+    most = {
+        rows: together(plan, (), profiles, finder.agents, starting=2, most_rows=rows).each[0].at_most
+        for rows in (3, 4)
+    }
+    assert most == {3: 2, 4: 1}
 
 
 def steps_at_once(*steps: dict[str, Any], **plan: Any) -> int:
@@ -434,6 +440,10 @@ def test_the_slice_with_the_most_calls_is_named() -> None:
     assert (found.at_most, found.worst_slice, found.worst, found.worst_slices) == (13, "b", 6, 2)
 
 
+def test_a_slice_with_nothing_to_verify_is_not_sent_back() -> None:
+    assert report(a_slice("a", verify="x"), a_slice("b")).agent_calls.at_most == 3 + 1
+
+
 def test_a_plan_without_agents_has_no_calls_and_costs_nothing() -> None:
     found = report(a_slice("a", steps=[{"id": "go", "run": "make"}]))
     assert found.agent_calls.to_json() == {"at_most": 0, "worst_slice": None, "worst": 0, "worst_slices": 0}
@@ -464,6 +474,7 @@ def test_the_budget_of_the_plan_is_the_worst_case_where_prices_are_missing() -> 
 
 def test_a_budget_that_cannot_be_reached_is_not_the_worst_case() -> None:
     assert spend(a_slice("a", agent="tester"), budget=20) == (250_000, 0, "max_cost")
+    assert spend(a_slice("a", agent="tester"), budget=0.25) == (250_000, 0, "max_cost")
 
 
 def test_a_budget_counts_for_its_own_subtree_only() -> None:
@@ -482,6 +493,12 @@ def test_a_budget_of_the_command_line_or_of_a_configuration_counts_for_the_whole
     flags = Layer("the command line", {"budget": 1_000_000})
     found = check_report(compile_plan(load_plan(text, configs=[project], flags=flags)), PROVED).spend
     assert (found.worst, found.limited_by) == (1_000_000, "the budget of the command line")
+
+
+def test_a_budget_of_the_command_line_outranks_that_of_the_plan() -> None:
+    text = "{weft: 1, plan: p, budget: 9, agents: {c: {use: claude}}, subplans: [{id: a, prompt: x}]}"
+    flags = Layer("the command line", {"budget": 10_000_000})
+    assert check_report(compile_plan(load_plan(text, flags=flags)), PROVED).spend.worst == 10_000_000
 
 
 @pytest.mark.parametrize(

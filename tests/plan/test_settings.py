@@ -5,6 +5,7 @@ from dataclasses import fields
 import pytest
 
 from plan.loading import HEAD, with_subplans
+from weft.ids import SubplanPath
 from weft.plan.language import MERGE, SETTINGS, SUBPLAN
 from weft.plan.load import Surroundings, load_plan, read_config
 from weft.plan.model import Plan
@@ -40,7 +41,7 @@ def loaded(flags: Layer | None = None) -> Plan:
 
 def scope(path: str, flags: Layer | None = None) -> Scope:
     plan = loaded(flags)
-    return plan.scopes[list(plan.outline.paths).index(path)]
+    return plan.scopes[plan.outline.paths.index(SubplanPath(path))]
 
 
 def origin(path: str, setting: str) -> tuple[object, str, str]:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
+
 from plan.language_strategies import good, records
 from plan.plan_strategies import plan_texts
-
 from weft.plan import language, written
 from weft.plan.compile.compile import compile_plan
 from weft.plan.document import read_document
@@ -49,7 +49,8 @@ pools: {db: 1, port: {values: [8001, x]}}
 subplans:
   - id: a
     prompt: "{{ x }}"
-    verify: make
+    verify: [[make, test]]
+    setup: [[make, "a b"]]
     steps:
       - {id: one, run: [ls, ""], pool: db, async: true, env: {A: 1.10, B: yes}, estimate: {minutes: 1..2.5}}
       - {id: two, prompt: "do {{ slice.prompt }}", agent: coder, model: m, resume: true, max_cost: 0.25,
@@ -68,7 +69,7 @@ FLAGS = {
     "budget": 7_000_001,
     "failure_mode": "fail_fast",
 }
-ELSEWHERE = {Subplan: {"source", "settings", "depends_on"}}
+ELSEWHERE: dict[type, set[str]] = {Subplan: {"source", "settings", "depends_on"}}
 """What a part knows of where it was written; of a subplan also what is compared as it is resolved."""
 
 
@@ -112,7 +113,7 @@ def same(one: Plan, other: Plan) -> None:
             assert said(one.pipeline_of(row).steps) == said(other.pipeline_of(row).steps)
 
 
-SETTINGS = st.fixed_dictionaries(
+SETTINGS: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {},
     optional={
         "max_parallel": st.integers(1, 32),
@@ -143,7 +144,7 @@ def test_the_text_alone_gives_the_same_plan_whatever_configuration_and_flags_it_
     same(plan, load_plan(show_plan(plan)))
 
 
-ANY_SETTINGS = st.fixed_dictionaries(
+ANY_SETTINGS: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {},
     optional={
         key.name: good(key.kind) for key in language.SETTINGS if key.name not in {"agent", "isolation"}
@@ -267,13 +268,13 @@ def test_each_setting_at_the_root_has_an_origin_or_is_said_not_to_be_set(name: s
 
 def test_a_prompt_may_hold_any_sign() -> None:
     prompt = "tab\t, 'quotes\" \\ # no comment\n  indented: {{ x }}\u2028é\n\n"
-    data = {"id": "a", "prompt": prompt, "verify": prompt, "files": ["a b/**"]}
+    data: dict[str, Any] = {"id": "a", "prompt": prompt, "verify": prompt, "files": ["a b/**"]}
     plan = load_plan(to_yaml({"weft": 1, "plan": "p", "agent": "claude", "subplans": [data]}))
     assert load_plan(show_plan(plan)).subplans[1].prompt == prompt
 
 
 def test_a_built_in_pipeline_is_shown_where_another_one_uses_it() -> None:
-    steps = {"id": "a", "prompt": "x", "steps": [{"id": "inner", "pipeline": "tdd"}]}
+    steps: dict[str, Any] = {"id": "a", "prompt": "x", "steps": [{"id": "inner", "pipeline": "tdd"}]}
     text = to_yaml({"weft": 1, "plan": "p", "agent": "claude", "subplans": [steps]})
     shown = show_plan(load_plan(text))
     assert "  # built in\n  tdd:\n" in shown
@@ -330,6 +331,6 @@ def test_a_duration_is_shown_in_the_largest_unit_that_makes_it_whole(text: str, 
 )
 def test_an_estimate_comes_back_exactly(estimate: dict[str, Any]) -> None:
     assume("minutes" not in estimate or not 0 < float(str(estimate["minutes"]).partition("..")[0]) < 1e-90)
-    slice_ = {"id": "a", "prompt": "x", "estimate": estimate}
+    slice_: dict[str, Any] = {"id": "a", "prompt": "x", "estimate": estimate}
     plan = load_plan(to_yaml({"weft": 1, "plan": "p", "agent": "claude", "subplans": [slice_]}))
     assert load_plan(show_plan(plan)).subplans[1].estimate == plan.subplans[1].estimate

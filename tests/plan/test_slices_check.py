@@ -90,8 +90,10 @@ def test_without_an_agent_those_that_were_found_are_told_once() -> None:
     slices = (f"{{id: a, {X}, pipeline: tdd}}", f"{{id: b, {X}, retries: 1}}")
     here = Surroundings(programs=("claude", "codex"))
     assert problems(with_subplans(*slices, top=""), surroundings=here) == [
-        "4:5 step 'tests' needs an agent: set agent: to an entry of agents, or to an adapter; "
-        "found here: claude, codex"
+        (
+            "4:5 step 'tests' needs an agent: set agent: to an entry of agents, or to an adapter; "
+            "found here: claude, codex"
+        )
     ]
 
 
@@ -101,6 +103,12 @@ def test_without_an_agent_and_without_one_on_the_machine_that_is_told() -> None:
         "9:9 step 'w' needs an agent: set agent: to an entry of agents, or to an adapter; "
         "no agent's command was found here"
     )
+
+
+def test_of_several_agents_in_a_configuration_none_is_taken_by_itself() -> None:
+    several = read_config("agents: {mine: {use: goose}, his: {use: goose}}", "c.yaml", "user")
+    (said,) = problems(with_subplans(SLICE, top=""), configs=[several])
+    assert said.startswith("4:5 step 'work' needs an agent: set agent: to an entry of agents")
 
 
 def test_no_agent_is_needed_where_none_works() -> None:
@@ -197,6 +205,11 @@ def test_steps_that_overlap_inside_of_a_nested_pipeline_are_told_once_for_all_sl
     )
     (said,) = problems(with_subplans(*slices, top=top))
     assert said == f"5:81 steps 'a' and 'b' {CANNOT}"
+
+
+def test_steps_that_overlap_are_told_where_they_stand_only_in_a_nested_pipeline() -> None:
+    top = f"agent: codex\npipelines:\n  n: [{', '.join((*GO_ON, JOIN))}]\n"
+    assert problems(with_steps("{id: n, pipeline: n}", top=top)) == [f"5:81 steps 'a' and 'b' {CANNOT}"]
 
 
 def test_whether_an_agent_can_fork_depends_on_the_slice_that_uses_the_pipeline() -> None:

@@ -77,8 +77,10 @@ def test_an_unknown_key_is_refused_with_a_suggestion() -> None:
 def test_a_dependency_whose_schema_contradicts_the_join_s_is_refused() -> None:
     join = "{id: j, action: join, depends_on: [a], output_schema: {properties: {a: {type: string}}}}"
     assert problems(with_steps(f"{{id: a, run: x, {OBJECT}}}", join)) == [
-        "10:63 the join's output_schema contradicts that of 'a': "
-        "the dependency's schema allows object, the join's schema allows string"
+        (
+            "10:63 the join's output_schema contradicts that of 'a': "
+            "the dependency's schema allows object, the join's schema allows string"
+        )
     ]
 
 
@@ -263,8 +265,10 @@ ONE_SLIP = {
     "dependencies that are no list": (
         (BUILD, "{id: j, run: '{{ step.build.result }}', depends_on: {build: 1}}"),
         [
-            "10:61 depends_on is a mapping; allowed is a list of: "
-            "an id: up to 64 small letters, digits, - and _, the first a letter or digit"
+            (
+                "10:61 depends_on is a mapping; allowed is a list of: "
+                "an id: up to 64 small letters, digits, - and _, the first a letter or digit"
+            )
         ],
     ),
     "a misspelt key": (
@@ -274,8 +278,10 @@ ONE_SLIP = {
     "a number for an id": (
         ("{id: 7, run: x}", "{id: b, run: '{{ step[\"7\"].result }}', depends_on: ['7']}"),
         [
-            "9:14 id is 7 (a number); allowed is an id: up to 64 small letters, digits, - and _, "
-            "the first a letter or digit; for the text write '7', in quotes"
+            (
+                "9:14 id is 7 (a number); allowed is an id: up to 64 small letters, digits, - and _, "
+                "the first a letter or digit; for the text write '7', in quotes"
+            )
         ],
     ),
     "no id": (
@@ -309,8 +315,10 @@ ONE_SLIP = {
     "a way back to nowhere": (
         ("{id: a, run: x}", "{id: b, run: x, on_fail: {max: 3}}"),
         [
-            "10:34 on_fail needs the key 'retry_from' (an id: up to 64 small letters, digits, - and _, "
-            "the first a letter or digit)"
+            (
+                "10:34 on_fail needs the key 'retry_from' (an id: up to 64 small letters, digits, - and _, "
+                "the first a letter or digit)"
+            )
         ],
     ),
     "a join of something misspelt": (
@@ -328,8 +336,10 @@ ONE_SLIP = {
         ("{id: a, run: x, on_result: [{action: fail}, {when: step.a.exit_cod == 1, action: fail}]}",),
         [
             "9:37 on_result needs the key 'when' (an expression over templates' names, always or never)",
-            "9:60 'step.a.exit_cod': step 'a' has no 'exit_cod'; there are exit_code, json, result, stderr, "
-            "stdout; fields need an output_schema on the step",
+            (
+                "9:60 'step.a.exit_cod': step 'a' has no 'exit_cod'; there are exit_code, json, result, stderr, "
+                "stdout; fields need an output_schema on the step"
+            ),
         ],
     ),
 }

@@ -75,8 +75,10 @@ def test_fields_of_a_structured_join_are_those_of_its_members() -> None:
 
 def test_a_join_of_text_has_no_fields() -> None:
     assert problems(with_steps(A, JOIN, reading("step.j.a"))) == [
-        "11:31 'step.j.a': step 'j' has no 'a'; there are result; "
-        "fields need an output_schema on the join or on all that it depends on"
+        (
+            "11:31 'step.j.a': step 'j' has no 'a'; there are result; "
+            "fields need an output_schema on the join or on all that it depends on"
+        )
     ]
 
 
@@ -118,8 +120,10 @@ def test_a_bad_list_of_open_names_is_told_once() -> None:
 
 def test_an_unknown_name_is_told_with_the_step_that_may_be_meant() -> None:
     assert problems(with_steps("{id: a, run: x}", reading("a.result"))) == [
-        "10:31 there is no name 'a' here; did you mean 'step.a'? "
-        "there are attempt, env, feedback, plan, run, slice, step"
+        (
+            "10:31 there is no name 'a' here; did you mean 'step.a'? "
+            "there are attempt, env, feedback, plan, run, slice, step"
+        )
     ]
 
 

@@ -87,7 +87,7 @@ def test_a_nested_pipeline_multiplies_for_its_steps_wherever_it_stands() -> None
 def test_what_never_runs_takes_its_place_once() -> None:
     way = unrolled(inner=(step(0), step(1, (0, 2))))
     never = replace(nested("n", "inner"), condition="never")
-    assert dict((one.id, count) for one, count in way.runs([never])) == {"n": 0, "s0": 0, "s1": 0}
+    assert {one.id: count for one, count in way.runs([never])} == {"n": 0, "s0": 0, "s1": 0}
     assert way.size([never]) == 1 + 3 + 3
 
 
@@ -111,8 +111,10 @@ def test_loops_that_are_too_large_together_are_refused_once() -> None:
     top = AGENT + f"pipelines:\n  much: [{', '.join(steps)}]\n"
     slices = ("{id: s, pipeline: much}", "{id: t, pipeline: much, retries: 3}")
     assert problems(with_subplans(*slices, top=top)) == [
-        "7:5 with all its loops the pipeline could take 2,794 steps; allowed are 2,000: "
-        "lower max, max_retries or retries"
+        (
+            "7:5 with all its loops the pipeline could take 2,794 steps; allowed are 2,000: "
+            "lower max, max_retries or retries"
+        )
     ]
 
 

@@ -26,7 +26,7 @@ ENDINGS = {
 @click.command(
     epilog=examples(
         "weft graph --out plan.svg",
-        "weft graph plan.yaml --what net --of store/model --format dot | dot -Tpdf > model.pdf",
+        "weft graph --of store/model --format dot | dot -Tpdf > model.pdf",
     ),
     short_help="Draw a plan or its net.",
 )

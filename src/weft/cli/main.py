@@ -101,8 +101,8 @@ def cli(*, directory: str) -> None:  # the commands take the directory from the 
     """Run plans of subplans with as much parallelism as they allow, and prove what they can do.
 
     Data goes to standard output, everything else to standard error. Exit codes: 0 done or proved, 1 failed or
-    refuted, 2 wrong usage or a file that cannot be used, 4 unknown, 70 a bug in Weft, 130 interrupted, 141 the
-    reader of the output has gone.
+    refuted, 2 wrong usage or a file or plan that cannot be used, 4 unknown, 70 a bug in Weft, 130 interrupted, 141
+    the reader of the output has gone.
     """
 
 

@@ -26,8 +26,8 @@ out_option = click.option(
 
 _FLAGS = {
     "max_parallel": ("N", "How many slices may be under way at once, 1 to 32."),
-    "failure_mode": ("MODE", "fail_fast or continue_on_error."),
-    "policy": ("POLICY", "serial or parallel."),
+    "failure_mode": ("MODE", "What a failure does to siblings: fail_fast or continue_on_error."),
+    "policy": ("POLICY", "One action at a time, or as many as fit: serial or parallel."),
     "retries": ("N", "How often a failed check sends the work back, 0 to 10."),
     "budget": ("DOLLARS", "A ceiling on what agents cost."),
 }

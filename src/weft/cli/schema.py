@@ -10,7 +10,7 @@ from weft.cli.plan_options import json_option
 
 @click.command(
     epilog=examples("weft schema > weft.schema.json", "weft schema --reference | less"),
-    short_help="Print the JSON Schema of plans, or the reference of the language.",
+    short_help="Print the JSON Schema of plans, or the reference.",
 )
 @click.option("--config", is_flag=True, help="That of the configuration (.weft/config.yaml) instead.")
 @click.option("--reference", is_flag=True, help="Print all keys with their meaning, in Markdown.")

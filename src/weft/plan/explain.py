@@ -142,10 +142,6 @@ def _addresses(plan: Plan, row: int) -> Iterator[tuple[str, _Found]]:
                 waiting.append((f"{prefix}{step.id}.", plan.pipelines[step.body.pipeline]))
 
 
-def steps_of(plan: Plan, row: int) -> list[str]:
-    return [address for address, _ in _addresses(plan, row)]
-
-
 def _on_step(plan: Plan, row: int, found: _Found) -> Iterator[InForce]:
     """What the step, or its agent, puts in place of a setting."""
     step = found.step

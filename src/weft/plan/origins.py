@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from weft.plan.document import Table
+from weft.plan.document import Document, Table
 from weft.plan.model import Agent, Plan
 from weft.plan.outline import ROOT
 from weft.plan.problems import Position
@@ -44,13 +44,14 @@ def flag_name(setting: str) -> str:
 
 def agent_origin(plan: Plan, agent: Agent) -> Origin:
     """The file that defines it: the plan, or the nearest configuration that does."""
-    for layer in plan.scopes[ROOT].layers:
-        root = None if layer.document is None else layer.document.root
-        agents = root.get("agents") if isinstance(root, Table) else None
-        if (
-            isinstance(agents, Table)
-            and agents.get(agent.name) is agent.source
-            and layer.document is not None
-        ):
-            return Origin(at=layer.document.position(agents.key(agent.name)))
-    return Origin(words="configuration")
+    documents = (layer.document for layer in plan.scopes[ROOT].layers if layer.document is not None)
+    return next(
+        Origin(at=document.position(agents.key(agent.name)))
+        for document in documents
+        if (agents := _agents_in(document)) is not None and agents.get(agent.name) is agent.source
+    )
+
+
+def _agents_in(document: Document) -> Table | None:
+    agents = document.root.get("agents") if isinstance(document.root, Table) else None
+    return agents if isinstance(agents, Table) else None

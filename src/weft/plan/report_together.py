@@ -147,11 +147,12 @@ class _Slices:
     after: After
     profiles: Sequence[Profile | None]
     at_most: int
+    most_rows: int
 
     def with_agent(self, name: str) -> int:
         outline = self.compiled.plan.outline
         leaves = [profile is not None and name in profile.agents_by_name for profile in self.profiles]
-        if len(leaves) > MOST_ROWS or leaves == outline.leaves:
+        if len(leaves) > self.most_rows or leaves == outline.leaves:
             return self.at_most
         others_as_groups = replace(outline, leaves=leaves)
         return peak(others_as_groups, self.after, slot_caps(self.compiled)).at_most
@@ -164,10 +165,11 @@ def together(
     agents: Mapping[str, Agent],
     *,
     starting: int,
+    most_rows: int = MOST_ROWS,
 ) -> Together:
     """`starting` slices can start at once."""
     found, limited_by = _slices_together(compiled, after, starting)
-    load, slices = _load(compiled, profiles), _Slices(compiled, after, profiles, found.at_most)
+    load, slices = _load(compiled, profiles), _Slices(compiled, after, profiles, found.at_most, most_rows)
     wanted = {name: load.most(name, slices.with_agent(name)) for name in agents}
     each = tuple(
         AgentUse(name=name, at_most=min(count, agents[name].pool or count), pool=agents[name].pool)

@@ -143,8 +143,7 @@ def _break_circles(rows: Rows, reader: Reader) -> None:
         _tell_circle(rows, stuck, reader)
         for row in stuck:
             outline.depends_on[row] = ()
-    if circle(outline) is not None:
-        outline.depends_on = [()] * len(outline.paths)
+    outline.depends_on = [()] * len(outline.paths)
 
 
 def _tell_circle(rows: Rows, stuck: Sequence[int], reader: Reader) -> None:

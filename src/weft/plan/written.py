@@ -41,10 +41,11 @@ def duration(seconds: float) -> str:
     numbers = [(exact / size, size, unit) for unit, size in _UNITS.items()]
     whole = [(number.to_integral_value(), size, unit) for number, size, unit in numbers]
     fine = [(number.quantize(_FINEST, ROUND_HALF_EVEN), size, unit) for number, size, unit in numbers]
-    for number, size, unit in (*whole, *reversed(fine)):
-        if 0 < number < _TOO_MANY and float(number * size) == seconds:
-            return f"{_plain(number)}{unit}"
-    raise AssertionError(f"{seconds!r} is no duration that a plan can hold")
+    return next(
+        f"{_plain(number)}{unit}"
+        for number, size, unit in (*whole, *reversed(fine))
+        if 0 < number < _TOO_MANY and float(number * size) == seconds
+    )
 
 
 def _plain(number: Decimal) -> str:

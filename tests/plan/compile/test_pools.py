@@ -206,10 +206,13 @@ def test_as_many_async_steps_are_under_way_as_max_concurrency_says(limit, most):
 
 
 def test_max_concurrency_holds_in_nested_pipelines_and_for_steps_of_an_async_one():
-    inner = [{"id": "n", "pipeline": "way"}, run("z")]
+    inner: list[dict[str, Any]] = [{"id": "n", "pipeline": "way"}, run("z")]
     names = ("n#1.b#1", "n#1.c#1", "n#1.d#1")
     assert concurrent(inner, names, max_concurrency=2, pipelines={"way": BRANCHES}) == 2
-    beside = [{"id": "m", "pipeline": "way", "async": True}, {"id": "n", "pipeline": "way", "async": True}]
+    beside: list[dict[str, Any]] = [
+        {"id": "m", "pipeline": "way", "async": True},
+        {"id": "n", "pipeline": "way", "async": True},
+    ]
     both = [*beside, {"id": "j", "action": "join", "depends_on": ["m", "n"]}]
     way = {"way": [run("x")]}
     assert concurrent(both, ("m#1.x#1", "n#1.x#1"), max_concurrency=1, pipelines=way) == 1

@@ -1,8 +1,8 @@
 from plan.pictures.plans import plan
 from weft.plan.pictures import dependency_picture
-from weft.plan.pictures.heights import Neighbours, segments
+from weft.plan.pictures.heights import Heights, Neighbours, segments
 from weft.plan.pictures.layers import columns_of
-from weft.plan.pictures.ordering import _exchange, crossings
+from weft.plan.pictures.ordering import _exchange, crossings, order_of
 
 
 def columns(*paths, needs):
@@ -54,3 +54,13 @@ def test_neighbours_in_a_column_stay_if_a_change_spares_nothing():
     order = [[0, 1, 2, 3]]
     _exchange(found, order, Neighbours(found))
     assert order == [[0, 1, 2, 3]]
+
+
+def test_the_bends_of_a_line_that_has_room_are_made_level():
+    found = columns("a", "b", "c", "d", needs={"b": ["a"], "c": ["b"], "d": ["c", "a"]})
+    sizes = [30.0, 60.0, 30.0, 30.0, 2.0, 2.0]
+    neighbours = Neighbours(found)
+    heights = Heights(found, order_of(found, sizes, neighbours), sizes)
+    assert heights.at[4] != heights.at[5]
+    heights.straighten(neighbours, [(4, 5)], 1)
+    assert heights.at[4] == heights.at[5]

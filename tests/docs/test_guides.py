@@ -1,0 +1,68 @@
+"""The guides say what is so: their plans load, and their commands print what they show."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from weft.cli.main import cli
+from weft.plan.load import load_plan
+
+ROOT = Path(__file__).parents[2]
+GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
+HEAD = "weft: 1\nplan: guide\nagents: {coder: {use: claude}}\n"
+SLICE = "subplans: [{{id: one, prompt: Do it, pipeline: {name}, verify: make test}}]\n"
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def plans(guide: Path) -> list[str]:
+    """The plans of a guide; where it shows only pipelines, plans that use each of them."""
+    found: list[str] = []
+    for block in blocks(guide.read_text(encoding="utf-8"), "yaml"):
+        if block.startswith("weft: 1"):
+            found.append(block)
+        else:
+            names = re.findall(r"^  ([a-z-]+):$", block, flags=re.MULTILINE)
+            found += [HEAD + block + SLICE.format(name=name) for name in names]
+    return found
+
+
+def named_plan(guide: Path, name: str) -> str:
+    text = guide.read_text(encoding="utf-8")
+    (found,) = re.findall(rf"`{re.escape(name)}`:\n\n```yaml\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    return found
+
+
+@pytest.mark.parametrize("name", ["pipelines", "pools-and-limits"])
+def test_the_plans_of_a_guide_load_without_a_warning(name: str) -> None:
+    texts = plans(ROOT / "docs" / "guide" / f"{name}.md")
+    assert texts
+    for text in texts:
+        warnings = [problem.message for problem in load_plan(text).warnings]
+        assert [w for w in warnings if "no verify" not in w] == []
+
+
+def test_the_plans_of_the_first_guide_load_but_for_the_one_that_is_wrong() -> None:
+    first, wrong, groups = plans(ROOT / "docs" / "guide" / "first-plan.md")
+    assert load_plan(first).id == load_plan(groups).id == "notes"
+    assert "depend_on" in wrong
+
+
+def test_the_commands_of_the_first_guide_print_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide = ROOT / "docs" / "guide" / "first-plan.md"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    for name in ("weft.yaml", "wrong.yaml"):
+        (tmp_path / name).write_text(named_plan(guide, name), encoding="utf-8")
+    shown = blocks(guide.read_text(encoding="utf-8"), "console")
+    assert len(shown) == 2
+    for block in shown:
+        command, _, output = block.partition("\n")
+        result = CliRunner().invoke(cli, command.removeprefix("$ weft ").split())
+        assert result.output == output
