@@ -169,7 +169,8 @@ def plans(draw: st.DrawFn, *, depth: int = 2) -> dict[str, Any]:
     names = _Names(plan)
     for number, name in enumerate(names.pipelines):
         _resolve_steps(draw, plan["pipelines"][name], names, names.pipelines[:number])
-    _resolve_setting(draw, plan, names)
+    plan["agent"] = draw(st.sampled_from(names.agents))
+    _resolve_settings(draw, plan, names)
     _resolve_subplans(draw, plan["subplans"], names)
     return plan
 
@@ -185,9 +186,11 @@ _NEED_MORE = {"command", "acp", "scripted"}
 """Adapters that an entry of `agents` must say more about."""
 
 
-def _resolve_setting(draw: st.DrawFn, data: dict[str, Any], names: _Names) -> None:
+def _resolve_settings(draw: st.DrawFn, data: dict[str, Any], names: _Names) -> None:
     if "agent" in data:
         data["agent"] = draw(st.sampled_from(names.agents))
+    if data.get("isolation") == "none":  # is refused wherever agents may work side by side
+        data["isolation"] = "dir"
 
 
 def _resolve_subplans(draw: st.DrawFn, subplans: list[dict[str, Any]], names: _Names) -> None:
@@ -196,7 +199,9 @@ def _resolve_subplans(draw: st.DrawFn, subplans: list[dict[str, Any]], names: _N
         subplan["id"] = f"n{number}" if subplan["id"] in taken else subplan["id"]
         if "depends_on" in subplan:
             subplan["depends_on"] = draw(_some(taken))
-        _resolve_setting(draw, subplan, names)
+        _resolve_settings(draw, subplan, names)
+        if "subplans" not in subplan:
+            subplan.setdefault("prompt", "Do it.")
         if "pipeline" in subplan:
             subplan["pipeline"] = draw(st.sampled_from(["direct", "tdd", *names.pipelines]))
         _resolve_steps(draw, subplan.get("steps", []), names, names.pipelines)
@@ -209,7 +214,7 @@ def _resolve_steps(draw: st.DrawFn, steps: list[dict[str, Any]], names: _Names, 
     for number, step in enumerate(steps):
         step["id"] = f"n{number}" if step["id"] in taken else step["id"]
         _resolve_step(draw, step, taken)
-        _resolve_setting(draw, step, names)
+        _resolve_settings(draw, step, names)
         if "pipeline" in step:
             step["pipeline"] = draw(st.sampled_from(["direct", "tdd", *pipelines]))
         for key in ("pool", "pools"):

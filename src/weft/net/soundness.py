@@ -20,7 +20,6 @@ to. `weft.net.runs` looks for such a run; if it finds none, a search through the
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from weft.net.behaviour import sound_by_states
 from weft.net.flows import place_side, positive_flow, transition_side
 from weft.net.invariants import leaking_transition, unbalanced_place
 from weft.net.linear import incidence, rank
@@ -95,6 +94,8 @@ def _by_states(net: PlainNet, shape: WorkflowNet, max_states: int, reason: str) 
 def _searched(net: PlainNet, shape: WorkflowNet, max_states: int) -> Verdict:
     if len(net.place_ids) * len(net.transition_ids) > MAX_CELLS:
         return Verdict(answer=Answer.UNKNOWN, why="the net is too large for a search through its states")
+    from weft.net.behaviour import sound_by_states  # noqa: PLC0415 - a search is rare, and its imports are many
+
     return sound_by_states(net, final=shape.sink, max_states=max_states)
 
 

@@ -19,20 +19,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from weft.ids import TransitionId
-from weft.net.behaviour import sound_by_states
 from weft.net.model import Arcs, Net, PlaceKind
-from weft.net.plain import PlainNet, unfold
+from weft.net.plain import unfold
 from weft.net.soundness import soundness
-from weft.net.trace import fire, replay
-from weft.net.verdict import Answer, Verdict
+from weft.net.verdict import Answer
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import SLOT, Shape
 from weft.plan.outline import ROOT
-from weft.plan.proof_words import ending, in_words, pool_in_words, subject
-
-MOST_STATES = 2_000
-"""So many states are searched for a shorter trace than the one there is."""
+from weft.plan.proof_words import ending, pool_in_words, subject
 
 _OPENING, _CLOSING = 2 * ROOT, 2 * ROOT + 1
 """Of the plan itself, as nodes of the graph of waiting."""
@@ -74,7 +68,10 @@ def _shapes(compiled: CompiledPlan) -> Proof | None:
         net = unfold(shape.net).skeleton()
         verdict = soundness(net).verdict
         if verdict.answer is not Answer.PROVED:
-            return _of_shape(net, shape, _example(compiled, number), verdict)
+            from weft.plan.refutation import explained  # noqa: PLC0415 - rare, and what it imports is much
+
+            why, trace = explained(net, shape, _example(compiled, number), verdict)
+            return Proof(answer=verdict.answer, why=why, trace=trace)
     return None
 
 
@@ -85,34 +82,6 @@ def _doubled(net: Net) -> str | None:
             if len({place for place, _ in arcs}) < len(arcs):
                 return net.transition_ids[number]
     return None
-
-
-def _of_shape(net: PlainNet, shape: Shape, path: str, verdict: Verdict) -> Proof:
-    if verdict.answer is Answer.REFUTED:
-        verdict = _nearest(net, verdict)
-    why = f"{path} {_fault(net, verdict.trace)}" if verdict.trace else f"{path}: {verdict.why}"
-    return Proof(answer=verdict.answer, why=why, trace=tuple(in_words(shape, path, verdict.trace)))
-
-
-def _nearest(net: PlainNet, verdict: Verdict) -> Verdict:
-    """The same with a shortest trace, if a short search finds one; from a hopeless start none leads anywhere."""
-    found = sound_by_states(net, final=_end(net), max_states=MOST_STATES)
-    return found if found.answer is Answer.REFUTED and found.trace else verdict
-
-
-def _fault(net: PlainNet, trace: tuple[TransitionId, ...]) -> str:
-    tokens = replay(net, trace)
-    if tokens[_end(net)] > 1:
-        return "can end twice"
-    if tokens[_end(net)]:
-        return "can end while something in it is still under way"
-    if any(fire(net, tokens, number) for number in range(len(net.transition_ids))):
-        return "can come to where it has no way to its end any more"
-    return "can get stuck: nothing more can happen in it, and it has not ended"
-
-
-def _end(net: PlainNet) -> int:
-    return net.place_kinds.index(PlaceKind.END)
 
 
 def _example(compiled: CompiledPlan, number: int) -> str:

@@ -23,14 +23,14 @@ def _lines(net: Net | PlainNet) -> Iterator[str]:
     ):
         shape = "doublecircle" if kind is PlaceKind.POOL else "circle"
         below = f"\\n{drawn_tokens(tokens)}" if tokens else ""
-        yield f'  p{number} [shape={shape}, label="{_escaped(id_)}{below}"];'
+        yield f'  p{number} [shape={shape}, label="{escaped(id_)}{below}"];'
     for number, transition_id in enumerate(net.transition_ids):
-        yield f'  t{number} [shape=box, label="{_escaped(transition_id)}"];'
+        yield f'  t{number} [shape=box, label="{escaped(transition_id)}"];'
     for source, target, text in drawn_arcs(net):
-        label = f' [label="{_escaped(text)}"]' if text else ""
+        label = f' [label="{escaped(text)}"]' if text else ""
         yield f"  {source} -> {target}{label};"
     yield "}"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     return visible(text).translate(_ESCAPES)

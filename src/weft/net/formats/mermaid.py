@@ -23,14 +23,14 @@ def _lines(net: Net | PlainNet) -> Iterator[str]:
     ):
         opened, closed = ("(((", ")))") if kind is PlaceKind.POOL else ("((", "))")
         below = f"<br/>{drawn_tokens(tokens)}" if tokens else ""
-        yield f'  p{number}{opened}"{_escaped(id_)}{below}"{closed}'
+        yield f'  p{number}{opened}"{escaped(id_)}{below}"{closed}'
     for number, transition_id in enumerate(net.transition_ids):
-        yield f'  t{number}["{_escaped(transition_id)}"]'
+        yield f'  t{number}["{escaped(transition_id)}"]'
     for source, target, text in drawn_arcs(net):
-        label = f'|"{_escaped(text)}"|' if text else ""
+        label = f'|"{escaped(text)}"|' if text else ""
         yield f"  {source} -->{label} {target}"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """The text with entity codes; one blank at least, as a label must not be empty."""
     return "".join(c if c in _PLAIN or c.isalnum() else f"#{ord(c)};" for c in visible(text)) or " "

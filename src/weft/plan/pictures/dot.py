@@ -6,7 +6,7 @@ Graphviz draws lines between nodes only. A line of a cluster is one of a node in
 from collections.abc import Iterator
 from typing import assert_never
 
-from weft.net.formats.dot import _escaped as escaped  # pyright: ignore[reportPrivateUsage]
+from weft.net.formats.dot import escaped
 from weft.plan.pictures.model import Cluster, Edge, EdgeKind, Node, NodeKind, Picture
 from weft.plan.pictures.nesting import nested
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from weft.net.formats.drawing import visible
-from weft.net.formats.mermaid import _escaped as escaped  # pyright: ignore[reportPrivateUsage]
+from weft.net.formats.mermaid import escaped
 from weft.plan.pictures.model import Cluster, Edge, EdgeKind, Node, NodeKind, Picture
 from weft.plan.pictures.nesting import nested
 
