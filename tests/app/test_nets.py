@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.app import nets
+from weft.app.files import Source, save_text
 from weft.app.nets import (
-    Source,
     Target,
     check_net,
     check_sum,
@@ -23,7 +23,6 @@ from weft.app.nets import (
     parse_sum,
     read_net,
     read_plain_net,
-    save_text,
     written_sum,
 )
 from weft.errors import FileFormatError, InputError, WeftError

@@ -33,7 +33,9 @@ def plans(guide: Path) -> list[str]:
 
 def named_plan(guide: Path, name: str) -> str:
     text = guide.read_text(encoding="utf-8")
-    (found,) = re.findall(rf"`{re.escape(name)}`:\n\n```yaml\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    (found,) = re.findall(
+        rf"`{re.escape(name)}`:\n\n```yaml\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL
+    )
     return found
 
 

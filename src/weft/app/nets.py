@@ -13,10 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, assert_never
 
-from weft.app.files import STDIN as STDIN  # noqa: PLC0414 - a part of what this module offers, as the next are
-from weft.app.files import Source as Source  # noqa: PLC0414
-from weft.app.files import opened
-from weft.app.files import save_text as save_text  # noqa: PLC0414
+from weft.app.files import Source, opened
 from weft.errors import FileFormatError, InputError, NetError
 from weft.ids import PlaceId, TransitionId
 from weft.net.explore import MAX_BYTES, MAX_STATES, Exploration, explore

@@ -90,11 +90,12 @@ def explore(
     exit code is 0 all the same.
     """
     from weft.app import nets
+    from weft.app.files import Source
     from weft.cli.net_text import explored
 
     with progress_on_terminal() as progress:
         report = nets.explore_net(
-            nets.Source(name=file, directory=directory()),
+            Source(name=file, directory=directory()),
             with_trace=find_deadlock,
             max_states=max_states,
             max_bytes=max_memory,
@@ -125,9 +126,10 @@ def check(*, file: str, as_json: bool, max_states: int) -> int:
     has too many states), 2 if FILE cannot be read.
     """
     from weft.app import nets
+    from weft.app.files import Source
     from weft.cli.net_text import checked
 
-    report = nets.check_net(nets.Source(name=file, directory=directory()), max_states=max_states)
+    report = nets.check_net(Source(name=file, directory=directory()), max_states=max_states)
     show(report, checked(report), as_json=as_json)
     return _EXIT[report.soundness.verdict.answer]
 
@@ -162,10 +164,11 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
     does not hold, the transition that changes it is named, and the exit code is 1.
     """
     from weft.app import nets
+    from weft.app.files import Source
     from weft.cli.net_text import invariant_checked
     from weft.cli.net_text import invariants as listed
 
-    source = nets.Source(name=file, directory=directory())
+    source = Source(name=file, directory=directory())
     if expression is None:
         found = nets.list_invariants(source, limit=limit)
         show(found, listed(found), as_json=as_json)
@@ -193,15 +196,16 @@ def convert(*, file: str, to: str | None, out: str | None, as_json: bool) -> int
     net of Weft is unfolded for it. With --json the text, or the name of the file, stands in the envelope.
     """
     from weft.app import nets
+    from weft.app.files import STDIN, Source, save_text
 
-    written = None if out == nets.STDIN else out
+    written = None if out == STDIN else out
     to = to or _ENDINGS.get(Path(written or "").suffix) or ("json" if as_json else None)
     if to is None:
         raise click.UsageError("Say the new format: --to " + "|".join(TARGETS))
-    source = nets.Source(name=file, directory=directory())
+    source = Source(name=file, directory=directory())
     text = nets.convert_net(source, nets.Target(to))
     if written is not None:
-        nets.save_text(text, written, source=source)
+        save_text(text, written, source=source)
         note(f"wrote {written}")
     if as_json:
         show_json({"format": to, "text": text} if written is None else {"format": to, "file": written})

@@ -50,6 +50,10 @@ def back(first: str, times: int | None = None) -> dict[str, Any]:
     return {"on_fail": {"retry_from": first} | ({} if times is None else {"max": times})}
 
 
+def results(*actions: str) -> list[dict[str, str]]:
+    return [{"when": "attempt == 1", "action": action} for action in actions]
+
+
 LOOPS: dict[str, list[dict[str, Any]]] = {
     "overlapping": [run("a"), run("b"), run("c", **back("a", 2)), run("d", **back("b", 2))],
     "chained": [run("a"), *[run(n, **back(m, 1)) for m, n in ("ab", "bc", "cd")]],
@@ -60,6 +64,8 @@ LOOPS: dict[str, list[dict[str, Any]]] = {
         run("e", **back("c", 2)),
     ],
     "nested": [run("a"), run("b"), run("c", **back("b", 2)), run("d", **back("a", 2))],
+    "with questions": [run("a"), run("b", **back("a", 1), on_result=results("ask", "abort")), run("c")],
+    "with tries": [run("a"), run("b", **back("a", 1), on_error="retry", max_retries=1), run("c")],
     "from one step": [run("a"), run("b", **back("a", 2)), run("c", **back("a", 1))],
     "around branches": [
         run("a"),

@@ -45,7 +45,7 @@ def test_what_agents_are_told_does_not_matter():
     assert one.net == other.net
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_a_shape_that_is_shared_is_the_one_that_each_of_its_slices_would_have(text):
     one = compiled(text)
@@ -57,7 +57,7 @@ def test_a_shape_that_is_shared_is_the_one_that_each_of_its_slices_would_have(te
         assert number < 0 or alone.found[own].acts == one.shapes[number].acts
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_there_are_no_shapes_that_nothing_has(text):
     one = compiled(text)

@@ -1,20 +1,24 @@
 """Whatever can happen has an outcome, and whatever can begin can be left out."""
 
+from collections.abc import Iterable, Iterator
+
 import pytest
 from hypothesis import given, settings
 
-from plan.compile.compiled_plans import compiled, leaf, plan, run
+from plan.compile.compiled_plans import back, compiled, leaf, plan, results, run, shape_of
 from plan.plan_strategies import SMALL, plan_texts
 from weft.errors import UnknownOutcomeError
 from weft.net.game import TokenGame
 from weft.net.model import PlaceKind
+from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role, Shape
+from weft.plan.model import Nested, Step, Verify
 
 PROCESSES = {"agent", "run", "verify", "workspace", "merge", "land"}
 """What can be lost, or cannot be started."""
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_every_action_can_fail_be_cancelled_and_where_a_process_runs_be_lost(text):
     net = compiled(text).net
@@ -25,7 +29,7 @@ def test_every_action_can_fail_be_cancelled_and_where_a_process_runs_be_lost(tex
         assert len(set(outcomes)) == len(outcomes) > 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_only_known_actions_are_asked_for_and_each_act_says_the_same(text):
     one = compiled(text)
@@ -48,7 +52,7 @@ def ways_around(shape: Shape) -> set[frozenset[int]]:
     }
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_whatever_begins_can_be_left_out_instead(text):
     for shape in compiled(text).shapes:
@@ -66,20 +70,58 @@ def given_by(shape: Shape):
         yield act, {place for arcs in outcomes for place in control(shape, arcs)}
 
 
-@settings(max_examples=60)
+def skippable(one: CompiledPlan, row: int, steps: Iterable[Step], prefix: str = "") -> Iterator[str]:
+    """The steps that have a condition, or nothing to verify."""
+    for step in steps:
+        nothing = isinstance(step.body, Verify) and not one.plan.subplans[row].verify
+        if nothing or step.condition not in {None, "always"}:
+            yield f"{prefix}{step.id}"
+        if isinstance(step.body, Nested) and step.condition != "never":
+            inner = one.plan.pipelines[step.body.pipeline].steps
+            yield from skippable(one, row, inner, f"{prefix}{step.id}.")
+
+
+@settings(max_examples=40)
 @given(plan_texts(SMALL))
-def test_a_step_is_skipped_only_where_it_has_a_condition(text):
+def test_a_step_can_be_skipped_just_where_it_has_a_condition(text):
     one = compiled(text)
-    for row, number in enumerate(one.shape_of):
-        if one.plan.outline.is_leaf(row):
-            conditional = {
-                step.id
-                for pipeline in (one.plan.pipeline_of(row), *one.plan.pipelines.values())
-                for step in pipeline.steps
-                if step.condition not in {None, "always"} or not one.plan.subplans[row].verify
-            }
-            skipped = {act.step for act in one.shapes[number].acts if act.role is Role.SKIP}
-            assert {address.rpartition(".")[2] for address in skipped} <= conditional
+    slices = [row for row, leaf_ in enumerate(one.plan.outline.leaves) if leaf_]
+    for row in slices:
+        acts = one.shapes[one.shape_of[row]].acts
+        skipped = {act.step for act in acts if act.role is Role.SKIP}
+        assert skipped == set(skippable(one, row, one.plan.pipeline_of(row).steps))
+
+
+def ways(shape: Shape, name: str) -> dict[str, set[str]]:
+    """Where each outcome of a transition leads."""
+    net = shape.net
+    number = net.transition_number(name)
+    led = [{str(net.place_ids[place]) for place in control(shape, arcs)} for arcs in net.outputs[number]]
+    return dict(zip(map(str, net.outcomes[number]), led, strict=True))
+
+
+def test_only_a_failure_sends_the_work_back():
+    shape = shape_of(run("w"), run("x", **back("w", 1), on_result=results("abort", "ask", "fail")))
+    onward, again = {"finished"}, {"w#2"}
+    led = ways(shape, "run x#1")
+    assert led.pop("failed") == again
+    assert led.pop("asked") == {"x#1 question"}
+    assert led == dict.fromkeys(["done", "aborted", "cancelled", "lost", "infra"], onward)
+    assert ways(shape, "run x#2")["failed"] == onward
+
+
+def test_an_answer_to_a_question_about_a_result_counts_as_the_result():
+    shape = shape_of(run("w"), run("x", **back("w", 1), on_result=results("ask")))
+    answers = ways(shape, "ask x#1 question")
+    assert answers["cancelled"] == {"over"}
+    assert ways(shape, f"return {answers['done'].pop()}") == {"done": {"finished"}}
+    assert ways(shape, f"return {answers['failed'].pop()}") == {"done": {"w#2"}}
+
+
+def test_an_answer_can_be_judged_like_any_result():
+    shape = shape_of({"id": "q", "action": "ask", "question": "Well?", "on_result": results("abort", "ask")})
+    assert {"done", "failed", "aborted", "asked", "cancelled"} == ways(shape, "ask q#1").keys()
+    assert {"done", "failed", "cancelled"} == ways(shape, "ask q#1 question").keys()
 
 
 def test_an_outcome_that_is_not_declared_is_an_error_for_every_action():

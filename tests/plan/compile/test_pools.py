@@ -57,7 +57,7 @@ def slots_of(one: CompiledPlan) -> Iterator[tuple[int, dict[PlaceId, int]]]:
             yield size, held | {PlaceId(f"slots {paths[row]}".rstrip()): 1}
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_in_every_shape_a_slot_is_free_or_held_by_one_place(text):
     for shape in compiled(text).shapes:
@@ -74,7 +74,7 @@ def test_in_the_whole_net_each_limit_counts_the_slices_below_it(text):
         assert sum(one.net.initial[one.net.place_number(place)] for place in held) == size
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_every_outcome_gives_back_what_was_claimed_of_each_pool_but_the_slots(text):
     one = compiled(text)
@@ -91,7 +91,7 @@ def only(arcs: Arcs, places: set[int]) -> dict[int, int]:
     return {place: weight for place, weight in arcs if place in places}
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_a_slot_is_taken_only_by_who_holds_none_and_nothing_is_waited_for_but_from_a_slice_of_its_own(text):
     for shape in compiled(text).shapes:
@@ -101,7 +101,7 @@ def test_a_slot_is_taken_only_by_who_holds_none_and_nothing_is_waited_for_but_fr
             assert not takes or not only(taken, set(shape.carriers))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_where_steps_wait_for_each_other_no_pool_is_claimed(text):
     """Only what runs claims, and what runs waits for nothing but its claims."""

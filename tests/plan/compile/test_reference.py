@@ -71,7 +71,7 @@ def addresses(
             yield from addresses(pipelines[step.body.pipeline].steps, pipelines, f"{prefix}{step.id}.")
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(pipeline_texts(TINY))
 def test_the_net_has_the_runs_of_the_loose_reading(text):
     one = compiled(text)
@@ -103,7 +103,7 @@ def runs_in_net(one: CompiledPlan) -> Counter[str]:
     return Counter({step: len(found) for step, found in attempts.items()})
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(pipeline_texts(SMALL))
 def test_each_step_has_as_many_attempts_as_it_can_run_by_the_arithmetic_of_loops(text):
     one = compiled(text)

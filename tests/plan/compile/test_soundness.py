@@ -23,6 +23,7 @@ from weft.net.plain import PlainNet, unfold
 from weft.net.soundness import soundness
 from weft.net.structure import WorkflowNet, workflow_net
 from weft.net.verdict import Answer
+from weft.plan.proof import prove
 
 
 def is_acyclic(net: PlainNet) -> bool:
@@ -48,7 +49,7 @@ def assert_proved(net: PlainNet) -> None:
     assert found.free_choice
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan_texts(TINY))
 def test_every_state_of_the_whole_net_with_its_pools_can_still_end_and_the_end_is_clean(text):
     net = compiled(text).net
@@ -75,12 +76,13 @@ def test_the_search_the_theorem_and_the_plain_search_agree(text):
     assert_proved(skeleton)
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(plan_texts(SMALL))
 def test_the_skeleton_of_every_plan_and_of_every_shape_is_proven_sound(text):
     one = compiled(text)
     for net in (one.net, *(shape.net for shape in one.shapes)):
         assert_proved(unfold(net).skeleton())
+    assert prove(one).answer is Answer.PROVED
 
 
 @settings(max_examples=30)
@@ -91,7 +93,7 @@ def test_the_skeleton_of_larger_plans_is_proven_sound_and_acyclic(text):
     assert_proved(skeleton)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_the_skeleton_of_every_plan_is_acyclic(text):
     assert is_acyclic(unfold(compiled(text).net).skeleton())
@@ -141,6 +143,13 @@ def test_questions_while_branches_are_under_way_and_after_them_are_sound():
     seen = explore(one.net)
     assert (seen.deadlocks, seen.first_deadlock) == (1, final_marking(one.net))
     assert_proved(unfold(one.net).skeleton())
+
+
+def test_what_is_lost_and_started_again_ends_clean_too():
+    one = plan(leaf("a", verify="true"), leaf("b", "a"), max_parallel=1, infra_retries=2, verify="true")
+    seen = explore(one.net)
+    assert (seen.deadlocks, seen.first_deadlock) == (1, final_marking(one.net))
+    assert seen.dead_transitions == ()
 
 
 def test_a_plan_may_have_a_subplan_with_the_name_of_anything_in_the_net():

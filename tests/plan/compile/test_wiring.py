@@ -34,7 +34,7 @@ def begun_while_held(one: CompiledPlan, held: int) -> set[int]:
     return begun
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(plan_texts(SMALL), st.data())
 def test_a_row_begins_while_another_is_held_back_unless_the_plan_says_it_comes_after(text, data):
     one = compiled(text)
@@ -78,7 +78,7 @@ def reach(wires: Wiring, outline: Outline) -> set[tuple[tuple[str, int], tuple[s
     return arcs
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(plans(7).filter(lambda outline: len(outline.paths) > 1), st.data())
 def test_the_wires_make_exactly_the_order_of_the_plan(outline, data):
     rows = range(1, len(outline.paths))

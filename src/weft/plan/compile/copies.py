@@ -1,9 +1,10 @@
 """How often each step of a pipeline stands in its net: once for each attempt that can come to it.
 
-A step with `on_fail` counts how often it has sent the work back. When a later step sends the work back past it, it
-is done afresh and counts anew; when an earlier one does, it goes on counting. So a copy of a step is told by the
-counts of those at or behind it. Read from the last such step to the first, the counts go up with each way back,
-however the loops lie to each other: the copies make no circle, and their order is that of the attempts.
+A step with `on_fail` counts how often it has sent the work back, until the work goes on behind it. When a later
+step sends the work back past it, it counts anew; when an earlier one does, it goes on counting. So a copy of a step
+is told by the counts of those at or behind it. Read from the last such step to the first, the counts go up with
+each way back, however the loops lie to each other: the copies make no circle, and their order is that of the
+attempts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,15 +42,14 @@ class Copies:
     def onward(self, step: int, counts: Counts) -> Counts:
         """The counts behind a step that does not send the work back."""
         place = self._ends_at.get(step)
-        return counts if place is None else (*counts[:place], 0, *counts[place + 1 :])
+        return counts if place is None else _with(counts, place, 0)
 
     def back(self, step: int, counts: Counts) -> tuple[int, Counts] | None:
         """The copy at which the work goes on when this one fails; None if it is not sent back, or no more."""
         place = self._ends_at.get(step)
         if place is None or counts[place] == self._loops[place].limit:
             return None
-        anew = (0,) * (len(counts) - place - 1)
-        return self._loops[place].first, (*counts[:place], counts[place] + 1, *anew)
+        return self._loops[place].first, _with(counts, place, counts[place] + 1)
 
     def _reached(self, steps: int) -> list[list[Counts]]:
         found: list[set[Counts]] = [set() for _ in range(steps)]
@@ -64,6 +64,10 @@ class Copies:
             if again is not None:
                 waiting.append(again)
         return [sorted(copies) for copies in found]
+
+
+def _with(counts: Counts, place: int, count: int) -> Counts:
+    return (*counts[:place], count, *counts[place + 1 :])
 
 
 def _loops(steps: Sequence[Step], retries: int) -> Iterator[_Loop]:
