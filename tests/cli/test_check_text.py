@@ -1,10 +1,10 @@
 """What `weft check` says: exact texts, since their wording is designed."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
+from msgspec.structs import replace
 
 from plan.small_plans import compiled
 from weft.cli.check_text import LABEL, WIDTH, check_lines

@@ -45,7 +45,7 @@ JUNK: list[Any] = [
 ]  # fmt: skip
 """Values of all shapes; most are wrong in most places."""
 
-_SIMPLE = {
+_SIMPLE: dict[type, st.SearchStrategy[object]] = {
     Word: TEXTS | st.integers(0, 99_999),
     Money: st.integers(1, 10**6).map(lambda cents: cents / 100 if cents % 100 else cents // 100),
     Share: st.integers(0, 99).map(lambda percent: percent / 100 if percent else 0),

@@ -1,11 +1,13 @@
 """Which steps have ended when another starts, against all ways in which they can come."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace as changed
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from weft.plan.document import Table
 from weft.plan.flow import effective, flow, loop_region
@@ -28,14 +30,14 @@ def next_states(steps: list[Step], state: State) -> Iterator[State]:
     """One thing happens: the cursor goes on, a step starts, a step ends."""
     at = state.cursor
     if at < len(steps) and at not in state.launched:
-        yield replace(state, launched=state.launched | {at})
+        yield changed(state, launched=state.launched | {at})
     elif at < len(steps) and (steps[at].is_async or at in state.ended):
-        yield replace(state, cursor=at + 1)
+        yield changed(state, cursor=at + 1)
     for one in state.launched - state.started:
         if waits_for(steps, one) <= state.ended:
-            yield replace(state, started=state.started | {one})
+            yield changed(state, started=state.started | {one})
     for one in state.started - state.ended:
-        yield replace(state, ended=state.ended | {one})
+        yield changed(state, ended=state.ended | {one})
 
 
 def waits_for(steps: list[Step], number: int) -> set[int]:

@@ -1,9 +1,10 @@
 from collections import Counter
-from dataclasses import fields, is_dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import fields
 
 from plan.language_strategies import bad, plans, records
 from weft.plan.adapters import ADAPTERS
@@ -62,7 +63,7 @@ def records_in(kind):
         yield kind
     elif isinstance(kind, Later):
         yield kind.record()
-    elif is_dataclass(kind):
+    elif isinstance(kind, Struct):
         for part in fields(kind):
             yield from records_in(getattr(kind, part.name))
 

@@ -1,10 +1,10 @@
 """That plans end is proved for every plan, and refuted, in the plan's words, for nets that are broken."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from plan.plan_strategies import SMALL, plan_texts
 from plan.small_plans import compiled

@@ -1,6 +1,5 @@
 """What is told of a plan before it runs: bounds that hold, and nothing that is not known."""
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
+from msgspec.structs import replace
 
 from plan.plan_strategies import SMALL, TINY, plan_texts
 from plan.small_plans import compiled

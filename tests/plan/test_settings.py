@@ -1,8 +1,7 @@
 """Which value of a setting is in force, and where it comes from."""
 
-from dataclasses import fields
-
 import pytest
+from msgspec.structs import fields
 
 from plan.loading import HEAD, with_subplans
 from weft.ids import SubplanPath

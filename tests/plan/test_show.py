@@ -1,12 +1,13 @@
 """A plan written out with everything resolved is the same plan, wherever it is loaded."""
 
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
+from msgspec import Struct
+from msgspec.structs import fields
 
 from plan.language_strategies import good, records
 from plan.plan_strategies import plan_texts
@@ -92,7 +93,7 @@ def loaded(text: str, **given: Any) -> Plan:
 
 def said(value: Any) -> Any:
     """A model as plain data, without the places it comes from."""
-    if is_dataclass(value):
+    if isinstance(value, Struct):
         left_out = ELSEWHERE.get(type(value), {"source", "document", "built_in"})
         return [said(getattr(value, one.name)) for one in fields(value) if one.name not in left_out]
     if isinstance(value, dict):

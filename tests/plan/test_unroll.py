@@ -1,11 +1,11 @@
 """How often steps can run, against a walk in which everything fails."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from plan.loading import AGENT, problems, with_steps, with_subplans
 from weft.plan.document import Table, read_document

@@ -1,10 +1,9 @@
 """The agents that Weft knows how to drive, by the name that `use:` gives."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adapter:
+class Adapter(Struct, frozen=True, kw_only=True):
     name: str
     program: str | None
     """The command it needs on the machine; None if it is a part of Weft or named in the plan."""

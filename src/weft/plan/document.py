@@ -12,11 +12,11 @@ text. Editors read plans that way, too.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NoReturn, Protocol
 
 import yaml
+from msgspec import Struct
 from yaml._yaml import CParser  # `yaml.cyaml`, where it is public, does not tell its type
 from yaml.events import (
     AliasEvent,
@@ -46,8 +46,7 @@ MERGE_KEY = "<<"
 _STANDARD_TAG = "tag:yaml.org,2002:"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """What a file may ask of us."""
 
     size: int = 10_000_000
@@ -123,8 +122,7 @@ class Table:
 Node = Scalar | Items | Table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     file: str
     text: str
     root: Node

@@ -1,8 +1,9 @@
 """What is in force at one place of a plan, value by value, and where each comes from."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from weft.errors import InputError
 from weft.plan import written
@@ -20,8 +21,7 @@ WHOLE = "/"
 """The path of the plan itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InForce:
+class InForce(Struct, frozen=True, kw_only=True):
     """A value, as it would be written; None if nothing is set."""
 
     name: str
@@ -32,8 +32,7 @@ class InForce:
         return {"name": self.name, "value": self.value, **self.origin.to_json()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Struct, frozen=True, kw_only=True):
     path: str
     step: str | None
     settings: tuple[InForce, ...]
@@ -107,8 +106,7 @@ def _ceilings(plan: Plan, row: int) -> Iterator[InForce]:
 # Steps.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Found(Struct, frozen=True, kw_only=True):
     step: Step
     document: Document
 

@@ -7,13 +7,14 @@ for, and what those waited for in turn. Sets of steps are bits of a number.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.plan.model import Step, Verify
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Struct, frozen=True):
     ended: tuple[int, ...]
     """For each step, those certain to have ended when it starts."""
     signals: tuple[tuple[int, ...], ...]

@@ -16,10 +16,11 @@ the patterns by their beginnings and compares only those for which both hold.
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
 from typing import TypeVar
+
+from msgspec import Struct
 
 MOST_CHECKS = 100_000
 """So many pairs of patterns `crossings` compares before it gives up."""
@@ -212,8 +213,7 @@ def _with_skips(here: set[int], right: Sequence[_Item | None]) -> set[int]:
 # Many patterns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crossings:
+class Crossings(Struct, frozen=True, kw_only=True):
     pairs: list[tuple[int, int]]
     """The numbers of two different patterns that some path matches both, the smaller first."""
     complete: bool

@@ -5,10 +5,11 @@ the ones of the reference, and its schema accepts what it reads, so the three ca
 """
 
 import re
-from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+
+from msgspec import Struct
 
 from weft.plan.document import Node, Scalar
 from weft.plan.globs import glob_fault
@@ -34,18 +35,13 @@ _SECONDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     words: str = "text"
     pattern: str | None = None
     """A regular expression for the whole of it, in the dialect that Python and JSON Schema share."""
     empty: bool = False
     template: bool = False
     """Whether `{{ … }}` in it is replaced."""
-    _compiled: re.Pattern[str] | None = field(init=False, default=None, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_compiled", None if self.pattern is None else re.compile(self.pattern))
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         if type(node) is not Scalar:
@@ -59,8 +55,8 @@ class Text:
         return mismatch(self, node, reader, name, " without NUL") if "\0" in text else text
 
     def allows(self, text: str) -> bool:
-        if self._compiled is not None:
-            return self._compiled.fullmatch(text) is not None
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, text) is not None
         return self.empty or text != ""
 
     def schema(self) -> Schema:
@@ -72,8 +68,7 @@ class Text:
         return schema
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(Struct, frozen=True):
     words: str = "a glob within the repository, such as src/store/**"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
@@ -89,8 +84,7 @@ class Glob:
         return Text(self.words, pattern=f"{segment}(?:/{segment})*/?").schema()
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """Text that may look like a number: a port, a version."""
 
     words: str = "text or a number"
@@ -107,8 +101,7 @@ class Word:
         return {"type": ["string", "number"]}
 
 
-@dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(Struct, frozen=True):
     low: int
     high: int | None = None
 
@@ -133,8 +126,7 @@ class Integer:
         return {"type": "integer", "minimum": self.low, "maximum": MOST if self.high is None else self.high}
 
 
-@dataclass(frozen=True, slots=True)
-class Money:
+class Money(Struct, frozen=True):
     """Dollars, kept as whole micro-dollars: sums of them are exact."""
 
     words: str = "an amount of dollars above 0, such as 20 or 0.50"
@@ -153,8 +145,7 @@ class Money:
         return {"type": "number", "minimum": 1 / MICRO, "maximum": MOST_MONEY}
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     words: str = "a number from 0 to 1"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
@@ -167,8 +158,7 @@ class Share:
         return {"type": "number", "minimum": 0, "maximum": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A number, or two with `..` between them: `10`, `5..20`."""
 
     words: str = "a number from 0 on, or a range such as 5..20"
@@ -189,8 +179,7 @@ class Span:
         return {"anyOf": [number, _matching(_RANGE, "Allowed is 5..20 or so.")]}
 
 
-@dataclass(frozen=True, slots=True)
-class Boolean:
+class Boolean(Struct, frozen=True):
     words: str = "true or false"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
@@ -202,8 +191,7 @@ class Boolean:
         return {"type": "boolean"}
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     values: tuple[str, ...]
 
     @property
@@ -220,8 +208,7 @@ class Choice:
         return {"enum": list(self.values)}
 
 
-@dataclass(frozen=True, slots=True)
-class Duration:
+class Duration(Struct, frozen=True):
     """Seconds, as a number."""
 
     words: str = "a duration such as 90s, 30m or 2h"

@@ -3,8 +3,9 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from weft.plan.document import Items, Node, Scalar, Table
 from weft.plan.kinds import Text
@@ -13,8 +14,7 @@ from weft.plan.reader import BAD, Kind, Reader, Schema, mismatch
 _WHOLE = re.compile(r"[-+]?[0-9]{1,600}|0o[0-7]{1,600}|0x[0-9a-fA-F]{1,600}")
 
 
-@dataclass(frozen=True, slots=True)
-class Json:
+class Json(Struct, frozen=True):
     """Any value that JSON can hold."""
 
     words: str = "any value of JSON"
@@ -60,8 +60,7 @@ def _json_number(text: str) -> object:
     return number if math.isfinite(number) else BAD
 
 
-@dataclass(frozen=True, slots=True)
-class JsonObject:
+class JsonObject(Struct, frozen=True):
     words: str = "a mapping"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
@@ -73,8 +72,7 @@ class JsonObject:
         return {"type": "object"}
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Struct, frozen=True):
     item: Kind
     least: int = 0
 
@@ -103,8 +101,7 @@ class ListOf:
         return schema | {"minItems": self.least} if self.least else schema
 
 
-@dataclass(frozen=True, slots=True)
-class Single:
+class Single(Struct, frozen=True):
     """One value that stands for a list of one."""
 
     item: Kind
@@ -121,8 +118,7 @@ class Single:
         return self.item.schema()
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class MapOf(Struct, frozen=True):
     key: Text
     value: Kind
 
@@ -150,8 +146,7 @@ class MapOf:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(Struct, frozen=True):
     """One kind for a single value, another for a list, another for a mapping."""
 
     scalar: Kind | None = None

@@ -6,7 +6,9 @@ once; only text that is not YAML ends it at the first.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.plan import build
 from weft.plan.adapters import ADAPTERS
@@ -27,16 +29,14 @@ from weft.plan.templates import Path
 from weft.plan.unroll import MOST_STEPS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(Struct, frozen=True, kw_only=True):
     """A configuration file: settings and agents for many plans."""
 
     layer: Layer
     agents: dict[str, Agent]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True, kw_only=True):
     """What a plan needs to know of where it is."""
 
     git: bool = True

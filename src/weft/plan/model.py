@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from weft.plan.document import Document, Table
 from weft.plan.outline import Outline
@@ -16,8 +17,7 @@ Command = str | tuple[str, ...]
 """Text for a shell, or an argv that never meets one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class Agent(Struct, frozen=True, kw_only=True):
     name: str
     use: str
     model: str | None = None
@@ -31,16 +31,14 @@ class Agent:
     source: Table | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class Pool(Struct, frozen=True, kw_only=True):
     name: str
     size: int
     values: tuple[str, ...] | None = None
     """The things in it, if each has a value of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class Estimate(Struct, frozen=True, kw_only=True):
     minutes: tuple[float, float] | None = None
     cost: int | None = None
     fail: float | None = None
@@ -49,8 +47,7 @@ class Estimate:
 # What a step does: one of these.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentWork:
+class AgentWork(Struct, frozen=True, kw_only=True):
     prompt: str
     agent: str | None = None
     model: str | None = None
@@ -59,49 +56,41 @@ class AgentWork:
     read_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RunCommand:
+class RunCommand(Struct, frozen=True):
     command: Command
 
 
-@dataclass(frozen=True, slots=True)
-class Verify:
+class Verify(Struct, frozen=True):
     """The slice's own commands."""
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     wait_for_all: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     question: str
 
 
-@dataclass(frozen=True, slots=True)
-class Nested:
+class Nested(Struct, frozen=True):
     pipeline: str
 
 
 Body = AgentWork | RunCommand | Verify | Join | Ask | Nested
 
 
-@dataclass(frozen=True, slots=True)
-class OnFail:
+class OnFail(Struct, frozen=True):
     retry_from: str
     max: int | None
     """None: the setting `retries` of the slice."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnResult:
+class OnResult(Struct, frozen=True):
     when: str
     action: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     id: str
     body: Body
     is_async: bool = False
@@ -120,8 +109,7 @@ class Step:
     source: Table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True, kw_only=True):
     name: str | None
     """None: steps that stand in a subplan itself."""
     steps: tuple[Step, ...]
@@ -129,8 +117,7 @@ class Pipeline:
     built_in: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subplan:
+class Subplan(Struct, frozen=True, kw_only=True):
     id: str
     title: str
     prompt: str | None = None
@@ -147,8 +134,7 @@ class Subplan:
     source: Table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     id: str
     goal: str | None
     base: str | None

@@ -6,7 +6,8 @@ through them once each, the inner ones first.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from weft.plan.model import Nested, Pipeline, RunCommand, Step
 

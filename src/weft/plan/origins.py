@@ -1,6 +1,6 @@
 """Where the values of a plan come from, in words: a line of a file, a flag, a default."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from weft.plan.document import Document, Table
 from weft.plan.model import Agent, Plan
@@ -9,8 +9,7 @@ from weft.plan.problems import Position
 from weft.plan.settings import Scope
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Struct, frozen=True, kw_only=True):
     words: str = ""
     """What it is, where the place in a file does not say it: `default`, a flag."""
     at: Position | None = None

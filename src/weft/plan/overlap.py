@@ -14,9 +14,10 @@ the group hands its files down to its parts, which are kept apart from one anoth
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from sys import maxsize
+
+from msgspec import Struct
 
 from weft.plan.globs import MOST_CHECKS, coarser, crossings
 from weft.plan.order import After, Line, Points, ended_before
@@ -33,8 +34,7 @@ Files = Sequence[tuple[str, ...]]
 """For each row the patterns that stand on it, not those of the groups around it; each without fault."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """Beyond these the answer is less exact, but never wrong."""
 
     pairs: int = 1_000
@@ -52,8 +52,7 @@ class Limits:
 LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overlap:
+class Overlap(Struct, frozen=True, kw_only=True):
     first: int
     second: int
     """Rows, in plan order."""
@@ -63,8 +62,7 @@ class Overlap:
     """Whether the plan's order keeps the two apart: one can start only after the other has ended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overlaps:
+class Overlaps(Struct, frozen=True, kw_only=True):
     pairs: tuple[Overlap, ...]
     more: bool
     """A limit was reached: there are, or may be, more pairs than these."""

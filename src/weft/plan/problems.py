@@ -5,9 +5,10 @@ there is at least one error among them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+
+from msgspec import Struct
 
 from weft.errors import InputError
 
@@ -24,8 +25,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """A place in a file; lines and columns count from 1."""
 
     file: str
@@ -36,8 +36,7 @@ class Position:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     at: Position
     message: str
     severity: Severity = Severity.ERROR

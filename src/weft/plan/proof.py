@@ -16,8 +16,9 @@ count them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from weft.net.model import Arcs, Net, PlaceKind
 from weft.net.plain import unfold
@@ -34,8 +35,7 @@ _NAMES = 4
 _AT = {"beginning": "begins with", "end": "ends with"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class Proof(Struct, frozen=True, kw_only=True):
     answer: Answer
     why: str
     """The theorems and figures behind it, or what is wrong."""

@@ -5,8 +5,10 @@ one slip does not hide the next. Its rules are data with three faces: a check, a
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from weft.plan.document import Items, Node, Scalar, Table, read_document
 from weft.plan.kinds_of_many import Json
@@ -16,8 +18,7 @@ from weft.plan.reader import BAD, Kind, Reader, Schema, mismatch
 _NAMES_SHOWN = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Struct, frozen=True, kw_only=True):
     name: str
     kind: Kind
     doc: str
@@ -48,16 +49,15 @@ class Values:
         return self.given.get(name, default)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Record:
+class Record(Struct, frozen=True, eq=False, dict=True):
     name: str
     doc: str
     keys: tuple[Key, ...]
     rules: "tuple[Rule, ...]" = ()
-    _known: dict[str, Key] = field(init=False, default_factory=dict[str, Key])
 
-    def __post_init__(self) -> None:
-        self._known.update((key.name, key) for key in self.keys)
+    @cached_property
+    def _known(self) -> dict[str, Key]:
+        return {key.name: key for key in self.keys}
 
     def __repr__(self) -> str:
         # By its name: records hold each other, and all of them are long.
@@ -134,8 +134,7 @@ def written_value(text: str) -> Any:  # noqa: ANN401 - any value of JSON
     return Json().read(document.root, Reader(document), "a value")
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(Struct, frozen=True):
     """A record that is defined further down, or that this one is a part of."""
 
     record: Callable[[], Record]
@@ -163,8 +162,7 @@ class Rule(Protocol):
     def sentence(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Has:
+class Has(Struct, frozen=True):
     key: str
 
     def holds(self, table: Table) -> bool:
@@ -177,8 +175,7 @@ class Has:
         return f"`{self.key}`"
 
 
-@dataclass(frozen=True, slots=True)
-class Is:
+class Is(Struct, frozen=True):
     key: str
     value: str
 
@@ -193,8 +190,7 @@ class Is:
         return f"`{self.key}: {self.value}`"
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Struct, frozen=True):
     conditions: "tuple[Has | Is, ...]"
 
     def holds(self, table: Table) -> bool:
@@ -210,8 +206,7 @@ class AnyOf:
 Condition = Has | Is | AnyOf
 
 
-@dataclass(frozen=True, slots=True)
-class ExactlyOne:
+class ExactlyOne(Struct, frozen=True):
     keys: tuple[str, ...]
 
     @property
@@ -231,8 +226,7 @@ class ExactlyOne:
         return {"oneOf": [{"required": [key]} for key in self.keys]}
 
 
-@dataclass(frozen=True, slots=True)
-class AtMostOne:
+class AtMostOne(Struct, frozen=True):
     keys: tuple[str, ...]
 
     @property
@@ -249,8 +243,7 @@ class AtMostOne:
         return {"not": {"anyOf": [{"required": list(pair)} for pair in pairs]}}
 
 
-@dataclass(frozen=True, slots=True)
-class OnlyWith:
+class OnlyWith(Struct, frozen=True):
     """The keys have a meaning only where the condition holds."""
 
     keys: tuple[str, ...]
@@ -275,8 +268,7 @@ class OnlyWith:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """Where the condition holds, the key must be there, and not be an empty list."""
 
     condition: Condition
@@ -301,8 +293,7 @@ class Needs:
         return {"if": self.condition.schema(), "then": then}
 
 
-@dataclass(frozen=True, slots=True)
-class OneValueSet:
+class OneValueSet(Struct, frozen=True):
     """Which values a key may have depends on a condition."""
 
     key: str

@@ -5,7 +5,8 @@ their own; most of the time goes into the longest path and the overlaps, one pas
 """
 
 from collections import Counter
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from weft.net.verdict import Answer
 from weft.plan.compile.compiled import CompiledPlan
@@ -27,8 +28,7 @@ from weft.plan.report_profiles import Profiles
 from weft.plan.report_together import PoolUse, Together, pool_uses, together
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True, kw_only=True):
     plan: str
     finish: Proof
     counts: Counts

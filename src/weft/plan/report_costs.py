@@ -5,7 +5,8 @@ within it a call without a price is no unknown any more. What is unknown in the 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from weft.plan.model import Plan
 from weft.plan.outline import ROOT
@@ -16,8 +17,7 @@ _CENT = 2
 """Digits behind the point that are always written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentCalls:
+class AgentCalls(Struct, frozen=True, kw_only=True):
     at_most: int
     worst_slice: str
     """The first of those with the most calls."""
@@ -34,8 +34,7 @@ class AgentCalls:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spend:
+class Spend(Struct, frozen=True, kw_only=True):
     worst: int | None
     """Micro-dollars; None if unknown."""
     unpriced: int

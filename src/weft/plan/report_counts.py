@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.outline import ROOT
 from weft.plan.report_profiles import Profile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(Struct, frozen=True, kw_only=True):
     subplans: int
     """Groups and slices, without the plan itself."""
     groups: int
@@ -28,8 +28,7 @@ class Counts:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineUse:
+class PipelineUse(Struct, frozen=True, kw_only=True):
     name: str | None
     """None: steps that stand in the slices themselves."""
     slices: int

@@ -1,8 +1,9 @@
 """Which slices can start at once and what the others wait for; the longest chain; how long it all takes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
+
+from msgspec import Struct
 
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.priorities import weight
@@ -14,8 +15,7 @@ Minutes = tuple[float, float]
 """Low and high."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A slice that cannot start at once."""
 
     path: str
@@ -43,8 +43,7 @@ class Waiting:
 REASON = "waits for nothing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Eligibility:
+class Eligibility(Struct, frozen=True, kw_only=True):
     eligible: tuple[str, ...]
     ineligible: tuple[Waiting, ...]
 
@@ -75,8 +74,7 @@ def eligibility(compiled: CompiledPlan) -> Eligibility:
     return Eligibility(eligible=tuple(eligible), ineligible=tuple(ineligible))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CriticalPath:
+class CriticalPath(Struct, frozen=True, kw_only=True):
     slices: tuple[str, ...]
     minutes: Minutes | None
     """Of those on it that have an estimate; None if none has."""
@@ -91,8 +89,7 @@ class CriticalPath:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Makespan:
+class Makespan(Struct, frozen=True, kw_only=True):
     estimated: int
     """Slices that have an estimate."""
     best: float | None

@@ -1,8 +1,9 @@
 """Subplans that expect to touch the same files, and what keeps them apart."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.document import Node
@@ -30,8 +31,7 @@ class Apart(StrEnum):
     """Both are under one serial policy: they take turns, step by step."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverlapPair:
+class OverlapPair(Struct, frozen=True, kw_only=True):
     first: str
     second: str
     shared: tuple[tuple[str, str], ...]
@@ -47,8 +47,7 @@ class OverlapPair:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverlapReport:
+class OverlapReport(Struct, frozen=True, kw_only=True):
     pairs: tuple[OverlapPair, ...]
     """Those that may run together first."""
     more: bool
@@ -79,8 +78,7 @@ def overlap_report(compiled: CompiledPlan, after: After, at_once: int) -> Overla
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
+class _Limits(Struct, frozen=True):
     plan: Plan
     ordered: set[tuple[int, int]]
     """Pairs of which one waits for the other, by the plan."""

@@ -5,7 +5,8 @@ them.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from weft.ids import SubplanPath
 from weft.plan.flow import effective, flow
@@ -17,8 +18,7 @@ from weft.plan.unroll import Unrolled
 from weft.plan.width import peak
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Profile:
+class Profile(Struct, frozen=True, kw_only=True, eq=False):
     """Equal only to itself: slices that are alike share one."""
 
     pipeline: str | None
@@ -41,8 +41,7 @@ class Profile:
 _Key = tuple[int, int, str | None, int | None, bool]
 
 
-@dataclass(slots=True)
-class Profiles:
+class Profiles(Struct):
     plan: Plan
     agents: dict[str, Agent] = field(default_factory=dict[str, Agent])
     """Those that some slice was found to use."""
@@ -107,8 +106,7 @@ class Profiles:
         return self._agent(work, settings).name
 
 
-@dataclass(frozen=True, slots=True)
-class _Within:
+class _Within(Struct, frozen=True):
     """How many agents can be under way at once in one slice."""
 
     profiles: Profiles

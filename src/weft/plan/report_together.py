@@ -6,7 +6,9 @@ above: as many slices as can be, those that keep most agents busy; a pool or a s
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct
 
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.model import Agent
@@ -24,8 +26,7 @@ MOST_ROWS = 2_000
 """In a larger plan the slices with one agent are taken to be under way together as freely as all slices."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentUse:
+class AgentUse(Struct, frozen=True, kw_only=True):
     name: str
     at_most: int
     """How many of it at once."""
@@ -35,8 +36,7 @@ class AgentUse:
         return {"agent": self.name, "at_most": self.at_most, "pool": self.pool}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Together:
+class Together(Struct, frozen=True, kw_only=True):
     slices: int
     """No run has more slices under way at once."""
     reached: int
@@ -61,8 +61,7 @@ class Together:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolUse:
+class PoolUse(Struct, frozen=True, kw_only=True):
     name: str
     of_agent: bool
     size: int
@@ -96,8 +95,7 @@ def _slices_together(compiled: CompiledPlan, after: After, starting: int) -> tup
     return found, MAX_PARALLEL if raised.at_most > found.at_most else ORDER
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
+class _Load(Struct, frozen=True):
     """The slices that can be under way, by what they are like."""
 
     free: Counter[Profile]
@@ -139,8 +137,7 @@ def _load(compiled: CompiledPlan, profiles: Sequence[Profile | None]) -> _Load:
     return load
 
 
-@dataclass(frozen=True, slots=True)
-class _Slices:
+class _Slices(Struct, frozen=True):
     """How many slices at once, of all or of those with one agent."""
 
     compiled: CompiledPlan

@@ -1,8 +1,9 @@
 """The subplans of a plan as rows: who is in whom, who waits for whom, which settings hold where."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import islice
+
+from msgspec import Struct, field
 
 from weft.ids import SubplanPath
 from weft.plan import build
@@ -23,8 +24,7 @@ MOST_SIMILAR = 1_000
 """Among so many names a similar one is looked for."""
 
 
-@dataclass(slots=True)
-class Rows:
+class Rows(Struct):
     outline: Outline = field(default_factory=Outline)
     subplans: list[Subplan] = field(default_factory=list[Subplan])
     scopes: list[Scope] = field(default_factory=list[Scope])

@@ -13,9 +13,11 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import unquote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 Schema = Mapping[str, object]
 Place = tuple[str | int, ...]
@@ -87,8 +89,7 @@ def target(reference: str, root: object) -> object:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(Struct, frozen=True, kw_only=True):
     """A schema that a value has to meet."""
 
     schema: object
@@ -105,8 +106,7 @@ class _SpentError(Exception):
     """The search has become too long."""
 
 
-@dataclass(slots=True)
-class _Budget:
+class _Budget(Struct):
     left: int = BUDGET
 
     def spend(self, amount: int) -> None:
@@ -115,8 +115,7 @@ class _Budget:
             raise _SpentError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Search:
+class _Search(Struct, frozen=True, kw_only=True):
     budget: _Budget
     depth: int = 0
 

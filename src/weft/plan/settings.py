@@ -6,8 +6,11 @@ so that ten thousand slices share a few.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from weft.plan.document import Document, Node, Table
 from weft.plan.language import MERGE, SETTINGS
@@ -21,8 +24,7 @@ SETTING_NAMES = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """What is in force at one place."""
 
     max_parallel: int = 4
@@ -58,8 +60,7 @@ def field_name(setting: str) -> str:
 _DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Settings)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Layer:
+class Layer(Struct, frozen=True, eq=False):
     """What one place sets, by dotted name."""
 
     where: str
@@ -96,13 +97,11 @@ _PLAIN_NAMES = {name for name in SETTING_NAMES if "." not in name}
 DEFAULTS = Layer("default", {name: _DEFAULTS[field_name(name)] for name in SETTING_NAMES})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class Scope(Struct, frozen=True, eq=False, dict=True):
     """Layers, the nearest first; the flags of the command line outrank them all."""
 
     layers: tuple[Layer, ...] = ()
     flags: Layer | None = None
-    _settings: list[Settings] = field(default_factory=list[Settings], repr=False)
 
     def within(self, inner: Layer) -> "Scope":
         """The scope of a part that sets something itself."""
@@ -114,12 +113,9 @@ class Scope:
                 return one.values[setting], one
         return DEFAULTS.values[setting], DEFAULTS
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
-        if not self._settings:
-            found = {field_name(name): value for name, value, _ in self.explained()}
-            self._settings.append(Settings(**found))
-        return self._settings[0]
+        return Settings(**{field_name(name): value for name, value, _ in self.explained()})
 
     def explained(self) -> Iterator[tuple[str, Any, Layer]]:
         for setting in SETTING_NAMES:

@@ -7,8 +7,9 @@ text gives the same net wherever it is loaded, also by a later version with othe
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
+
+from msgspec import Struct, field
 
 from weft.plan import written
 from weft.plan.emit import Path, Plain, to_yaml
@@ -41,8 +42,7 @@ def show_plan(plan: Plan) -> str:
     return _Shown(plan).text()
 
 
-@dataclass(slots=True)
-class _Shown:
+class _Shown(Struct):
     plan: Plan
     comments: dict[Path, str] = field(default_factory=dict[Path, str])
 

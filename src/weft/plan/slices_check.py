@@ -5,8 +5,9 @@ them. What comes from one line of the file is told once, at that line.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import combinations, islice
+
+from msgspec import Struct, field
 
 from weft.plan.adapters import ADAPTERS
 from weft.plan.document import Node
@@ -31,8 +32,7 @@ Names = Mapping[int, frozenset[Path]]
 """For each pipeline, by `id()`: the names its own templates read."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(Struct, frozen=True):
     """A pipeline with all that stand in it, each once."""
 
     pipelines: tuple[Pipeline, ...]
@@ -52,8 +52,7 @@ class _Way:
         return any(isinstance(step.body, body) for _, step in self.steps())
 
 
-@dataclass(slots=True)
-class SlicesCheck:
+class SlicesCheck(Struct):
     plan: Plan
     catalog: Catalog
     reader: Reader

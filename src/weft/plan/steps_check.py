@@ -7,7 +7,10 @@ does, so where it matters who waits for whom, it is taken to wait for everything
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.plan.document import Items, Node, Table
 from weft.plan.flow import flow, loop_region
@@ -19,8 +22,7 @@ from weft.plan.reader import Reader
 from weft.plan.results import ANYTHING, Results, Schema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Catalog:
+class Catalog(Struct, frozen=True, kw_only=True, dict=True):
     """What steps can name."""
 
     pipelines: Mapping[str, Pipeline]
@@ -29,10 +31,10 @@ class Catalog:
     env_allow: frozenset[str]
     unread: frozenset[str] = frozenset()
     """Keys of the plan whose values could not be read: what they were to define is not known."""
-    results: Results = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "results", Results(self.pipelines))
+    @cached_property
+    def results(self) -> Results:
+        return Results(self.pipelines)
 
 
 def check_steps(pipeline: Pipeline, catalog: Catalog, reader: Reader) -> None:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from weft.plan.document import Node, Scalar, Table
 from weft.plan.flow import flow
@@ -20,8 +21,7 @@ OF_A_STEP = frozenset({"feedback", "attempt", "step"})
 _WRITTEN_NAME = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*\w+|\[[^\]\n]*\])*")
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(Struct, frozen=True):
     node: Node
     text: str
     expression: bool = False

@@ -7,9 +7,10 @@ rest of the path is left to the evaluation, which is strict.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Literal, assert_never, cast
+
+from msgspec import Struct, field
 
 from weft.plan.templates import Name, Path, Template
 
@@ -17,8 +18,7 @@ StepKind = Literal["agent", "run", "verify", "join", "ask", "pipeline"]
 Schema = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepSeen:
+class StepSeen(Struct, frozen=True, kw_only=True):
     """A step as a template sees it."""
 
     id: str
@@ -33,8 +33,7 @@ class StepSeen:
     """Of a nested pipeline: its steps, in their order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(Struct, frozen=True, kw_only=True):
     """What a template may read where it stands."""
 
     steps: Mapping[str, StepSeen]
@@ -43,8 +42,7 @@ class Scope:
     """Steps of the same pipeline that stand at or after this one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wrong:
+class Wrong(Struct, frozen=True, kw_only=True):
     offset: int
     message: str
 

@@ -6,15 +6,15 @@ rest. The first takes a template only where it is sure to agree with the second;
 """
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from weft.errors import InputError
 
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Name:
+class Name(Struct, frozen=True, kw_only=True):
     """One use of a name that the template itself does not define."""
 
     path: Path
@@ -23,8 +23,7 @@ class Name:
     """Where in the text it stands."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
+class Template(Struct, frozen=True, kw_only=True):
     names: tuple[Name, ...]
     """In the order of the text."""
 

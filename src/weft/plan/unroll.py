@@ -9,7 +9,8 @@ steps.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from weft.plan.flow import effective, loop_region
 from weft.plan.model import Pipeline, Step
@@ -39,8 +40,7 @@ def most_runs(steps: Sequence[Step], retries: int) -> list[int]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unrolled:
+class Unrolled(Struct, frozen=True, kw_only=True):
     """How often the steps of a pipeline can run in one slice, those of nested pipelines included."""
 
     pipelines: Mapping[str, Pipeline]

@@ -14,7 +14,8 @@ outside of such a group. So the number is a bound from above, and what can be re
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from weft.plan.order import After, Points, ended_before, homes, levels
 from weft.plan.outline import ROOT, Outline
@@ -26,8 +27,7 @@ Caps = Sequence[int | None]
 """For each row, how many leaves may be under way below it, or None."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Peak:
+class Peak(Struct, frozen=True, kw_only=True):
     """How many at once: nearly always the two are one number.
 
     They can differ if a cap within the plan counts and dependencies lead across the border of its group, or if

@@ -1,6 +1,7 @@
 """Whatever can happen has an outcome, and whatever can begin can be left out."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -14,12 +15,13 @@ from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role, Shape
 from weft.plan.model import Nested, Step, Verify
 
+WITH_LOSSES = replace(SMALL, infra=(0, 1))
 PROCESSES = {"agent", "run", "verify", "workspace", "merge", "land"}
 """What can be lost, or cannot be started."""
 
 
 @settings(max_examples=40)
-@given(plan_texts(SMALL))
+@given(plan_texts(WITH_LOSSES))
 def test_every_action_can_fail_be_cancelled_and_where_a_process_runs_be_lost(text):
     net = compiled(text).net
     for action, outcomes in zip(net.actions, net.outcomes, strict=True):
@@ -30,7 +32,7 @@ def test_every_action_can_fail_be_cancelled_and_where_a_process_runs_be_lost(tex
 
 
 @settings(max_examples=40)
-@given(plan_texts(SMALL))
+@given(plan_texts(WITH_LOSSES))
 def test_only_known_actions_are_asked_for_and_each_act_says_the_same(text):
     one = compiled(text)
     assert set(one.net.actions) <= PROCESSES | {"ask", None}
@@ -53,7 +55,7 @@ def ways_around(shape: Shape) -> set[frozenset[int]]:
 
 
 @settings(max_examples=40)
-@given(plan_texts(SMALL))
+@given(plan_texts(WITH_LOSSES))
 def test_whatever_begins_can_be_left_out_instead(text):
     for shape in compiled(text).shapes:
         around = ways_around(shape)
@@ -82,7 +84,7 @@ def skippable(one: CompiledPlan, row: int, steps: Iterable[Step], prefix: str = 
 
 
 @settings(max_examples=40)
-@given(plan_texts(SMALL))
+@given(plan_texts(WITH_LOSSES))
 def test_a_step_can_be_skipped_just_where_it_has_a_condition(text):
     one = compiled(text)
     slices = [row for row, leaf_ in enumerate(one.plan.outline.leaves) if leaf_]

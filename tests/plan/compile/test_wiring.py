@@ -6,10 +6,8 @@ from hypothesis import strategies as st
 from plan.compile.compiled_plans import compiled, group, leaf, plan
 from plan.outlines import order, plans
 from plan.plan_strategies import SMALL, plan_texts
+from weft.net.explore import explore
 from weft.net.game import TokenGame
-from weft.net.plain import unfold
-from weft.net.soundness import soundness
-from weft.net.verdict import Answer
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role
 from weft.plan.compile.wiring import Wiring, wiring
@@ -171,4 +169,17 @@ def test_results_are_merged_one_at_a_time_into_each_branch():
     one = plan(group("g", leaf("a"), leaf("b")), leaf("c"))
     branches = {place for place in pools(one) if place.startswith(("branch", "target"))}
     assert branches == {"branch", "branch g", "target"}
-    assert soundness(unfold(one.net).skeleton()).verdict.answer is Answer.PROVED
+
+
+def both_run(one: CompiledPlan, first: str, second: str) -> bool:
+    return (
+        explore(one.net, find=lambda m: bool(m[f"{first}.running"] and m[f"{second}.running"])).found
+        is not None
+    )
+
+
+def test_no_two_results_are_merged_into_one_branch_at_once_but_into_two():
+    one = plan(leaf("a"), leaf("b"))
+    assert not both_run(one, "a: merge", "b: merge")
+    assert not both_run(one, "a landing: land", "b landing: land")
+    assert both_run(one, "a landing: land", "b: merge")

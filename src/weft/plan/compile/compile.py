@@ -7,7 +7,9 @@ of which there are few; put together they are one net, with a copy of its shape 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.frames import Frame, group_shape, landing_shape, slice_shape
@@ -60,8 +62,7 @@ def _landings(plan: Plan) -> list[int]:
     return found
 
 
-@dataclass(slots=True)
-class _Shapes:
+class _Shapes(Struct):
     plan: Plan
     found: list[Shape] = field(default_factory=list[Shape])
     pools: dict[str, int] = field(default_factory=dict[str, int])

@@ -6,9 +6,10 @@ places that hear of its end, a slot of each limit around it, the turn of the ser
 merges into, and the pools.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
+
+from msgspec import Struct
 
 from weft.ids import OutcomeName, PlaceId, TransitionId
 from weft.net.model import Arcs, Net, NetBuilder, PlaceKind
@@ -23,8 +24,7 @@ Numbers = tuple[int, ...]
 _DONE = (OutcomeName("done"),)
 
 
-@dataclass(frozen=True, eq=False)
-class CompiledPlan:
+class CompiledPlan(Struct, frozen=True, eq=False, dict=True):
     plan: Plan
     after: list[tuple[int, ...]]
     """For each row, those that must have ended before it begins, besides what it depends on."""
@@ -47,8 +47,7 @@ class CompiledPlan:
         return self.assembled.net
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Assembled:
+class Assembled(Struct, frozen=True, eq=False):
     net: Net
     rows: list[int]
     """The row of the plan that each transition is about."""

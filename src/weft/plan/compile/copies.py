@@ -1,14 +1,15 @@
 """How often each step of a pipeline stands in its net: once for each attempt that can come to it.
 
 A step with `on_fail` counts how often it has sent the work back, until the work goes on behind it. When a later
-step sends the work back past it, it counts anew; when an earlier one does, it goes on counting. So a copy of a step
-is told by the counts of those at or behind it. Read from the last such step to the first, the counts go up with
-each way back, however the loops lie to each other: the copies make no circle, and their order is that of the
+step sends the work back past it, it counts anew; when an earlier one does, it goes on counting. So a copy of a
+step is told by the counts of those at or behind it. Read from the last such step to the first, the counts go up
+with each way back, however the loops lie to each other: the copies make no circle, and their order is that of the
 attempts.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from weft.plan.flow import loop_region
 from weft.plan.model import Step
@@ -18,8 +19,7 @@ Counts = tuple[int, ...]
 """How often each step that can send the work back has done so, the last of them first; 0 once it is passed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Loop:
+class _Loop(Struct, frozen=True):
     first: int
     last: int
     limit: int

@@ -11,7 +11,8 @@ A group takes none: it is there when all that is in it has ended.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from weft.plan.compile.parts import (
     END,
@@ -30,8 +31,7 @@ from weft.plan.compile.steps import Around, Claims, Track, Way
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(Struct, frozen=True, kw_only=True):
     """What a shape depends on, besides its steps. Equal frames around equal steps give equal shapes."""
 
     serial: bool
@@ -104,8 +104,7 @@ def _begin(shape: ShapeBuilder, frame: Frame, start: int, turn: Claims) -> None:
         taken = [] if following is None else [following]
 
 
-@dataclass(frozen=True, slots=True)
-class _Action:
+class _Action(Struct, frozen=True):
     """Something that Weft does itself."""
 
     name: str

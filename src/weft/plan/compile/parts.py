@@ -8,10 +8,11 @@ for each subplan that has it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain
+
+from msgspec import Struct, field
 
 from weft.ids import OutcomeName
 from weft.net.model import Arcs, Net, NetBuilder, PlaceKind
@@ -54,8 +55,7 @@ class Role(StrEnum):
     """What was done goes onto the target."""
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
+class Act(Struct, frozen=True):
     """What a transition means in the plan's own words."""
 
     role: Role
@@ -66,8 +66,7 @@ class Act:
     attempt: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stencil:
+class Stencil(Struct, frozen=True, eq=False):
     """A shape as it is copied: each distinct list of arcs once, and who has which."""
 
     own: tuple[int, ...]
@@ -81,8 +80,7 @@ class Stencil:
     """Of each transition, which of these."""
 
 
-@dataclass(frozen=True, eq=False)
-class Shape:
+class Shape(Struct, frozen=True, eq=False, dict=True):
     net: Net
     acts: tuple[Act, ...]
     """One for each transition."""
@@ -123,8 +121,7 @@ class Shape:
 OutcomeArcs = tuple[str, Places]
 
 
-@dataclass(slots=True)
-class ShapeBuilder:
+class ShapeBuilder(Struct):
     """Collects places and transitions of a shape."""
 
     pool_sizes: dict[str, int]

@@ -15,7 +15,8 @@ free-choice and, as attempts only go up, acyclic.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from weft.plan.compile.copies import Copies, Counts
 from weft.plan.compile.parts import SLOT, Act, OutcomeArcs, Places, Role, ShapeBuilder
@@ -25,8 +26,7 @@ from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, 
 Claims = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Way(Struct, frozen=True, kw_only=True):
     """What the steps of one shape have in common."""
 
     pipelines: Mapping[str, Pipeline]
@@ -42,8 +42,7 @@ class Way:
     """Where a slice goes on that was cancelled while it held no slots."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class Around(Struct, frozen=True, kw_only=True):
     """Where a pipeline stands: it is the slice's own, or nested in another."""
 
     prefix: str = ""

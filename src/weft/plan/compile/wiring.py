@@ -5,13 +5,13 @@ something in the group waits does not also tell the group that it ended: both fo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from weft.plan.outline import ROOT, Outline
 
 
-@dataclass(frozen=True, slots=True)
-class Wiring:
+class Wiring(Struct, frozen=True):
     """Who waits for whom. Ends are subplans' rows; a landing has the number of its subplan, beyond the rows."""
 
     opens: list[list[int]]
