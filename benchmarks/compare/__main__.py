@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 
-from benchmarks.compare import firing, plans, states
+from benchmarks.compare import firing, plan_files, plans, states
 from benchmarks.compare.measuring import Sizes
 from benchmarks.compare.table import Row, exit_code, table
 
@@ -27,6 +27,9 @@ COMPARISONS: Mapping[str, Comparison] = {
     "makespan": plans.makespans,
     "dispatcher": plans.dispatcher_beside_asyncio,
     "memory": plans.memory_of_pending,
+    "plan-files": plan_files.beside_pyyaml,
+    "plan-growth": plan_files.growth,
+    "start-up": plan_files.start_up,
 }
 
 

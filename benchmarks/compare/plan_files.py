@@ -9,18 +9,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import yaml
-from weft.app.plans import without_gc
-from weft.plan.report import check_report
 
 from benchmarks.compare.measuring import Sizes, cpu, in_turn, micro
 from benchmarks.compare.table import Row, at_most
 from benchmarks.plan_texts import SMALL, plan_text
+from weft.app.garbage import without_gc
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.document import Limits
 from weft.plan.load import load_plan
 from weft.plan.proof import prove
+from weft.plan.report import check_report
 
 NO_LIMITS = Limits(size=10**9)
 

@@ -9,13 +9,15 @@ import pytest
 from benchmarks import shapes
 from benchmarks.compare import __main__ as compare
 from benchmarks.compare import firing as compared_firing
+from benchmarks.compare import plan_files
 from benchmarks.compare.measuring import Sizes, in_turn
 from benchmarks.compare.table import Row, at_least, at_most, exit_code, table, written
-from benchmarks.suites import dispatcher, exploration, firing, structure
+from benchmarks.plan_texts import plan_text
+from benchmarks.suites import dispatcher, exploration, firing, plan_language, structure
 from weft.net.explore import explore
 from weft.net.structure import WorkflowNet, acyclic, free_choice, workflow_net
 
-SUITES = (dispatcher, exploration, firing, structure)
+SUITES = (dispatcher, exploration, firing, plan_language, structure)
 TOO_LARGE_FOR_A_TEST = {exploration.ExploringMillions}
 
 
@@ -137,6 +139,17 @@ def test_rivals_are_measured_in_turn_and_the_median_counts() -> None:
 
     assert in_turn(3, lambda: rival("ours"), lambda: rival("theirs")) == (2.0, 5.0)
     assert log == ["ours", "theirs"] * 3
+
+
+@pytest.mark.parametrize("slices", [10, 250])
+def test_plan_texts_have_as_many_slices_as_asked_for_and_are_proven(slices: int) -> None:
+    compiled = plan_files.checked(plan_text(slices, group=10), whole_net=True)
+    assert sum(compiled.plan.outline.leaves) == slices
+
+
+def test_plans_are_compared_with_pyyaml() -> None:
+    rows = plan_files.beside_pyyaml(Sizes(quick=True))
+    assert [r.bar for r in rows] == [at_most(4), None, at_most(4)]
 
 
 def test_a_comparison_that_needs_no_other_tool_makes_rows() -> None:

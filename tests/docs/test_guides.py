@@ -66,3 +66,22 @@ def test_the_commands_of_the_first_guide_print_what_it_shows(
         command, _, output = block.partition("\n")
         result = CliRunner().invoke(cli, command.removeprefix("$ weft ").split())
         assert result.output == output
+
+
+def test_the_command_of_the_readme_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (block,) = blocks((ROOT / "README.md").read_text(encoding="utf-8"), "console")
+    command, _, output = block.partition("\n")
+    assert CliRunner().invoke(cli, command.removeprefix("$ weft ").split()).output == output
+
+
+def test_the_picture_of_the_readme_is_what_weft_graph_draws(tmp_path: Path) -> None:
+    plan = ROOT / "examples" / "plans" / "migration.yaml"
+    drawn = tmp_path / "drawn.svg"
+    assert CliRunner().invoke(cli, ["graph", str(plan), "--out", str(drawn)]).exit_code == 0
+    assert drawn.read_text(encoding="utf-8") == (ROOT / "docs/pictures/migration.svg").read_text(
+        encoding="utf-8"
+    )

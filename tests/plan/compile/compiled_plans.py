@@ -1,9 +1,10 @@
 """Compiled plans for tests, and ways to look at them."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
+from weft.net.game import TokenGame
 from weft.net.model import Arcs, Marking, Net, PlaceKind
 from weft.net.plain import PlainNet
 from weft.plan.compile.compile import compile_plan
@@ -108,6 +109,21 @@ def _sum(net: Net, arcs: Iterable[tuple[int, int]]) -> str:
     return " + ".join(
         f"{weight}·{net.place_ids[place]}" if weight > 1 else net.place_ids[place] for place, weight in arcs
     )
+
+
+# Runs
+
+
+def firings(game: TokenGame, left_out: Container[int] = (), key: Callable[[int], Any] = int) -> Iterator[int]:
+    """Fires the greatest of what is enabled until nothing is, each done; nothing comes twice."""
+    fired: set[int] = set()
+    while (
+        chosen := max((t for t in game.enabled() if t not in left_out), key=key, default=None)
+    ) is not None:
+        assert chosen not in fired
+        fired.add(chosen)
+        game.finish(game.begin(chosen), "done")
+        yield chosen
 
 
 # States

@@ -1,6 +1,6 @@
 """Which work goes first."""
 
-from plan.compile.compiled_plans import group, leaf, plan
+from plan.compile.compiled_plans import firings, group, leaf, plan
 from weft.net.game import TokenGame
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role
@@ -19,18 +19,10 @@ def begun(one: CompiledPlan) -> list[str]:
     """What begins, one after the other, if nothing is left out and always the highest, then the first goes on."""
     game, net = TokenGame(one.net), one.net
     left_out = {t for t, act in enumerate(one.assembled.acts) if act.role in {Role.STOP, Role.DROP}}
-    found: list[str] = []
-
-    def first() -> int | None:
-        going_on = (t for t in game.enabled() if t not in left_out)
-        return max(going_on, key=lambda t: (net.priorities[t], -t), default=None)
-
-    while (enabled := first()) is not None:
-        game.finish(game.begin(enabled), "done")
-        act, row = one.assembled.acts[enabled], one.assembled.rows[enabled]
-        if act.role is Role.BEGIN or act.kind == "verify":
-            found.append(one.plan.outline.paths[row] or "the plan")
-    return found
+    fired = firings(game, left_out, lambda t: (net.priorities[t], -t))
+    seen = [(one.assembled.acts[number], one.assembled.rows[number]) for number in fired]
+    begun_rows = [row for act, row in seen if act.role is Role.BEGIN or act.kind == "verify"]
+    return [one.plan.outline.paths[row] or "the plan" for row in begun_rows]
 
 
 def test_the_longer_the_path_behind_it_the_sooner_it_goes():
