@@ -169,7 +169,7 @@ def test_an_unknown_name_is_told_with_what_there_is(expression: str, message: st
             "step.nested.slow.result",
             (
                 "'step.nested.slow.result' reads step 'nested.slow', which may still be running then; "
-                "add depends_on: [nested.slow]"
+                "add depends_on: [nested]"
             ),
         ),
         ("step.a.result", "'step.a': there is no step 'a'; if you mean 'a-b', write step['a-b']"),

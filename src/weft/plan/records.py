@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from weft.plan.document import Items, Node, Scalar, Table, read_document
 from weft.plan.kinds_of_many import Json
-from weft.plan.problems import suggestion
+from weft.plan.problems import nearest, suggestion
 from weft.plan.reader import BAD, Kind, Reader, Schema, mismatch
 
 _NAMES_SHOWN = 4
@@ -82,14 +82,11 @@ class Record(Struct, frozen=True, eq=False, dict=True):
         if type(node) is not Table:
             return mismatch(self, node, reader, name)
         known = self._known
+        if not node.entries.keys() <= known.keys():
+            node = self._understood(node, reader)
         given: dict[str, Any] = {}
-        for written, (at, value) in node.entries.items():
-            key = known.get(written)
-            if key is None:
-                hint = "" if reader.full else suggestion(written, list(known))
-                reader.wrong(at, f"unknown key {written!r} in {self.name}{hint}")
-                continue
-            read = key.kind.read(value, reader, written)
+        for written, (_, value) in node.entries.items():
+            read = known[written].kind.read(value, reader, written)
             if read is not BAD:
                 given[written] = read
         for key in self.keys:
@@ -98,6 +95,20 @@ class Record(Struct, frozen=True, eq=False, dict=True):
         for rule in self.rules:
             rule.check(node, reader, self.name)
         return Values(given, node)
+
+    def _understood(self, table: Table, reader: Reader) -> Table:
+        """The table without unknown keys; a slip stands for what was meant, so that it is told only once."""
+        understood = Table(table.line, table.column)
+        for written, entry in table.entries.items():
+            if written in self._known:
+                understood.entries[written] = entry
+                continue
+            near = None if reader.full else nearest(written, self._known)
+            hint = "" if reader.full else suggestion(written, list(self._known))
+            reader.wrong(entry[0], f"unknown key {written!r} in {self.name}{hint}")
+            if near is not None and near not in table.entries:
+                understood.entries.setdefault(near, entry)
+        return understood
 
     def schema(self) -> Schema:
         return {"$ref": f"#/$defs/{self.title}"}

@@ -190,9 +190,8 @@ def _check_step(step: StepSeen, path: Path, at: int) -> None:
         return
     if not step.ended:
         name = ".".join(str(key) for key in path[1:at])
-        raise _Unknown(
-            f"'{written(path)}' reads step '{name}', which may still be running then; add depends_on: [{name}]"
-        )
+        said = f"'{written(path)}' reads step '{name}', which may still be running then"
+        raise _Unknown(f"{said}; add depends_on: [{path[1]}]")
     _check_output(step, path, at)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plan.compile.compiled_plans import HEAD, compiled, group, leaf, plan, run
+from plan.compile.compiled_plans import HEAD, back, compiled, group, leaf, plan, run
 from plan.plan_strategies import SMALL, plan_data, plan_texts
 from weft.plan.compile.compile import _Shapes
 from weft.plan.compile.parts import Role
@@ -71,6 +71,7 @@ def shapes_of_two(one: dict[str, Any], other: dict[str, Any], **more: Any) -> in
     return len(set(both.shape_of[1:]))
 
 
+BRANCHES = [run("x", **{"async": True}), run("y", **{"async": True, "depends_on": ["x"]})]
 AGENT = {"id": "w", "prompt": "do"}
 ALIKE = {
     "prompts": ({"prompt": "a"}, {"prompt": "b"}),
@@ -100,7 +101,24 @@ DIFFERENT = {
     "infra_retries": ({}, {"infra_retries": 1}),
     "the agent": ({"steps": [AGENT]}, {"steps": [AGENT], "agent": "tester"}),
     "the id of a step": ({}, {"steps": [run("y")]}),
-    "the kind of a step": ({}, {"steps": [{"id": "x", "prompt": "do"}]}),
+    "an agent instead of a command": ({}, {"steps": [{"id": "x", "prompt": "do"}]}),
+    "a question instead of a command": ({}, {"steps": [{"id": "x", "action": "ask", "question": "Well?"}]}),
+    "async": (
+        {"steps": [run("x"), run("y", depends_on=["x"])]},
+        {"steps": [run("x", **{"async": True}), run("y", depends_on=["x"])]},
+    ),
+    "a way back": (
+        {"steps": [run("x"), run("y")]},
+        {"steps": [run("x"), run("y", **back("x", 1))]},
+    ),
+    "how often it goes back": (
+        {"steps": [run("x"), run("y", **back("x", 1))]},
+        {"steps": [run("x"), run("y", **back("x", 2))]},
+    ),
+    "who is waited for": (
+        {"steps": [*BRANCHES, run("z", depends_on=["x", "y"])]},
+        {"steps": [*BRANCHES, run("z", depends_on=["y"])]},
+    ),
     "a condition": ({}, {"steps": [run("x", condition="attempt == 1")]}),
     "a retry": ({}, {"steps": [run("x", on_error="retry", max_retries=1)]}),
     "a rule for results": ({}, {"steps": [run("x", on_result=[{"when": "true", "action": "ask"}])]}),
@@ -122,6 +140,12 @@ def test_slices_that_are_alike_share_a_shape(one, other):
 @pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
 def test_slices_that_are_not_alike_do_not(one, other):
     assert shapes_of_two(one, other, pipelines={"m": [run("x")], "o": [run("y")]}) == 2
+
+
+def test_slices_with_one_pipeline_and_one_set_of_settings_differ_if_only_one_verifies():
+    named = {"prompt": "do", "pipeline": "direct"}
+    both = plan({"id": "a", **named}, {"id": "b", **named, "verify": "true"})
+    assert both.shape_of[1] != both.shape_of[2]
 
 
 def test_steps_written_in_two_slices_are_as_good_as_a_pipeline_of_that_name():

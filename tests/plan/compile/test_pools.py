@@ -156,6 +156,7 @@ def test_a_limit_of_a_group_holds_within_those_around_it():
 
 def test_a_max_parallel_on_a_slice_limits_nothing():
     one = plan(leaf("a", max_parallel=1), leaf("b", max_parallel=1), max_parallel=2)
+    assert [id_ for id_ in one.net.place_ids if id_.startswith("slots")] == ["slots"]
     assert peak(one, "a", "b") == 2
 
 

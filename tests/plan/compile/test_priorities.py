@@ -31,7 +31,7 @@ def test_the_longer_the_path_behind_it_the_sooner_it_goes():
 
 
 def test_estimates_count_as_the_middle_of_what_they_say():
-    one = plan(leaf("a", **minutes(1)), leaf("b", **minutes(9)), leaf("c", estimate={"minutes": "2..4"}))
+    one = plan(leaf("a", **minutes(4)), leaf("b", **minutes(6)), leaf("c", estimate={"minutes": "1..9"}))
     _, a, b, c = ranks(one)
     assert b > c > a
 
