@@ -1,15 +1,14 @@
 """From the text of a plan to its proof."""
 
-from weft.plan.report import CheckReport, check_report
-
 from benchmarks.plan_texts import plan_text
 from weft.net.model import Net
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.compiled import CompiledPlan
-from weft.plan.document import Document, read_document
-from weft.plan.load import load_plan
+from weft.plan.loading.load import load_plan
 from weft.plan.model import Plan
-from weft.plan.proof import Proof, prove
+from weft.plan.proof.prove import Proof, prove
+from weft.plan.report.check import CheckReport, check_report
+from weft.plan.text.document import Document, read_document
 
 
 class PlanFiles:

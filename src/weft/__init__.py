@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from weft.net.plain import PlainNet as PlainNet
     from weft.net.plain import unfold as unfold
     from weft.plan.compile.compile import compile_plan as compile_plan
-    from weft.plan.load import load_plan as load_plan
+    from weft.plan.loading.load import load_plan as load_plan
     from weft.plan.model import Plan as Plan
-    from weft.plan.problems import PlanError as PlanError
+    from weft.plan.text.problems import PlanError as PlanError
     from weft.runtime.dispatcher import ParallelSubplanDispatcher as ParallelSubplanDispatcher
     from weft.runtime.limiter import AsyncSemaphoreLimiter as AsyncSemaphoreLimiter
 
@@ -74,9 +74,9 @@ _HOMES = {
     "weft.net.model": ("Arc", "Marking", "Net", "Outcome", "Place", "PlaceKind", "Transition"),
     "weft.net.plain": ("PlainNet", "unfold"),
     "weft.plan.compile.compile": ("compile_plan",),
-    "weft.plan.load": ("load_plan",),
+    "weft.plan.loading.load": ("load_plan",),
     "weft.plan.model": ("Plan",),
-    "weft.plan.problems": ("PlanError",),
+    "weft.plan.text.problems": ("PlanError",),
     "weft.runtime.dispatcher": ("ParallelSubplanDispatcher",),
     "weft.runtime.limiter": ("AsyncSemaphoreLimiter",),
 }  # fmt: skip

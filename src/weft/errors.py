@@ -5,7 +5,7 @@ WeftError
 │   ├── NetError                a net that is not one: duplicate id, unknown place, bad weight
 │   ├── TooManyInvariantsError  a search beyond its limit (in `weft.net.invariants`)
 │   ├── FileFormatError         a file that is not what it should be; says file, line and column
-│   ├── PlanError               a plan or configuration; says all that is wrong (in `weft.plan.problems`)
+│   ├── PlanError               a plan or configuration; says all that is wrong (in `weft.plan.text.problems`)
 │   │   └── ConvertError        a plan of another system (in `weft.plan.convert`)
 │   ├── TooLargeToDrawError     a picture that nobody could read (in `weft.plan.pictures`)
 │   ├── ConfigError             a setting of the wrong type or out of its range

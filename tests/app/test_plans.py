@@ -12,11 +12,11 @@ from weft.app.garbage import without_gc
 from weft.app.plan_pictures import Format, What, graph
 from weft.app.plans import check, find_plan, installed_agents, load, places
 from weft.errors import InputError, WeftError
-from weft.plan.kinds import Money
+from weft.plan.language.kinds import Money
 from weft.plan.model import Plan
-from weft.plan.origins import origin
-from weft.plan.outline import ROOT
-from weft.plan.problems import PlanError
+from weft.plan.order.outline import ROOT
+from weft.plan.showing.origins import origin
+from weft.plan.text.problems import PlanError
 
 PLAN = """\
 weft: 1

@@ -20,8 +20,8 @@ from weft.app import plans
 from weft.cli.main import cli
 from weft.cli.output import note_lines
 from weft.net.verdict import Answer
-from weft.plan.kinds import Money
-from weft.plan.proof import Proof
+from weft.plan.language.kinds import Money
+from weft.plan.proof.prove import Proof
 
 WEFT = str(Path(sysconfig.get_path("scripts")) / "weft")
 NOTES = """\
@@ -350,7 +350,7 @@ finally:
         [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True
     )
     loaded = set(done.stderr.split())
-    assert "weft.plan.proof" in loaded
+    assert "weft.plan.proof.prove" in loaded
     assert not loaded & {
         "numpy",
         "jinja2",

@@ -11,10 +11,10 @@ from weft.cli.check_text import LABEL, WIDTH, check_lines
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.parts import END, READY, Act, Role, ShapeBuilder
-from weft.plan.load import load_plan
-from weft.plan.proof import Proof, prove
-from weft.plan.report import CheckReport, check_report
-from weft.plan.report_costs import Spend
+from weft.plan.loading.load import load_plan
+from weft.plan.proof.prove import Proof, prove
+from weft.plan.report.check import CheckReport, check_report
+from weft.plan.report.costs import Spend
 
 NOTES = """
 weft: 1

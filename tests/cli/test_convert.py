@@ -13,7 +13,7 @@ from weft.app import plan_conversion
 from weft.cli.convert import SYSTEMS
 from weft.cli.main import cli
 from weft.plan.convert import Converted, System
-from weft.plan.load import load_plan
+from weft.plan.loading.load import load_plan
 
 BRUNCH = """\
 epics: [{id: base, summary: Note store}]

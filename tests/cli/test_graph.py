@@ -15,7 +15,7 @@ from weft.cli.main import cli
 from weft.net.formats import read_pnml
 from weft.net.plain import unfold
 from weft.plan.compile.compile import compile_plan
-from weft.plan.load import load_plan
+from weft.plan.loading.load import load_plan
 
 PLAN = """\
 weft: 1

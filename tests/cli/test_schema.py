@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from weft.cli.main import cli
-from weft.plan.reference import plan_reference
-from weft.plan.schema import config_schema, plan_schema
+from weft.plan.language.reference import plan_reference
+from weft.plan.language.schema import config_schema, plan_schema
 
 
 def schema(*args: str) -> Result:

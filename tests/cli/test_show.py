@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from weft.cli.main import cli
 from weft.plan.compile.compile import compile_plan
-from weft.plan.load import load_plan
+from weft.plan.loading.load import load_plan
 
 PLAN = """\
 weft: 1

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from weft.cli.main import cli
-from weft.plan.load import load_plan
+from weft.plan.loading.load import load_plan
 
 ROOT = Path(__file__).parents[2]
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))

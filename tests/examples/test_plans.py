@@ -6,8 +6,8 @@ import pytest
 
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
-from weft.plan.load import load_plan
-from weft.plan.proof import prove
+from weft.plan.loading.load import load_plan
+from weft.plan.proof.prove import prove
 
 PLANS = sorted((Path(__file__).parents[2] / "examples" / "plans").glob("*.yaml"))
 

@@ -11,13 +11,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from weft.plan import language
-from weft.plan.adapters import ADAPTERS
-from weft.plan.document import read_document
-from weft.plan.kinds import Boolean, Choice, Duration, Glob, Integer, Money, Share, Span, Text, Word
-from weft.plan.kinds_of_many import Either, JsonObject, ListOf, MapOf, Single
-from weft.plan.reader import Reader
-from weft.plan.records import (
+from weft.plan.language import tables as language
+from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.kinds import Boolean, Choice, Duration, Glob, Integer, Money, Share, Span, Text, Word
+from weft.plan.language.kinds_of_many import Either, JsonObject, ListOf, MapOf, Single
+from weft.plan.language.reader import Reader
+from weft.plan.language.records import (
     AnyOf,
     AtMostOne,
     ExactlyOne,
@@ -29,6 +28,7 @@ from weft.plan.records import (
     OnlyWith,
     Record,
 )
+from weft.plan.text.document import read_document
 
 ALPHABET = st.characters(
     exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters="{}%#\ufeff\ufffe\uffff"

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from weft.ids import SubplanPath
-from weft.plan.outline import Outline
+from weft.plan.order.outline import Outline
 
 Point = tuple[str, int]
 """`start` or `end` of a row."""

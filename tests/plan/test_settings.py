@@ -3,14 +3,14 @@
 import pytest
 from msgspec.structs import fields
 
-from plan.loading import HEAD, with_subplans
+from plan.problem_texts import HEAD, with_subplans
 from weft.ids import SubplanPath
-from weft.plan.language import MERGE, SETTINGS, SUBPLAN
-from weft.plan.load import Surroundings, load_plan, read_config
+from weft.plan.language.records import Key, Words
+from weft.plan.language.tables import MERGE, SETTINGS, SUBPLAN
+from weft.plan.loading.load import Surroundings, load_plan, read_config
 from weft.plan.model import Plan
-from weft.plan.problems import PlanError
-from weft.plan.records import Key, Words
 from weft.plan.settings import DEFAULTS, SETTING_NAMES, Layer, Scope, Settings, field_name
+from weft.plan.text.problems import PlanError
 
 TEXT = """\
 weft: 1

@@ -10,9 +10,9 @@ from weft.app.files import STDIN, Source, failure, read_text
 from weft.errors import InputError
 from weft.plan.convert import Converted, convert
 from weft.plan.convert import System as System  # noqa: PLC0414 - a part of what this module offers
-from weft.plan.document import LIMITS
-from weft.plan.load import load_plan
-from weft.plan.problems import PlanError
+from weft.plan.loading.load import load_plan
+from weft.plan.text.document import LIMITS
+from weft.plan.text.problems import PlanError
 
 MOST_FILES = 10_000
 _READ = (".md", "preferences.yaml", "preferences.yml")

@@ -14,7 +14,6 @@ from weft.net.model import Net
 from weft.net.plain import unfold
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.compiled import CompiledPlan
-from weft.plan.explain import WHOLE, find_row
 from weft.plan.pictures import (
     Picture,
     Row,
@@ -27,6 +26,7 @@ from weft.plan.pictures import (
     picture_to_svg,
     tree_picture,
 )
+from weft.plan.showing.explain import WHOLE, find_row
 
 MOST_NODES = 400
 """Of a net that is drawn to be looked at; other programs are given it whatever its size."""

@@ -11,19 +11,19 @@ from pathlib import Path
 from weft.app.files import STDIN, Source, read_text
 from weft.app.garbage import without_gc
 from weft.errors import FileFormatError, InputError
-from weft.plan.adapters import ADAPTERS
 from weft.plan.compile.compile import compile_plan
-from weft.plan.document import LIMITS, Document, Items, Scalar, Table, read_document
-from weft.plan.language import SETTINGS
-from weft.plan.load import Config, Surroundings, load_plan, read_config
+from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.reader import BAD, Reader
+from weft.plan.language.records import Key
+from weft.plan.language.tables import SETTINGS
+from weft.plan.loading.load import Config, Surroundings, load_plan, read_config
 from weft.plan.model import Plan
-from weft.plan.origins import flag_name
-from weft.plan.problems import PlanError, Position, Problem
-from weft.plan.proof import prove
-from weft.plan.reader import BAD, Reader
-from weft.plan.records import Key
-from weft.plan.report import CheckReport, check_report
+from weft.plan.proof.prove import prove
+from weft.plan.report.check import CheckReport, check_report
 from weft.plan.settings import Layer
+from weft.plan.showing.origins import flag_name
+from weft.plan.text.document import LIMITS, Document, Items, Scalar, Table, read_document
+from weft.plan.text.problems import PlanError, Position, Problem
 
 Flags = Mapping[str, str | None]
 """Texts from the command line by the names of settings, read as the plan language reads them; None: not given."""

@@ -87,7 +87,7 @@ def _check(source: Source, flags: Flags, *, verbose: bool, as_json: bool) -> int
 def _explain(source: Source, place: str, flags: Flags, *, as_json: bool) -> None:
     from weft.app import plans
     from weft.cli.explain_text import explained
-    from weft.plan.explain import explain
+    from weft.plan.showing.explain import explain
 
     explanation = explain(plans.load(source, flags=flags), place)
     if as_json:

@@ -9,12 +9,12 @@ from math import ceil, floor
 from textwrap import TextWrapper
 
 from weft.net.verdict import Answer
-from weft.plan.problems import Problem
-from weft.plan.report import CheckReport
-from weft.plan.report_costs import AgentCalls, Spend, dollars
-from weft.plan.report_order import Minutes
-from weft.plan.report_overlaps import Apart, OverlapPair
-from weft.plan.report_together import PoolUse, Together
+from weft.plan.report.check import CheckReport
+from weft.plan.report.costs import AgentCalls, Spend, dollars
+from weft.plan.report.overlaps import Apart, OverlapPair
+from weft.plan.report.together import PoolUse, Together
+from weft.plan.report.waiting import Minutes
+from weft.plan.text.problems import Problem
 
 WIDTH = 100
 LABEL = 10

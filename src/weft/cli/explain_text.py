@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from weft.plan.emit import Plain
-from weft.plan.explain import Explanation, InForce
+from weft.plan.showing.explain import Explanation, InForce
+from weft.plan.text.emit import Plain
 
 LONGEST_VALUE = 40
 """Characters, so that a table fits on a terminal."""

@@ -61,7 +61,7 @@ def at_work_on_a_plan(*, as_json: bool) -> Generator[None]:
     What a command imports is imported within this, too: even for that it is worth while to leave out the search
     for garbage.
     """
-    from weft.plan.problems import PlanError
+    from weft.plan.text.problems import PlanError
 
     with without_gc():
         try:

@@ -31,7 +31,7 @@ def schema(*, config: bool, reference: bool, as_json: bool) -> int:
 
 
 def _show_reference(*, as_json: bool) -> None:
-    from weft.plan.reference import plan_reference
+    from weft.plan.language.reference import plan_reference
 
     if as_json:
         show_json({"text": plan_reference()})
@@ -40,7 +40,7 @@ def _show_reference(*, as_json: bool) -> None:
 
 
 def _show_schema(*, config: bool, as_json: bool) -> None:
-    from weft.plan.schema import config_schema, plan_schema
+    from weft.plan.language.schema import config_schema, plan_schema
 
     found = config_schema() if config else plan_schema()
     if as_json:

@@ -25,7 +25,7 @@ def show(*, plan: str | None, as_json: bool, **flags: str | None) -> int:
     """
     with at_work_on_a_plan(as_json=as_json):
         from weft.app import plans
-        from weft.plan.show import show_plan
+        from weft.plan.showing.show import show_plan
 
         text = show_plan(plans.load(plan_source(plan), flags=flags))
     if as_json:

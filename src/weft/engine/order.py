@@ -3,7 +3,7 @@
 from weft.engine.subplans import Policy
 from weft.engine.tree import ROOT, Tree
 from weft.errors import SubplanTreeError
-from weft.plan.order import Points
+from weft.plan.order.points import Points
 
 
 def longest_paths(tree: Tree) -> list[float]:

@@ -18,7 +18,7 @@ from weft.engine.subplans import (
 )
 from weft.errors import SubplanTreeError
 from weft.ids import SubplanPath
-from weft.plan.outline import ROOT, Outline
+from weft.plan.order.outline import ROOT, Outline
 
 __all__ = ["ROOT", "Tree", "read_tree"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from weft.plan.document import Document, Table
-from weft.plan.outline import Outline
-from weft.plan.problems import Problem
+from weft.plan.order.outline import Outline
 from weft.plan.settings import Scope
+from weft.plan.text.document import Document, Table
+from weft.plan.text.problems import Problem
 
 Command = str | tuple[str, ...]
 """Text for a shell, or an argv that never meets one."""

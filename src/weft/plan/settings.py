@@ -12,10 +12,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from weft.plan.document import Document, Node, Table
-from weft.plan.language import MERGE, SETTINGS
-from weft.plan.problems import Position
-from weft.plan.records import Values
+from weft.plan.language.records import Values
+from weft.plan.language.tables import MERGE, SETTINGS
+from weft.plan.text.document import Document, Node, Table
+from weft.plan.text.problems import Position
 
 SETTING_NAMES = tuple(
     name

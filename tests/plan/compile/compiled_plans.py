@@ -10,7 +10,7 @@ from weft.net.plain import PlainNet
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Shape
-from weft.plan.load import load_plan
+from weft.plan.loading.load import load_plan
 
 HEAD = {
     "weft": 1,

@@ -15,7 +15,7 @@ from weft.net.plain import unfold
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role, Shape
 from weft.plan.model import Nested, Pipeline, Step
-from weft.plan.unroll import Unrolled
+from weft.plan.pipelines.unroll import Unrolled
 
 ROW = 1
 """Of the only slice."""

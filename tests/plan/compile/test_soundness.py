@@ -23,7 +23,7 @@ from weft.net.plain import PlainNet, unfold
 from weft.net.soundness import soundness
 from weft.net.structure import WorkflowNet, workflow_net
 from weft.net.verdict import Answer
-from weft.plan.proof import prove
+from weft.plan.proof.prove import prove
 
 
 def is_acyclic(net: PlainNet) -> bool:

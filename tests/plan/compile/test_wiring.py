@@ -11,7 +11,7 @@ from weft.net.game import TokenGame
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role
 from weft.plan.compile.wiring import Wiring, wiring
-from weft.plan.outline import ROOT, Outline
+from weft.plan.order.outline import ROOT, Outline
 
 
 def begun_while_held(one: CompiledPlan, held: int) -> set[int]:

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.plan.convert import ConvertError, convert
-from weft.plan.emit import to_yaml
-from weft.plan.load import load_plan
+from weft.plan.loading.load import load_plan
+from weft.plan.text.emit import to_yaml
 
 ODD = [None, "", 7, [], {}, ["x"], {"x": 1}, True, "x"]
 NAMES = ["a", "b-c", "d_1", "A b", "invocation", "é", "9"]

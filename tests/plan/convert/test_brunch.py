@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.plan.convert import ConvertError, convert
-from weft.plan.emit import to_yaml
-from weft.plan.load import load_plan
+from weft.plan.loading.load import load_plan
+from weft.plan.text.emit import to_yaml
 
 NOTES = """\
 epics:

@@ -6,7 +6,7 @@ from weft.errors import InputError
 from weft.plan.convert import Note, convert
 from weft.plan.convert.fields import plain
 from weft.plan.convert.names import fitting_ids, free_id
-from weft.plan.document import read_document
+from weft.plan.text.document import read_document
 
 
 @pytest.mark.parametrize("files", [{}, {"a.yaml": "", "b.yaml": ""}])

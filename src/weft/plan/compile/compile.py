@@ -16,11 +16,11 @@ from weft.plan.compile.frames import Frame, group_shape, landing_shape, slice_sh
 from weft.plan.compile.parts import Shape
 from weft.plan.compile.signature import signature
 from weft.plan.compile.wiring import wiring
+from weft.plan.loading.slices_check import agent_of
 from weft.plan.model import AgentWork, Nested, Pipeline, Plan, Step
-from weft.plan.outline import ROOT
-from weft.plan.overlap import serialized
+from weft.plan.order.outline import ROOT
+from weft.plan.order.overlap import serialized
 from weft.plan.settings import Settings
-from weft.plan.slices_check import agent_of
 
 
 def compile_plan(plan: Plan) -> CompiledPlan:

@@ -17,7 +17,7 @@ from weft.plan.compile.parts import Act, Role, Shape
 from weft.plan.compile.priorities import priorities
 from weft.plan.compile.wiring import Wiring
 from weft.plan.model import Plan
-from weft.plan.outline import ROOT
+from weft.plan.order.outline import ROOT
 
 Numbers = tuple[int, ...]
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from weft.plan.flow import loop_region
 from weft.plan.model import Step
-from weft.plan.unroll import loop_limit
+from weft.plan.pipelines.flow import loop_region
+from weft.plan.pipelines.unroll import loop_limit
 
 Counts = tuple[int, ...]
 """How often each step that can send the work back has done so, the last of them first; 0 once it is passed."""

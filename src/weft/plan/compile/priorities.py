@@ -6,7 +6,7 @@ Within a serial group all have the priority of the group, so that the order of t
 from collections.abc import Sequence
 
 from weft.plan.model import Plan, Subplan
-from weft.plan.order import Points
+from weft.plan.order.points import Points
 
 
 def weight(subplan: Subplan) -> float:

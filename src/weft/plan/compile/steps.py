@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from weft.plan.compile.copies import Copies, Counts
 from weft.plan.compile.parts import SLOT, Act, OutcomeArcs, Places, Role, ShapeBuilder
-from weft.plan.flow import Flow, effective, flow
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
+from weft.plan.pipelines.flow import Flow, effective, flow
 
 Claims = tuple[tuple[int, int], ...]
 

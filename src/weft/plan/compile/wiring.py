@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from weft.plan.outline import ROOT, Outline
+from weft.plan.order.outline import ROOT, Outline
 
 
 class Wiring(Struct, frozen=True):

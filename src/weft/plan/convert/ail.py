@@ -16,8 +16,8 @@ from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields
 from weft.plan.convert.names import fitting_ids
 from weft.plan.convert.notes import Source
 from weft.plan.convert.writing import ASSUMED, ID_RULE, without_empty
-from weft.plan.document import Table
-from weft.plan.emit import Plain
+from weft.plan.text.document import Table
+from weft.plan.text.emit import Plain
 
 MAIN = "main"
 PLACEHOLDER = "Write here what ail was given on its command line."

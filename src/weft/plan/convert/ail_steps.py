@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from weft.plan.adapters import ADAPTERS
 from weft.plan.convert.ail_file import Step
 from weft.plan.convert.ail_templates import (
     Findings,
@@ -27,8 +26,9 @@ from weft.plan.convert.ail_templates import (
 from weft.plan.convert.fields import NO_SUCH_KEY, NOT_CARRIED_OVER, Fields, plain
 from weft.plan.convert.names import free_id
 from weft.plan.convert.writing import AGENT, ASSUMED, without_empty
-from weft.plan.document import Items
-from weft.plan.emit import Plain
+from weft.plan.language.adapters import ADAPTERS
+from weft.plan.text.document import Items
+from weft.plan.text.emit import Plain
 
 RUNNERS = frozenset(adapter.name for adapter in ADAPTERS.values() if adapter.program is not None)
 MOST_RETRIES = 10

@@ -27,7 +27,7 @@ from weft.plan.convert.writing import (
     one_or_all,
     without_empty,
 )
-from weft.plan.emit import Plain
+from weft.plan.text.emit import Plain
 
 RUNNERS = {
     "bun": "bun test",

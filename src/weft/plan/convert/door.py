@@ -9,7 +9,7 @@ from weft.plan.convert.brunch import convert_brunch
 from weft.plan.convert.gsd import convert_gsd
 from weft.plan.convert.names import fitting_id
 from weft.plan.convert.notes import Converted, Ledger, Source
-from weft.plan.emit import Plain, to_yaml
+from weft.plan.text.emit import Plain, to_yaml
 
 System: TypeAlias = Literal["brunch", "ail", "gsd"]
 _SUFFIXES = (".yaml", ".yml", ".ail")

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from weft.plan.convert.notes import Source
-from weft.plan.document import Items, Node, Scalar, Table
-from weft.plan.emit import Plain
+from weft.plan.text.document import Items, Node, Scalar, Table
+from weft.plan.text.emit import Plain
 
 NO_SUCH_KEY = "Weft has no such key"
 NOT_CARRIED_OVER = "is not carried over"

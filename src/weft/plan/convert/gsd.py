@@ -16,7 +16,7 @@ from weft.plan.convert.gsd_slices import MilestoneWriter
 from weft.plan.convert.names import fitting_ids
 from weft.plan.convert.notes import Ledger, Source
 from weft.plan.convert.writing import AGENT, ASSUMED, NO_AGENT_NAMED, without_empty
-from weft.plan.emit import Plain
+from weft.plan.text.emit import Plain
 
 MOST_WORKERS = 4
 _MERGE_WHEN = {"per-slice": "slice", "per-milestone": "milestone"}

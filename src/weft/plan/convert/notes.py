@@ -7,8 +7,8 @@ plan, because any would be a guess. Faults are collected, too, so that a person 
 
 from dataclasses import dataclass
 
-from weft.plan.document import Document, Node, Table, problem_at, read_document
-from weft.plan.problems import PlanError, Position, Problem
+from weft.plan.text.document import Document, Node, Table, problem_at, read_document
+from weft.plan.text.problems import PlanError, Position, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from weft.plan.emit import Plain
-from weft.plan.globs import glob_fault
+from weft.plan.order.globs import glob_fault
+from weft.plan.text.emit import Plain
 
 AGENT = "coder"
 ASSUMED = "claude"

@@ -1,0 +1,235 @@
+"""What a single value may be: one definition from which it is read, described and written as JSON Schema.
+
+A kind reads a node to a plain value, or says what is wrong and gives `BAD`. The words it uses in its messages are
+the ones of the reference, and its schema accepts what it reads, so the three cannot tell different stories.
+"""
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from msgspec import Struct
+
+from weft.plan.language.reader import BAD, Reader, Schema, mismatch
+from weft.plan.order.globs import glob_fault
+from weft.plan.text.document import Node, Scalar
+from weft.plan.text.problems import nearest
+
+MICRO = 1_000_000
+MOST_MONEY = 10**9
+MOST = 10**18 - 1
+"""The largest number that is read, where there is no smaller bound."""
+_WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
+# Bounded, since what is read of them is exact and its size should not be up to the file.
+_DECIMAL = re.compile(r"[-+]?(?:[0-9]{1,18}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,2})?")
+_PLAIN_DECIMAL = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
+_RANGE = re.compile(rf"({_PLAIN_DECIMAL})\.\.({_PLAIN_DECIMAL})")
+_DURATION = re.compile(rf"({_PLAIN_DECIMAL})(ms|s|m|h|d)")
+_SECONDS = {
+    "ms": Decimal("0.001"),
+    "s": Decimal(1),
+    "m": Decimal(60),
+    "h": Decimal(3600),
+    "d": Decimal(86400),
+}
+
+
+class Text(Struct, frozen=True):
+    words: str = "text"
+    pattern: str | None = None
+    """A regular expression for the whole of it, in the dialect that Python and JSON Schema share."""
+    empty: bool = False
+    template: bool = False
+    """Whether `{{ … }}` in it is replaced."""
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if type(node) is not Scalar:
+            return mismatch(self, node, reader, name)
+        text = node.text
+        if not self.allows(text):
+            return mismatch(self, node, reader, name)
+        if node.kind() != "text":
+            return mismatch(self, node, reader, name, _in_quotes(node))
+        # No process can be given one, as an argument or in its environment.
+        return mismatch(self, node, reader, name, " without NUL") if "\0" in text else text
+
+    def allows(self, text: str) -> bool:
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, text) is not None
+        return self.empty or text != ""
+
+    def schema(self) -> Schema:
+        schema: Schema = {"type": "string"}
+        if self.pattern is not None:
+            schema |= {"pattern": f"^(?:{self.pattern})$", "patternErrorMessage": f"Allowed is {self.words}."}
+        elif not self.empty:
+            schema["minLength"] = 1
+        return schema
+
+
+class Glob(Struct, frozen=True):
+    words: str = "a glob within the repository, such as src/store/**"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        text = Text(self.words).read(node, reader, name)
+        fault = glob_fault(text) if isinstance(text, str) else None
+        if fault is None:
+            return text
+        reader.wrong(node, f"{name}: {fault}")
+        return BAD
+
+    def schema(self) -> Schema:
+        segment = r"(?!\.{1,2}(?:/|$))[^/\\]+"
+        return Text(self.words, pattern=f"{segment}(?:/{segment})*/?").schema()
+
+
+class Word(Struct, frozen=True):
+    """Text that may look like a number: a port, a version."""
+
+    words: str = "text or a number"
+    template: bool = False
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if not isinstance(node, Scalar):
+            return mismatch(self, node, reader, name)
+        if node.kind() not in {"text", "a number"}:
+            return mismatch(self, node, reader, name, _in_quotes(node))
+        return mismatch(self, node, reader, name, " without NUL") if "\0" in node.text else node.text
+
+    def schema(self) -> Schema:
+        return {"type": ["string", "number"]}
+
+
+class Integer(Struct, frozen=True):
+    low: int
+    high: int | None = None
+
+    @property
+    def words(self) -> str:
+        if self.high is None:
+            return f"a whole number from {self.low} on"
+        if self.high == self.low:
+            return str(self.low)
+        return f"a whole number from {self.low} to {self.high}"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if not isinstance(node, Scalar) or not node.plain or not _WHOLE.fullmatch(node.text):
+            return mismatch(self, node, reader, name)
+        number = int(node.text)
+        high = MOST if self.high is None else self.high
+        return number if self.low <= number <= high else mismatch(self, node, reader, name)
+
+    def schema(self) -> Schema:
+        if self.high == self.low:
+            return {"type": "integer", "const": self.low}
+        return {"type": "integer", "minimum": self.low, "maximum": MOST if self.high is None else self.high}
+
+
+class Money(Struct, frozen=True):
+    """Dollars, kept as whole micro-dollars: sums of them are exact."""
+
+    words: str = "an amount of dollars above 0, such as 20 or 0.50"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if not isinstance(node, Scalar) or not node.plain or not _DECIMAL.fullmatch(node.text):
+            return mismatch(self, node, reader, name)
+        micros = Fraction(node.text) * MICRO
+        if micros > MOST_MONEY * MICRO:
+            return mismatch(self, node, reader, name, f", and up to {MOST_MONEY:,}")
+        if micros > 0 and micros.denominator != 1:
+            return mismatch(self, node, reader, name, ", with six decimals at most")
+        return int(micros) if micros > 0 else mismatch(self, node, reader, name)
+
+    def schema(self) -> Schema:
+        return {"type": "number", "minimum": 1 / MICRO, "maximum": MOST_MONEY}
+
+
+class Share(Struct, frozen=True):
+    words: str = "a number from 0 to 1"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if not isinstance(node, Scalar) or not node.plain or not _DECIMAL.fullmatch(node.text):
+            return mismatch(self, node, reader, name)
+        share = float(node.text)
+        return share if 0 <= share <= 1 else mismatch(self, node, reader, name)
+
+    def schema(self) -> Schema:
+        return {"type": "number", "minimum": 0, "maximum": 1}
+
+
+class Span(Struct, frozen=True):
+    """A number, or two with `..` between them: `10`, `5..20`."""
+
+    words: str = "a number from 0 on, or a range such as 5..20"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        text = node.text if isinstance(node, Scalar) else ""
+        match = _RANGE.fullmatch(text)
+        if match is not None:
+            low, high = float(match[1]), float(match[2])
+        elif isinstance(node, Scalar) and node.plain and _DECIMAL.fullmatch(text):
+            low = high = float(text)
+        else:
+            return mismatch(self, node, reader, name)
+        return (low, high) if 0 <= low <= high <= MOST else mismatch(self, node, reader, name)
+
+    def schema(self) -> Schema:
+        number = {"type": "number", "minimum": 0, "maximum": MOST}
+        return {"anyOf": [number, _matching(_RANGE, "Allowed is 5..20 or so.")]}
+
+
+class Boolean(Struct, frozen=True):
+    words: str = "true or false"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if isinstance(node, Scalar) and node.kind() == "a boolean":
+            return node.text[0] in "tT"
+        return mismatch(self, node, reader, name)
+
+    def schema(self) -> Schema:
+        return {"type": "boolean"}
+
+
+class Choice(Struct, frozen=True):
+    values: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return " | ".join(self.values)
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if isinstance(node, Scalar) and node.text in self.values:
+            return node.text
+        near = nearest(node.text, self.values) if isinstance(node, Scalar) and not reader.full else None
+        return mismatch(self, node, reader, name, f"; did you mean {near!r}?" if near else "")
+
+    def schema(self) -> Schema:
+        return {"enum": list(self.values)}
+
+
+class Duration(Struct, frozen=True):
+    """Seconds, as a number."""
+
+    words: str = "a duration such as 90s, 30m or 2h"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        match = _DURATION.fullmatch(node.text) if isinstance(node, Scalar) else None
+        if match is None:
+            bare = isinstance(node, Scalar) and re.fullmatch(_PLAIN_DECIMAL, node.text)
+            return mismatch(self, node, reader, name, f"; did you mean {bare[0]}s?" if bare else "")
+        seconds = float(Decimal(match[1]) * _SECONDS[match[2]])
+        return seconds if seconds > 0 else mismatch(self, node, reader, name)
+
+    def schema(self) -> Schema:
+        return _matching(_DURATION, f"Allowed is {self.words}.", above_zero=True)
+
+
+def _matching(pattern: re.Pattern[str], else_say: str, *, above_zero: bool = False) -> Schema:
+    digits = "(?=.*[1-9])" if above_zero else ""
+    return {"type": "string", "pattern": f"^{digits}{pattern.pattern}$", "patternErrorMessage": else_say}
+
+
+def _in_quotes(node: Scalar) -> str:
+    """How a number or another word is written if text is meant."""
+    return f"; for the text write '{node.text}', in quotes" if node.text else ""

@@ -1,0 +1,172 @@
+"""What lists and mappings may hold, and values of any kind."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from weft.plan.language.kinds import Text
+from weft.plan.language.reader import BAD, Kind, Reader, Schema, mismatch
+from weft.plan.text.document import Items, Node, Scalar, Table
+
+_WHOLE = re.compile(r"[-+]?[0-9]{1,600}|0o[0-7]{1,600}|0x[0-9a-fA-F]{1,600}")
+
+
+class Json(Struct, frozen=True):
+    """Any value that JSON can hold."""
+
+    words: str = "any value of JSON"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        match node:
+            case Items():
+                items = [self.read(item, reader, name) for item in node.nodes]
+                return BAD if BAD in items else items
+            case Table():
+                table = {
+                    key: self.read(value, reader, f"{name}.{key}") for key, (_, value) in node.entries.items()
+                }
+                return BAD if BAD in table.values() else table
+            case Scalar():
+                value = _json_scalar(node)
+                return mismatch(self, node, reader, name) if value is BAD else value
+
+    def schema(self) -> Schema:
+        return {}
+
+
+def _json_scalar(node: Scalar) -> object:
+    match node.kind():
+        case "nothing":
+            return None
+        case "a boolean":
+            return node.text[0] in "tT"
+        case "a number":
+            return _json_number(node.text)
+        case _:
+            return node.text
+
+
+def _json_number(text: str) -> object:
+    """The number; `BAD` if JSON has none like it: infinity, or more digits than anything reads."""
+    if _WHOLE.fullmatch(text):
+        return int(text, 0 if text[1:2].isalpha() else 10)
+    try:
+        number = float(text)
+    except ValueError:  # .inf and .nan, and what is too long in base 8 or 16
+        return BAD
+    return number if math.isfinite(number) else BAD
+
+
+class JsonObject(Struct, frozen=True):
+    words: str = "a mapping"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if not isinstance(node, Table):
+            return mismatch(self, node, reader, name)
+        return Json().read(node, reader, name)
+
+    def schema(self) -> Schema:
+        return {"type": "object"}
+
+
+class ListOf(Struct, frozen=True):
+    item: Kind
+    least: int = 0
+
+    @property
+    def words(self) -> str:
+        return f"a list of: {self.item.words}"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if not isinstance(node, Items):
+            return mismatch(self, node, reader, name, self._in_brackets(node, reader, name))
+        if len(node.nodes) < self.least:
+            reader.wrong(node, f"{name} is an empty list; at least {self.least} is needed")
+            return BAD
+        values = tuple(self.item.read(item, reader, name) for item in node.nodes)
+        return BAD if BAD in values else values
+
+    def _in_brackets(self, node: Node, reader: Reader, name: str) -> str:
+        """Advice, if the list of this one value would be all right."""
+        if not isinstance(node, Scalar) or not node.text.isprintable():
+            return ""
+        right = self.item.read(node, Reader(reader.document), name) is not BAD
+        return f"; write [{node.text}]" if right else ""
+
+    def schema(self) -> Schema:
+        schema: Schema = {"type": "array", "items": self.item.schema()}
+        return schema | {"minItems": self.least} if self.least else schema
+
+
+class Single(Struct, frozen=True):
+    """One value that stands for a list of one."""
+
+    item: Kind
+
+    @property
+    def words(self) -> str:
+        return self.item.words
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        value = self.item.read(node, reader, name)
+        return BAD if value is BAD else (value,)
+
+    def schema(self) -> Schema:
+        return self.item.schema()
+
+
+class MapOf(Struct, frozen=True):
+    key: Text
+    value: Kind
+
+    @property
+    def words(self) -> str:
+        return f"a mapping of names to: {self.value.words}"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if not isinstance(node, Table):
+            return mismatch(self, node, reader, name)
+        values: dict[str, Any] = {}
+        for key, (at, value) in node.entries.items():
+            read = self.value.read(value, reader, f"{name}.{key}")
+            if not self.key.allows(key):
+                reader.wrong(at, f"{key!r} cannot be a name in {name}; allowed is {self.key.words}")
+            elif read is not BAD:
+                values[key] = read
+        return values
+
+    def schema(self) -> Schema:
+        return {
+            "type": "object",
+            "additionalProperties": self.value.schema(),
+            "propertyNames": self.key.schema(),
+        }
+
+
+class Either(Struct, frozen=True):
+    """One kind for a single value, another for a list, another for a mapping."""
+
+    scalar: Kind | None = None
+    items: Kind | None = None
+    table: Kind | None = None
+    said: str = ""
+    """What is allowed, where the words of the kinds are not clear together."""
+
+    @property
+    def words(self) -> str:
+        return self.said or ", or ".join(kind.words for kind in self.kinds())
+
+    def kinds(self) -> Sequence[Kind]:
+        return [kind for kind in (self.scalar, self.items, self.table) if kind is not None]
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        kind = self.scalar
+        if not isinstance(node, Scalar):
+            kind = self.items if isinstance(node, Items) else self.table
+        return mismatch(self, node, reader, name) if kind is None else kind.read(node, reader, name)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [kind.schema() for kind in self.kinds()]}

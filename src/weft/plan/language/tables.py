@@ -1,0 +1,379 @@
+"""The plan language: every key there is, with what it may hold and what it means.
+
+The loader, the JSON Schema and the reference are made from these tables.
+"""
+
+from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.kinds import Boolean, Choice, Duration, Glob, Integer, Money, Share, Span, Text, Word
+from weft.plan.language.kinds_of_many import Either, JsonObject, ListOf, MapOf, Single
+from weft.plan.language.records import (
+    AnyOf,
+    AtMostOne,
+    ExactlyOne,
+    Has,
+    Is,
+    Key,
+    Later,
+    Needs,
+    OneValueSet,
+    OnlyWith,
+    Record,
+    Words,
+)
+
+VERSION = 1
+ID_PATTERN = "[a-z0-9][a-z0-9_-]{0,63}"
+ID = Text("an id: up to 64 small letters, digits, - and _, the first a letter or digit", pattern=ID_PATTERN)
+SOME_TEXT = Text()
+TEMPLATE = Text("text, in which {{ … }} is replaced", template=True)
+EXPRESSION = Text("an expression over templates' names, always or never", template=True)
+PATH = Text(
+    "an id beside it, or a path from the root such as /store/model",
+    pattern=rf"/?{ID_PATTERN}(?:/{ID_PATTERN})*",
+)
+GLOB = Glob()
+BRANCH = Text(
+    "the name of a branch: no spaces in it, and no - before it",
+    pattern=r"(?!-)[^\x00-\x20\x7f]+",  # git would take it for an option
+)
+NAME = Text("a name of an environment variable", pattern="[A-Za-z_][A-Za-z0-9_]*")
+_ONE_COMMAND = "a command for /bin/sh, or a list of arguments"
+COMMAND = Either(
+    scalar=Text("a command for /bin/sh", template=True),
+    items=ListOf(Text("an argument", empty=True, template=True), least=1),
+    said=_ONE_COMMAND,
+)
+PLAIN_COMMAND = Either(
+    scalar=Text("a command for /bin/sh"),
+    items=ListOf(Text("an argument", empty=True), least=1),
+    said=_ONE_COMMAND,
+)
+COMMANDS = Either(
+    scalar=Single(Text("a command for /bin/sh")),
+    items=ListOf(PLAIN_COMMAND, least=1),
+    said="a command for /bin/sh, or a list of commands, each text or a list of arguments",
+)
+ENVIRONMENT = MapOf(NAME, Word(template=True))
+PROCESS = AnyOf((Has("prompt"), Has("run"), Is("action", "verify")))
+"""Steps for which a process is started."""
+
+ESTIMATE = Record(
+    "an estimate",
+    "A guess of what one attempt needs, for forecasts: the critical path and the simulation.",
+    (
+        Key(
+            name="minutes",
+            kind=Span(),
+            doc="Minutes for one attempt, or the least and the most of them.",
+            example="5..20",
+        ),
+        Key(name="cost", kind=Money(), doc="Dollars for one attempt."),
+        Key(name="fail", kind=Share(), doc="How likely an attempt fails: 0.2 is one in five."),
+    ),
+)
+
+MERGE = Record(
+    "merge",
+    "How results get from branch to branch, and onto the target.",
+    (
+        Key(
+            name="when", kind=Choice(("milestone", "slice")), default="milestone",
+            doc="What lands: with `milestone` a top-level subplan as a whole, with `slice` each slice "
+                "once it has passed.",
+        ),
+        Key(
+            name="mode", kind=Choice(("auto", "confirm", "manual")), default="confirm",
+            doc="How it lands: `auto` by itself, `confirm` after asking at the end of the run, `manual` "
+                "with `weft merge`.",
+        ),
+        Key(
+            name="order", kind=Choice(("sequential", "completion")), default="sequential",
+            doc="In which order results are merged: `sequential` is that of the plan, `completion` as "
+                "they are completed.",
+        ),
+        Key(
+            name="take_branch", kind=ListOf(GLOB), default="[]",
+            doc="Files whose conflicts are settled by taking the branch's version.",
+        ),
+    ),
+)  # fmt: skip
+
+SETTINGS = (
+    Key(
+        name="max_parallel", kind=Integer(1, 32), default="4",
+        doc="How many slices may be under way at once below the place where it stands.",
+    ),
+    Key(
+        name="max_concurrency", kind=Integer(1), default=Words("as the pools allow"),
+        doc="How many async steps of one slice may be under way at once.",
+    ),
+    Key(
+        name="failure_mode", kind=Choice(("fail_fast", "continue_on_error")), default="fail_fast",
+        doc="What a failed subplan does to its siblings: `fail_fast` cancels them, `continue_on_error` "
+            "lets them go on.",
+    ),
+    Key(
+        name="policy", kind=Choice(("serial", "parallel")), default="parallel",
+        doc="`serial` does one thing at a time, in the order of the plan; `parallel` as many as fit.",
+    ),
+    Key(
+        name="agent", kind=ID, default=Words("the only entry of `agents`, else the one of the configuration"),
+        doc="Which agent does the steps with a prompt: an entry of `agents`, or an adapter's name.",
+    ),
+    Key(name="model", kind=SOME_TEXT, default=Words("the agent's own"),
+        doc="Which model the agent uses, by the name that the agent knows it by."),
+    Key(
+        name="retries", kind=Integer(0, 10), default="2",
+        doc="How often a failed check sends the work back, where `on_fail` names no `max`.",
+    ),
+    Key(
+        name="infra_retries", kind=Integer(0, 10), default="2",
+        doc="How often a step that was lost, or could not be started, starts again; that counts as no failure.",
+    ),
+    Key(name="timeout", kind=Duration(), default="30m", doc="How long a step may take."),
+    Key(
+        name="grace", kind=Duration(), default="10s",
+        doc="How long a process has between SIGTERM and SIGKILL.",
+    ),
+    Key(
+        name="budget", kind=Money(), default=Words("none"),
+        doc="A ceiling on what agents cost below the place where it stands; each ceiling counts for itself.",
+    ),
+    Key(
+        name="on_budget", kind=Choice(("stop", "drain")), default="stop",
+        doc="What happens to running agents at the ceiling: `stop` ends them, `drain` lets them finish.",
+    ),
+    Key(name="merge", kind=MERGE, doc="How results are merged and land."),
+    Key(
+        name="strict_files", kind=Boolean(), default="false",
+        doc="Whether a slice that changed files outside of its `files` is refused.",
+    ),
+    Key(
+        name="overlap", kind=Choice(("warn", "serialize")), default="warn",
+        doc="What to do about subplans whose `files` overlap: `warn` says so, `serialize` never runs "
+            "them together.",
+    ),
+    Key(
+        name="isolation", kind=Choice(("worktree", "dir", "none")),
+        default=Words("worktree in a git repository, else dir"),
+        doc="Where a slice works: in a git `worktree`; in a `dir` of its own, which starts with the "
+            "files of what it "
+            "depends on; with `none` in the plan's own directory (agents then need `policy: serial`).",
+    ),
+    Key(
+        name="worktrees", kind=TEMPLATE, default=".weft/worktrees/{{ slice.path }}",
+        doc="Where worktrees are made.",
+    ),
+    Key(name="branch_prefix", kind=BRANCH, default="weft/", doc="What the names of branches begin with."),
+    Key(
+        name="setup", kind=COMMANDS, default=Words("none"),
+        doc="Commands that are run once in a fresh worktree.",
+    ),
+    Key(
+        name="copy", kind=ListOf(GLOB), default="[]",
+        doc="Untracked files that are copied into a fresh worktree, such as .env.",
+    ),
+    Key(
+        name="link", kind=ListOf(GLOB), default="[]",
+        doc="Untracked files and directories that are linked into a fresh worktree, such as node_modules.",
+    ),
+)  # fmt: skip
+
+ON_FAIL = Record(
+    "on_fail",
+    "Go back to an earlier step when this one fails; what failed is given to it as `feedback`.",
+    (
+        Key(name="retry_from", kind=ID, required=True, doc="The step to go back to."),
+        Key(
+            name="max", kind=Integer(0, 10), default=Words("the setting `retries`"),
+            doc="How often; after that the slice has failed.",
+        ),
+    ),
+)  # fmt: skip
+
+ON_RESULT = Record(
+    "on_result",
+    "What to do when the result fits a condition; the first that fits counts.",
+    (
+        Key(name="when", kind=EXPRESSION, required=True,
+            doc="The condition, over the same names as a template."),
+        Key(
+            name="action", kind=Choice(("continue", "abort", "fail", "ask")), required=True,
+            doc="`continue` goes on, `abort` ends the pipeline as failed, `fail` counts the step as "
+                "failed, `ask` asks a "
+                "person.",
+        ),
+    ),
+)  # fmt: skip
+
+BODIES = ("prompt", "run", "action", "pipeline")
+ACTIONS = ("verify", "join", "ask")
+JOIN_ERRORS = ("fail_fast", "wait_for_all")
+STEP_ERRORS = ("abort", "continue", "retry")
+
+STEP = Record(
+    "a step",
+    "One thing to do in a slice: an agent's work, a command, a check, a join, a question, or another pipeline.",
+    (
+        Key(name="id", kind=ID, required=True, doc="Its name, unique in its pipeline."),
+        Key(name="prompt", kind=TEMPLATE, doc="What an agent is told to do in the slice's worktree."),
+        Key(name="agent", kind=ID, doc="Which agent does it: an entry of `agents`, or an adapter's name.",
+            default=Words("the setting `agent`")),
+        Key(name="model", kind=SOME_TEXT,
+            doc="Which model the agent uses.", default=Words("the setting `model`")),
+        Key(name="resume", kind=Boolean(), default="false",
+            doc="Whether the agent goes on with the conversation of the slice's last agent step; an async step "
+                "goes on with a fork of it."),
+        Key(name="max_cost", kind=Money(),
+            doc="What one attempt may cost; so much is reserved before it starts."),
+        Key(name="read_only", kind=Boolean(), default="false",
+            doc="Whether the agent may only read, and change no file."),
+        Key(name="run", kind=COMMAND,
+            doc="A command. Text goes to /bin/sh, with values from templates quoted; a list is run as it "
+                "is. Any "
+                "exit code but 0 is a failure."),
+        Key(name="action", kind=Choice(ACTIONS),
+            doc="`verify` runs the slice's own verify commands; `join` waits for `depends_on` and merges their "
+                "results; `ask` waits for a person's answer."),
+        Key(name="question", kind=TEMPLATE, doc="What a person is asked."),
+        Key(name="pipeline", kind=ID,
+            doc="The name of a pipeline that is run here; its steps are addressed as `id.inner`."),
+        Key(name="async", kind=Boolean(), default="false",
+            doc="Whether the next step starts without waiting for this one."),
+        Key(name="depends_on", kind=ListOf(ID), default="[]",
+            doc="Earlier steps that must have ended before this one starts."),
+        Key(name="condition", kind=EXPRESSION, default="always",
+            doc="Whether the step is run at all; if not, it is skipped and what depends on it goes on."),
+        Key(name="output_schema", kind=JsonObject(),
+            doc="A JSON Schema (2020-12). The result must be JSON that fits it, else the step has failed."),
+        Key(name="on_error", kind=Choice((*STEP_ERRORS, *JOIN_ERRORS)),
+            default=Words("abort; on a join fail_fast"),
+            doc="What a failure does: `abort` ends the pipeline, `continue` goes on, `retry` tries "
+                "again. On a join: "
+                "`fail_fast` cancels the other branches at the first failure, `wait_for_all` waits for them."),
+        Key(name="max_retries", kind=Integer(1, 10), doc="How often `on_error: retry` tries again."),
+        Key(name="on_fail", kind=ON_FAIL, doc=ON_FAIL.doc),
+        Key(name="on_result", kind=ListOf(ON_RESULT, least=1), doc=ON_RESULT.doc),
+        Key(name="pool", kind=ID, doc="A pool of which one token is taken for the whole of the step."),
+        Key(name="pools", kind=Either(items=ListOf(ID, least=1), table=MapOf(ID, Integer(1))),
+            doc="Several pools, or several tokens of one; they are taken all at once."),
+        Key(name="timeout", kind=Duration(), doc="How long the step may take.",
+            default=Words("the setting `timeout`")),
+        Key(name="grace", kind=Duration(), doc="How long its process has between SIGTERM and SIGKILL.",
+            default=Words("the setting `grace`")),
+        Key(name="env", kind=ENVIRONMENT, default="{}", doc="Environment variables of its process."),
+        Key(name="estimate", kind=ESTIMATE, doc=ESTIMATE.doc),
+    ),
+    (
+        ExactlyOne(BODIES),
+        OnlyWith(("agent", "model", "resume", "max_cost", "read_only"), Has("prompt")),
+        OnlyWith(("question",), Is("action", "ask")),
+        OnlyWith(("env", "pool", "pools", "timeout", "grace"), PROCESS),
+        OnlyWith(("max_retries",), Is("on_error", "retry")),
+        AtMostOne(("pool", "pools")),
+        Needs(Is("action", "join"), "depends_on"),
+        Needs(Is("action", "ask"), "question"),
+        Needs(Is("on_error", "retry"), "max_retries"),
+        OneValueSet("on_error", Is("action", "join"), JOIN_ERRORS, STEP_ERRORS),
+    ),
+)  # fmt: skip
+STEPS = ListOf(STEP, least=1)
+
+SUBPLAN: Record = Record(
+    "a subplan",
+    "A part of the plan: a group of subplans, or a slice, which is done by a pipeline of steps.",
+    (
+        Key(name="id", kind=ID, required=True, doc="Its name, unique among its siblings."),
+        Key(name="title", kind=SOME_TEXT, default=Words("the id"), doc="A line for people."),
+        Key(name="prompt", kind=SOME_TEXT, doc="What is to be done; templates read it as `slice.prompt`."),
+        Key(name="depends_on", kind=ListOf(PATH), default="[]",
+            doc="Subplans that must be completed first: ids of siblings, or paths from the root."),
+        Key(name="files", kind=ListOf(GLOB), default="[]", doc="Which files it expects to touch.",
+            example="[src/store/**]"),
+        Key(name="verify", kind=COMMANDS,
+            doc="Commands that must pass: for a slice in its worktree, for a group on the merged result of its "
+                "children."),
+        Key(name="subplans", kind=ListOf(Later(lambda: SUBPLAN), least=1), doc="What a group consists of."),
+        Key(name="pipeline", kind=ID, default="direct", doc="How a slice is done: the name of a pipeline."),
+        Key(name="steps", kind=STEPS, doc="How a slice is done: the steps themselves."),
+        Key(name="estimate", kind=ESTIMATE, doc=ESTIMATE.doc),
+        *SETTINGS,
+    ),
+    (AtMostOne(("subplans", "pipeline", "steps")), AtMostOne(("subplans", "estimate"))),
+)  # fmt: skip
+
+AGENT = Record(
+    "an agent",
+    "An agent that steps can name.",
+    (
+        Key(name="use", kind=Choice(tuple(ADAPTERS)), required=True,
+            doc="The adapter that drives it, see below."),
+        Key(name="model", kind=SOME_TEXT, default=Words("the adapter's own"), doc="Which model it uses."),
+        Key(name="pool", kind=Integer(1), default=Words("as many as `max_parallel` allows"),
+            doc="How many of it may work at once."),
+        Key(name="command", kind=PLAIN_COMMAND,
+            doc="The command to run, for the adapters `command` and `acp`."),
+        Key(name="script", kind=SOME_TEXT, doc="The file to play, for the adapter `scripted`."),
+        Key(name="args", kind=ListOf(Text("an argument", empty=True)), default="[]",
+            doc="More arguments for its command line."),
+        Key(name="env", kind=MapOf(NAME, Word()), default="{}", doc="Environment variables for it."),
+        Key(name="max_cost", kind=Money(), doc="What one step of it may cost, where the step does not say."),
+    ),
+    (
+        Needs(AnyOf((Is("use", "command"), Is("use", "acp"))), "command"),
+        Needs(Is("use", "scripted"), "script"),
+        OnlyWith(("command",), AnyOf((Is("use", "command"), Is("use", "acp")))),
+        OnlyWith(("script",), Is("use", "scripted")),
+    ),
+)  # fmt: skip
+
+POOL = Record(
+    "a pool",
+    "Things that steps share, each with a name or value of its own.",
+    (
+        Key(name="values", kind=ListOf(Word(), least=1), required=True,
+            doc="The things. A step that took one finds it in its environment: of the pool `port` in "
+                "WEFT_POOL_PORT.",
+            example="[8001, 8002]"),
+    ),
+)  # fmt: skip
+
+AGENTS = MapOf(ID, AGENT)
+POOLS = MapOf(ID, Either(scalar=Integer(1), table=POOL))
+
+PLAN = Record(
+    "the plan",
+    "A tree of subplans, and how they are done.",
+    (
+        Key(name="weft", kind=Integer(VERSION, VERSION), required=True, doc="The version of the format."),
+        Key(name="plan", kind=ID, required=True, doc="The id of the plan."),
+        Key(name="goal", kind=SOME_TEXT, doc="What it is all for; given to every agent."),
+        Key(name="base", kind=BRANCH, default=Words("the branch that is checked out"),
+            doc="Where work starts."),
+        Key(name="target", kind=BRANCH, default=Words("the base"), doc="Where results land."),
+        Key(name="verify", kind=COMMANDS,
+            doc="Commands that must pass on the merged result of the whole plan."),
+        Key(name="agents", kind=AGENTS, default="{}", doc="The agents that do the work.",
+            example="{coder: {use: claude, model: sonnet, pool: 3}}"),
+        Key(name="pools", kind=POOLS, default="{}",
+            doc="What else steps must share: a number of equal things, or a list of them.",
+            example="{staging-db: 1}"),
+        Key(name="pipelines", kind=MapOf(ID, STEPS), default=Words("`direct` and `tdd` are built in"),
+            doc="Ways to do a slice, by name."),
+        Key(name="env_allow", kind=ListOf(NAME), default="[]",
+            doc="Environment variables that templates may read as `env.NAME`."),
+        Key(name="subplans", kind=ListOf(SUBPLAN, least=1), required=True, doc="The parts of the plan."),
+        *SETTINGS,
+    ),
+)  # fmt: skip
+
+CONFIG = Record(
+    "the configuration",
+    "Settings for all plans of a user (~/.config/weft/config.yaml) or of a project (.weft/config.yaml).",
+    (
+        Key(name="agents", kind=AGENTS, default="{}", doc="Agents that any plan can name."),
+        *SETTINGS,
+    ),
+)
+
+RECORDS = (PLAN, SUBPLAN, STEP, ON_FAIL, ON_RESULT, AGENT, POOL, MERGE, ESTIMATE, CONFIG)

@@ -1,0 +1,61 @@
+"""The pipelines that every plan has. A plan that defines one of the same name uses its own."""
+
+from functools import cache
+
+from weft.plan.language.kinds import Text
+from weft.plan.language.kinds_of_many import MapOf
+from weft.plan.language.reader import Reader
+from weft.plan.language.tables import STEPS
+from weft.plan.loading import build
+from weft.plan.model import Pipeline
+from weft.plan.text.document import read_document
+
+FILE = "built-in pipelines"
+
+TEXT = """\
+direct:
+  - id: work
+    prompt: |
+      {{ slice.prompt }}
+      {{ feedback }}
+  - id: check
+    action: verify
+    on_fail: {retry_from: work}
+
+tdd:
+  - id: tests
+    prompt: |
+      Write tests for the task below, and nothing else. They must fail now, for the right reason,
+      and pass once the task is done.
+      {{ slice.prompt }}
+  - id: code
+    prompt: |
+      Do the task below so that its tests pass. Do not weaken the tests.
+      {{ slice.prompt }}
+      {{ feedback }}
+  - id: check
+    action: verify
+    on_fail: {retry_from: code}
+  - id: judge
+    read_only: true
+    prompt: |
+      Judge whether the work in this directory does the whole of the task below, and whether its tests
+      would notice if it did not. Answer in JSON: accepted (true or false), reasons (a list of sentences).
+      {{ slice.prompt }}
+    output_schema:
+      type: object
+      properties:
+        accepted: {type: boolean}
+        reasons: {type: array, items: {type: string}}
+      required: [accepted, reasons]
+    on_result:
+      - {when: step.judge.accepted == false, action: fail}
+    on_fail: {retry_from: code}
+"""
+
+
+@cache
+def built_in_pipelines() -> dict[str, Pipeline]:
+    document = read_document(TEXT, FILE)
+    given = MapOf(Text(), STEPS).read(document.root, Reader(document), FILE)
+    return {name: build.pipeline(name, steps, document, built_in=True) for name, steps in given.items()}

@@ -1,0 +1,91 @@
+"""What is known of a plan before it runs: what `weft check` tells.
+
+Everything here is a bound that no run exceeds, or is said to be unknown. The parts are worked out in modules of
+their own; most of the time goes into the longest path and the overlaps, one pass over the plan each.
+"""
+
+from collections import Counter
+
+from msgspec import Struct
+
+from weft.net.verdict import Answer
+from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.proof.prove import Proof
+from weft.plan.report.costs import AgentCalls, Spend, agent_calls, spend
+from weft.plan.report.counts import Counts, PipelineUse, counts, pipeline_uses
+from weft.plan.report.overlaps import OverlapReport, overlap_report
+from weft.plan.report.profiles import Profiles
+from weft.plan.report.together import PoolUse, Together, pool_uses, together
+from weft.plan.report.waiting import (
+    CriticalPath,
+    Eligibility,
+    Makespan,
+    critical_path,
+    eligibility,
+    extra_order,
+    makespan,
+)
+from weft.plan.text.problems import Problem
+
+
+class CheckReport(Struct, frozen=True, kw_only=True):
+    plan: str
+    finish: Proof
+    counts: Counts
+    pipelines: tuple[PipelineUse, ...]
+    together: Together
+    pools: tuple[PoolUse, ...]
+    eligibility: Eligibility
+    overlaps: OverlapReport
+    critical_path: CriticalPath
+    makespan: Makespan
+    agent_calls: AgentCalls
+    spend: Spend
+    plan_warnings: tuple[Problem, ...]
+    """Those found when the plan was read."""
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        return self.plan_warnings + self.overlaps.warnings
+
+    def to_json(self) -> dict[str, object]:
+        finish = self.finish
+        return {
+            "plan": self.plan,
+            "finish": {"answer": finish.answer.value, "why": finish.why, "trace": list(finish.trace)},
+            "counts": self.counts.to_json(),
+            "pipelines": [use.to_json() for use in self.pipelines],
+            "together": self.together.to_json(),
+            "pools": [use.to_json() for use in self.pools],
+            **self.eligibility.to_json(),
+            "overlaps": self.overlaps.to_json(),
+            "critical_path": self.critical_path.to_json(),
+            "makespan": self.makespan.to_json(),
+            "agent_calls": self.agent_calls.to_json(),
+            "spend": self.spend.to_json(),
+            "warnings": [problem.to_json() for problem in self.warnings],
+        }
+
+
+def check_report(compiled: CompiledPlan, proof: Proof) -> CheckReport:
+    plan, after = compiled.plan, extra_order(compiled)
+    finder = Profiles(plan)
+    profiles = finder.by_row()
+    alike = Counter(profile for profile in profiles if profile is not None)
+    able = eligibility(compiled)
+    at_once = together(compiled, after, profiles, finder.agents, starting=len(able.eligible))
+    return CheckReport(
+        plan=plan.id,
+        finish=proof,
+        counts=counts(compiled),
+        pipelines=pipeline_uses(alike),
+        together=at_once,
+        pools=pool_uses(compiled, alike, proved=proof.answer is Answer.PROVED),
+        eligibility=able,
+        overlaps=overlap_report(compiled, after, at_once.slices),
+        critical_path=critical_path(plan, after),
+        makespan=makespan(plan, after, profiles, at_once.slices),
+        agent_calls=agent_calls(plan, profiles),
+        spend=spend(plan, profiles),
+        plan_warnings=plan.warnings,
+    )

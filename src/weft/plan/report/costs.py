@@ -1,0 +1,105 @@
+"""How many agent calls a plan can come to, and what they can cost.
+
+Money is counted in whole micro-dollars. A subtree with a budget of its own never counts for more than that, and
+within it a call without a price is no unknown any more. What is unknown in the end is said to be so.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+from weft.plan.report.profiles import Profile
+
+MICRO = 1_000_000
+_CENT = 2
+"""Digits behind the point that are always written."""
+
+
+class AgentCalls(Struct, frozen=True, kw_only=True):
+    at_most: int
+    worst_slice: str
+    """The first of those with the most calls."""
+    worst: int
+    worst_slices: int
+    """How many have so many."""
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "at_most": self.at_most,
+            "worst_slice": self.worst_slice or None,
+            "worst": self.worst,
+            "worst_slices": self.worst_slices,
+        }
+
+
+class Spend(Struct, frozen=True, kw_only=True):
+    worst: int | None
+    """Micro-dollars; None if unknown."""
+    unpriced: int
+    """Agent steps that make it unknown: they have no `max_cost`, and no budget stands above them."""
+    limited_by: str
+    """What the amount rests on."""
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "worst_micro_dollars": self.worst,
+            "unpriced_steps": self.unpriced,
+            "limited_by": self.limited_by or None,
+        }
+
+
+def agent_calls(plan: Plan, profiles: Sequence[Profile | None]) -> AgentCalls:
+    calls = [0 if profile is None else profile.calls for profile in profiles]
+    worst = max(calls)
+    return AgentCalls(
+        at_most=sum(calls),
+        worst=worst,
+        worst_slice=plan.outline.paths[calls.index(worst)] if worst else "",
+        worst_slices=calls.count(worst) if worst else 0,
+    )
+
+
+def spend(plan: Plan, profiles: Sequence[Profile | None]) -> Spend:
+    cost = [0 if profile is None else profile.cost for profile in profiles]
+    unpriced = [0 if profile is None else profile.unpriced for profile in profiles]
+    budgets, parents = _budgets(plan), plan.outline.parents
+    met: set[int] = set()
+    for row in range(len(profiles) - 1, -1, -1):  # what is inside comes first
+        budget = budgets.get(row)
+        if budget is not None and (unpriced[row] or cost[row] > budget):
+            cost[row], unpriced[row] = budget, 0
+            met.add(row)
+        if row != ROOT:
+            cost[parents[row]] += cost[row]
+            unpriced[parents[row]] += unpriced[row]
+    if unpriced[ROOT]:
+        return Spend(worst=None, unpriced=unpriced[ROOT], limited_by="")
+    return Spend(worst=cost[ROOT], unpriced=0, limited_by=_limit(plan, met, cost[ROOT]))
+
+
+def _budgets(plan: Plan) -> Mapping[int, int]:
+    """The ceilings by the row they stand on; one of the command line, or of a configuration, is the plan's."""
+    found = {row: one.settings["budget"] for row, one in enumerate(plan.subplans) if "budget" in one.settings}
+    whole = plan.scopes[ROOT].settings.budget
+    return found if whole is None else found | {ROOT: whole}
+
+
+def _limit(plan: Plan, met: set[int], worst: int) -> str:
+    if ROOT in met:
+        _, origin = plan.scopes[ROOT].find("budget")
+        return _ORIGINS.get(origin.where, f"the budget of {origin.where}")
+    if met:
+        return "budgets of subplans" if len(met) > 1 else f"the budget of {plan.outline.paths[min(met)]}"
+    return "max_cost" if worst else ""
+
+
+_ORIGINS = {where: f"the {where}'s budget" for where in ("plan", "project", "user")}
+
+
+def dollars(amount: int) -> str:
+    """To the last micro-dollar, but never fewer than two digits for the cents."""
+    whole, rest = divmod(amount, MICRO)
+    digits = f"{rest:06}".rstrip("0")
+    return f"${whole:,}.{digits:0<{_CENT}}"

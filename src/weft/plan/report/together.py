@@ -1,0 +1,212 @@
+"""What can be under way at once: slices, agents, and claims on pools.
+
+How many slices: the widest the plan's order and its limits allow (`order.width`). How many agents follows from
+above: as many slices as can be, those that keep most agents busy; a pool or a serial policy may allow fewer.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from msgspec import Struct
+
+from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.model import Agent
+from weft.plan.order.outline import ROOT
+from weft.plan.order.points import After
+from weft.plan.order.width import Peak, peak
+from weft.plan.report.counts import slot_caps, turns_of
+from weft.plan.report.profiles import Profile
+
+MAX_PARALLEL = "max_parallel"
+ORDER = "the order of the plan"
+SERIAL = "policy: serial"
+
+MOST_ROWS = 2_000
+"""In a larger plan the slices with one agent are taken to be under way together as freely as all slices."""
+
+
+class AgentUse(Struct, frozen=True, kw_only=True):
+    name: str
+    at_most: int
+    """How many of it at once."""
+    pool: int | None
+
+    def to_json(self) -> dict[str, object]:
+        return {"agent": self.name, "at_most": self.at_most, "pool": self.pool}
+
+
+class Together(Struct, frozen=True, kw_only=True):
+    slices: int
+    """No run has more slices under way at once."""
+    reached: int
+    """Some run has so many."""
+    limited_by: str
+    """What keeps more from being under way; empty if nothing does."""
+    serial: bool
+    """All slices take turns, step by step."""
+    agents: int
+    agents_limited_by: str
+    each: tuple[AgentUse, ...]
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "slices": self.slices,
+            "reached": self.reached,
+            "limited_by": self.limited_by or None,
+            "serial": self.serial,
+            "agents": self.agents,
+            "agents_limited_by": self.agents_limited_by or None,
+            "each": [use.to_json() for use in self.each],
+        }
+
+
+class PoolUse(Struct, frozen=True, kw_only=True):
+    name: str
+    of_agent: bool
+    size: int
+    steps: int
+    slices: int
+    """How many claim something of it."""
+    kept: bool
+    """Proved: never more is taken than there is, and all comes back."""
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "pool": self.name,
+            "of_agent": self.of_agent,
+            "size": self.size,
+            "steps": self.steps,
+            "slices": self.slices,
+            "kept": self.kept,
+        }
+
+
+def _slices_together(compiled: CompiledPlan, after: After, starting: int) -> tuple[Peak, str]:
+    """How many slices, and what limits them."""
+    outline, caps = compiled.plan.outline, slot_caps(compiled)
+    whole = caps[ROOT] or 1
+    if starting > whole and not any(caps[1:]):
+        return Peak(at_most=whole, reached=whole), MAX_PARALLEL
+    found = peak(outline, after, caps)
+    if found.at_most == sum(outline.leaves):
+        return found, ""
+    raised = peak(outline, after, [None if cap is None else cap + 1 for cap in caps])
+    return found, MAX_PARALLEL if raised.at_most > found.at_most else ORDER
+
+
+class _Load(Struct, frozen=True):
+    """The slices that can be under way, by what they are like."""
+
+    free: Counter[Profile]
+    in_turn: list[set[Profile]]
+    """For each serial policy what is under it: one step of it all at a time."""
+
+    @property
+    def serial(self) -> bool:
+        return not self.free and len(self.in_turn) == 1
+
+    def most(self, agent: str | None, slices: int) -> int:
+        """How many agents at once, or how many of this one, if so many slices with it are under way."""
+        weights = Counter[int]()
+        for profile, count in self.free.items():
+            weights[_weight(profile, agent)] += count
+        for profiles in self.in_turn:
+            weights[min(1, max(_weight(profile, agent) for profile in profiles))] += 1
+        left, total = slices, 0
+        for weight in sorted(weights, reverse=True):
+            taken = min(left, weights[weight])
+            left -= taken
+            total += taken * weight
+        return total
+
+
+def _weight(profile: Profile, agent: str | None) -> int:
+    return profile.agents if agent is None else profile.agents_by_name.get(agent, 0)
+
+
+def _load(compiled: CompiledPlan, profiles: Sequence[Profile | None]) -> _Load:
+    load = _Load(Counter(), [])
+    in_turn: dict[int, set[Profile]] = {}
+    for profile, turn in zip(profiles, turns_of(compiled), strict=True):
+        if profile is not None and turn < 0:
+            load.free[profile] += 1
+        elif profile is not None:
+            in_turn.setdefault(turn, set()).add(profile)
+    load.in_turn.extend(in_turn.values())
+    return load
+
+
+class _Slices(Struct, frozen=True):
+    """How many slices at once, of all or of those with one agent."""
+
+    compiled: CompiledPlan
+    after: After
+    profiles: Sequence[Profile | None]
+    at_most: int
+    most_rows: int
+
+    def with_agent(self, name: str) -> int:
+        outline = self.compiled.plan.outline
+        leaves = [profile is not None and name in profile.agents_by_name for profile in self.profiles]
+        if len(leaves) > self.most_rows or leaves == outline.leaves:
+            return self.at_most
+        others_as_groups = replace(outline, leaves=leaves)
+        return peak(others_as_groups, self.after, slot_caps(self.compiled)).at_most
+
+
+def together(
+    compiled: CompiledPlan,
+    after: After,
+    profiles: Sequence[Profile | None],
+    agents: Mapping[str, Agent],
+    *,
+    starting: int,
+    most_rows: int = MOST_ROWS,
+) -> Together:
+    """`starting` slices can start at once."""
+    found, limited_by = _slices_together(compiled, after, starting)
+    load, slices = _load(compiled, profiles), _Slices(compiled, after, profiles, found.at_most, most_rows)
+    wanted = {name: load.most(name, slices.with_agent(name)) for name in agents}
+    each = tuple(
+        AgentUse(name=name, at_most=min(count, agents[name].pool or count), pool=agents[name].pool)
+        for name, count in wanted.items()
+    )
+    short = [use.name for use in each if use.at_most < wanted[use.name]]
+    most, allowed = load.most(None, found.at_most), sum(use.at_most for use in each)
+    agents_limited_by = _pools(short) if allowed < most else limited_by
+    return Together(
+        slices=found.at_most,
+        reached=found.reached,
+        limited_by=limited_by,
+        serial=load.serial,
+        agents=min(most, allowed),
+        agents_limited_by=SERIAL if load.serial else agents_limited_by,
+        each=each,
+    )
+
+
+def _pools(names: Sequence[str]) -> str:
+    return f"the pool of {names[0]}" if len(names) == 1 else f"the pools of {', '.join(names)}"
+
+
+def pool_uses(compiled: CompiledPlan, alike: Counter[Profile], *, proved: bool) -> tuple[PoolUse, ...]:
+    """The pools of the plan, used or not, and those of the agents that are."""
+    sizes = {f"pool:{name}": pool.size for name, pool in compiled.plan.pools.items()} | compiled.pools
+    steps: dict[str, set[int]] = {name: set() for name in sizes}
+    slices = Counter[str]()
+    for profile, count in alike.items():
+        for name, claiming in profile.claims.items():
+            steps[name] |= claiming
+            slices[name] += count
+    return tuple(
+        PoolUse(
+            name=name.partition(":")[2],
+            of_agent=name.startswith("agent:"),
+            size=size,
+            steps=len(steps[name]),
+            slices=slices[name],
+            kept=proved,
+        )
+        for name, size in sizes.items()
+    )

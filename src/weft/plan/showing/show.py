@@ -1,0 +1,236 @@
+"""A plan with everything resolved, as a plan: the text stands for itself, without configuration or flags.
+
+Each setting that is in force at the root is written there, and each that a subplan sets itself is written on it,
+with the value that counts: that of a flag, where there is one. Where a value comes from is said in a comment.
+Pipelines that are built in are written in full if they are used; dependencies are paths from the root. So the
+text gives the same net wherever it is loaded, also by a later version with other defaults.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+from msgspec import Struct, field
+
+from weft.plan.language.tables import VERSION
+from weft.plan.model import (
+    Agent,
+    AgentWork,
+    Ask,
+    Body,
+    Join,
+    Nested,
+    OnFail,
+    Pipeline,
+    Plan,
+    Pool,
+    RunCommand,
+    Step,
+    Subplan,
+    Verify,
+)
+from weft.plan.order.outline import ROOT
+from weft.plan.settings import SETTING_NAMES, Scope
+from weft.plan.showing import written
+from weft.plan.showing.origins import agent_origin, origin
+from weft.plan.text.emit import Path, Plain, to_yaml
+
+Entries = dict[str, Plain]
+
+
+def show_plan(plan: Plan) -> str:
+    """The text; loaded without configuration and flags it gives the same net."""
+    return _Shown(plan).text()
+
+
+class _Shown(Struct):
+    plan: Plan
+    comments: dict[Path, str] = field(default_factory=dict[Path, str])
+
+    def text(self) -> str:
+        plan = self.plan
+        settings = self.settings(ROOT, SETTING_NAMES, ())
+        head: dict[str, Plain] = {
+            "weft": VERSION,
+            "plan": plan.id,
+            "goal": plan.goal,
+            "base": plan.base,
+            "target": plan.target,
+        }
+        parts: Entries = {
+            **{key: value for key, value in head.items() if value is not None},
+            **settings,
+            **written.without_empty(
+                {
+                    "verify": written.commands(plan.subplans[ROOT].verify),
+                    "agents": self.agents(),
+                    "pools": {name: _pool(pool) for name, pool in plan.pools.items()},
+                    "pipelines": self.pipelines(),
+                    "env_allow": sorted(plan.env_allow),
+                }
+            ),
+            "subplans": self.subplans(ROOT, ("subplans",)),
+        }
+        self.comments[()] = self.heading(settings)
+        return to_yaml(parts, comments=self.comments)
+
+    def heading(self, settings: Entries) -> str:
+        unset = [name for name in SETTING_NAMES if "." not in name and name not in settings]
+        said = f"{self.plan.document.file} with everything resolved."
+        return f"{said}\nNot set: {', '.join(unset)}." if unset else said
+
+    def settings(self, row: int, names: Sequence[str], path: Path) -> Entries:
+        """The settings of these names, as they are in force at a row; the parts of `merge` are one entry."""
+        found: Entries = {}
+        merge: Entries = {}
+        scope = self.plan.scopes[row]
+        for name in names:
+            value = written.setting(name, scope.find(name)[0])
+            if value is None:
+                continue
+            key, _, part = name.partition(".")
+            if part:
+                merge[part] = value
+                found[key] = merge
+            else:
+                found[key] = value
+            self.comments[(*path, *name.split("."))] = _origin(scope, name)
+        return found
+
+    def agents(self) -> Entries:
+        for name, agent in self.plan.agents.items():
+            self.comments["agents", name] = str(agent_origin(self.plan, agent))
+        return {name: _agent(agent) for name, agent in self.plan.agents.items()}
+
+    def pipelines(self) -> Entries:
+        shown: Entries = {}
+        used = _used(self.plan)
+        for name, pipeline in self.plan.pipelines.items():
+            if pipeline.built_in and name not in used:
+                continue
+            shown[name] = _steps(pipeline)
+            if pipeline.built_in:
+                self.comments["pipelines", name] = "built in"
+        return shown
+
+    def subplans(self, group: int, path: Path) -> list[Plain]:
+        rows = self.plan.outline.children(group)
+        return [self.subplan(row, (*path, number)) for number, row in enumerate(rows)]
+
+    def subplan(self, row: int, path: Path) -> Entries:
+        subplan, outline = self.plan.subplans[row], self.plan.outline
+        own = [name for name in SETTING_NAMES if name in subplan.settings]
+        entries: Entries = {"id": subplan.id} | written.without_empty(
+            {
+                "title": None if subplan.title == subplan.id else subplan.title,
+                "prompt": subplan.prompt,
+                "depends_on": [f"/{outline.paths[other]}" for other in outline.depends_on[row]],
+                "files": list(subplan.files),
+                "verify": written.commands(subplan.verify),
+            }
+        )
+        entries |= self.settings(row, own, path)
+        if subplan.estimate is not None:
+            entries["estimate"] = written.estimate(subplan.estimate)
+        return entries | self.inside(row, subplan, path)
+
+    def inside(self, row: int, subplan: Subplan, path: Path) -> Entries:
+        if not self.plan.outline.is_leaf(row):
+            return {"subplans": self.subplans(row, (*path, "subplans"))}
+        if subplan.steps is not None:
+            return {"steps": _steps(subplan.steps)}
+        return {"pipeline": subplan.pipeline}
+
+
+def _origin(scope: Scope, name: str) -> str:
+    return str(origin(scope, name))
+
+
+def _used(plan: Plan) -> set[str]:
+    """The names of the pipelines that slices, or the pipelines of the plan itself, refer to."""
+    used = {subplan.pipeline for subplan in plan.subplans if subplan.pipeline is not None}
+    own = [pipeline for pipeline in plan.pipelines.values() if not pipeline.built_in]
+    own += [subplan.steps for subplan in plan.subplans if subplan.steps is not None]
+    return used.union(*map(_nested, own))  # none of the built-in ones has another in it
+
+
+def _nested(pipeline: Pipeline) -> set[str]:
+    return {step.body.pipeline for step in pipeline.steps if isinstance(step.body, Nested)}
+
+
+def _agent(agent: Agent) -> Plain:
+    return written.without_empty(
+        {
+            "use": agent.use,
+            "model": agent.model,
+            "pool": agent.pool,
+            "command": None if agent.command is None else written.command(agent.command),
+            "script": agent.script,
+            "args": list(agent.args),
+            "env": dict(agent.env),
+            "max_cost": None if agent.max_cost is None else written.dollars(agent.max_cost),
+        }
+    )
+
+
+def _pool(pool: Pool) -> Plain:
+    return pool.size if pool.values is None else {"values": list(pool.values)}
+
+
+def _steps(pipeline: Pipeline) -> list[Plain]:
+    return [dict(step_entries(step)) for step in pipeline.steps]
+
+
+def step_entries(step: Step) -> Iterator[tuple[str, Plain]]:
+    """What a step says, key by key."""
+    yield "id", step.id
+    yield from written.without_empty(_body(step.body)).items()
+    yield from written.without_empty(
+        {
+            "async": step.is_async,
+            "depends_on": list(step.depends_on),
+            "condition": step.condition,
+            "on_error": None if step.on_error == "abort" else step.on_error,
+            "max_retries": step.max_retries or None,
+            "pools": dict(step.pools),
+            "timeout": None if step.timeout is None else written.duration(step.timeout),
+            "grace": None if step.grace is None else written.duration(step.grace),
+            "env": dict(step.env),
+            "on_result": [{"when": rule.when, "action": rule.action} for rule in step.on_result],
+        }
+    ).items()
+    if step.on_fail is not None:
+        yield "on_fail", _on_fail(step.on_fail)
+    if step.output_schema is not None:
+        yield "output_schema", dict(step.output_schema)
+    if step.estimate is not None:
+        yield "estimate", written.estimate(step.estimate)
+
+
+def _body(body: Body) -> Entries:
+    match body:
+        case AgentWork():
+            return {
+                "prompt": body.prompt,
+                "agent": body.agent,
+                "model": body.model,
+                "resume": body.resume,
+                "max_cost": None if body.max_cost is None else written.dollars(body.max_cost),
+                "read_only": body.read_only,
+            }
+        case RunCommand(command):
+            return {"run": written.command(command)}
+        case Verify():
+            return {"action": "verify"}
+        case Join():
+            return {"action": "join"}
+        case Ask(question):
+            return {"action": "ask", "question": question}
+        case Nested(pipeline):
+            return {"pipeline": pipeline}
+        case _:
+            assert_never(body)
+
+
+def _on_fail(on_fail: OnFail) -> Entries:
+    limit: Entries = {} if on_fail.max is None else {"max": on_fail.max}
+    return {"retry_from": on_fail.retry_from, **limit}

@@ -1,0 +1,105 @@
+"""Templates: which names they read. Rendering is elsewhere.
+
+To import Jinja takes longer than to read a plan, and nearly all templates are text with a few `{{ a.b.c }}` in
+it. So there are two ways to the same answer: a regular expression for those, and Jinja's own parser for the
+rest. The first takes a template only where it is sure to agree with the second; a test holds them together.
+"""
+
+import re
+
+from msgspec import Struct
+
+from weft.errors import InputError
+
+Path = tuple[str | int, ...]
+
+
+class Name(Struct, frozen=True, kw_only=True):
+    """One use of a name that the template itself does not define."""
+
+    path: Path
+    """`step.a.items[0].x` is ("step", "a", "items", 0, "x"); ends where a key is not constant."""
+    offset: int
+    """Where in the text it stands."""
+
+
+class Template(Struct, frozen=True, kw_only=True):
+    names: tuple[Name, ...]
+    """In the order of the text."""
+
+
+class TemplateError(InputError):
+    """A text is not a template, or one that cannot be checked before it is evaluated."""
+
+    def __init__(self, message: str, *, offset: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
+_CHAIN = r"(?P<root>[A-Za-z][A-Za-z0-9_]*)(?P<keys>(?:\.[A-Za-z][A-Za-z0-9_]*|\[(?:0|[1-9][0-9]{0,8})\])*)"
+_HOLE = re.compile(rf"\{{\{{\s*{_CHAIN}\s*(?:\|\s*raw\s*)?\}}\}}")
+_LITERAL = r"""(?:'[^'\\]*'|"[^"\\]*"|-?(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?|true|false)"""
+_COMPARISON = re.compile(rf"\s*{_CHAIN}\s*(?:[=!]=\s*{_LITERAL}\s*)?")
+_KEY = re.compile(r"\.([A-Za-z0-9_]+)|\[([0-9]+)\]")
+_WRAPPED = re.compile(r"\s*\{\{[-+]?(.*?)-?\}\}\s*", re.DOTALL)
+
+# Words that Jinja does not, or not everywhere, take for names. It may decide about them.
+_WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else"})
+_CONSTANTS = frozenset({"true", "false", "none", "True", "False", "None"})
+
+_NO_NAMES = Template(names=())
+
+
+def parse_template(text: str) -> Template:
+    """Read a text with `{{ … }}` in it."""
+    if "{{" not in text and "{%" not in text and "{#" not in text:
+        return _NO_NAMES
+    names = _names_in_plain_holes(text)
+    return Template(names=names) if names is not None else _by_jinja(text, expression=False)
+
+
+def parse_expression(text: str) -> Template:
+    """Read an expression, which may stand in `{{ }}` as a whole."""
+    wrapped = _WRAPPED.fullmatch(text)
+    if wrapped is not None:
+        text = " " * wrapped.start(1) + wrapped[1]
+    if not text.strip():
+        raise TemplateError("an expression is needed here, but there is none", offset=0)
+    plain = _COMPARISON.fullmatch(text)
+    name = _plain_name(plain)
+    return Template(names=(name,)) if name is not None else _by_jinja(text, expression=True)
+
+
+def _names_in_plain_holes(text: str) -> tuple[Name, ...] | None:
+    """The names if all of the template is as plain as can be, else None."""
+    if "{%" in text or "{#" in text:
+        return None
+    names: list[Name] = []
+    start = text.find("{{")
+    while start >= 0:
+        hole = _HOLE.match(text, start)
+        name = _plain_name(hole)
+        if hole is None or name is None:
+            return None
+        names.append(name)
+        start = text.find("{{", hole.end())
+    return tuple(names)
+
+
+def _plain_name(match: re.Match[str] | None) -> Name | None:
+    if match is None or match["root"] in _WORDS or match["root"] in _CONSTANTS:
+        return None
+    keys = (word or int(number) for word, number in _KEY.findall(match["keys"]))
+    return Name(path=(match["root"], *keys), offset=match.start("root"))
+
+
+def _by_jinja(text: str, *, expression: bool) -> Template:
+    from weft.plan.templates import jinja_names  # noqa: PLC0415 - Jinja is slow to import, and rarely needed
+
+    read = jinja_names.names_in_expression if expression else jinja_names.names_in_template
+    try:
+        uses = read(text)
+    except jinja_names.JinjaFaultError as fault:
+        raise TemplateError(fault.message, offset=fault.offset) from fault
+    return Template(names=tuple(Name(path=use.path, offset=use.offset) for use in uses))

@@ -1,0 +1,391 @@
+"""YAML text as nodes that know where they stand.
+
+The nodes are built from the events of libyaml's parser, with a stack of our own: no recursion, positions at no
+extra cost, and the limits hold while the text is read, not after. Two things follow that PyYAML's own loaders do
+not give: a scalar keeps its text, so that what reads it decides what it may be (`max_parallel: "4"` is text,
+`id: 007` is none), and an alias is the same node again, so that a file of aliases to aliases costs nothing until
+somebody walks it; how long that walk would be is counted when the alias is met.
+
+What a plain scalar means follows YAML 1.2's core schema: `true`, `null`, `~`, numbers; `yes`, `on` and `1:30` are
+text. Editors read plans that way, too.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, NoReturn, Protocol
+
+import yaml
+from msgspec import Struct
+from yaml._yaml import CParser  # `yaml.cyaml`, where it is public, does not tell its type
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from weft.plan.text.problems import MOST_PROBLEMS, PlanError, Position, Problem
+
+_NUMBER = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), "nothing"),
+    **dict.fromkeys(("true", "True", "TRUE", "false", "False", "FALSE"), "a boolean"),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), "a number"),
+    **dict.fromkeys(
+        (sign + word for sign in ("", "-", "+") for word in (".inf", ".Inf", ".INF")), "a number"
+    ),
+}
+_NOT_TEXT_MAY_START_WITH = frozenset("~nNtTfF.-+0123456789")
+_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what libyaml counts as one
+MERGE_KEY = "<<"
+_STANDARD_TAG = "tag:yaml.org,2002:"
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What a file may ask of us."""
+
+    size: int = 10_000_000
+    """Characters of text."""
+    depth: int = 64
+    """Lists and mappings within each other; what an alias repeats counts where it stands."""
+    aliased: int = 100_000
+    """Nodes that aliases repeat, all together."""
+
+
+LIMITS = Limits()
+
+
+class Scalar:
+    """A single value, as text."""
+
+    __slots__ = ("column", "line", "style", "text")
+
+    def __init__(self, text: str, line: int, column: int, style: str) -> None:
+        self.text = text
+        self.line = line
+        self.column = column
+        self.style = style
+        """The sign it was written with: a quote, `|`, `>`; empty for a plain one."""
+
+    @property
+    def plain(self) -> bool:
+        return not self.style
+
+    def kind(self) -> str:
+        """What the value is, in a word that fits into a sentence."""
+        text = self.text
+        if self.style or (text and text[0] not in _NOT_TEXT_MAY_START_WITH):
+            return "text"
+        if text in _WORDS:
+            return _WORDS[text]
+        return "a number" if _NUMBER.fullmatch(text) else "text"
+
+
+class Items:
+    """A list."""
+
+    __slots__ = ("column", "line", "nodes")
+
+    def __init__(self, line: int, column: int) -> None:
+        self.nodes: list[Node] = []
+        self.line = line
+        self.column = column
+
+
+class Table:
+    """A mapping: each key, as written, with its own node and its value's."""
+
+    __slots__ = ("column", "entries", "line", "pending")
+
+    def __init__(self, line: int, column: int) -> None:
+        self.entries: dict[str, tuple[Scalar, Node]] = {}
+        self.line = line
+        self.column = column
+        self.pending: Scalar | None = None
+        """While it is built: the key whose value comes next."""
+
+    def get(self, key: str) -> "Node | None":
+        entry = self.entries.get(key)
+        return None if entry is None else entry[1]
+
+    def key(self, key: str) -> "Scalar | Table":
+        """Where the key stands; the table itself if it does not have it."""
+        entry = self.entries.get(key)
+        return self if entry is None else entry[0]
+
+
+Node = Scalar | Items | Table
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    file: str
+    text: str
+    root: Node
+    problems: tuple[Problem, ...]
+    """What is wrong, but did not keep the rest from being read: duplicate keys, tags."""
+    unsaid: int = 0
+    """How many more of these there are than are told."""
+
+    def position(self, node: Node) -> Position:
+        return Position(self.file, node.line, node.column)
+
+
+def read_document(text: str, file: str, *, limits: Limits = LIMITS) -> Document:
+    """The one document in the text; raises `PlanError` if it cannot be read to its end."""
+    text = text.removeprefix("\ufeff")
+    builder = _Builder(text, file, limits)
+    if len(text) > limits.size:
+        builder.fail(1, 1, f"the file has {len(text):,} characters; allowed are {limits.size:,}")
+    root = builder.build()
+    return Document(file=file, text=text, root=root, problems=tuple(builder.problems), unsaid=builder.unsaid)
+
+
+def problem_at(text: str, at: Position, message: str, *, width: int = 1) -> Problem:
+    """The problem with the line it is about."""
+    return Problem(at=at, message=message, excerpt=line_of(text, at.line), width=width)
+
+
+def line_of(text: str, number: int) -> str:
+    """A line by its number from 1, found without splitting the text, which may be large."""
+    start = 0
+    if number > 1:
+        before = next(islice(_LINE_BREAK.finditer(text), number - 2, None), None)
+        if before is None:
+            return ""
+        start = before.end()
+    end = _LINE_BREAK.search(text, start)
+    return text[start : end.start() if end else len(text)]
+
+
+def width_of(node: "Node") -> int:
+    """How many characters of its first line a node takes, as far as that is known."""
+    if not isinstance(node, Scalar) or node.style in {"|", ">"}:
+        return 1
+    quotes = 2 if node.style else 0
+    return len(node.text.partition("\n")[0]) + quotes
+
+
+class _Mark(Protocol):
+    line: int
+    column: int
+
+
+class _NodeEvent(Protocol):
+    """What the parser's events carry; its own stubs have every part optional."""
+
+    start_mark: _Mark
+    anchor: str | None
+    tag: str | None
+
+
+class _ScalarEvent(_NodeEvent, Protocol):
+    value: str
+    style: str | None
+
+
+class _AliasEvent(Protocol):
+    start_mark: _Mark
+    anchor: str
+
+
+class _Builder:
+    def __init__(self, text: str, file: str, limits: Limits) -> None:
+        self.text = text
+        self.file = file
+        self.limits = limits
+        self.problems: list[Problem] = []
+        self.documents = Items(1, 1)
+        self.parent: Items | Table = self.documents
+        self.stack: list[Items | Table] = []
+        self.anchors: dict[str, Node] = {}
+        self.measured: dict[Node, tuple[int, int]] = {}
+        self.aliased = 0
+        self.unsaid = 0
+
+    def build(self) -> Node:
+        handlers: dict[type[Event], Callable[[Any], None]] = {
+            ScalarEvent: self.scalar,
+            MappingStartEvent: self.table,
+            SequenceStartEvent: self.items,
+            MappingEndEvent: self.end,
+            SequenceEndEvent: self.end,
+            AliasEvent: self.alias,
+            DocumentStartEvent: self.document,
+        }
+        for event in self.events():
+            handler = handlers.get(type(event))
+            if handler is not None:
+                handler(event)
+        if not self.documents.nodes:
+            self.fail(1, 1, "the file is empty")
+        return self.documents.nodes[0]
+
+    def events(self) -> Iterator[Event]:
+        event: Event | None = None
+        try:
+            parser = CParser(self.text)
+            while (event := parser.get_event()) is not None:
+                yield event
+        except yaml.reader.ReaderError as error:
+            # libyaml counts bytes there.
+            position = len(self.text.encode()[: error.position].decode(errors="ignore"))
+            self.fail(*_line_and_column(self.text, position), f"this is not YAML: {error.reason}")
+        except UnicodeEncodeError as error:
+            self.fail(*_line_and_column(self.text, error.start), "this is not text: half of a surrogate pair")
+        except yaml.MarkedYAMLError as error:
+            # The end of the file is, to libyaml, a line further down.
+            end = _line_and_column(self.text, len(self.text.rstrip()))
+            self.fail(*min(_place(error.problem_mark), end), f"this is not YAML: {_what_libyaml_says(error)}")
+        except UnicodeDecodeError:
+            # A tag whose %-signs spell no character; all that is known is what was read before it.
+            self.fail(*_place(event.end_mark if event else None), "this is not YAML: a tag that is not UTF-8")
+
+    # Events, the most frequent first.
+
+    def scalar(self, event: _ScalarEvent) -> None:
+        mark = event.start_mark
+        node = Scalar(event.value, mark.line + 1, mark.column + 1, event.style or "")
+        self.anchor(event, node)
+        self.add(node)
+
+    def table(self, event: _NodeEvent) -> None:
+        self.begin(event, Table(event.start_mark.line + 1, event.start_mark.column + 1))
+
+    def items(self, event: _NodeEvent) -> None:
+        self.begin(event, Items(event.start_mark.line + 1, event.start_mark.column + 1))
+
+    def begin(self, event: _NodeEvent, node: Items | Table) -> None:
+        self.anchor(event, node)
+        self.add(node)
+        self.stack.append(self.parent)
+        self.parent = node
+        if len(self.stack) > self.limits.depth:
+            self.fail(node.line, node.column, f"more than {self.limits.depth} levels within each other")
+
+    def end(self, _event: Event) -> None:
+        table = self.parent
+        if isinstance(table, Table) and MERGE_KEY in table.entries and table.entries[MERGE_KEY][0].plain:
+            self.merge(table)
+        self.parent = self.stack.pop()
+
+    def alias(self, event: _AliasEvent) -> None:
+        line, column = event.start_mark.line + 1, event.start_mark.column + 1
+        node = self.anchors.get(event.anchor)
+        if node is None:
+            self.fail(line, column, f"the alias *{event.anchor} has no anchor &{event.anchor} before it")
+        if node in self.stack or node is self.parent:
+            self.fail(line, column, f"the alias *{event.anchor} stands inside of what it repeats")
+        if not isinstance(node, Scalar) and isinstance(self.parent, Table) and self.parent.pending is None:
+            self.fail(line, column, "a key must be a single value, not a list or a mapping")
+        nodes, levels = self.measure(node)
+        self.aliased += nodes
+        if self.aliased > self.limits.aliased:
+            self.fail(line, column, f"aliases repeat more than {self.limits.aliased:,} values")
+        if len(self.stack) + levels > self.limits.depth:
+            self.fail(line, column, f"more than {self.limits.depth} levels within each other")
+        self.add(node)
+
+    def document(self, event: _NodeEvent) -> None:
+        if self.documents.nodes:
+            line, column = event.start_mark.line + 1, event.start_mark.column + 1
+            self.fail(line, column, "a second document begins here; a file holds one")
+
+    # Their parts.
+
+    def anchor(self, event: _NodeEvent, node: Node) -> None:
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+        if event.tag is not None:
+            tag = event.tag
+            tag = f"!!{tag.removeprefix(_STANDARD_TAG)}" if tag.startswith(_STANDARD_TAG) else tag
+            self.report(node, f"the tag {tag!r} has no meaning here; write the value without it")
+
+    def add(self, node: Node) -> None:
+        parent = self.parent
+        if isinstance(parent, Items):
+            parent.nodes.append(node)
+            return
+        key = parent.pending
+        if key is None:
+            if not isinstance(node, Scalar):
+                self.fail(node.line, node.column, "a key must be a single value, not a list or a mapping")
+            parent.pending = node
+            return
+        parent.pending = None
+        entry = (key, node)
+        first = parent.entries.setdefault(key.text, entry)
+        if first is not entry:
+            where = f"line {first[0].line}"
+            self.report(key, f"the key {key.text!r} stands here twice; it was first given in {where}")
+
+    def merge(self, table: Table) -> None:
+        """`<<: *base` takes over what the table does not say itself."""
+        key, value = table.entries.pop(MERGE_KEY)
+        for base in value.nodes if isinstance(value, Items) else [value]:
+            if not isinstance(base, Table):
+                self.report(key, "<< takes over the keys of a mapping, or of a list of mappings")
+                return
+            for name, entry in base.entries.items():
+                table.entries.setdefault(name, entry)
+
+    def measure(self, node: Node) -> tuple[int, int]:
+        """How many nodes a walk through this one visits, aliases as often as they stand, and how many levels.
+
+        It calls itself once per level, and there are no more of them than the limit, aliases included.
+        """
+        known = self.measured.get(node)
+        if known is None:
+            match node:
+                case Scalar():
+                    known = (1, 0)
+                case Items():
+                    known = _sum(1, map(self.measure, node.nodes))
+                case Table():
+                    inner = (self.measure(value) for _, value in node.entries.values())
+                    known = _sum(1 + len(node.entries), inner)
+            self.measured[node] = known
+        return known
+
+    def report(self, node: Node, message: str) -> None:
+        if len(self.problems) >= MOST_PROBLEMS:
+            self.unsaid += 1
+            return
+        at = Position(self.file, node.line, node.column)
+        self.problems.append(problem_at(self.text, at, message, width=width_of(node)))
+
+    def fail(self, line: int, column: int, message: str) -> NoReturn:
+        """What was found before is told, too."""
+        raise PlanError([*self.problems, problem_at(self.text, Position(self.file, line, column), message)])
+
+
+def _sum(own: int, inner: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    nodes, levels = own, 0
+    for inner_nodes, inner_levels in inner:
+        nodes += inner_nodes
+        levels = max(levels, inner_levels)
+    return nodes, levels + 1
+
+
+def _line_and_column(text: str, position: int) -> tuple[int, int]:
+    line, start = 1, 0
+    for line_break in _LINE_BREAK.finditer(text, 0, position):
+        line, start = line + 1, line_break.end()
+    return line, position - start + 1
+
+
+def _place(mark: _Mark | None) -> tuple[int, int]:
+    return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+
+
+def _what_libyaml_says(error: yaml.MarkedYAMLError) -> str:
+    said = ", ".join(part for part in (error.context, error.problem) if part)
+    began, met = _place(error.context_mark), _place(error.problem_mark)
+    # libyaml finds out late: a quote that is missing shows at the end of the file.
+    return (
+        said if error.context_mark is None or began[0] == met[0] else f"{said}; it began in line {began[0]}"
+    )

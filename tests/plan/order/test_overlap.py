@@ -1,0 +1,272 @@
+"""Subplans that may touch the same files: which they are, and an order that keeps them apart."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plan.outlines import Point, apart, flat, has_circle, order, plans, related, sketched
+from weft.plan.order.globs import intersects
+from weft.plan.order.outline import Outline
+from weft.plan.order.overlap import Limits, Overlap, overlaps, serialized
+
+Files = list[tuple[str, ...]]
+PATTERNS = ("a/**", "a/b", "a/*.py", "**/b", "c", "c/d*", "*/e")
+
+
+@st.composite
+def plans_with_files(draw: st.DrawFn) -> tuple[Outline, Files]:
+    outline = draw(plans(8))
+    some = st.lists(st.sampled_from(PATTERNS), max_size=2).map(tuple)
+    return outline, [draw(some) for _ in outline.paths]
+
+
+def expected_pairs(outline: Outline, files: Files) -> list[tuple[int, int]]:
+    return [
+        (one, other)
+        for one, other in combinations(range(len(files)), 2)
+        if not related(outline, one, other)
+        and any(intersects(left, right) for left in files[one] for right in files[other])
+    ]
+
+
+def leaves_of(outline: Outline, row: int) -> list[int]:
+    return [leaf for leaf in (row, *outline.below(row)) if outline.is_leaf(leaf)]
+
+
+def arcs(found: list[tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    return {row: before for row, before in enumerate(found) if before}
+
+
+# Which they are
+
+
+def test_subplans_with_crossing_patterns_overlap_and_the_patterns_are_told() -> None:
+    found = overlaps(flat((), (), (1,)), [(), ("src/**",), ("docs", "src/a.py"), ("docs/*",)])
+    assert found.pairs == (
+        Overlap(first=1, second=2, shared=(("src/**", "src/a.py"),), ordered=False),
+        Overlap(first=2, second=3, shared=(("docs", "docs/*"),), ordered=False),
+    )
+    assert not found.more
+
+
+def test_a_subplan_does_not_overlap_what_is_in_it_nor_with_itself() -> None:
+    outline = sketched("g", "g/x", "h")
+    found = overlaps(outline, [("**",), ("src", "src"), ("src", "src/a"), ()])
+    assert found.pairs == ()
+
+
+def test_a_pair_is_told_once_with_a_few_of_the_patterns_that_cross() -> None:
+    many = tuple(f"src/f{number}" for number in range(9))
+    (pair,) = overlaps(flat((), ()), [(), many, many]).pairs
+    assert len(pair.shared) == 3
+    assert all(left == right for left, right in pair.shared)
+
+
+@pytest.mark.parametrize(
+    ("lines", "ordered"),
+    [
+        (("g", "g/x", "h: g", "h/y", "z"), True),
+        (("g", "g/x", "h", "h/y: g", "z"), True),
+        (("g", "g/x", "h", "h/y: z", "z: g"), True),
+        (("g", "g/x: h", "h", "h/y", "z"), True),
+        (("g", "g/x", "h", "h/y", "z: g"), False),
+    ],
+)
+def test_a_pair_is_ordered_if_the_plan_keeps_the_two_apart(lines: tuple[str, ...], *, ordered: bool) -> None:
+    outline = sketched(*lines)
+    (pair,) = overlaps(outline, [(), (), ("a",), (), ("a",), ()]).pairs
+    assert (pair.first, pair.second, pair.ordered) == (2, 4, ordered)
+
+
+def test_further_arcs_keep_a_pair_apart_as_well() -> None:
+    (pair,) = overlaps(flat((), ()), [(), ("a",), ("a",)], [(), (2,), ()]).pairs
+    assert pair.ordered
+
+
+@given(plans_with_files())
+def test_the_pairs_are_those_of_the_definition(case: tuple[Outline, Files]) -> None:
+    outline, files = case
+    found = overlaps(outline, files)
+    before = order(outline)
+    assert [(pair.first, pair.second) for pair in found.pairs] == expected_pairs(outline, files)
+    assert [pair.ordered for pair in found.pairs] == [apart(before, p.first, p.second) for p in found.pairs]
+    for pair in found.pairs:
+        assert all(left in files[pair.first] and right in files[pair.second] for left, right in pair.shared)
+        assert all(intersects(left, right) for left, right in pair.shared)
+    assert not found.more
+
+
+def test_at_the_limit_it_says_that_there_are_more_and_only_then() -> None:
+    outline, files = flat(*[()] * 4), [(), ("a",), ("a",), ("a", "a/b"), ("a/b",)]
+    assert not overlaps(outline, files, limits=Limits(pairs=6)).more
+    found = overlaps(outline, files, limits=Limits(pairs=5))
+    assert len(found.pairs) == 5
+    assert found.more
+
+
+def test_very_many_pairs_are_cut_off_at_a_thousand() -> None:
+    found = overlaps(flat(*[()] * 3_000), [(), *[("src/**",)] * 3_000])
+    assert len(found.pairs) == 1_000
+    assert found.more
+
+
+def test_patterns_too_many_to_compare_may_leave_something_out_and_that_is_said() -> None:
+    found = overlaps(flat((), (), ()), [(), ("a*",), ("*b",), ("*c*",)], limits=Limits(checks=1))
+    assert len(found.pairs) == 1
+    assert found.more
+
+
+def test_the_same_few_pairs_again_and_again_come_to_an_end() -> None:
+    files: Files = [(), ("a", "b", "c", "d", "e"), ("a", "b", "c", "d", "e")]
+    assert not overlaps(flat((), ()), files, limits=Limits(steps=5)).more
+    assert overlaps(flat((), ()), files, limits=Limits(steps=4)).more
+
+
+# An order that keeps them apart
+
+
+def all_ask(outline: Outline) -> list[bool]:
+    return [True] * len(outline.paths)
+
+
+def leaves_apart(outline: Outline, found: set[tuple[Point, Point]], one: int, other: int) -> bool:
+    return all(apart(found, a, b) for a in leaves_of(outline, one) for b in leaves_of(outline, other))
+
+
+def test_leaves_with_the_same_pattern_make_a_chain() -> None:
+    outline = flat(*[()] * 5)
+    assert arcs(serialized(outline, [(), *[("a",)] * 5], all_ask(outline))) == {
+        2: (1,),
+        3: (2,),
+        4: (3,),
+        5: (4,),
+    }
+
+
+def test_what_can_start_earlier_goes_first() -> None:
+    outline = flat((2,), (), ())
+    assert arcs(serialized(outline, [(), ("a",), (), ("a",)], all_ask(outline))) == {1: (3,)}
+
+
+def test_what_the_plan_keeps_apart_needs_no_arc() -> None:
+    outline = sketched("g", "g/x", "m: g", "h: m", "h/y", "z: h/y")
+    files: Files = [(), (), ("a",), (), (), ("a",), ("a",)]
+    assert arcs(serialized(outline, files, all_ask(outline))) == {}
+
+
+def test_further_arcs_are_part_of_the_order() -> None:
+    outline, files = flat((), ()), [(), ("a",), ("a",)]
+    assert arcs(serialized(outline, files, all_ask(outline), [(), (2,), ()])) == {}
+
+
+def test_a_pattern_that_crosses_many_is_put_between_those_next_to_it() -> None:
+    outline = flat(*[()] * 5)
+    files: Files = [(), ("a/1",), ("a/2",), ("a",), ("a/4",), ("a/5",)]
+    assert arcs(serialized(outline, files, all_ask(outline))) == {3: (1, 2), 4: (3,), 5: (3,)}
+
+
+def test_a_pair_is_kept_apart_if_one_of_the_two_asks() -> None:
+    outline, files = flat(*[()] * 4), [(), *[("a",)] * 4]
+    asks = [False, False, False, True, False]
+    assert arcs(serialized(outline, files, asks)) == {3: (1, 2), 4: (3,)}
+    assert arcs(serialized(outline, files, [True, *[False] * 4])) == {}
+
+
+def test_a_group_with_files_goes_as_a_whole() -> None:
+    outline = sketched("g", "g/x", "g/y: g/x", "b", "h", "h/x")
+    files: Files = [(), ("a",), (), (), ("a",), ("a",), ()]
+    assert arcs(serialized(outline, files, all_ask(outline))) == {4: (1,), 5: (4,)}
+
+
+def test_what_is_in_a_group_needs_no_arc_that_the_group_has() -> None:
+    outline = sketched("a", "g", "g/x", "g/y")
+    files: Files = [(), *[("a",)] * 4]
+    assert arcs(serialized(outline, files, all_ask(outline))) == {2: (1,), 4: (3,)}
+
+
+def test_a_group_that_waits_in_part_comes_after_what_it_waits_for() -> None:
+    outline = sketched("g", "g/x", "g/y: b", "b")
+    assert arcs(serialized(outline, [(), ("a",), (), (), ("a",)], all_ask(outline))) == {1: (4,)}
+
+
+def test_a_group_between_whose_parts_something_comes_hands_its_files_down() -> None:
+    outline = sketched("g", "g/x", "g/y: b", "g/z", "b: g/x")
+    found = serialized(outline, [(), ("a",), (), (), (), ("a",)], all_ask(outline))
+    assert arcs(found) == {4: (2,), 5: (4,)}
+
+
+@pytest.mark.parametrize(("asking", "found"), [(1, {3: (4,), 4: (2,), 5: (4,)}), (5, {5: (4,)}), (2, {})])
+def test_a_group_hands_down_with_its_files_that_it_asked(
+    asking: int, found: dict[int, tuple[int, ...]]
+) -> None:
+    outline = sketched("g", "g/x", "g/y: b", "g/z", "b: g/x")
+    asks = [row == asking for row in range(6)]
+    assert arcs(serialized(outline, [(), ("a",), (), (), (), ("a",)], asks)) == found
+
+
+def test_where_arcs_would_be_too_many_all_that_overlap_take_turns() -> None:
+    outline = flat(*[()] * 6)
+    files: Files = [(), *[("a",)] * 3, ("a/1",), ("a/2",), ("a/3",)]
+    asks = [False] * 4 + [True] * 3
+    exact = serialized(outline, files, asks)
+    assert arcs(exact) == {4: (1, 2, 3), 5: (1, 2, 3), 6: (1, 2, 3)}
+    found = serialized(outline, files, asks, limits=Limits(arcs=8))
+    assert arcs(found) == {2: (1,), 3: (2,), 4: (3,), 5: (3,), 6: (3,)}
+
+
+def test_patterns_too_many_to_compare_are_taken_for_their_directories() -> None:
+    outline = flat(*[()] * 4)
+    files: Files = [(), ("a/x*",), ("a/*y",), ("a/*.z",), ("b/*",)]
+    found = serialized(outline, files, all_ask(outline), limits=Limits(checks=1))
+    assert arcs(found) == {2: (1,), 3: (2,)}
+
+
+def test_a_plan_too_large_to_ask_its_order_gets_arcs_that_follow_from_it() -> None:
+    outline = flat((), (1,))
+    found = serialized(outline, [(), ("a",), ("a",)], all_ask(outline), limits=Limits(bits=1))
+    assert arcs(found) == {2: (1,)}
+
+
+def test_ten_thousand_with_one_pattern_get_an_arc_less_than_they_are() -> None:
+    outline = flat(*[()] * 10_000)
+    found = serialized(outline, [(), *[("src/**",)] * 10_000], all_ask(outline))
+    assert sum(map(len, found)) == 9_999
+
+
+@given(plans_with_files(), st.data())
+def test_no_two_that_overlap_can_run_together_and_there_is_no_circle(
+    case: tuple[Outline, Files], data: st.DataObject
+) -> None:
+    outline, files = case
+    size = len(outline.paths)
+    asks = data.draw(st.lists(st.booleans(), min_size=size, max_size=size))
+    after = serialized(outline, files, asks)
+    found = order(outline, after)
+    assert not has_circle(found)
+    for one, other in expected_pairs(outline, files):
+        assert leaves_apart(outline, found, one, other) or not (asks[one] or asks[other])
+
+
+@given(plans_with_files())
+def test_leaves_that_overlap_are_kept_apart_and_no_others_if_only_leaves_have_files(
+    case: tuple[Outline, Files],
+) -> None:
+    outline, files = case
+    files = [patterns if outline.is_leaf(row) else () for row, patterns in enumerate(files)]
+    after = serialized(outline, files, all_ask(outline))
+    pairs = expected_pairs(outline, files)
+    assert all(apart(order(outline, after), one, other) for one, other in pairs)
+    assert all(
+        tuple(sorted((row, earlier))) in pairs for row, before in enumerate(after) for earlier in before
+    )
+
+
+@given(plans_with_files())
+def test_groups_without_order_among_parts_are_kept_apart_as_wholes(case: tuple[Outline, Files]) -> None:
+    outline, files = case
+    outline.depends_on = [()] * len(files)
+    after = serialized(outline, files, all_ask(outline))
+    found = order(outline, after)
+    assert all(apart(found, one, other) for one, other in expected_pairs(outline, files))

@@ -1,0 +1,74 @@
+"""What is in force at a place: the step before its agent, the nearest subplan before those around it."""
+
+from typing import Any
+
+import pytest
+
+from weft.plan.loading.load import load_plan, read_config
+from weft.plan.showing.explain import Explanation, explain
+
+PLAN = """\
+weft: 1
+plan: p
+agents:
+  coder: {use: claude, model: large, max_cost: 2}
+  plain: {use: codex}
+subplans:
+  - id: group
+    grace: 1m
+    verify: make
+    subplans:
+      - id: a
+        budget: 3
+        steps:
+          - {id: by-agent, prompt: x}
+          - {id: by-step, prompt: x, agent: plain, model: small, grace: 2s, max_cost: 1}
+          - {id: named, prompt: x, agent: plain, pools: {db: 2}}
+          - {id: run, run: [ls, -l]}
+      - {id: b, prompt: x, verify: make, model: medium}
+pools: {db: 2}
+"""
+
+
+def explained(place: str, *configs: str) -> Explanation:
+    return explain(load_plan(PLAN, configs=[read_config(text, "c.yaml", "user") for text in configs]), place)
+
+
+def in_force(place: str, name: str, *configs: str) -> tuple[Any, str]:
+    found = explained(place, *configs)
+    return next((one.value, str(one.origin)) for one in (*found.settings, *found.own) if one.name == name)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value", "origin"),
+    [
+        ("group/a:by-agent", "agent", "coder", "weft.yaml:4, the first of the plan's agents"),
+        ("group/a:by-agent", "model", "large", "weft.yaml:4, the agent 'coder'"),
+        ("group/a:by-agent", "max_cost", 2, "weft.yaml:4, the agent 'coder'"),
+        ("group/a:by-agent", "grace", "1m", "weft.yaml:8"),
+        ("group/a:by-step", "agent", "plain", "weft.yaml:15"),
+        ("group/a:by-step", "model", "small", "weft.yaml:15"),
+        ("group/a:by-step", "max_cost", 1, "weft.yaml:15"),
+        ("group/a:by-step", "grace", "2s", "weft.yaml:15"),
+        ("group/a:named", "model", None, "default"),
+        ("group/a:named", "pools", {"db": 2}, "weft.yaml:16"),
+        ("group/a:run", "agent", "coder", "weft.yaml:4, the first of the plan's agents"),
+        ("group/a:run", "run", ["ls", "-l"], "weft.yaml:17"),
+        ("group/b:work", "model", "medium", "weft.yaml:18"),
+        ("group/b:check", "on_fail", {"retry_from": "work"}, "built-in pipelines:8"),
+        ("group", "grace", "1m", "weft.yaml:8"),
+        ("/", "grace", "10s", "default"),
+    ],
+)
+def test_a_value_comes_from_the_nearest_place(place: str, name: str, value: object, origin: str) -> None:
+    assert in_force(place, name) == (value, origin)
+
+
+def test_a_model_that_is_set_outranks_the_agent_s_own() -> None:
+    assert in_force("group/a:by-agent", "model", "model: tiny") == ("tiny", "c.yaml:1")
+
+
+def test_budgets_are_those_of_all_levels_around() -> None:
+    ceilings = explained("group/a", "budget: 9").ceilings
+    assert [(one.name, one.value) for one in ceilings] == [("/", 9), ("group/a", 3)]
+    assert explained("group/b").ceilings == ()
