@@ -48,7 +48,7 @@ def test_every_link_within_the_project_leads_to_a_file(document: Path) -> None:
 
 def test_every_module_named_in_the_architecture_is_there() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    for folder, rooms in re.findall(r"\| `(net|engine)/` \| \|\n\|---\|---\|\n((?:\|.*\n)+)", text):
+    for folder, rooms in re.findall(r"\| `(net|plan|engine)/` \| \|\n\|---\|---\|\n((?:\|.*\n)+)", text):
         named = set(re.findall(r"`([a-z_]+)/?`", rooms))
         there = {path.stem for path in (ROOT / "src" / "weft" / folder).iterdir()} - {
             "__init__",
