@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from weft.app.files import Source
-from weft.app.garbage import without_gc
 from weft.app.plan_pictures import Format, What, graph
 from weft.app.plans import check, find_plan, installed_agents, load, places
 from weft.errors import InputError, WeftError
+from weft.garbage import without_gc
 from weft.plan.language.kinds import Money
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT

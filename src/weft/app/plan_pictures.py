@@ -6,9 +6,9 @@ from enum import StrEnum
 from typing import assert_never
 
 from weft.app.files import Source
-from weft.app.garbage import without_gc
 from weft.app.plans import load
 from weft.errors import InputError
+from weft.garbage import without_gc
 from weft.net.formats import write_pnml
 from weft.net.model import Net
 from weft.net.plain import unfold

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from weft.app.files import STDIN, Source, read_text
-from weft.app.garbage import without_gc
 from weft.errors import FileFormatError, InputError
+from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.language.reader import BAD, Reader

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from weft.app.files import STDIN, Source
-from weft.app.garbage import without_gc
 from weft.cli.output import show_json
+from weft.garbage import without_gc
 
 EXIT_INVALID = 2
 Flags = Mapping[str, str | None]

@@ -37,6 +37,11 @@ class Pool(Struct, frozen=True, kw_only=True):
     values: tuple[str, ...] | None = None
     """The things in it, if each has a value of its own."""
 
+    @property
+    def variable(self) -> str:
+        """The environment variable that tells a step which of the things it took."""
+        return f"WEFT_POOL_{self.name.upper().replace('-', '_')}"
+
 
 class Estimate(Struct, frozen=True, kw_only=True):
     minutes: tuple[float, float] | None = None

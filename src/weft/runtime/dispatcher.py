@@ -10,9 +10,7 @@ another, and nothing is polled. `run` ends when its task group does, so no task 
 """
 
 import asyncio
-import gc
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from math import inf
 
@@ -27,6 +25,7 @@ from weft.engine.states import SubplanTracker
 from weft.engine.subplans import AnySubplan, ParallelExecutionConfig
 from weft.engine.tree import read_tree
 from weft.errors import StateError
+from weft.garbage import without_gc
 from weft.runtime.isolated import in_context
 from weft.runtime.listeners import Listener, Put, feed
 
@@ -55,7 +54,7 @@ class ParallelSubplanDispatcher:
         """
         if self._running:
             raise StateError("this dispatcher is running; make another one to run two at once")
-        with _collector_paused():
+        with without_gc():  # a plan is a burst of small objects that live as long as its run
             dispatch = Dispatch(read_tree(subplans, self.config))
         self.tracker = dispatch.tracker
         self._running = True
@@ -67,22 +66,6 @@ class ParallelSubplanDispatcher:
         if (failure := dispatch.failure()) is not None:
             raise failure
         return dispatch.results()
-
-
-@contextmanager
-def _collector_paused() -> Generator[None]:
-    """No garbage collection inside.
-
-    A plan is a burst of small objects that live as long as its run. The collector would walk them again and
-    again as they come, and find nothing: a fifth of the time.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 _TURN = 64

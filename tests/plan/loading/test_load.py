@@ -405,3 +405,9 @@ def test_whatever_is_done_to_the_lines_of_a_plan_it_loads_or_is_told_what_is_wro
 
 def test_a_plan_of_a_head_alone_is_told_what_it_needs() -> None:
     check_outcome(HEAD + AGENT)
+
+
+def test_two_pools_of_things_cannot_share_an_environment_variable() -> None:
+    pools = "pools: {a-b: {values: [1]}, a_b: {values: [2]}, c-d: 1, c_d: 1}\n"
+    (said,) = problems(with_subplans("{id: a, prompt: x, verify: v}", top=AGENT + pools))
+    assert said.endswith("the pools 'a-b' and 'a_b' would share the variable WEFT_POOL_A_B")

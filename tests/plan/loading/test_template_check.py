@@ -157,6 +157,13 @@ def test_the_place_of_worktrees_is_checked_in_a_configuration_too() -> None:
     assert [f"{one.at.column} {one.message}" for one in raised.value.problems] == SAID
 
 
+@pytest.mark.parametrize("place", ["../trees", "../{{ plan.id }}/{{ slice.id }}"])
+def test_a_place_for_worktrees_that_several_slices_would_share_is_refused(place: str) -> None:
+    text = with_subplans("{id: a, prompt: x, verify: v}", top=AGENT + f"worktrees: '{place}'\n")
+    (said,) = problems(text)
+    assert said.endswith("without {{ slice.path }} in it all slices would be given the same place")
+
+
 def test_a_good_place_for_worktrees_is_kept() -> None:
     text = with_subplans(
         "{id: a, prompt: x, verify: v}", top=AGENT + "worktrees: ../{{ plan.id }}-{{ slice.path }}\n"

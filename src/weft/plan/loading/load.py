@@ -185,8 +185,18 @@ class _Loading:
             env_allow=plan.env_allow,
             unread=self.unread,
         )
+        self.variables(plan)
         names = self.checked_pipelines(plan, catalog)
         SlicesCheck(plan, catalog, self.reader, names, self.surroundings.programs).check()
+
+    def variables(self, plan: Plan) -> None:
+        """Two pools cannot tell a step what it took in the same environment variable."""
+        taken: dict[str, str] = {}
+        for name, pool in plan.pools.items():
+            other = taken.setdefault(pool.variable, name)
+            if pool.values is not None and other != name:
+                said = f"the pools {other!r} and {name!r} would share the variable {pool.variable}"
+                self.reader.wrong(place(self.values.table, "pools", name), said)
 
     @property
     def unread(self) -> frozenset[str]:

@@ -47,11 +47,15 @@ class TemplatesCheck:
     def of_a_place(self, node: Node, text: str) -> None:
         """Checks a template that says where something is made, before any step runs."""
         written = _Text(node, text)
+        told = len(self.reader.problems)
         names = self.names(written)
         for name in names:
             if name.path[0] in OF_A_STEP:
                 self.wrong(written, name.offset, f"{name.path[0]!r} has a value only in the steps of a slice")
         self.unknown(written, [name for name in names if name.path[0] not in OF_A_STEP], {})
+        told_nothing = len(self.reader.problems) == told
+        if told_nothing and ("slice", "path") not in {name.path for name in names}:
+            self.wrong(written, 0, "without {{ slice.path }} in it all slices would be given the same place")
 
     def names(self, written: _Text) -> tuple[Name, ...]:
         try:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 def without_gc() -> Generator[None]:
     """Pauses the search, and then leaves it as it was.
 
-    To load, compile and prove a large plan makes millions of objects and hardly any garbage; to look through them
-    again and again takes as long as all the rest.
+    To load, compile and prove a large plan, or to run it, makes many objects that stay, and hardly any garbage; to
+    look through them again and again takes a fifth of a run, and half of what a plan file takes.
     """
     was_on = gc.isenabled()
     gc.disable()
