@@ -98,16 +98,20 @@ def test_verbose_adds_formal_names_and_assumptions() -> None:
             "            safe nets in place of its transitions keep it sound; all claims on pools come back.",
             "          The net has 1,234 places and 5,678 transitions.",
             "Pools     Never oversubscribed and always returned: coder (3), tester (2).",
+            "          By: each outcome of a step gives back what it took, and no claim is larger than its pool.",
             "            coder: 2 steps in 3 slices take from it.",
             "            tester: 1 step in 1 slice takes from it.",
             "          No step takes from staging-db.",
             "Together  At most 1 slice runs at once (the order of the plan), with one agent at a time.",
+            "          By: the fewest chains that cover the plan's order (Dilworth), within each max_parallel.",
             "Start     1 slice can start right away: store/model; 2 wait:",
             "            store/disk  blocked by store/model",
             "            cli         blocked by store",
             "Chain     Longest chain: store/model → store/disk → cli (3 slices).",
+            "          By: the longest path through the order of the plan.",
             "Time      No slice has an estimate, so nothing is said about time.",
             "Cost      At most 11 agent calls (5 for store/model); worst-case spend $20.00 (the plan's budget).",
+            "          By: the copies of each agent step in the net, with all attempts unrolled.",
             "          At most 5 agent calls for a slice of pipeline careful (1 slice).",
             "          At most 3 agent calls for a slice of pipeline direct (2 slices).",
             "          Calls that are repeated because a host was lost are not counted.",
@@ -402,3 +406,23 @@ def test_warnings_come_last_and_are_bounded() -> None:
     many = replace(found, plan_warnings=found.plan_warnings * 8)
     assert section("Warning", many)[-1] == "… and 3 more."
     assert len(section("Warning", many, verbose=True)) == 8 * 2
+
+
+def test_verbose_says_how_overlaps_are_found() -> None:
+    text = """
+weft: 1
+plan: shop
+agents: {coder: {use: claude}}
+subplans:
+  - {id: a, prompt: x, verify: v, files: [src/**]}
+  - {id: b, prompt: x, verify: v, files: [src/b.py]}
+"""
+    assert "          By: the automata of two patterns have a path in common." in lines(
+        checked(text), verbose=True
+    )
+
+
+def test_verbose_says_what_keeps_a_serial_plan_serial() -> None:
+    told = lines(checked(NOTES.replace("plan: notes", "plan: notes\npolicy: serial")), verbose=True)
+    at = told.index("Together  One step at a time (policy: serial).")
+    assert told[at + 1] == "          By: a pool of one token, which every action takes."

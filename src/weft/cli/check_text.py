@@ -26,6 +26,12 @@ COLUMN = 40
 """The widest that a column of a list gets before the next one moves aside."""
 
 _BOTH = 2
+BY_POOLS = "By: each outcome of a step gives back what it took, and no claim is larger than its pool."
+BY_TOGETHER = "By: the fewest chains that cover the plan's order (Dilworth), within each max_parallel."
+BY_TURN = "By: a pool of one token, which every action takes."
+BY_OVERLAP = "By: the automata of two patterns have a path in common."
+BY_CHAIN = "By: the longest path through the order of the plan."
+BY_CALLS = "By: the copies of each agent step in the net, with all attempts unrolled."
 _APART = {
     Apart.NOTHING: "may run together",
     Apart.DEPENDS_ON: "one waits for the other",
@@ -39,10 +45,10 @@ def check_lines(report: CheckReport, *, verbose: bool) -> Iterator[str]:
     yield from _section("Finish", _finish(report, verbose=verbose))
     if report.finish.answer is not Answer.REFUTED:  # else the rest would be built on sand
         yield from _section("Pools", _pools(report.pools, verbose=verbose))
-        yield from _section("Together", _together(report))
+        yield from _section("Together", _together(report, verbose=verbose))
         yield from _section("Start", _start(report, verbose=verbose))
         yield from _section("Overlap", _overlaps(report, verbose=verbose))
-        yield from _section("Chain", _chain(report))
+        yield from _section("Chain", _chain(report, verbose=verbose))
         yield from _section("Time", _time(report, verbose=verbose))
         yield from _section("Cost", _cost(report, verbose=verbose))
     yield from _section("Warning", _warnings(report.plan_warnings, verbose=verbose))
@@ -99,7 +105,8 @@ def _pools(pools: Sequence[PoolUse], *, verbose: bool) -> Iterator[str]:
         yield f"Never oversubscribed and always returned: {_few(used, ROWS)}."
     elif used:
         yield f"{_few(used, ROWS)}."
-    if verbose:
+    if verbose and used:
+        yield BY_POOLS
         yield from (f"  {_claims(pool)}" for pool in pools[:MORE_ROWS] if pool.steps)
     if unused:
         yield f"No step takes from {_few(unused)}."
@@ -113,14 +120,17 @@ def _claims(pool: PoolUse) -> str:
 # What can run together?
 
 
-def _together(report: CheckReport) -> Iterator[str]:
+def _together(report: CheckReport, *, verbose: bool) -> Iterator[str]:
     found, slices = report.together, report.counts.slices
     if found.serial:
         yield "One step at a time (policy: serial)."
+        yield from [BY_TURN] if verbose else []
         return
     yield f"{_at_once(found, slices)}{_agents(found)}."
     if found.reached < found.slices:
         yield f"{found.reached:,} at once are possible for certain; whether more are was not found out."
+    if verbose and slices > 1:
+        yield BY_TOGETHER
 
 
 def _at_once(found: Together, slices: int) -> str:
@@ -159,6 +169,7 @@ def _overlaps(report: CheckReport, *, verbose: bool) -> Iterator[str]:
         least = "At least " if report.overlaps.more else ""
         yield f"{least}{_count(len(pairs), 'pair')} of subplans can touch the same files:"
         yield from _table([_pair(pair) for pair in pairs], verbose=verbose)
+        yield from [BY_OVERLAP] if verbose else []
     if any(pair.apart is Apart.NOTHING for pair in pairs):
         yield "Order them with depends_on, or keep them apart with overlap: serialize."
     if report.overlaps.more and not pairs:
@@ -175,7 +186,7 @@ def _pair(pair: OverlapPair) -> tuple[str, ...]:
 # How long, how much?
 
 
-def _chain(report: CheckReport) -> Iterator[str]:
+def _chain(report: CheckReport, *, verbose: bool) -> Iterator[str]:
     path = report.critical_path
     if report.counts.slices == 1:
         return
@@ -192,6 +203,8 @@ def _chain(report: CheckReport) -> Iterator[str]:
             _span(path.minutes) + (f" without {path.unestimated:,} of them" if path.unestimated else "")
         )
     yield f"Longest chain: {' → '.join(shown)} ({', '.join(facts)})."
+    if verbose:
+        yield BY_CHAIN
 
 
 def _time(report: CheckReport, *, verbose: bool) -> Iterator[str]:
@@ -220,6 +233,7 @@ def _cost(report: CheckReport, *, verbose: bool) -> Iterator[str]:
     at_most = f"At most {_count(calls.at_most, 'agent call')}{_of_one_slice(calls, report.counts.slices)}"
     yield f"{at_most}; worst-case spend {_spend(report.spend)}."
     if verbose:
+        yield BY_CALLS
         for use in report.pipelines[:MORE_ROWS]:
             of = "with steps of its own" if use.name is None else f"of pipeline {use.name}"
             yield f"At most {_count(use.calls, 'agent call')} for a slice {of} ({_count(use.slices, 'slice')})."
