@@ -84,6 +84,8 @@ def _good(kind: Any, depth: int) -> st.SearchStrategy[Any]:
 
 
 def _texts(kind: Text) -> st.SearchStrategy[str]:
+    if kind is language.PLACE:
+        return st.sampled_from(["../{{ slice.path }}", "{{ plan.id }}-{{ slice.path }}"])
     if kind is language.EXPRESSION:
         return st.sampled_from(["always", "never", "attempt > 1", "'no' in feedback"])
     if kind.pattern is None:

@@ -26,6 +26,7 @@ ID_PATTERN = "[a-z0-9][a-z0-9_-]{0,63}"
 ID = Text("an id: up to 64 small letters, digits, - and _, the first a letter or digit", pattern=ID_PATTERN)
 SOME_TEXT = Text()
 TEMPLATE = Text("text, in which {{ … }} is replaced", template=True)
+PLACE = Text("a path that has {{ slice.path }} in it", template=True)
 EXPRESSION = Text("an expression over templates' names, always or never", template=True)
 PATH = Text(
     "an id beside it, or a path from the root such as /store/model",
@@ -161,7 +162,7 @@ SETTINGS = (
             "depends on; with `none` in the plan's own directory (agents then need `policy: serial`).",
     ),
     Key(
-        name="worktrees", kind=TEMPLATE, default=".weft/worktrees/{{ slice.path }}",
+        name="worktrees", kind=PLACE, default=".weft/worktrees/{{ slice.path }}",
         doc="Where worktrees are made.",
     ),
     Key(name="branch_prefix", kind=BRANCH, default="weft/", doc="What the names of branches begin with."),
