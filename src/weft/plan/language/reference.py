@@ -44,7 +44,7 @@ TEMPLATE_NAMES = (
 """What a template may read, with its meaning."""
 
 _HEAD = f"""\
-<!-- Made by `{MADE_BY}`; changes belong into the tables in src/weft/plan/language.py. -->
+<!-- Made by `{MADE_BY}`; changes belong into the tables in src/weft/plan/language/tables.py. -->
 
 # The plan file
 

@@ -118,7 +118,7 @@ SETTINGS = (
         doc="`serial` does one thing at a time, in the order of the plan; `parallel` as many as fit.",
     ),
     Key(
-        name="agent", kind=ID, default=Words("the only entry of `agents`, else the one of the configuration"),
+        name="agent", kind=ID, default=Words("the first entry of `agents`, else the one of the configuration"),
         doc="Which agent does the steps with a prompt: an entry of `agents`, or an adapter's name.",
     ),
     Key(name="model", kind=SOME_TEXT, default=Words("the agent's own"),
