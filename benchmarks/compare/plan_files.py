@@ -1,11 +1,11 @@
 """Plan files: from text to proof, beside PyYAML's C loader that only makes plain objects of the text."""
 
 import gc
-import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory
 
 import yaml
@@ -105,11 +105,9 @@ def start_up(sizes: Sizes) -> list[Row]:
 
 def _cpu_of(arguments: list[str], rounds: int) -> float:
     def measured() -> float:
-        before = os.times()
+        before = getrusage(RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-m", "weft", *arguments], check=True, stdout=subprocess.DEVNULL)
-        after = os.times()
-        return 1000 * (
-            after.children_user - before.children_user + after.children_system - before.children_system
-        )
+        after = getrusage(RUSAGE_CHILDREN)
+        return 1000 * (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
 
     return in_turn(rounds, measured)[0]
