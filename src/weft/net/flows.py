@@ -15,10 +15,11 @@ chain. Neither result is trusted: whoever asks checks the vector.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from math import lcm
+
+from msgspec import Struct
 
 from weft.net.structure import Circuit
 
@@ -26,8 +27,7 @@ ELIMINATION_WORK = 4_000_000
 """Most sums and products for a net with cycles: some ten seconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class Side(Struct, frozen=True, kw_only=True):
     """A circuit, seen from its transitions or, as the reverse dual, from its places."""
 
     branches: Sequence[Sequence[int]]

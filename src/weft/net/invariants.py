@@ -9,9 +9,10 @@ many, so there is a limit, and to reach it is an error, never a shorter answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd
 from typing import TypeVar
+
+from msgspec import Struct
 
 from weft.errors import InputError, NetError
 from weft.ids import PlaceId, TransitionId
@@ -132,8 +133,7 @@ def _named(rows: list["_Row"], ids: Sequence[Key]) -> tuple[dict[Key, int], ...]
     return tuple({ids[number]: row.parts[number] for number in sorted(row.parts)} for row in rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     support: int
     """A bit for each part."""
     parts: dict[int, int]

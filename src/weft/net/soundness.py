@@ -18,7 +18,9 @@ to. `weft.net.runs` looks for such a run; if it finds none, a search through the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct, structs
 
 from weft.net.flows import place_side, positive_flow, transition_side
 from weft.net.invariants import leaking_transition, unbalanced_place
@@ -43,8 +45,7 @@ MAX_CELLS = 4_000_000
 as long as there are places; a net beyond this has too many states anyway."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Soundness:
+class Soundness(Struct, frozen=True, kw_only=True):
     free_choice: bool
     workflow_net: bool
     verdict: Verdict
@@ -88,7 +89,7 @@ def _shape(net: PlainNet) -> WorkflowNet | NotAWorkflowNet:
 
 def _by_states(net: PlainNet, shape: WorkflowNet, max_states: int, reason: str) -> Verdict:
     verdict = _searched(net, shape, max_states)
-    return replace(verdict, why=f"{reason}; {verdict.why}")
+    return structs.replace(verdict, why=f"{reason}; {verdict.why}")
 
 
 def _searched(net: PlainNet, shape: WorkflowNet, max_states: int) -> Verdict:

@@ -5,15 +5,16 @@ plan may be a chain of a hundred thousand steps.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct
 
 from weft.ids import TransitionId
 from weft.net.model import Arcs
 from weft.net.plain import PlainNet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wiring:
+class Wiring(Struct, frozen=True, kw_only=True):
     """The arcs seen from the places, without weights."""
 
     producers: list[list[int]]
@@ -22,28 +23,24 @@ class Wiring:
     """For each place, the transitions that take tokens from there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FreeChoice:
+class FreeChoice(Struct, frozen=True, kw_only=True):
     holds: bool
     why: str
     """What makes it so; if it does not hold, the first arc or pair of transitions that is in the way."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkflowNet:
+class WorkflowNet(Struct, frozen=True, kw_only=True):
     source: int
     """The one place without producers."""
     sink: int
     """The one place without consumers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotAWorkflowNet:
+class NotAWorkflowNet(Struct, frozen=True, kw_only=True):
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clusters:
+class Clusters(Struct, frozen=True, kw_only=True):
     """The nodes in groups: a place is with its consumers, a transition with its input places."""
 
     places: list[list[int]]
@@ -57,8 +54,7 @@ class Clusters:
         return len(self.places)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Circuit:
+class Circuit(Struct, frozen=True, kw_only=True):
     """A workflow net, closed: its last transition leads from the sink to the source."""
 
     net: PlainNet

@@ -1,7 +1,8 @@
 """Answers of an analysis: proved, refuted by a trace, or unknown. Never a silent pass."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from weft.ids import TransitionId
 
@@ -12,8 +13,7 @@ class Answer(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     answer: Answer
     why: str
     """One sentence: the theorem or the states behind a proof, what a trace shows, what was tried."""
