@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterable
 
+from weft.plan.language.tables import ID_PATTERN
+
 LONGEST = 64
-_FITS = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_FITS = re.compile(ID_PATTERN)
 
 
 def fitting_ids(names: Iterable[str], *, otherwise: str) -> dict[str, str]:

@@ -26,13 +26,14 @@ _DECIMAL = re.compile(r"[-+]?(?:[0-9]{1,18}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[
 _PLAIN_DECIMAL = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _RANGE = re.compile(rf"({_PLAIN_DECIMAL})\.\.({_PLAIN_DECIMAL})")
 _DURATION = re.compile(rf"({_PLAIN_DECIMAL})(ms|s|m|h|d)")
-_SECONDS = {
+SECONDS = {
     "ms": Decimal("0.001"),
     "s": Decimal(1),
     "m": Decimal(60),
     "h": Decimal(3600),
     "d": Decimal(86400),
 }
+"""The units of durations."""
 
 
 class Text(Struct, frozen=True):
@@ -218,7 +219,7 @@ class Duration(Struct, frozen=True):
         if match is None:
             bare = isinstance(node, Scalar) and re.fullmatch(_PLAIN_DECIMAL, node.text)
             return mismatch(self, node, reader, name, f"; did you mean {bare[0]}s?" if bare else "")
-        seconds = float(Decimal(match[1]) * _SECONDS[match[2]])
+        seconds = float(Decimal(match[1]) * SECONDS[match[2]])
         return seconds if seconds > 0 else mismatch(self, node, reader, name)
 
     def schema(self) -> Schema:

@@ -4,17 +4,10 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from weft.plan.language.kinds import MICRO
+from weft.plan.language.kinds import MICRO, SECONDS
 from weft.plan.model import Command, Estimate
 from weft.plan.text.emit import Plain
 
-_UNITS = {
-    "d": Decimal(86400),
-    "h": Decimal(3600),
-    "m": Decimal(60),
-    "s": Decimal(1),
-    "ms": Decimal("0.001"),
-}
 _FINEST = Decimal("0.000000001")
 """A duration has at most nine decimals, and at most nine digits before them."""
 _TOO_MANY = 10**9
@@ -38,7 +31,7 @@ def setting(name: str, value: Any) -> Plain:  # noqa: ANN401 - as the setting's 
 def duration(seconds: float) -> str:
     """In the largest unit that makes it a whole number; else in any that gives back each bit."""
     exact = Decimal(seconds)
-    numbers = [(exact / size, size, unit) for unit, size in _UNITS.items()]
+    numbers = [(exact / size, size, unit) for unit, size in reversed(SECONDS.items())]
     whole = [(number.to_integral_value(), size, unit) for number, size, unit in numbers]
     fine = [(number.quantize(_FINEST, ROUND_HALF_EVEN), size, unit) for number, size, unit in numbers]
     return next(
