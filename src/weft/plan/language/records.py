@@ -106,7 +106,7 @@ class Record(Struct, frozen=True, eq=False, dict=True):
             near = None if reader.full else nearest(written, self._known)
             hint = "" if reader.full else suggestion(written, list(self._known))
             reader.wrong(entry[0], f"unknown key {written!r} in {self.name}{hint}")
-            if near is not None and near not in table.entries:
+            if near is not None:  # what is really there counts
                 understood.entries.setdefault(near, entry)
         return understood
 
