@@ -1,0 +1,56 @@
+"""Events: what a run tells, and what its journal holds.
+
+Each fact makes exactly one event that carries it, and then those that follow from it. So the journal needs no
+second book: the facts in it, in order, give the state; and the events between them must come out again when they
+are fed in.
+
+kind             outcome                                  data
+run_started                                               plan, run, subplans (how many)
+run_finished     completed, failed, stopped, waiting      counts, seconds
+subplan_state    the state it is in now                   from, reason, message, cause, failure, carried
+step_started                                              firing, execution, transition, kind, command, agent,
+                                                          concurrent_group, launched_at, pools
+step_finished    done, failed, timeout, cancelled, …      firing, execution, exit_code, signal, message, tail,
+                                                          seconds, until, files, concurrent_group,
+                                                          launched_at, completed_at
+step_skipped     condition, dependency, failed            message
+step_cancelled                                            firing, execution, cause
+ask                                                       question, firing
+answered         yes, no                                  text
+stopping                                                  now
+recovered                                                 epoch, running (firings taken over)
+woke
+budget           alert, reached                           spent, reserved, ceiling, percent
+
+A step that is none of the plan's own has a name with @: @workspace, @merge, @land, and a group's @verify.
+"""
+
+from typing import Any
+
+from msgspec import Struct, field
+
+from weft.engine.run.facts import AnyFact
+
+
+class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    kind: str
+    subplan: str = ""
+    """The path; empty for the whole plan."""
+    step: str = ""
+    attempt: int = 0
+    outcome: str = ""
+    cost: int | None = None
+    """In micro-dollars."""
+    tokens: int | None = None
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+    fact: AnyFact | None = None
+
+
+class Recorded(Struct, frozen=True, kw_only=True):
+    """An event in the journal."""
+
+    seq: int
+    """1, 2, 3 … over all runs, without a gap within one."""
+    at: float
+    run: str
+    event: Event

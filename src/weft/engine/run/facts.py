@@ -1,0 +1,102 @@
+"""Facts: all that the engine of a run ever hears.
+
+The engine is a function of the facts, in their order: fed the same ones it comes to the same state, gives the same
+orders and tells the same events. So the journal holds the facts, and to recover is to feed them in again. Times
+are part of the facts: the engine has no clock. They are seconds since 1970, UTC.
+"""
+
+from enum import StrEnum
+
+from msgspec import Struct, field
+
+
+class How(StrEnum):
+    """How the doing of something ended, as far as whoever did it can tell."""
+
+    DONE = "done"
+    FAILED = "failed"
+    """It ran and did not succeed: any exit code but 0, an agent's error, a merge that was refused."""
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    """It was ended because the engine ordered so."""
+    STOPPED = "stopped"
+    """It was ended because the whole run is to stop; it is done again when the run goes on."""
+    LOST = "lost"
+    """Nobody knows what became of it, and nothing of it is alive."""
+    INFRA = "infra"
+    """It could not be done for a reason that has nothing to do with the work: no such program, no disk space."""
+    LIMITED = "limited"
+    """An agent's usage limit was met; it is done again at `until`."""
+    CONFLICT = "conflict"
+    """Two subplans changed the same file in different ways."""
+    HELD = "held"
+    """A result waits for a person before it lands."""
+
+
+class Fact(Struct, frozen=True, kw_only=True, tag_field="fact", omit_defaults=True):
+    at: float
+
+
+class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started", omit_defaults=True):
+    run: str
+    """The id of the run."""
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    """What templates may read as `env.NAME`."""
+    carried: tuple[str, ...] = ()
+    """Paths of subplans that an earlier run has completed; they count as completed here."""
+
+
+class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
+    """An execution of a firing has ended, and nothing of it is alive any more."""
+
+    firing: int
+    execution: int
+    how: How
+    exit_code: int | None = None
+    signal: int | None = None
+    command: int = 0
+    """Of several commands, the number of the one that was the last to run."""
+    result: str = ""
+    """What a command wrote to its standard output; the final text of an agent."""
+    errors: str = ""
+    """The end of what was written to standard error."""
+    message: str = ""
+    """For people: what went wrong."""
+    files: tuple[str, ...] = ()
+    """In conflict."""
+    cost: int | None = None
+    """In micro-dollars; None is unknown."""
+    tokens: int | None = None
+    session: str | None = None
+    """The agent's conversation, for a step that resumes it."""
+    until: float | None = None
+    """When a usage limit ends."""
+    seconds: float = 0.0
+
+
+class Answered(Fact, frozen=True, kw_only=True, tag="answered", omit_defaults=True):
+    """A person has answered a question."""
+
+    subplan: str
+    step: str
+    accepted: bool
+    text: str = ""
+
+
+class StopAsked(Fact, frozen=True, kw_only=True, tag="stop_asked", omit_defaults=True):
+    """The run is to end in a way that it can go on later; `now`: without grace."""
+
+    now: bool = False
+
+
+class Resumed(Fact, frozen=True, kw_only=True, tag="resumed", omit_defaults=True):
+    """A new coordinator has taken over, after a stop or after the death of the last one."""
+
+    epoch: int
+
+
+class Woke(Fact, frozen=True, kw_only=True, tag="woke", omit_defaults=True):
+    """A time has come that the engine asked to be woken at."""
+
+
+AnyFact = RunStarted | Ended | Answered | StopAsked | Resumed | Woke

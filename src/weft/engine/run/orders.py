@@ -1,0 +1,75 @@
+"""Orders: what the engine of a run wants done. Whoever obeys reports each end as a fact.
+
+A *firing* is a transition of the net that has begun; an *execution* is one go at doing it. Most firings have one.
+One that was stopped, or met a usage limit, has another later. The two numbers name the execution for ever.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from weft.plan.model import Agent, Command
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    firing: int
+    execution: int
+    row: int
+    """The row of the plan that it is about."""
+    path: str
+    """The path of that subplan; empty for the whole plan."""
+
+
+class Launch(Order, frozen=True, kw_only=True):
+    """Start processes: commands one after the other until one fails, or an agent."""
+
+    step: str
+    """The address of the step, as `outer.inner`; `@verify` for that of a group."""
+    attempt: int
+    commands: tuple[Command, ...] = ()
+    """Rendered. Text for /bin/sh, or an argv."""
+    agent: Agent | None = None
+    """Who is to do it, if it is no command."""
+    model: str | None = None
+    prompt: str = ""
+    session: str | None = None
+    """The conversation to go on with."""
+    fork: bool = False
+    """Whether it is to be a fork of that conversation."""
+    read_only: bool = False
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Rendered, with the things leased from pools."""
+    timeout: float
+    grace: float
+
+
+class Prepare(Order, frozen=True, kw_only=True):
+    """Make the workspace of a slice."""
+
+
+class Merge(Order, frozen=True, kw_only=True):
+    """Bring what a subplan did to the subplan around it."""
+
+
+class Land(Order, frozen=True, kw_only=True):
+    """Bring what a subplan did to where the user wants it."""
+
+
+class Halt(Struct, frozen=True, kw_only=True):
+    """End an execution and all that it started; it is then reported as cancelled or stopped."""
+
+    firing: int
+    execution: int
+    how: str
+    """`cancelled` or `stopped`: as what its end is to be reported."""
+    now: bool = False
+    """Without grace."""
+
+
+class WakeAt(Struct, frozen=True, kw_only=True):
+    """Tell the fact `Woke` at this time."""
+
+    at: float
+
+
+AnyOrder = Launch | Prepare | Merge | Land | Halt | WakeAt

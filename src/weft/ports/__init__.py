@@ -1,0 +1,1 @@
+"""What the runtime needs of the world, as protocols; each has one contract suite that all its makers pass."""

@@ -1,0 +1,61 @@
+"""An agent: how a program that works by a prompt is called, and what became of it. Pure.
+
+An adapter is a module with these two functions, listed in a dict by the name that a plan's `use:` gives.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from msgspec import Struct, field
+
+from weft.engine.run.facts import How
+from weft.plan.model import Agent
+
+
+class AgentCall(Struct, frozen=True, kw_only=True):
+    agent: Agent
+    prompt: str
+    model: str | None = None
+    session: str | None = None
+    fork: bool = False
+    read_only: bool = False
+    plan_dir: str
+    """What file names in the plan are relative to."""
+    cwd: str
+    result_file: str
+    """Where the process may leave JSON that says more than its output; also in its environment as WEFT_RESULT."""
+
+
+class Invocation(Struct, frozen=True, kw_only=True):
+    argv: tuple[str, ...]
+    stdin: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class AgentEnded(Struct, frozen=True, kw_only=True):
+    """A process of an agent that ended by itself."""
+
+    exit_code: int | None
+    signal: int | None
+    stdout: str
+    stderr: str
+    result_file: str | None
+    """What it left in the result file; None if there is none."""
+    at: float
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    how: How
+    """done, failed, infra or limited."""
+    result: str = ""
+    message: str = ""
+    cost: int | None = None
+    tokens: int | None = None
+    session: str | None = None
+    until: float | None = None
+
+
+class AgentAdapter(Protocol):
+    def invoke(self, call: AgentCall) -> Invocation: ...
+
+    def judge(self, call: AgentCall, ended: AgentEnded) -> Verdict: ...

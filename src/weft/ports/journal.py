@@ -1,0 +1,114 @@
+"""The journal: the one record of what happened, and the inbox of what people ask for.
+
+One process at a time may write events. It holds a lease with a number, the epoch, that goes up with each new
+holder; whoever lost the lease cannot write any more, however late it notices.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from weft.engine.run.events import Event, Recorded
+from weft.engine.run.facts import AnyFact
+
+
+class Holder(Struct, frozen=True, kw_only=True):
+    """Who holds the lease."""
+
+    pid: int
+    started: int
+    """The start time of that process, as the kernel counts it: a pid alone may be somebody else's by now."""
+    nonce: str
+    epoch: int
+    since: float
+    command: str = ""
+
+
+class RunRecord(Struct, frozen=True, kw_only=True):
+    run: str
+    plan: str
+    """The id of the plan."""
+    file: str
+    """The plan file, as it was named."""
+    directory: str
+    """The directory that the plan's file is in."""
+    text: str
+    """The plan as it was, with everything resolved."""
+    digest: str
+    """Of what the run depends on; with another plan it cannot go on."""
+    created_at: float
+    state: str
+    """running, waiting, stopped, completed, failed or abandoned."""
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """Something a person asked for, until the coordinator has taken it up."""
+
+    id: int
+    run: str
+    kind: str
+    """`answer`."""
+    subplan: str
+    step: str
+    data: dict[str, object]
+    at: float
+
+
+class JournalReader(Protocol):
+    """Anybody may read, at any time, and ask."""
+
+    def runs(self, plan: str | None = None) -> Sequence[RunRecord]:
+        """Newest first."""
+        ...
+
+    def events(self, run: str, *, after: int = 0) -> Iterator[Recorded]:
+        """In order, those with a higher sequence number."""
+        ...
+
+    def facts(self, run: str) -> Iterator[AnyFact]:
+        """What the events carry, in order: all that recovery needs, at a fraction of the cost."""
+        ...
+
+    def holder(self) -> Holder | None:
+        """Who wrote last; whether that process is alive is another question."""
+        ...
+
+    def ask(self, run: str, kind: str, *, subplan: str, step: str, data: dict[str, object], at: float) -> int:
+        """Leave a request; its number."""
+        ...
+
+    def requests(self, run: str) -> Sequence[Request]:
+        """Those not taken up yet."""
+        ...
+
+    def changed(self) -> bool:
+        """Whether another connection has written since this was last asked; costs next to nothing."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Journal(JournalReader, Protocol):
+    """With the lease."""
+
+    @property
+    def epoch(self) -> int: ...
+
+    def add_run(self, record: RunRecord) -> None: ...
+
+    def set_run_state(self, run: str, state: str) -> None: ...
+
+    def append(
+        self,
+        run: str,
+        events: Sequence[tuple[float, Event]],
+        *,
+        taken: Sequence[int] = (),
+        state: str | None = None,
+    ) -> int:
+        """Write all or nothing, durably, and with it that these requests are taken up, and the run's new state.
+
+        Each event comes with its time. The last sequence number.
+        """
+        ...
