@@ -1,0 +1,152 @@
+"""The journal's file as a database: opening it, bringing it up to date, reading and writing in transactions.
+
+It is SQLite in WAL mode, with `synchronous=FULL`: a transaction that has been committed survives a power cut.
+Writers add to a second file, the WAL. Now and then its pages are brought into the database, and it is used from
+its beginning again; this checkpoint comes, by default, after 1,000 pages (4 MB). Only the coordinator does it,
+so that a person's request stays quick. It gets no further than the oldest transaction that still reads;
+therefore nobody here keeps one open: `rows` reads all that it was asked for, and whoever wants much asks for
+page after page.
+"""
+
+import sqlite3
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from weft.errors import InputError, WeftError
+from weft.store.failures import BUSY_SECONDS, explained, explained_system_error
+from weft.store.queries import MIGRATIONS, QUERIES, statements
+
+NOTHING_YET = "nothing has been run here yet; type: weft run PLAN"
+_OURS = 0x57656674
+_WAL_BYTES_KEPT = 16 * 1024 * 1024
+_LEAST_SQLITE = (3, 37, 0)  # the first with STRICT tables
+
+
+class Database:
+    """One connection. Any thread may use it, one at a time."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self.connection = connection
+
+    def rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
+        try:
+            return self.connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from None
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        """All that is written within, or nothing; it is durable when this ends."""
+        connection = self.connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+        except (sqlite3.Error, UnicodeEncodeError) as error:
+            self._go_back()
+            raise explained(error, self.path) from None
+        except BaseException:
+            self._go_back()
+            raise
+
+    def _go_back(self) -> None:
+        """After some failures SQLite has done so already; then this does nothing."""
+        with suppress(sqlite3.Error):  # what failed before says more
+            self.connection.rollback()
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def open_to_write(path: Path) -> Database:
+    """The file, made if it is not there. Still without tables: see `migrate`."""
+    return _open(path, "rwc", _prepare_to_write)
+
+
+def open_to_read(path: Path) -> Database:
+    if not _is_there(path):
+        raise InputError(NOTHING_YET)
+    return _open(path, "rw", _prepare_to_read)
+
+
+def _prepare_to_write(database: Database) -> None:
+    _version(database)  # first of all: the mode is written into the file, and it may not be ours
+    if database.rows("PRAGMA journal_mode = WAL") != [("wal",)]:
+        raise WeftError(f"the journal {database.path}: keep it on a local disk; here memory cannot be shared")
+    database.rows(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}")
+
+
+def _prepare_to_read(database: Database) -> None:
+    database.rows("PRAGMA wal_autocheckpoint = 0")
+    if _version(database) == 0:
+        raise InputError(NOTHING_YET)
+
+
+def _open(path: Path, mode: str, prepare: Callable[[Database], None]) -> Database:
+    if sqlite3.sqlite_version_info < _LEAST_SQLITE:
+        raise WeftError(
+            f"this Python has SQLite {sqlite3.sqlite_version}, and Weft needs 3.37 or later; use a newer Python"
+        )
+    if _is_there(path) and not path.is_file():
+        raise InputError(f"the journal {path}: it is not a regular file; move it away or name another")
+    database = _connect(path, mode)
+    try:
+        database.rows("PRAGMA synchronous = FULL")
+        database.rows("PRAGMA foreign_keys = ON")
+        prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise explained_system_error(f"cannot open {path}", error) from None
+    return True
+
+
+def _connect(path: Path, mode: str) -> Database:
+    try:
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,  # transactions begin and end where the code says so
+            check_same_thread=False,
+        )
+    except sqlite3.Error as error:
+        raise explained(error, path) from None
+    return Database(path, connection)
+
+
+def migrate(database: Database) -> None:
+    """Bring the tables up to date, within the transaction of the caller."""
+    version = _version(database)
+    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+        for statement in statements(script):
+            database.connection.execute(statement)
+        database.connection.execute(f"PRAGMA user_version = {number}")
+
+
+def _version(database: Database) -> int:
+    """0 is an empty file. A database that is not ours, or from the future, is left alone."""
+    ((version, owner, tables),) = database.rows(QUERIES["version"])
+    if owner != _OURS and (version, tables) != (0, 0):
+        raise InputError(
+            f"the journal {database.path}: it is the database of another program; "
+            "move it away or name another file"
+        )
+    if version > len(MIGRATIONS):
+        raise InputError(
+            f"the journal {database.path}: it was made by a newer Weft (its version is {version}, and this one "
+            f"knows {len(MIGRATIONS)}); use that Weft, or a newer one"
+        )
+    return int(version)

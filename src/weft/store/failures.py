@@ -1,0 +1,71 @@
+"""What SQLite says when something is wrong, in words that tell what to do.
+
+The kinds matter: what the user can put right by naming another file or changing a permission is an InputError, and
+a machine that fails is not. Whatever it is, nothing is deleted and nothing is half written.
+"""
+
+import errno
+import sqlite3
+from pathlib import Path
+
+from weft.errors import InputError, WeftError
+
+BUSY_SECONDS = 30.0
+"""How long one waits for another process to end its transaction; each is a matter of milliseconds."""
+
+_USERS_FAULT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS,
+                errno.ELOOP, errno.ENAMETOOLONG)  # fmt: skip
+_LOW_BYTE = 0xFF  # of the code: what kind of failure it is; the rest says more exactly which
+_MEANINGS: dict[int, tuple[type[WeftError], str]] = {
+    sqlite3.SQLITE_FULL: (WeftError, "the disk is full; free some space and type the command again"),
+    sqlite3.SQLITE_IOERR: (
+        WeftError,
+        "the system could not read or write it; look at the disk (df, quota, dmesg) and type the command again",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        InputError,
+        "it cannot be opened; see that you may read and write the file and its directory",
+    ),
+    sqlite3.SQLITE_READONLY: (
+        InputError,
+        "you may not write to it or to its directory; give yourself the permission",
+    ),
+    sqlite3.SQLITE_NOTADB: (InputError, "it is not a journal of Weft; move the file away or name another"),
+    sqlite3.SQLITE_CORRUPT: (
+        WeftError,
+        "it is damaged; move it away with its -wal and -shm files and keep them: `sqlite3` can `.recover` much",
+    ),
+    sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY: (InputError, "it has no such run"),
+    sqlite3.SQLITE_CONSTRAINT_UNIQUE: (InputError, "it has a run of this name"),
+    sqlite3.SQLITE_BUSY: (
+        WeftError,
+        f"another process has kept it busy for {BUSY_SECONDS:.0f} seconds; see which one (fuser) and try again",
+    ),
+}
+
+
+def explained(error: Exception, path: Path) -> Exception:
+    """The error itself, if SQLite did not raise it: then it is a bug of ours."""
+    if isinstance(error, UnicodeEncodeError):
+        return not_text(error)
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return error
+    kind, meaning = _MEANINGS.get(code) or _MEANINGS.get(code & _LOW_BYTE) or (WeftError, "it cannot be used")
+    return kind(f"the journal {path}: {meaning} (SQLite says: {error})")
+
+
+def not_text(error: UnicodeEncodeError) -> WeftError:
+    """Python can hold bytes of a file name or a variable that are no text; JSON and SQLite cannot."""
+    return InputError(
+        f"cannot record {error.object!r}: it is not text in UTF-8; "
+        "rename the file, or give the variable another value, and type the command again"
+    )
+
+
+def explained_system_error(what: str, error: OSError) -> WeftError:
+    if error.errno in _USERS_FAULT:
+        return InputError(
+            f"{what}: {error.strerror}; see that the directory is there and that you may write to it"
+        )
+    return WeftError(f"{what}: {error.strerror}; put that right and type the command again")

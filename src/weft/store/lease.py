@@ -1,0 +1,93 @@
+"""Who may write: a lock of the operating system, and a row in the database.
+
+The lock is what keeps a second coordinator out: the kernel gives it back when its holder dies, however it dies.
+But on some file systems locks do not hold, and a lock file can be deleted under its holder. So there is the lease,
+too: a row that names the holder by a nonce and a number that only goes up. Whoever writes looks in the same
+transaction whether the row is still its own; a coordinator that was replaced finds out before it does any harm.
+"""
+
+import fcntl
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from weft.errors import WeftError
+from weft.ports.journal import Holder
+from weft.store.database import Database
+from weft.store.errors import BusyError
+from weft.store.failures import explained_system_error
+from weft.store.queries import QUERIES
+
+_START_TIME = 18  # the field of /proc/PID/stat, counted from the one after the state
+
+
+def take_lock(file: Path) -> int | None:
+    """Its descriptor, which holds the lock until it is closed; None if another process has it.
+
+    The descriptor is not passed on to programs that are started (that is so for all that Python opens). A child
+    that is forked and starts no program keeps it, and with it the lock.
+    """
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise explained_system_error(f"cannot open {file}", error) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError as error:
+        os.close(descriptor)
+        raise WeftError(
+            f"cannot lock {file}: {error.strerror}; keep it on a local disk, which has locks"
+        ) from None
+    return descriptor
+
+
+def new_holder(*, now: float, command: str) -> Holder:
+    """This process; the epoch is given when the lease is taken."""
+    pid = os.getpid()
+    return Holder(
+        pid=pid,
+        started=_start_time(pid) or 0,
+        nonce=os.urandom(16).hex(),
+        epoch=0,
+        since=now,
+        command=command,
+    )
+
+
+def current_holder(database: Database) -> Holder | None:
+    for pid, started, nonce, epoch, since, command in database.rows(QUERIES["holder"]):
+        return Holder(pid=pid, started=started, nonce=nonce, epoch=epoch, since=since, command=command)
+    return None
+
+
+def is_alive(holder: Holder) -> bool:
+    """Whether the process that took the lease is there: it, and not another that has its pid by now."""
+    return _start_time(holder.pid) == holder.started
+
+
+def _start_time(pid: int) -> int | None:
+    """As the kernel counts it; None if there is no such process, or only what is left of one."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name in parentheses may hold anything, parentheses and spaces too.
+    state, *fields = stat.rpartition(b")")[2].split()
+    return None if state == b"Z" else int(fields[_START_TIME])
+
+
+def busy(folder: Path, holder: Holder | None) -> BusyError:
+    if holder is None or not is_alive(holder):
+        return BusyError(
+            f"another Weft has just begun to work in {folder}; wait a moment and type the command again", None
+        )
+    since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    command = f" ({holder.command})" if holder.command else ""
+    return BusyError(
+        f"another Weft works in {folder}: process {holder.pid}{command}, since {since}; wait until it has ended, "
+        f"or stop it, to go on later, with: kill -INT {holder.pid}",
+        holder,
+    )

@@ -1,0 +1,143 @@
+"""The journal in memory: for tests, and for runs that nobody needs to remember. It keeps what the other keeps."""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+
+from msgspec import Struct, field, structs
+
+from weft.engine.run.events import Event, Recorded
+from weft.engine.run.facts import AnyFact
+from weft.errors import InputError
+from weft.ports.journal import Holder, Request, RunRecord
+from weft.store import rows
+from weft.store.errors import BusyError, LeaseLostError
+
+
+class Book(Struct):
+    """What a file is to the other journal: what all that write and read have in common."""
+
+    runs: dict[str, RunRecord] = field(default_factory=dict[str, RunRecord])
+    events: list[rows.EventRow] = field(default_factory=list[rows.EventRow])
+    requests: dict[int, Request] = field(default_factory=dict[int, Request])
+    """By number; those not taken up yet."""
+    requested: int = 0
+    holder: Holder | None = None
+    locked: bool = False
+    writes: int = 0
+
+
+class MemoryReader:
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self._seen = book.writes
+
+    def runs(self, plan: str | None = None) -> Sequence[RunRecord]:
+        return [record for record in reversed(self.book.runs.values()) if plan in {None, record.plan}]
+
+    def events(self, run: str, *, after: int = 0) -> Iterator[Recorded]:
+        for seq, row in self._rows(after):
+            if row[1] == run:
+                yield rows.to_recorded(run, (seq, row[0], *row[2:]))
+
+    def facts(self, run: str) -> Iterator[AnyFact]:
+        for seq, row in self._rows(0):
+            if row[1] == run and row[-1] is not None:
+                yield rows.to_fact(seq, row[-1])
+
+    def holder(self) -> Holder | None:
+        return self.book.holder
+
+    def ask(self, run: str, kind: str, *, subplan: str, step: str, data: dict[str, object], at: float) -> int:
+        self._check_run(run)
+        number = self.book.requested + 1
+        copied = rows.to_data(number, rows.to_json(data))
+        request = Request(id=number, run=run, kind=kind, subplan=subplan, step=step, data=copied, at=at)
+        self.book.requests[number] = request
+        self.book.requested = number
+        self._count_write()
+        return number
+
+    def requests(self, run: str) -> Sequence[Request]:
+        return [request for request in self.book.requests.values() if request.run == run]
+
+    def changed(self) -> bool:
+        before, self._seen = self._seen, self.book.writes
+        return self._seen != before
+
+    def close(self) -> None:
+        pass
+
+    def _rows(self, after: int) -> Iterator[tuple[int, rows.EventRow]]:
+        """Also those that are added while it is walked."""
+        while after < len(self.book.events):
+            after += 1
+            yield after, self.book.events[after - 1]
+
+    def _check_run(self, run: str) -> None:
+        if run not in self.book.runs:
+            raise InputError(f"the journal has no run {run!r}")
+
+    def _count_write(self) -> None:
+        """One's own writes are no news."""
+        self.book.writes += 1
+        self._seen += 1
+
+
+class MemoryJournal(MemoryReader):
+    def __init__(self, book: Book | None = None, *, now: float = 0.0, command: str = "") -> None:
+        super().__init__(Book() if book is None else book)
+        last = self.book.holder
+        if self.book.locked:
+            raise BusyError("another journal has the same book open to write; close it first", last)
+        epoch = 1 if last is None else last.epoch + 1
+        self._lease = Holder(
+            pid=0, started=0, nonce=f"memory-{epoch}", epoch=epoch, since=now, command=command
+        )
+        self.book.holder = self._lease
+        self.book.locked = True
+        self._is_open = True
+
+    @property
+    def epoch(self) -> int:
+        return self._lease.epoch
+
+    def add_run(self, record: RunRecord) -> None:
+        if record.run in self.book.runs:
+            raise InputError(f"the journal has a run {record.run!r} already")
+        rows.to_json(record)  # what no file could hold is refused here, too
+        with self._writing():
+            self.book.runs[record.run] = record
+
+    def set_run_state(self, run: str, state: str) -> None:
+        self.append(run, (), state=state)
+
+    def append(
+        self,
+        run: str,
+        events: Sequence[tuple[float, Event]],
+        *,
+        taken: Sequence[int] = (),
+        state: str | None = None,
+    ) -> int:
+        added = [rows.to_row(run, at, event) for at, event in events]
+        with self._writing():
+            self._check_run(run)
+            self.book.events.extend(added)
+            for number in taken:
+                self.book.requests.pop(number, None)
+            if state is not None:
+                self.book.runs[run] = structs.replace(self.book.runs[run], state=state)
+        return len(self.book.events)
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = self.book.locked = False
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        if self.book.holder != self._lease:
+            raise LeaseLostError(
+                "another journal has taken over the book; this one has stopped writing to it"
+            )
+        yield
+        self._count_write()

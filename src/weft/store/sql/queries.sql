@@ -1,0 +1,61 @@
+-- Each query has a name and says what it is for. Values are given in the order of the question marks.
+
+-- name: version
+-- How far the tables are, whose they are, and how many: in one query, as they may be made at this moment.
+SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)
+FROM pragma_user_version, pragma_application_id;
+
+-- name: fence
+-- The last sequence number; no row at all if the lease is not ours any more. Asked in every transaction that writes.
+SELECT coalesce((SELECT max(seq) FROM events), 0) FROM lease WHERE nonce = ? AND epoch = ?;
+
+-- name: take_lease
+-- The next holder, whoever was the last one.
+INSERT INTO lease (id, pid, started, nonce, epoch, since, command) VALUES (1, ?, ?, ?, 1, ?, ?)
+ON CONFLICT (id) DO UPDATE SET
+    pid = excluded.pid, started = excluded.started, nonce = excluded.nonce, epoch = epoch + 1,
+    since = excluded.since, command = excluded.command
+RETURNING epoch;
+
+-- name: holder
+SELECT pid, started, nonce, epoch, since, command FROM lease;
+
+-- name: add_run
+INSERT INTO runs (run, plan, file, directory, text, digest, created_at) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: add_run_state
+INSERT INTO run_states (state, run) VALUES (?, ?);
+
+-- name: set_run_state
+UPDATE run_states SET state = ? WHERE run = ?;
+
+-- name: runs
+-- Newest first; the plan is given twice, and NULL means any.
+SELECT run, plan, file, directory, text, digest, created_at, state
+FROM runs JOIN run_states USING (run)
+WHERE ? IS NULL OR plan = ?
+ORDER BY number DESC;
+
+-- name: add_event
+-- The sequence number is the next one by itself.
+INSERT INTO events (at, run, kind, subplan, step, attempt, outcome, cost, tokens, data, fact)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: events
+-- One page of a run's events after a sequence number.
+SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, fact
+FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?;
+
+-- name: facts
+-- One page of a run's facts after a sequence number.
+SELECT seq, fact FROM events WHERE run = ? AND seq > ? AND fact IS NOT NULL ORDER BY seq LIMIT ?;
+
+-- name: ask
+INSERT INTO requests (run, kind, subplan, step, data, at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id;
+
+-- name: requests
+-- Those of a run that nobody has taken up.
+SELECT id, kind, subplan, step, data, at FROM requests WHERE run = ? AND taken IS NULL ORDER BY id;
+
+-- name: take_request
+UPDATE requests SET taken = ? WHERE id = ? AND run = ?;

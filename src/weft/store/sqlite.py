@@ -1,0 +1,215 @@
+"""The journal in a file of SQLite: one process writes, any number read and ask."""
+
+import os
+import sqlite3
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from msgspec import structs
+
+from weft.engine.run.events import Event, Recorded
+from weft.engine.run.facts import AnyFact
+from weft.errors import InputError, WeftError
+from weft.ports.journal import Holder, Request, RunRecord
+from weft.store import rows
+from weft.store.database import Database, migrate, open_to_read, open_to_write
+from weft.store.errors import LeaseLostError
+from weft.store.failures import explained_system_error
+from weft.store.lease import busy, current_holder, new_holder, take_lock
+from weft.store.queries import QUERIES
+
+LOCK_FILE = "coordinator.lock"
+_PAGE = 256
+"""So many rows are read at once: enough to be quick, and few enough to be held in memory."""
+
+_FENCE, _ADD_EVENT, _EVENTS, _FACTS = (QUERIES[name] for name in ("fence", "add_event", "events", "facts"))
+
+
+class SqliteReader:
+    """Reads, and leaves requests. Keeps no transaction open between two calls, nor between two events."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._version = self._data_version()
+
+    def runs(self, plan: str | None = None) -> Sequence[RunRecord]:
+        fields = RunRecord.__struct_fields__
+        found = self._database.rows(QUERIES["runs"], (plan, plan))
+        return [RunRecord(**dict(zip(fields, row, strict=True))) for row in found]
+
+    def events(self, run: str, *, after: int = 0) -> Iterator[Recorded]:
+        while page := self._database.rows(_EVENTS, (run, after, _PAGE)):
+            yield from [rows.to_recorded(run, row) for row in page]
+            after = page[-1][0]
+
+    def facts(self, run: str) -> Iterator[AnyFact]:
+        """Only those, in order: all that recovery needs, at a fraction of the cost."""
+        after = 0
+        while page := self._database.rows(_FACTS, (run, after, _PAGE)):
+            yield from [rows.to_fact(seq, fact) for seq, fact in page]
+            after = page[-1][0]
+
+    def holder(self) -> Holder | None:
+        return current_holder(self._database)
+
+    def ask(self, run: str, kind: str, *, subplan: str, step: str, data: dict[str, object], at: float) -> int:
+        values = (run, kind, subplan, step, rows.to_json(data), at)
+        with self._database.transaction() as connection:
+            (number,) = connection.execute(QUERIES["ask"], values).fetchone()
+        return int(number)
+
+    def requests(self, run: str) -> Sequence[Request]:
+        return [
+            Request(
+                id=number,
+                run=run,
+                kind=kind,
+                subplan=subplan,
+                step=step,
+                data=rows.to_data(number, data),
+                at=at,
+            )
+            for number, kind, subplan, step, data, at in self._database.rows(QUERIES["requests"], (run,))
+        ]
+
+    def changed(self) -> bool:
+        before, self._version = self._version, self._data_version()
+        return self._version != before
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _data_version(self) -> int:
+        ((version,),) = self._database.rows("PRAGMA data_version")
+        return int(version)
+
+
+class SqliteJournal(SqliteReader):
+    """Writes, as long as the lease is its own. Made by `open_journal`."""
+
+    def __init__(self, database: Database, holder: Holder, lock: int) -> None:
+        super().__init__(database)
+        self._lease = (holder.nonce, holder.epoch)
+        self._lock: int | None = lock
+        self._file = _identity(database.path)
+
+    @property
+    def epoch(self) -> int:
+        return self._lease[1]
+
+    def add_run(self, record: RunRecord) -> None:
+        *values, state = (getattr(record, name) for name in record.__struct_fields__)
+        with self._writing() as (connection, _):
+            connection.execute(QUERIES["add_run"], values)
+            connection.execute(QUERIES["add_run_state"], (state, record.run))
+
+    def set_run_state(self, run: str, state: str) -> None:
+        self.append(run, (), state=state)
+
+    def append(
+        self,
+        run: str,
+        events: Sequence[tuple[float, Event]],
+        *,
+        taken: Sequence[int] = (),
+        state: str | None = None,
+    ) -> int:
+        added = [rows.to_row(run, at, event) for at, event in events]
+        with self._writing() as (connection, last_before):
+            last = last_before + len(added)
+            connection.executemany(_ADD_EVENT, added)
+            if taken:
+                connection.executemany(QUERIES["take_request"], [(last, number, run) for number in taken])
+            if state is not None and connection.execute(QUERIES["set_run_state"], (state, run)).rowcount != 1:
+                raise InputError(f"the journal {self._database.path}: it has no such run")
+        return last
+
+    def close(self) -> None:
+        super().close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @contextmanager
+    def _writing(self) -> Generator[tuple[sqlite3.Connection, int]]:
+        """A transaction and the last sequence number, if we may still write."""
+        if _identity(self._database.path) != self._file:
+            raise LeaseLostError(
+                f"the journal {self._database.path} was deleted, moved or replaced while it was in use; "
+                "put it back, if you can, and type the command again"
+            )
+        with self._database.transaction() as connection:
+            found = connection.execute(_FENCE, self._lease).fetchone()
+            if found is None:
+                raise LeaseLostError(
+                    f"another Weft has taken over {self._database.path}; this one has stopped writing to it"
+                )
+            yield connection, found[0]
+
+
+def open_journal(path: Path, *, now: float, command: str = "") -> SqliteJournal:
+    """The journal, to write to it; a BusyError if another process does. The directory is made if need be."""
+    _make_folder(path.parent)
+    lock = take_lock(path.parent / LOCK_FILE)
+    if lock is None:
+        raise busy(path.parent, _holder_of(path))
+    try:
+        return _open_journal(path, new_holder(now=now, command=command), lock)
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+def open_reader(path: Path) -> SqliteReader:
+    """The journal, to read it; an InputError if there is none."""
+    return SqliteReader(open_to_read(path))
+
+
+def _open_journal(path: Path, holder: Holder, lock: int) -> SqliteJournal:
+    database = open_to_write(path)
+    try:
+        with database.transaction() as connection:
+            migrate(database)
+            values = (holder.pid, holder.started, holder.nonce, holder.since, holder.command)
+            (epoch,) = connection.execute(QUERIES["take_lease"], values).fetchone()
+        return SqliteJournal(database, structs.replace(holder, epoch=epoch), lock)
+    except BaseException:
+        database.close()
+        raise
+
+
+def _holder_of(path: Path) -> Holder | None:
+    """None also if the one that has the lock is only just making the file."""
+    try:
+        with closing(open_reader(path)) as reader:
+            return reader.holder()
+    except WeftError:
+        return None
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        if not folder.is_dir():
+            folder.mkdir(exist_ok=True)
+            _sync(folder.parent)
+    except OSError as error:
+        raise explained_system_error(f"cannot make {folder}", error) from None
+
+
+def _sync(folder: Path) -> None:
+    """So that the new directory outlives a power cut. For what is in it SQLite does the same."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file has this name; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,33 @@
+import pytest
+from msgspec.structs import replace
+
+from contracts.journal_contract import JournalContract, Maker, kinds, record, told
+from weft.store.memory import Book, MemoryJournal, MemoryReader
+
+
+class InMemory:
+    def __init__(self) -> None:
+        self.book = Book()
+
+    def open(self, *, now: float = 0.0, command: str = "") -> MemoryJournal:
+        return MemoryJournal(self.book, now=now, command=command)
+
+    def reader(self) -> MemoryReader:
+        return MemoryReader(self.book)
+
+    def steal(self) -> None:
+        assert self.book.holder is not None
+        self.book.holder = replace(self.book.holder, nonce="other", epoch=self.book.holder.epoch + 1)
+
+
+class TestMemoryJournal(JournalContract):
+    @pytest.fixture
+    def maker(self) -> Maker:
+        return InMemory()
+
+
+def test_a_journal_of_its_own_needs_nothing() -> None:
+    journal = MemoryJournal()
+    journal.add_run(record())
+    journal.append("r1", told("a"))
+    assert kinds(MemoryReader(journal.book)) == ["a"]
