@@ -1,0 +1,1 @@
+"""Agents: one module for each kind, listed in `adapters`."""

@@ -1,0 +1,170 @@
+"""What a process may leave in the file that WEFT_RESULT names: a JSON object with any of these keys.
+
+result         the result, instead of what it wrote to standard output: text, or any JSON
+cost_usd       what it cost, in dollars
+tokens         how many tokens it used
+session        the name of its conversation, for a step that goes on with it
+error          what went wrong; also with exit code 0 it has then failed
+limited_until  it met a usage limit, which ends then: ISO 8601 (UTC if it has no zone), or seconds since 1970
+limited_for    the same, as seconds from its end
+
+`null` is the same as nothing. Each key counts for itself: one that is wrong is told and left out, for the others
+may say that the work failed, or what it cost. With `limited_…` it is enough that it is there: only the time is not
+known then.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any, TypeVar, cast
+
+from msgspec import Struct
+
+from weft.agents.limits import reset_time
+
+MOST_DOLLARS = 1_000_000
+MOST_TOKENS = 10**12
+LONGEST_SESSION = 1_000
+_LONGEST_VALUE = 60
+_MICRO = 1_000_000
+
+T = TypeVar("T")
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    result: str | None = None
+    cost: int | None = None
+    """In micro-dollars."""
+    tokens: int | None = None
+    session: str | None = None
+    error: str | None = None
+    until: float | None = None
+    problems: tuple[str, ...] = ()
+    """What could not be understood."""
+
+
+def read_report(text: str | None, *, at: float) -> Report:
+    """The report of a process that ended at this time; never fails."""
+    if text is None:
+        return Report()
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return Report(problems=("there is something that is not JSON",))
+    if not isinstance(values, dict):
+        return Report(problems=("there is no JSON object",))
+    return _report(_Table(cast("dict[str, Any]", values)), at)
+
+
+def _report(table: "_Table", at: float) -> Report:
+    limited = table.has("limited_until") or table.has("limited_for")
+    until = table.take("limited_until", _time)
+    seconds = table.take("limited_for", _seconds)
+    known = [time for time in (until, None if seconds is None else at + seconds) if time is not None]
+    return Report(
+        result=table.take("result", _result),
+        cost=table.take("cost_usd", _micro_dollars),
+        tokens=table.take("tokens", _tokens),
+        session=table.take("session", _session),
+        error=table.take("error", _error),
+        until=reset_time(max(known, default=None), at=at) if limited else None,
+        problems=(*table.problems, *table.left_over()),
+    )
+
+
+class _Table:
+    """An object of JSON; what is wrong with the values taken from it is collected."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self._values = {name: value for name, value in values.items() if value is not None}
+        self.problems: list[str] = []
+
+    def has(self, name: str) -> bool:
+        return name in self._values
+
+    def take(self, name: str, read: Callable[[Any], T]) -> T | None:
+        if name not in self._values:
+            return None
+        value = self._values.pop(name)
+        try:
+            return read(value)
+        except ValueError as error:
+            self.problems.append(f"`{name}` must be {error}, not {_shown(value)}")
+            return None
+
+    def left_over(self) -> list[str]:
+        return [f"{_shown(name)} is no key that Weft knows" for name in self._values]
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+
+
+# --- kinds of values; what each raises goes on a sentence: "must be …" ---
+
+
+def _result(value: object) -> str:
+    try:
+        return _text(value)
+    except ValueError:
+        raise ValueError("JSON, which has no such number") from None
+
+
+def _error(value: object) -> str | None:
+    """Whatever is said there is an error, but for ways to say that there is none."""
+    return _text(value, allow_nan=True) if value else None
+
+
+def _text(value: object, *, allow_nan: bool = False) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
+    # JSON can hold halves of characters, and nothing after us can.
+    return text.encode(errors="replace").decode()
+
+
+def _micro_dollars(value: object) -> int:
+    if not _is_number(value, MOST_DOLLARS):
+        raise ValueError(f"a number from 0 to {MOST_DOLLARS:,}")
+    # The shortest text of a float is the number that was written: 0.1 is one tenth again, and not a little more.
+    return int((Decimal(repr(value)) * _MICRO).to_integral_value(ROUND_HALF_EVEN))
+
+
+def _tokens(value: object) -> int:
+    if isinstance(value, int) and _is_number(value, MOST_TOKENS):
+        return value
+    raise ValueError(f"a whole number from 0 to {MOST_TOKENS:,}")
+
+
+def _session(value: object) -> str:
+    # It comes back in an environment and on command lines.
+    if isinstance(value, str) and 0 < len(value) <= LONGEST_SESSION and value.isprintable():
+        return value
+    raise ValueError(f"text of 1 to {LONGEST_SESSION:,} characters on one line")
+
+
+def _time(value: object) -> float:
+    if isinstance(value, int | float) and _is_number(value, math.inf):
+        return float(min(value, datetime.max.replace(tzinfo=UTC).timestamp()))
+    if isinstance(value, str):
+        try:
+            time = datetime.fromisoformat(value)
+        except ValueError:
+            pass
+        else:
+            return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    raise ValueError("a time such as 2031-01-31T14:30:00Z, or seconds since 1970")
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, int | float) and _is_number(value, 10**12):
+        return float(value)
+    raise ValueError("a number of seconds from 0 on")
+
+
+def _is_number(value: object, most: float) -> bool:
+    """JSON's true and false are none, and those that Python reads beyond JSON are none, either."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value <= most and value != math.inf

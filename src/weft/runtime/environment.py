@@ -1,0 +1,153 @@
+"""The environment of a step: little of ours, what it is told about itself, and what the plan adds.
+
+A step inherits only what the table lists, so that it does the same on each machine and no secret of the user gets
+where it is not needed. Commands come with a repository and get no keys; agents can do nothing without theirs.
+"""
+
+from collections.abc import Collection, Mapping
+
+from msgspec import Struct
+
+_OURS = "WEFT_"
+_POOLS = "WEFT_POOL_"
+_RUN, _SUBPLAN = "WEFT_RUN", "WEFT_SUBPLAN"
+
+FOR_ALL = {
+    "PATH": "where programs are",
+    "HOME": "where programs have their settings",
+    "USER": "git and ssh ask who it is",
+    "LOGNAME": "the same, by its other name",
+    "SHELL": "programs that start a shell start this one",
+    "LANG": "language and encoding",
+    "LANGUAGE": "language, in order of preference",
+    "LC_*": "language and encoding, one by one",
+    "TZ": "the time zone",
+    "TMPDIR": "where there is room for temporary files",
+    "TERM": "what a terminal can do; some programs fail without it",
+    "NO_COLOR": "the user wants no colours",
+    "XDG_*": "where programs have their settings, data, caches and sockets",
+    "SSH_AUTH_SOCK": "the keys for git over ssh",
+    "HTTP_PROXY": "the way to the network",
+    "HTTPS_PROXY": "the way to the network",
+    "FTP_PROXY": "the way to the network",
+    "ALL_PROXY": "the way to the network",
+    "NO_PROXY": "what is reached without it",
+    "http_proxy": "curl and others read only the small letters",
+    "https_proxy": "the same",
+    "ftp_proxy": "the same",
+    "all_proxy": "the same",
+    "no_proxy": "the same",
+    "SSL_CERT_FILE": "whom to trust: OpenSSL",
+    "SSL_CERT_DIR": "whom to trust: OpenSSL",
+    "CURL_CA_BUNDLE": "whom to trust: curl",
+    "REQUESTS_CA_BUNDLE": "whom to trust: Python",
+    "NODE_EXTRA_CA_CERTS": "whom to trust: Node",
+    "GIT_SSL_CAINFO": "whom to trust: git",
+    "VIRTUAL_ENV": "Python's environment, whose programs are on the PATH already",
+}
+"""Names, or the beginning or end of names, with the reason why each is passed on."""
+
+FOR_AGENTS = {
+    "*_API_KEY": "the key of a model's provider, of which there are many",
+    "*_API_BASE": "where the provider is, as LiteLLM names it",
+    "*_BASE_URL": "where the provider is, as most others name it",
+    "ANTHROPIC_*": "tokens, models and addresses: Claude Code and the SDK",
+    "OPENAI_*": "organisation, project and address: Codex and whatever speaks the same protocol",
+    "GEMINI_*": "Gemini CLI",
+    "GOOGLE_*": "Gemini CLI with an account of Google's cloud",
+    "MISTRAL_*": "Mistral Vibe",
+    "AWS_*": "models on Bedrock",
+    "AZURE_*": "models on Azure",
+    "CLOUD_ML_REGION": "models on Vertex AI",
+    "VERTEXAI_*": "models on Vertex AI, as LiteLLM names it",
+    "OLLAMA_*": "models on this machine",
+    "LITELLM_*": "what many agents call models with",
+    "HF_TOKEN": "models of Hugging Face",
+    "CLAUDE_CODE_OAUTH_TOKEN": "a subscription of Claude Code",
+    "CLAUDE_CODE_USE_*": "which provider Claude Code calls",
+    "CLAUDE_CONFIG_DIR": "the settings and login of Claude Code",
+    "CODEX_*": "the settings and login of Codex",
+    "GOOSE_*": "provider and model of goose",
+    "OPENCODE_*": "the settings of OpenCode",
+    "VIBE_*": "the settings of Mistral Vibe",
+    "PI_CODING_AGENT_*": "the settings of pi",
+    "AIDER_*": "the settings of Aider",
+    "MSWEA_*": "the settings of mini-SWE-agent",
+}
+"""The same, for agents only."""
+
+
+class StepIdentity(Struct, frozen=True, kw_only=True):
+    """What a step is told about itself."""
+
+    run: str
+    subplan: str
+    """The path; empty for the whole plan."""
+    step: str
+    attempt: int
+    job: str
+    result_file: str
+    plan_dir: str
+
+    def variables(self) -> dict[str, str]:
+        return {
+            _RUN: self.run,
+            _SUBPLAN: self.subplan,
+            "WEFT_STEP": self.step,
+            "WEFT_ATTEMPT": str(self.attempt),
+            "WEFT_JOB": self.job,
+            "WEFT_RESULT": self.result_file,
+            "WEFT_PLAN_DIR": self.plan_dir,
+        }
+
+
+class StepEnvironment:
+    """Makes the environments of the steps of a run; what they inherit is looked up once."""
+
+    def __init__(self, environ: Mapping[str, str], *, allow: Collection[str] = ()) -> None:
+        """`allow`: the names that the plan passes on besides."""
+        self._of_commands = _inherited(environ, _Names(FOR_ALL, allow))
+        self._of_agents = _inherited(environ, _Names(FOR_ALL | FOR_AGENTS, allow))
+
+    def of(
+        self, identity: StepIdentity, *, extra: Mapping[str, str], agent: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """All that the process of a step finds in its environment.
+
+        `extra` is what the plan sets, and `agent` what an agent's adapter sets; a command has none. Names that
+        begin with WEFT_ are Weft's own: only the things taken from pools may come with `extra`.
+        """
+        inherited = self._of_commands if agent is None else self._of_agents
+        planned = {name: value for name, value in extra.items() if _may_be_set(name)}
+        return {**inherited, **planned, **(agent or {}), **identity.variables()}
+
+
+def _inherited(environ: Mapping[str, str], names: "_Names") -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name in names and _is_text(value)}
+
+
+def inside_step(environ: Mapping[str, str]) -> str | None:
+    """The subplan in whose step we are, which is empty for the whole plan; None if we are in no step."""
+    return environ.get(_SUBPLAN, "") if _RUN in environ else None
+
+
+def _may_be_set(name: str) -> bool:
+    return not name.startswith(_OURS) or name.startswith(_POOLS)
+
+
+def _is_text(value: str) -> bool:
+    """Python keeps bytes that are not UTF-8 as signs that cannot be written down; no job can hold them."""
+    return value.isascii() or value.encode(errors="replace").decode() == value
+
+
+class _Names:
+    """Names of variables, some given by how they begin or end."""
+
+    def __init__(self, patterns: Collection[str], names: Collection[str]) -> None:
+        self._exact = {*patterns, *names}
+        self._begin = tuple(pattern[:-1] for pattern in patterns if pattern.endswith("*"))
+        self._end = tuple(pattern[1:] for pattern in patterns if pattern.startswith("*"))
+
+    def __contains__(self, name: str) -> bool:
+        listed = name in self._exact or name.startswith(self._begin) or name.endswith(self._end)
+        return listed and not name.startswith(_OURS)

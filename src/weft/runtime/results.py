@@ -1,0 +1,183 @@
+"""What a job's end means: its output, and the fact that the engine hears.
+
+What became of the process is what the host says. Only about one that ended by itself an agent's adapter has a
+word, too; but what an agent cost counts, however it ended.
+"""
+
+import os
+import shlex
+import signal
+import stat
+
+from weft.engine.run.facts import Ended, How
+from weft.engine.run.orders import Launch
+from weft.plan.model import Command
+from weft.ports.agent import AgentEnded, Verdict
+from weft.ports.host import JobEnded, Why
+
+LIMIT = 2**20
+"""Bytes of standard output that are kept as a result, and of a result file."""
+TAIL = 2**14
+"""Bytes of standard error that are kept."""
+_CANNOT_RUN = {126: "cannot be executed", 127: "was not found"}
+"""What a shell says by these exit codes; it has nothing to do with the work."""
+_LONGEST_COMMAND = 200
+
+
+# --- output ---
+
+
+def read_output(ended: JobEnded, prefix: str, *, limit: int = LIMIT) -> tuple[str, str]:
+    """What the job wrote to standard output, and the end of what it wrote to standard error.
+
+    Of an output that is too long the middle is left out. Files that are not there or not whole give what there is.
+    """
+    stdout, stderr = ended.stdout, ended.stderr
+    if stdout is None:
+        stdout = _ends(f"{prefix}.out", ended.stdout_bytes, head=limit // 2, tail=limit // 2)
+    if stderr is None:
+        stderr = _ends(f"{prefix}.err", ended.stderr_bytes, head=0, tail=TAIL)
+    return stdout, stderr
+
+
+def _ends(file: str, written: int, *, head: int, tail: int) -> str:
+    """The text in the file and that of its tail; or the first bytes and the last, if that is too much."""
+    rest = f"{file}.tail"
+    first, last = _size(file), _size(rest)
+    written = max(written, first + last)
+    if first + last <= head + tail:
+        begin, end = _slice(file, 0, first), _slice(rest, 0, last)
+    else:
+        begin, end = _slice(file, 0, head), _slice(rest, last - tail, tail)
+        if not last or written == first + last:  # then the end of the file is what comes before the tail
+            missing = tail - len(end)
+            end = _slice(file, first - missing, missing) + end
+    left_out = written - len(begin) - len(end)
+    if not left_out:
+        return (begin + end).decode(errors="replace")
+    gap = f"\n[… {left_out:,} bytes left out …]\n"
+    return begin.decode(errors="replace") + gap + end.decode(errors="replace")
+
+
+def _size(file: str) -> int:
+    try:
+        found = os.lstat(file)
+    except OSError:
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def _slice(file: str, start: int, length: int) -> bytes:
+    """So many bytes of a file, fewer if there are no more; none of what cannot be read."""
+    try:
+        # A process may leave something else there: a pipe would keep us waiting, a link lead anywhere.
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return b""
+    try:
+        return os.pread(descriptor, length, max(start, 0))
+    except OSError:  # a directory, a pipe
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def agent_ended(ended: JobEnded, output: tuple[str, str], result_file: str) -> AgentEnded:
+    """What an agent's adapter is to judge."""
+    left = _slice(result_file, 0, LIMIT)
+    return AgentEnded(
+        exit_code=ended.exit_code,
+        signal=ended.signal,
+        stdout=output[0],
+        stderr=output[1],
+        result_file=left.decode(errors="replace") if left else None,
+        at=ended.ended_at,
+    )
+
+
+# --- the fact ---
+
+
+def fact_of(
+    launch: Launch,
+    ended: JobEnded,
+    output: tuple[str, str],
+    *,
+    at: float,
+    halted: How | None = None,
+    verdict: Verdict | None = None,
+) -> Ended:
+    """The fact that the engine hears.
+
+    `halted` is what the job is reported as if it was ended on request. `verdict` is what an agent's adapter says,
+    and for an agent there is always one, however the job ended: it holds what was spent.
+    """
+    how, message = _judged(launch, ended, halted, verdict)
+    said = verdict or Verdict(how=how, result=output[0])
+    return Ended(
+        at=at,
+        firing=launch.firing,
+        execution=launch.execution,
+        how=how,
+        exit_code=ended.exit_code,
+        signal=ended.signal,
+        command=ended.command,
+        result=said.result,
+        errors=output[1],
+        message="; ".join(filter(None, (message, _left_behind(ended.leftovers)))),
+        cost=said.cost,
+        tokens=said.tokens,
+        session=said.session,
+        until=said.until if how is How.LIMITED else None,
+        seconds=max(ended.ended_at - ended.started_at, 0.0),
+    )
+
+
+def _judged(launch: Launch, ended: JobEnded, halted: How | None, verdict: Verdict | None) -> tuple[How, str]:
+    match ended.why:
+        case Why.EXITED if verdict is not None:
+            return verdict.how, verdict.message
+        case Why.EXITED:
+            return _exited(launch, ended)
+        case Why.TIMEOUT:
+            return How.TIMEOUT, f"it was not done within its time limit of {launch.timeout:g} s"
+        case Why.STOPPED if halted is not None:
+            return halted, ""
+        case Why.STOPPED:
+            return How.LOST, "it was ended, and not because this run wanted that"
+        case Why.NOT_STARTED:
+            return How.INFRA, f"it could not be started: {ended.message or 'the system did not say why'}"
+        case Why.LOST:
+            return How.LOST, "whoever watched it died; what became of it is not known"
+
+
+def _exited(launch: Launch, ended: JobEnded) -> tuple[How, str]:
+    code = ended.exit_code
+    if ended.signal is not None:
+        return How.FAILED, f"killed by {_signal_name(ended.signal)}"
+    if code == 0:
+        return How.DONE, ""
+    if code in _CANNOT_RUN:
+        command = _shown(launch.commands, ended.command)
+        return How.INFRA, f"{command}, or a program it calls, {_CANNOT_RUN[code]} (exit code {code})"
+    return How.FAILED, f"exit code {code}"
+
+
+def _shown(commands: tuple[Command, ...], number: int) -> str:
+    command = commands[number]
+    text = command if isinstance(command, str) else shlex.join(command)
+    return f"`{text if len(text) <= _LONGEST_COMMAND else text[: _LONGEST_COMMAND - 1] + '…'}`"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # those for real time have no names
+        return f"signal {number}"
+
+
+def _left_behind(processes: int) -> str:
+    if not processes:
+        return ""
+    counted = "1 process" if processes == 1 else f"{processes:,} processes"
+    return f"it left {counted} behind, which had to be ended"

@@ -1,0 +1,309 @@
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.engine.run.facts import Ended, How
+from weft.engine.run.orders import Launch
+from weft.plan.model import Command
+from weft.ports.agent import AgentEnded, Verdict
+from weft.ports.host import JobEnded, Why
+from weft.runtime.results import LIMIT, TAIL, agent_ended, fact_of, read_output
+
+
+def job(**given: Any) -> JobEnded:
+    usual: dict[str, Any] = {"id": "r.1.1", "why": Why.EXITED, "started_at": 10.0, "ended_at": 12.5}
+    return JobEnded(**{**usual, **given})
+
+
+def launch(*commands: Command) -> Launch:
+    return Launch(
+        firing=7, execution=2, row=1, path="a", step="test", attempt=1, commands=commands, timeout=90, grace=5
+    )
+
+
+def fact(ended: JobEnded, *commands: Command, **more: Any) -> Ended:
+    return fact_of(launch(*(commands or ("make test",))), ended, ("out", "err"), at=13.0, **more)
+
+
+# --- output ---
+
+
+class Files:
+    """The output files of a job."""
+
+    def __init__(self, folder: Path) -> None:
+        self.prefix = str(folder / "r.1.1")
+
+    def write(self, **data: bytes) -> None:
+        for name, content in data.items():
+            Path(f"{self.prefix}.{name.replace('_', '.')}").write_bytes(content)
+
+    def read(self, stdout_bytes: int = 0, stderr_bytes: int = 0, **more: int) -> tuple[str, str]:
+        return read_output(job(stdout_bytes=stdout_bytes, stderr_bytes=stderr_bytes), self.prefix, **more)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def test_short_output_comes_with_the_end_itself() -> None:
+    assert read_output(job(stdout="o", stderr=""), "/none/at/all") == ("o", "")
+
+
+def test_other_output_is_in_files(files: Files) -> None:
+    files.write(out="grüß\n".encode(), err=b"oh\n")
+    assert files.read(7, 3) == ("grüß\n", "oh\n")
+
+
+def test_one_may_be_in_a_file_and_the_other_not(files: Files) -> None:
+    files.write(err=b"long")
+    assert read_output(job(stdout="short", stderr_bytes=4), files.prefix) == ("short", "long")
+
+
+def test_a_tail_goes_on_where_the_file_ends(files: Files) -> None:
+    head, tail = "abcä".encode()[:-1], "ä".encode()[1:] + b"xyz"
+    files.write(out=head, out_tail=tail)
+    assert files.read(8)[0] == "abcäxyz"
+
+
+def test_what_was_written_between_file_and_tail_is_counted(files: Files) -> None:
+    files.write(out=b"head", out_tail=b"tail")
+    assert files.read(12_008)[0] == "head\n[… 12,000 bytes left out …]\ntail"
+
+
+def test_of_two_files_that_are_too_long_the_ends_are_read(files: Files) -> None:
+    files.write(out=b"abcdef", out_tail=b"uvwxyz")
+    assert files.read(12, limit=8)[0] == "abcd\n[… 4 bytes left out …]\nwxyz"
+
+
+def test_of_one_file_that_is_too_long_the_ends_are_read(files: Files) -> None:
+    files.write(out=b"abcdefghi")
+    assert files.read(9, limit=8)[0] == "abcd\n[… 1 bytes left out …]\nfghi"
+
+
+def test_a_file_that_just_fits_is_read_as_a_whole(files: Files) -> None:
+    files.write(out=b"abcdefgh")
+    assert files.read(8, limit=8)[0] == "abcdefgh"
+
+
+def test_of_errors_only_the_end_is_read(files: Files) -> None:
+    files.write(err=b"a" * TAIL + b"z")
+    assert files.read(0, TAIL + 1)[1] == "\n[… 1 bytes left out …]\n" + "a" * (TAIL - 1) + "z"
+
+
+def test_the_end_of_errors_goes_over_from_the_file_to_the_tail(files: Files) -> None:
+    files.write(err=b"a" * TAIL, err_tail=b"the end")
+    assert files.read(0, TAIL + 7)[1] == "\n[… 7 bytes left out …]\n" + "a" * (TAIL - 7) + "the end"
+
+
+def test_the_end_of_errors_is_only_the_tail_if_something_is_missing_before_it(files: Files) -> None:
+    files.write(err=b"a" * TAIL, err_tail=b"the end")
+    assert files.read(0, TAIL + 8)[1] == f"\n[… {TAIL + 1:,} bytes left out …]\nthe end"
+
+
+def test_the_end_of_the_file_is_better_than_nothing_if_the_tail_is_missing(files: Files) -> None:
+    files.write(err=b"a" * TAIL + b"z")
+    assert files.read(0, TAIL + 5)[1] == "\n[… 5 bytes left out …]\n" + "a" * (TAIL - 1) + "z"
+
+
+def test_what_is_not_text_is_shown_as_such(files: Files) -> None:
+    files.write(out=b"a\xffb", err=b"\xc3")
+    assert files.read(3, 1) == ("a�b", "�")
+
+
+def test_files_that_are_not_there_give_nothing(files: Files) -> None:
+    assert files.read() == ("", "")
+
+
+def test_that_output_is_missing_is_told(files: Files) -> None:
+    files.write(out=b"head")
+    assert files.read(10, 5) == ("head\n[… 6 bytes left out …]\n", "\n[… 5 bytes left out …]\n")
+
+
+def test_more_output_than_was_counted_is_read_all_the_same(files: Files) -> None:
+    files.write(out=b"head", out_tail=b"tail")
+    assert files.read(3)[0] == "headtail"
+
+
+def test_directories_and_links_in_the_place_of_files_give_nothing(files: Files, tmp_path: Path) -> None:
+    Path(f"{files.prefix}.out").mkdir()
+    (tmp_path / "secret").write_text("x", encoding="utf-8")
+    Path(f"{files.prefix}.err").symlink_to(tmp_path / "secret")
+    assert files.read() == ("", "")
+
+
+@given(
+    head=st.binary(max_size=40),
+    tail=st.binary(min_size=1, max_size=40),
+    gap=st.integers(0, 50),
+    limit=st.integers(2, 60),
+)
+def test_nothing_is_lost_that_is_not_counted(
+    tmp_path_factory: pytest.TempPathFactory, head: bytes, tail: bytes, gap: int, limit: int
+) -> None:
+    files = Files(tmp_path_factory.mktemp("job"))
+    head, tail = head.hex().encode(), tail.hex().encode()
+    files.write(out=head, out_tail=tail)
+    text = files.read(len(head) + gap + len(tail), limit=limit)[0]
+    begin, left_out, end = (*re.split(r"\n\[… ([\d,]+) bytes left out …\]\n", text), "0", "")[:3]
+    whole = head.decode() + "?" * gap + tail.decode()
+    assert len(begin) + int(left_out.replace(",", "")) + len(end) == len(whole)
+    assert whole.startswith(begin)
+    assert whole.endswith(end)
+
+
+# --- the result file ---
+
+
+def test_an_adapter_judges_all_that_is_known_of_an_agent(tmp_path: Path) -> None:
+    left = tmp_path / "result.json"
+    left.write_bytes(b'{"x": "\xff"}')
+    ended = job(exit_code=None, signal=9)
+    assert agent_ended(ended, ("o", "e"), str(left)) == AgentEnded(
+        exit_code=None, signal=9, stdout="o", stderr="e", result_file='{"x": "�"}', at=12.5
+    )
+
+
+def test_a_result_file_that_is_not_there_or_empty_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    for name in ("none", "empty"):
+        assert agent_ended(job(), ("", ""), str(tmp_path / name)).result_file is None
+
+
+def test_a_pipe_or_directory_in_the_place_of_a_result_file_says_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "directory").mkdir()
+    for name in ("pipe", "directory"):
+        assert agent_ended(job(), ("", ""), str(tmp_path / name)).result_file is None
+
+
+def test_a_link_in_the_place_of_a_result_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("x", encoding="utf-8")
+    (tmp_path / "link").symlink_to("secret")
+    assert agent_ended(job(), ("", ""), str(tmp_path / "link")).result_file is None
+
+
+def test_a_huge_result_file_is_not_read_to_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "huge"
+    with file.open("wb") as stream:
+        stream.truncate(LIMIT * 3)
+    read = agent_ended(job(), ("", ""), str(file)).result_file
+    assert read is not None
+    assert len(read) == LIMIT
+
+
+# --- the fact ---
+
+
+def test_exit_code_0_is_done() -> None:
+    assert fact(job(exit_code=0, command=1)) == Ended(
+        at=13.0,
+        firing=7,
+        execution=2,
+        how=How.DONE,
+        exit_code=0,
+        command=1,
+        result="out",
+        errors="err",
+        seconds=2.5,
+    )
+
+
+def test_a_clock_that_was_set_back_gives_no_negative_time() -> None:
+    assert fact(job(exit_code=0, ended_at=5.0)).seconds == 0.0
+
+
+@pytest.mark.parametrize("code", [1, 3, 125, 128, 255])
+def test_any_other_exit_code_is_a_failure(code: int) -> None:
+    ended = fact(job(exit_code=code))
+    assert (ended.how, ended.exit_code, ended.message) == (How.FAILED, code, f"exit code {code}")
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(signal.SIGSEGV, "killed by SIGSEGV"), (50, "killed by signal 50")]
+)
+def test_a_signal_is_a_failure(number: int, said: str) -> None:
+    ended = fact(job(signal=number))
+    assert (ended.how, ended.signal, ended.message) == (How.FAILED, number, said)
+
+
+@pytest.mark.parametrize(("code", "said"), [(126, "cannot be executed"), (127, "was not found")])
+def test_a_program_that_cannot_be_run_is_told_with_the_command_that_was_the_last(
+    code: int, said: str
+) -> None:
+    ended = fact(job(exit_code=code, command=1), "make", ("mke", "a b"), "make install")
+    assert ended.how is How.INFRA
+    assert ended.message == f"`mke 'a b'`, or a program it calls, {said} (exit code {code})"
+
+
+def test_a_long_command_is_cut_in_a_message() -> None:
+    ended = fact(job(exit_code=127), "x" * 1_000)
+    assert ended.message == f"`{'x' * 199}…`, or a program it calls, was not found (exit code 127)"
+
+
+def test_a_time_limit_is_told() -> None:
+    ended = fact(job(why=Why.TIMEOUT, signal=15))
+    assert (ended.how, ended.message) == (How.TIMEOUT, "it was not done within its time limit of 90 s")
+
+
+@pytest.mark.parametrize("halted", [How.CANCELLED, How.STOPPED])
+def test_what_was_ended_on_request_is_reported_as_it_was_asked_for(halted: How) -> None:
+    ended = fact(job(why=Why.STOPPED, signal=15), halted=halted)
+    assert (ended.how, ended.message) == (halted, "")
+
+
+def test_what_ended_by_itself_before_the_request_came_is_done() -> None:
+    assert fact(job(exit_code=0), halted=How.CANCELLED).how is How.DONE
+
+
+def test_what_was_ended_and_nobody_knows_why_is_lost() -> None:
+    ended = fact(job(why=Why.STOPPED))
+    assert (ended.how, ended.message) == (How.LOST, "it was ended, and not because this run wanted that")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"), [("no such file", "no such file"), ("", "the system did not say why")]
+)
+def test_what_could_not_be_started_is_no_failure_of_the_work(said: str, told: str) -> None:
+    ended = fact(job(why=Why.NOT_STARTED, message=said))
+    assert (ended.how, ended.message) == (How.INFRA, f"it could not be started: {told}")
+
+
+def test_what_nobody_watched_is_lost() -> None:
+    assert fact(job(why=Why.LOST)).how is How.LOST
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "1 process"), (1_234, "1,234 processes")])
+def test_processes_left_behind_are_told(count: int, said: str) -> None:
+    assert fact(job(exit_code=0, leftovers=count)).message == f"it left {said} behind, which had to be ended"
+    assert fact(job(exit_code=3, leftovers=count)).message.startswith("exit code 3; it left")
+
+
+# --- agents ---
+
+
+VERDICT = Verdict(
+    how=How.LIMITED, result="text", message="until noon", cost=5, tokens=6, session="s", until=99.0
+)
+
+
+def test_an_agent_that_ended_by_itself_is_what_its_adapter_says() -> None:
+    ended = fact(job(exit_code=0), verdict=VERDICT)
+    assert (ended.how, ended.message, ended.until) == (How.LIMITED, "until noon", 99.0)
+    assert (ended.result, ended.errors, ended.exit_code) == ("text", "err", 0)
+    assert (ended.cost, ended.tokens, ended.session) == (5, 6, "s")
+
+
+@pytest.mark.parametrize("why", [Why.TIMEOUT, Why.STOPPED, Why.LOST])
+def test_an_agent_that_was_ended_has_cost_what_it_has_cost(why: Why) -> None:
+    ended = fact(job(why=why, signal=15), verdict=VERDICT, halted=How.CANCELLED)
+    plain = fact(job(why=why, signal=15), halted=How.CANCELLED)
+    assert (ended.how, ended.message, ended.until) == (plain.how, plain.message, None)
+    assert (ended.cost, ended.tokens, ended.session) == (5, 6, "s")
