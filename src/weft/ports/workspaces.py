@@ -40,10 +40,20 @@ class Workspaces(Protocol):
         """A fresh workspace; what an earlier, unfinished try left there goes."""
         ...
 
+    def accept(self, path: str) -> None:
+        """What is in a workspace now is what its slice starts with: commands that set it up have been run."""
+        ...
+
     def keep(self, path: str) -> None:
         """Record what a slice did, so that others can start with it, and nothing that happens later changes it."""
         ...
 
-    def gather(self, path: str, slices: Sequence[str]) -> Path:
-        """A directory with what these slices did, in this order; for a group's verify, and as its result."""
+    def check(self, slices: Sequence[str]) -> None:
+        """Raises ConflictError if what these slices did does not go together."""
+        ...
+
+    def gather(
+        self, path: str, slices: Sequence[str], *, copy: Sequence[str] = (), link: Sequence[str] = ()
+    ) -> Path:
+        """A directory with what these slices did; for a group's verify, and as its result."""
         ...

@@ -1,0 +1,92 @@
+"""`.weft/run/<subplan>.status.json`: how subplans are doing, for people and scripts. A mirror of the journal.
+
+A thread of its own writes them, so that a disk that is slow holds nobody up. It writes what is newest when it gets
+to it; what was overtaken meanwhile is never written. A file is written aside, brought to the disk and renamed, so
+who reads one reads a whole one. An error is remembered, and nothing else: work does not fail for its mirror.
+"""
+
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Condition, Thread
+from typing import Any
+
+import msgspec
+
+from weft.ids import file_name
+
+
+class StatusFiles:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        # Another process may still be about to die that wrote here, so what is written aside has names of our own.
+        self._aside = f".{os.urandom(8).hex()}.new"
+        self._changed: dict[str, Mapping[str, object]] = {}
+        self._wake = Condition()
+        self._closing = False
+        self._error: Exception | None = None
+        self._thread = Thread(target=self._work, name="weft-status-files", daemon=True)
+        self._thread.start()
+
+    @property
+    def error(self) -> Exception | None:
+        """The first thing that went wrong."""
+        return self._error
+
+    def set(self, path: str, record: Mapping[str, object]) -> None:
+        """The newest about a subplan; it must not be changed afterwards. After `close` it is not written."""
+        with self._wake:
+            self._changed[path] = record
+            self._wake.notify()
+
+    def close(self) -> None:
+        """Waits until everything is written."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join()
+
+    def _work(self) -> None:
+        with self._remembering_errors():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for left_by_a_crash in self._folder.glob(".*.new"):
+                left_by_a_crash.unlink(missing_ok=True)
+        while changed := self._next():
+            for path, record in changed.items():
+                with self._remembering_errors():
+                    self._write(status_file(self._folder, path), msgspec.json.encode(record) + b"\n")
+
+    def _next(self) -> dict[str, Mapping[str, object]]:
+        """What is to be written; nothing if that is all there will be."""
+        with self._wake:
+            self._wake.wait_for(lambda: self._changed or self._closing)
+            changed, self._changed = self._changed, {}
+            return changed
+
+    def _write(self, file: Path, data: bytes) -> None:
+        aside = self._folder / self._aside
+        with aside.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        aside.replace(file)
+
+    @contextmanager
+    def _remembering_errors(self) -> Generator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other files are still to be written
+            self._error = self._error or error
+
+
+def status_file(folder: Path, path: str) -> Path:
+    return folder / f"{file_name(path)}.status.json"
+
+
+def read_status(file: Path) -> dict[str, Any] | None:
+    """None if there is none, or none that can be read as one."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,1 @@
+"""Where slices work: a directory of their own, or the plan's."""

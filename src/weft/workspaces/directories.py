@@ -1,0 +1,206 @@
+"""`isolation: dir`: a directory for each slice, which starts with what the slices before it did.
+
+Below one directory, the *root*, there are
+
+- `store.model`    where the slice `store/model` works; also where a group's children come together
+- `_plan`          where all of the plan comes together
+- `_starts/…`      what a slice began with. It is written when the workspace is whole and removed before it is made
+                   anew, so a workspace without one is not to be used
+- `_records/…`     what a slice did: its changes since its start. Others start with these and never with its
+                   directory, which may be changed or removed without harm
+- `_objects/…`     the contents that records speak of
+- `_new.…`, `_old.…`  a directory that is being made, and one that is being removed
+
+A directory is made aside and then put in its place, so what is in its place is whole. A record is written when all
+contents that it speaks of are on the disk. Each step may be done again from its beginning: what it finds of an
+earlier go it replaces. What is kept outlasts a power cut; a workspace in use outlasts the death of any process,
+but not of the machine, if files of the last seconds are not on the disk yet.
+
+Names of slices begin with a letter or digit, so none is one of those above. Agents may leave links anywhere below
+the root; none is ever followed. The root itself is opened by its path.
+"""
+
+import os
+import re
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from weft.ids import file_name
+from weft.plan.language.tables import ID_PATTERN
+from weft.ports.workspaces import WorkspaceRequest
+from weft.workspaces.building import build
+from weft.workspaces.changes import Folded, Record, Start, Version, fold
+from weft.workspaces.comparing import changes_since
+from weft.workspaces.contents import Contents, load, remove, save
+from weft.workspaces.cursor import FOLDER_FLAGS, Cursor, wipe
+from weft.workspaces.errors import ANEW, WorkspaceError, shown
+from weft.workspaces.given import given, with_changes
+
+_T = TypeVar("_T")
+_PATH = re.compile(f"{ID_PATTERN}(/{ID_PATTERN})*")
+
+
+class _Rooms(msgspec.Struct, frozen=True, kw_only=True):
+    """The open directories of a root."""
+
+    root: int
+    starts: int
+    records: int
+    objects: int
+
+
+class DirectoryWorkspaces:
+    """Several threads may use one, if no two are about the same subplan."""
+
+    def __init__(self, root: Path, plan_dir: Path) -> None:
+        self._root = root.absolute()
+        self._plan_dir = plan_dir.absolute()
+
+    def place(self, path: str) -> Path:
+        return self._root / _name(path)
+
+    def prepare(self, request: WorkspaceRequest) -> Path:
+        name = _name(request.path)
+        with self._opened() as rooms:
+            folded = _fold(rooms, request.after)
+            remove(rooms.starts, name)
+            files = self._make(rooms, name, folded, (request.copy, request.link))
+            start = Start(preparation=os.urandom(16).hex(), after=request.after, files=files)
+            save(rooms.starts, name, msgspec.msgpack.encode(start))
+        return self._root / name
+
+    def accept(self, path: str) -> None:
+        name = _name(path)
+        with self._opened() as rooms:
+            start = self._start(rooms, path)
+            changes = self._compared(rooms, path, start).changes
+            files = {file: version for file, version in start.files.items() if file not in changes}
+            files |= {file: change.after for file, change in changes.items() if change.after is not None}
+            save(rooms.starts, name, msgspec.msgpack.encode(replace(start, files=files)))
+
+    def keep(self, path: str) -> None:
+        """Does nothing if this making of the workspace was kept before, whatever has been done there since."""
+        name = _name(path)
+        with self._opened() as rooms:
+            start = self._start(rooms, path)
+            kept = _loaded(rooms.records, name, Record)
+            if kept is not None and kept.preparation == start.preparation:
+                return
+            record = self._compared(rooms, path, start)
+            save(rooms.records, name, msgspec.msgpack.encode(record))
+
+    def gather(
+        self, path: str, slices: Sequence[str], *, copy: Sequence[str] = (), link: Sequence[str] = ()
+    ) -> Path:
+        name = _name(path)
+        with self._opened() as rooms:
+            self._make(rooms, name, _fold(rooms, slices), (copy, link))
+        return self._root / name
+
+    def check(self, slices: Sequence[str]) -> None:
+        """Raises ConflictError if what these slices did does not go together."""
+        with self._opened() as rooms:
+            _fold(rooms, slices)
+
+    def left_out(self, path: str) -> tuple[str, ...]:
+        """What a slice that was kept left that cannot be kept: fifos, sockets, devices."""
+        with self._opened() as rooms:
+            return tuple(shown(file) for file in _recorded(rooms, path).left_out)
+
+    def _start(self, rooms: _Rooms, path: str) -> Start:
+        start = _loaded(rooms.starts, _name(path), Start)
+        if start is None:
+            raise WorkspaceError(f"the workspace of {path!r} is not whole; {ANEW}")
+        return start
+
+    def _compared(self, rooms: _Rooms, path: str, start: Start) -> Record:
+        name = _name(path)
+        try:
+            top = os.open(name, FOLDER_FLAGS, dir_fd=rooms.root)
+        except (FileNotFoundError, NotADirectoryError):
+            raise WorkspaceError(f"the workspace of {path!r} is no directory any more; {ANEW}") from None
+        contents = Contents(rooms.objects, name)
+        with Cursor(top) as cursor:
+            changes, left_out = changes_since(start, cursor, contents)
+        contents.sync()
+        return Record(preparation=start.preparation, after=start.after, changes=changes, left_out=left_out)
+
+    def _make(
+        self, rooms: _Rooms, name: str, folded: Folded, globs: tuple[Sequence[str], Sequence[str]]
+    ) -> dict[bytes, Version]:
+        """A directory with these files, in place of what is there."""
+        parts = with_changes(given(self._plan_dir, *globs), folded)
+        new, old = f"_new.{name}", f"_old.{name}"
+        wipe(rooms.root, new)
+        os.mkdir(new, dir_fd=rooms.root)
+        top = os.open(new, FOLDER_FLAGS, dir_fd=rooms.root)
+        made = build(top, parts, Contents(rooms.objects, name), self._plan_dir)
+        wipe(rooms.root, old)
+        with suppress(FileNotFoundError):
+            os.rename(name, old, src_dir_fd=rooms.root, dst_dir_fd=rooms.root)
+        os.rename(new, name, src_dir_fd=rooms.root, dst_dir_fd=rooms.root)
+        wipe(rooms.root, old)
+        return made
+
+    @contextmanager
+    def _opened(self) -> Generator[_Rooms]:
+        with ExitStack() as stack:
+            root = _open_root(self._root)
+            stack.callback(os.close, root)
+            names = ("starts", "records", "objects")
+            rooms = {name: _room(root, f"_{name}", stack) for name in names}
+            yield _Rooms(root=root, **rooms)
+
+
+def _open_root(root: Path) -> int:
+    try:
+        return os.open(root, FOLDER_FLAGS)
+    except FileNotFoundError:
+        root.mkdir(parents=True, exist_ok=True)
+        return os.open(root, FOLDER_FLAGS)
+    except NotADirectoryError:
+        raise WorkspaceError(f"{root} is no directory, but Weft's place for workspaces; remove it") from None
+
+
+def _room(root: int, name: str, stack: ExitStack) -> int:
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o700, dir_fd=root)
+        os.fsync(root)
+    try:
+        room = os.open(name, FOLDER_FLAGS, dir_fd=root)
+    except NotADirectoryError:
+        raise WorkspaceError(
+            f"{name} in Weft's directory for workspaces is no directory; remove it"
+        ) from None
+    stack.callback(os.close, room)
+    return room
+
+
+def _name(path: str) -> str:
+    if path and not _PATH.fullmatch(path):
+        raise WorkspaceError(f"{path!r} is not the path of a subplan, so it has no workspace")
+    return file_name(path)
+
+
+def _fold(rooms: _Rooms, slices: Sequence[str]) -> Folded:
+    return fold({path: _recorded(rooms, path) for path in slices})
+
+
+def _recorded(rooms: _Rooms, path: str) -> Record:
+    record = _loaded(rooms.records, _name(path), Record)
+    if record is None:
+        raise WorkspaceError(f"nothing is recorded of what {path!r} did; {ANEW}")
+    return record
+
+
+def _loaded(room: int, name: str, kind: type[_T]) -> _T | None:
+    data = load(room, name)
+    try:
+        return None if data is None else msgspec.msgpack.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise WorkspaceError(f"cannot read what is recorded of {name!r}: {error}; {ANEW}") from None

@@ -1,0 +1,16 @@
+"""What can be wrong with a workspace, and how file names are shown in messages."""
+
+from weft.errors import WeftError
+
+ANEW = "to do everything anew, type: weft run --fresh"
+"""What helps where something that was kept is gone."""
+
+
+class WorkspaceError(WeftError):
+    """A workspace, or what is recorded of it, is not as it was left."""
+
+
+def shown(path: bytes) -> str:
+    """A file name for people: on one line, and text whatever bytes it has."""
+    text = path.decode("utf-8", "backslashreplace")
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -1,0 +1,58 @@
+"""Trees as dictionaries: a file is its text, a program a list with its text, a link a tuple with its target."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from weft.ports.workspaces import WorkspaceRequest
+from weft.workspaces.directories import DirectoryWorkspaces
+
+Made = str | list[str] | tuple[str] | None
+Tree = Mapping[str, Made]
+
+
+def put(top: Path, tree: Tree) -> None:
+    """None: the file goes."""
+    for name, made in tree.items():
+        place = top / name
+        place.unlink(missing_ok=True)
+        if made is None:
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(made, tuple):
+            place.symlink_to(made[0])
+        else:
+            place.write_text("".join(made))
+            place.chmod(0o755 if isinstance(made, list) else 0o644)
+
+
+def tree(top: Path) -> dict[str, Made]:
+    found: dict[str, Made] = {}
+    for folder, folders, files in os.walk(top):
+        for name in (*folders, *files):
+            place = Path(folder, name)
+            key = str(place.relative_to(top))
+            if place.is_symlink():
+                found[key] = (str(place.readlink()),)
+            elif place.is_file():
+                found[key] = [place.read_text()] if place.stat().st_mode & 0o100 else place.read_text()
+    return found
+
+
+def do(workspaces: DirectoryWorkspaces, path: str, edits: Tree, *, after: tuple[str, ...] = ()) -> Path:
+    """A slice from its beginning to its end."""
+    place = workspaces.prepare(WorkspaceRequest(path=path, after=after))
+    put(place, edits)
+    workspaces.keep(path)
+    return place
+
+
+def inside(root: Path) -> dict[str, bytes]:
+    """All that a root holds, byte for byte, links not followed."""
+    return {
+        str(place.relative_to(root)): os.fsencode(place.readlink())
+        if place.is_symlink()
+        else place.read_bytes()
+        for place in sorted(root.rglob("*"))
+        if place.is_symlink() or place.is_file()
+    }
