@@ -64,6 +64,8 @@ class Act(Struct, frozen=True):
     step: str = ""
     """The address of the step, as `outer.inner`."""
     attempt: int = 0
+    frame: str = ""
+    """The copy of the nested pipeline that the step stands in, as `outer#2.`; empty for the slice's own."""
 
 
 class Stencil(Struct, frozen=True, eq=False):

@@ -125,7 +125,7 @@ class Track:
         starts = [self.place(f"{self.name(step, counts)} launched", branch=True) for step in branches]
         onward = self.cursor(following, counts)
         name = f"launch {self.name(first, counts)}"
-        act = Act(Role.LAUNCH, step=self.address(first))
+        act = Act(Role.LAUNCH, step=self.address(first), frame=self.around.prefix)
         self.shape.move(name, act, [self.cursor(first, counts)], [*starts, onward])
         for step, start in zip(branches, starts, strict=True):
             ready = self.waited(step, counts, start)
@@ -139,7 +139,8 @@ class Track:
         name = self.name(step, counts)
         ready = self.place(f"{name} ready", branch=self.steps[step].is_async)
         told = [self.signal(earlier, step, counts) for earlier in self.flow.signals[step]]
-        self.shape.move(f"wait {name}", Act(Role.WAIT, step=self.address(step)), [place, *told], [ready])
+        act = Act(Role.WAIT, step=self.address(step), frame=self.around.prefix)
+        self.shape.move(f"wait {name}", act, [place, *told], [ready])
         return ready
 
     def address(self, step: int) -> str:
@@ -283,7 +284,9 @@ class _Copy:
         return self.track.place(name, branch=self.branch)
 
     def act(self, role: Role, kind: str = "", tries: int = 0) -> Act:
-        return Act(role, kind, self.track.address(self.number), self.attempt(tries) + 1)
+        return Act(
+            role, kind, self.track.address(self.number), self.attempt(tries) + 1, self.track.around.prefix
+        )
 
     def attempt(self, tries: int) -> int:
         """How many attempts at this step there can be before this one, in all of the slice."""
