@@ -283,7 +283,7 @@ def test_where_the_regular_expression_reads_a_template_jinja_reads_the_same(text
 
 @given(EXPRESSIONS)
 def test_where_the_regular_expression_reads_an_expression_jinja_reads_the_same(text: str) -> None:
-    plain = templates._plain_name(templates._COMPARISON.fullmatch(text))
+    plain = templates._plain_name(templates.COMPARISON.fullmatch(text))
     assume(plain is not None)
     assert (plain,) == templates._by_jinja(text, expression=True).names
 

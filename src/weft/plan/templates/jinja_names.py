@@ -98,10 +98,16 @@ def _parser(text: str, *, state: str | None) -> Parser:
     return parser
 
 
+NOT_OPEN = ("random", "attr")
+"""Filters of Jinja that are not there: equal values must give equal texts, and values have no attributes."""
+
+
 @cache
 def _environment() -> SandboxedEnvironment:
     environment = SandboxedEnvironment(keep_trailing_newline=True, undefined=StrictUndefined)
     environment.filters["raw"] = str
+    for name in NOT_OPEN:
+        del environment.filters[name]
     return environment
 
 

@@ -38,11 +38,14 @@ class TemplateError(InputError):
 
 
 _CHAIN = r"(?P<root>[A-Za-z][A-Za-z0-9_]*)(?P<keys>(?:\.[A-Za-z][A-Za-z0-9_]*|\[(?:0|[1-9][0-9]{0,8})\])*)"
-_HOLE = re.compile(rf"\{{\{{\s*{_CHAIN}\s*(?:\|\s*raw\s*)?\}}\}}")
-_LITERAL = r"""(?:'[^'\\]*'|"[^"\\]*"|-?(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?|true|false)"""
-_COMPARISON = re.compile(rf"\s*{_CHAIN}\s*(?:[=!]=\s*{_LITERAL}\s*)?")
+HOLE = re.compile(rf"\{{\{{\s*{_CHAIN}\s*(?P<raw>\|\s*raw\s*)?\}}\}}")
+"""A value in a template, as plain as can be."""
+_LITERAL = r"""(?P<literal>'[^'\\]*'|"[^"\\]*"|-?(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?|true|false)"""
+COMPARISON = re.compile(rf"\s*{_CHAIN}\s*(?:(?P<operator>[=!]=)\s*{_LITERAL}\s*)?")
+"""An expression, as plain as can be."""
 _KEY = re.compile(r"\.([A-Za-z0-9_]+)|\[([0-9]+)\]")
-_WRAPPED = re.compile(r"\s*\{\{[-+]?(.*?)-?\}\}\s*", re.DOTALL)
+WRAPPED = re.compile(r"\s*\{\{[-+]?(.*?)-?\}\}\s*", re.DOTALL)
+"""An expression that stands in braces as a whole."""
 
 # Words that Jinja does not, or not everywhere, take for names. It may decide about them.
 _WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else"})
@@ -61,12 +64,12 @@ def parse_template(text: str) -> Template:
 
 def parse_expression(text: str) -> Template:
     """Read an expression, which may stand in `{{ }}` as a whole."""
-    wrapped = _WRAPPED.fullmatch(text)
+    wrapped = WRAPPED.fullmatch(text)
     if wrapped is not None:
         text = " " * wrapped.start(1) + wrapped[1]
     if not text.strip():
         raise TemplateError("an expression is needed here, but there is none", offset=0)
-    plain = _COMPARISON.fullmatch(text)
+    plain = COMPARISON.fullmatch(text)
     name = _plain_name(plain)
     return Template(names=(name,)) if name is not None else _by_jinja(text, expression=True)
 
@@ -78,7 +81,7 @@ def _names_in_plain_holes(text: str) -> tuple[Name, ...] | None:
     names: list[Name] = []
     start = text.find("{{")
     while start >= 0:
-        hole = _HOLE.match(text, start)
+        hole = HOLE.match(text, start)
         name = _plain_name(hole)
         if hole is None or name is None:
             return None

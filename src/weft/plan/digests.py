@@ -1,0 +1,226 @@
+"""Digests: whether two plans, or two subplans, are the same in all that matters.
+
+That of a *plan* is of all that decides how a run of it goes: with an equal one, a run that was left can go on.
+That of a *subplan* is of all that leads to its result, so that a later run of a plan that was edited since can
+take the result over: what it does, with which agents, and the digests of all that it starts from. What only
+says when something is done, or how often it is tried, does not count there. Comments, layout and positions
+never count.
+
+Digests are the same in every process: they are made of encoded values, in a fixed order.
+"""
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+
+import msgspec
+from msgspec import Struct, field
+
+from weft.plan.loading.slices_check import agent_of
+from weft.plan.model import Agent, AgentWork, Ask, Nested, Pipeline, Plan, RunCommand, Step
+from weft.plan.order.points import Points
+from weft.plan.pipelines.nesting import inner_first
+from weft.plan.settings import Scope, Settings
+from weft.plan.text.document import Table
+
+FORMAT = 1
+"""To be raised when digests come to mean something else."""
+SIZE = 16
+
+_WORDS = ("prompt", "title", "goal")
+"""Texts of a slice and of the plan that count where a template reads them."""
+
+
+def _without_positions(value: object) -> None:
+    if not isinstance(value, Table):
+        raise TypeError(f"{type(value).__name__} has no place in a digest")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_without_positions, order="sorted")
+
+
+def _digest(*parts: object) -> bytes:
+    return blake2b(_ENCODER.encode(parts), digest_size=SIZE).digest()
+
+
+# Plans
+
+
+def plan_digest(plan: Plan) -> str:
+    """Of all that decides how a run goes."""
+    head = (FORMAT, plan.id, plan.goal, plan.base, plan.target, sorted(plan.env_allow))
+    # Their order numbers the places of the net.
+    shared = (list(plan.agents.items()), list(plan.pools.items()))
+    numbers: dict[int, int] = {}
+    settings: list[Settings] = []
+    for scope in plan.scopes:
+        if numbers.setdefault(id(scope), len(settings)) == len(settings):
+            settings.append(scope.settings)
+    rows = [(*_row(plan, row), numbers[id(scope)]) for row, scope in enumerate(plan.scopes)]
+    return _digest(head, shared, _used_pipelines(plan), settings, rows).hex()
+
+
+def _row(plan: Plan, row: int) -> tuple[object, ...]:
+    one, outline = plan.subplans[row], plan.outline
+    return (
+        outline.paths[row],
+        outline.leaves[row],
+        outline.depends_on[row],
+        one.title,
+        one.prompt,
+        one.files,
+        one.verify,
+        one.pipeline,
+        None if one.steps is None else one.steps.steps,
+        one.estimate,
+    )
+
+
+def _used_pipelines(plan: Plan) -> list[tuple[str, tuple[Step, ...]]]:
+    names = {one.pipeline for one in plan.subplans if one.pipeline is not None}
+    own = [one.steps for one in plan.subplans if one.steps is not None]
+    for pipeline in (*(plan.pipelines[name] for name in sorted(names)), *own):
+        names.update(inner_first(pipeline.steps, plan.pipelines))
+    return [(name, plan.pipelines[name].steps) for name in sorted(names)]
+
+
+# Subplans
+
+
+def subplan_digests(plan: Plan) -> list[str]:
+    """For each row, of all that leads to its result."""
+    outline = plan.outline
+    parts = _Parts(plan)
+    found = [b""] * len(outline.paths)
+    before = [b""] * len(outline.paths)
+    """What each row starts from."""
+    for point in Points(outline).in_order():
+        row, closes = divmod(point, 2)
+        if not closes:
+            around = before[outline.parents[row]] if row else b""
+            needed = outline.depends_on[row]
+            before[row] = _digest(around, sorted(found[one] for one in needed)) if needed else around
+        if closes:
+            inside = sorted(found[one] for one in outline.children(row))
+            found[row] = _digest(parts.group(row), before[row], inside)
+        elif outline.leaves[row]:
+            found[row] = _digest(parts.slice(row), before[row])
+    return [digest.hex() for digest in found]
+
+
+class _Work(Struct, frozen=True):
+    """What some steps do."""
+
+    digest: bytes
+    reads: frozenset[str]
+    """Which of the words stand in their templates; all that has to do with an agent reads the goal."""
+
+
+class _Parts(Struct):
+    """What rows have of their own; many have it in common."""
+
+    plan: Plan
+    _settings: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    _works: dict[tuple[int, str | None, str | None], _Work] = field(
+        default_factory=dict[tuple[int, str | None, str | None], _Work]
+    )
+
+    def group(self, row: int) -> tuple[object, ...]:
+        return (*self._common(row), "group")
+
+    def slice(self, row: int) -> tuple[object, ...]:
+        one = self.plan.subplans[row]
+        settings = self.plan.scopes[row].settings
+        work = self._work(self.plan.pipeline_of(row), settings)
+        texts = {"prompt": one.prompt, "title": one.title, "goal": self.plan.goal}
+        read = [texts[word] for word in _WORDS if word in work.reads]
+        return (*self._common(row), work.digest, read, one.files if settings.strict_files else None)
+
+    def _common(self, row: int) -> tuple[object, ...]:
+        plan = self.plan
+        own = (plan.outline.paths[row], plan.subplans[row].verify)
+        return (FORMAT, plan.id, plan.base, *own, self._of_settings(plan.scopes[row]))
+
+    def _of_settings(self, scope: Scope) -> bytes:
+        if id(scope) not in self._settings:
+            self._settings[id(scope)] = _digest(_that_matter(scope.settings))
+        return self._settings[id(scope)]
+
+    def _work(self, pipeline: Pipeline, settings: Settings) -> _Work:
+        key = (id(pipeline), settings.agent, settings.model)
+        if key not in self._works:
+            self._works[key] = self._work_of(pipeline.steps, settings)
+        return self._works[key]
+
+    def _work_of(self, steps: Sequence[Step], settings: Settings) -> _Work:
+        """Pipelines stand within each other at most so deep that this may call itself."""
+        inner = {
+            step.id: self._work(self.plan.pipelines[step.body.pipeline], settings)
+            for step in steps
+            if isinstance(step.body, Nested)
+        }
+        forms = [(self._body(step, inner, settings), *self._around(step)) for step in steps]
+        texts = [text for step in steps for text in _texts(step)]
+        reads = {word for word in _WORDS if any(word in text for text in texts)}
+        if any(isinstance(step.body, AgentWork) for step in steps):
+            reads.add("goal")
+        return _Work(_digest(forms), frozenset(reads).union(*(one.reads for one in inner.values())))
+
+    def _body(self, step: Step, inner: dict[str, _Work], settings: Settings) -> tuple[object, ...]:
+        match step.body:
+            case AgentWork() as work:
+                agent = agent_of(work, settings, self.plan.agents)
+                model = work.model or settings.model
+                return ("agent", work.prompt, _doing(agent), model, work.resume, work.read_only)
+            case Nested():
+                return ("pipeline", inner[step.id].digest)
+            case body:
+                return (type(body).__name__, body)
+
+    def _around(self, step: Step) -> tuple[object, ...]:
+        taken = [self.plan.pools[name].variable for name, _ in step.pools if self.plan.pools[name].values]
+        return (
+            step.id,
+            step.is_async,
+            step.depends_on,
+            step.condition or "always",
+            step.output_schema,
+            step.on_error == "continue",
+            None if step.on_fail is None else step.on_fail.retry_from,
+            step.on_result,
+            sorted(taken),
+            step.env,
+        )
+
+
+def _that_matter(settings: Settings) -> tuple[object, ...]:
+    """Those that have a part in the result, or in where it is found."""
+    return (
+        settings.isolation,
+        settings.worktrees,
+        settings.branch_prefix,
+        settings.merge_take_branch,
+        settings.strict_files,
+        settings.setup,
+        settings.copy,
+        settings.link,
+    )
+
+
+def _doing(agent: Agent | None) -> tuple[object, ...]:
+    """An agent without what only says how many there are, and what they may cost."""
+    assert agent is not None, "a loaded plan has an agent for each step"
+    return (agent.use, agent.model, agent.command, agent.script, agent.args, agent.env)
+
+
+def _texts(step: Step) -> Iterator[str]:
+    match step.body:
+        case AgentWork(prompt=text) | Ask(question=text) | RunCommand(command=str() as text):
+            yield text
+        case RunCommand(command=arguments):
+            yield from arguments
+        case _:
+            pass
+    yield step.condition or ""
+    yield from step.env.values()
+    for rule in step.on_result:
+        yield rule.when

@@ -1,0 +1,204 @@
+"""Values in a command for a shell arrive as they are, or the command is refused; a shell is the judge."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from weft.plan.templates.render import render
+from weft.plan.templates.shell import shell_text
+from weft.plan.templates.values import Put, RenderError
+
+SHELLS = [shell for shell in ("/bin/sh", shutil.which("bash")) if shell]
+HOSTILE = [
+    "",
+    " ",
+    "it's",
+    '"',
+    "$(echo x)",
+    "`echo x`",
+    "a\nb\n",
+    "*",
+    "~",
+    "\\",
+    "$HOME",
+    "-n",
+    "é\u2028ß",
+    "a;b|c&d>e",
+    "#x",
+    "'",
+]
+
+
+def arguments(command: str, shell: str = "/bin/sh") -> list[str]:
+    """What the command `show` in it is given."""
+    text = f"show() {{ printf '%s\\0' \"$@\"; }}\n{command}"
+    ended = subprocess.run([shell, "-c", text], check=True, capture_output=True)
+    assert ended.stderr == b""
+    return ended.stdout.decode().split("\0")[:-1]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("value", HOSTILE)
+def test_each_value_is_one_argument_as_it_is(value: str, shell: str) -> None:
+    quoted = """"a {{ v }} b" 'c {{ v }}' "$(printf %s. {{ v }})" "$(printf %s. "{{ v }}")" end"""
+    command = render(f"show {{{{ v }}}} -x={{{{ v }}}} {quoted}", {"v": value}, quote=True)
+    expected = [value, f"-x={value}", f"a {value} b", f"c {value}", f"{value}.", f"{value}.", "end"]
+    assert arguments(command, shell) == expected
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "show {{ v ~ '' }}",
+        "show {{ v | replace('no', 'such') }}",
+        "{% for one in [v] %}show {{ one }}{% endfor %}",
+        "{% macro call(x) %}show {{ x }}{% endmacro %}{{ call(v) }}",
+        "{% macro m() %}show {{ caller() }}{% endmacro %}{% call m() %}{{ v }}{% endcall %}",
+        "{% set one %}show {{ v }}{% endset %}{{ one }}",
+        "{% set one %}{{ v }}{% endset %}show {{ one ~ '' }}",
+        "show {% filter string %}{{ v }}{% endfilter %}",
+        "show {% call '{}'.format(v) %}{% endcall %}",
+        "show {{ v | safe }}",
+        "show {{ (v | raw) ~ '' }}",
+        "show {{ v | raw | string | list | join }}",
+    ],
+)
+def test_it_is_so_however_jinja_comes_to_the_value(template: str) -> None:
+    for value in HOSTILE:
+        assert arguments(render(template, {"v": value}, quote=True)) == [value]
+
+
+def test_what_is_no_text_is_one_argument_of_json() -> None:
+    values = {"a": [1, "it's"], "b": {"x": None}, "c": True, "d": None, "e": 1.5}
+    template = "show {{ a }} {{ b }} {{ c }} {{ d }} {{ e }} {{ 'x y' }} {{ [c] }}"
+    expected = ['[1,"it\'s"]', '{"x":null}', "true", "null", "1.5", "x y", "[true]"]
+    assert arguments(render(template, values, quote=True)) == expected
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{{ v | raw }}", "{{ v | trim | raw }}", "{% if 1 %}{{ v | raw }}{% endif %}"],
+)
+def test_what_goes_through_raw_is_a_part_of_the_command(template: str) -> None:
+    assert arguments(render(template, {"v": "show 'a b' c"}, quote=True)) == ["a b", "c"]
+
+
+def test_right_behind_a_value_no_comment_begins() -> None:
+    command = render("show {{ v }}#it {{ v }}; show {{ v }} # it's", {"v": "a b"}, quote=True)
+    assert arguments(command) == ["a b#it", "a b", "a b"]
+
+
+def test_without_quote_nothing_is_quoted() -> None:
+    assert render("{{ v }} {{ v ~ '' }}", {"v": "a 'b"}) == "a 'b a 'b"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("show a#", ""),
+        ("show a\\\\", ""),
+        ('show "\\"" ', ""),
+        ("show '\\' ", ""),
+        ("# it's\nshow ", ""),
+        ("show \"$HOME ${HOME} $(echo 'a)' \\) \"(\")\" ", ""),
+        ("(show ", ")"),
+        ("show `echo '\"'` ", ""),
+        ("show $((2 * (1 + 1))) ", ""),
+        ('show "$(echo $((1)) ', ')"'),
+        ("case a in a) show ", ";; esac"),
+        ('show "$(case_=1; echo)" ', ""),
+        ('show "cost: $', '"'),
+    ],
+)  # fmt: skip
+def test_what_stands_around_a_value_is_read_as_the_shell_reads_it(before: str, after: str) -> None:
+    found = arguments(shell_text([before, Put("it's $(v)"), after]))
+    assert "it's $(v)" in found[-1]
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("show # ", "in a comment"),
+        ("# ", "in a comment"),
+        ("show `echo ", "between backticks"),
+        ('show "`echo ', "between backticks"),
+        ("show ${x:-", "within ${…}"),
+        ('show "${x:-', "within ${…}"),
+        ("show ${x:-'a'} ", "after quotes within ${…}"),
+        ("show $((1 + ", "within $((…))"),
+        ('show "$((1 + (2) + ', "within $((…))"),
+        ("cat <<END\n", "after <<"),
+        ("show $'a' ", "after $'"),
+        ('show "$(case a in a) echo ', "after a case within $(…)"),
+    ],
+)
+def test_where_no_quotes_would_hold_a_value_it_is_refused(before: str, said: str) -> None:
+    with pytest.raises(RenderError) as caught:
+        shell_text([before, Put("x")])
+    assert caught.value.message == (
+        f"in a command, a value cannot stand {said}: no quotes would hold it together there;"
+        ' hand it over in an environment variable, by env, and read it as "$NAME"'
+    )
+
+
+@pytest.mark.parametrize("before", ["show \\", 'show "\\', "show $", "show $(echo $"])
+def test_a_value_does_not_stand_behind_a_sign_that_would_take_its_quote(before: str) -> None:
+    with pytest.raises(RenderError, match="cannot stand right behind a"):
+        shell_text([before, Put("x")])
+
+
+def test_a_value_with_a_nul_is_refused() -> None:
+    with pytest.raises(RenderError, match="NUL"):
+        render("show {{ v }}", {"v": "a\0b"}, quote=True)
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+@settings(max_examples=50, deadline=None)
+@example("'\"'\"'")
+def test_any_text_arrives(value: str) -> None:
+    assert arguments(render("show {{ v }} \"{{ v }}\" '{{ v }}'", {"v": value}, quote=True)) == [value] * 3
+
+
+SIGNS = [
+    *"'\"`\\$(){}# \n;|=",
+    "$(",
+    "${x:-",
+    "${x}",
+    "$((",
+    "))",
+    "<<E\n",
+    "\nE\n",
+    "echo ",
+    "case a in a) ",
+    "esac",
+]
+EVIL = [
+    "$(: >ran)`: >ran`';: >ran;'\";: >ran;\"\n: >ran #",
+    "\\'; : >ran #",
+    "E\n: >ran\n",
+    "}; : >ran; {",
+    ")); : >ran; ((",
+    "x[$(: >ran)]",
+    "\\`: >ran\\`",
+]
+
+
+@given(st.lists(st.sampled_from(SIGNS) | st.just(None), min_size=2, max_size=9), st.sampled_from(EVIL))
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(["echo ", '"', "$(", "echo ", '"', None, '"', ")", '"'], EVIL[0])
+@example(["# ", None], EVIL[0])
+@example(["${x:-", None, "}"], EVIL[3])
+def test_no_shell_runs_what_is_in_a_value(tmp_path: Path, signs: list[str | None], value: str) -> None:
+    try:
+        command = shell_text([Put(value) if sign is None else sign for sign in signs])
+    except RenderError:
+        return
+    for shell in SHELLS:
+        subprocess.run(
+            [shell, "-c", command], cwd=tmp_path, check=False, capture_output=True, stdin=subprocess.DEVNULL
+        )
+    assert list(tmp_path.iterdir()) == []
