@@ -16,8 +16,9 @@ help: ## this list
 setup: $(VENV)/ready ## a .venv with all that is needed; nothing to do when it is there
 	@echo "ready: $(BIN)/weft"
 
-demo: $(VENV)/ready ## fifteen subplans of real work, ten at a time
-	@$(BIN)/python examples/fifteen_subplans.py
+demo: $(VENV)/ready ## a plan of seven slices, from YAML to tested files; no key, no network
+	@place=$$(mktemp -d) && cp examples/demo/* $$place && $(BIN)/weft -C $$place run && \
+	echo "What it made:" && ls $$place/.weft/work/measures/_plan
 
 test: $(VENV)/ready ## all tests that need no other tool, with coverage
 	@$(BIN)/pytest -n auto --cov --cov-report=term

@@ -169,3 +169,17 @@ def test_a_good_place_for_worktrees_is_kept() -> None:
         "{id: a, prompt: x, verify: v}", top=AGENT + "worktrees: ../{{ plan.id }}-{{ slice.path }}\n"
     )
     assert load_plan(text).scopes[1].settings.worktrees == "../{{ plan.id }}-{{ slice.path }}"
+
+
+def test_a_value_that_no_quotes_could_hold_is_refused_at_load() -> None:
+    (told,) = problems(
+        'weft: 1\nplan: p\nsubplans:\n  - {id: a, steps: [{id: s, run: "cat <<E\\n{{ slice.id }}\\nE"}]}\n'
+    )
+    assert "in a command, a value cannot stand after <<: no quotes would hold it together there" in told
+
+
+def test_in_an_argv_a_value_may_stand_anywhere() -> None:
+    assert (
+        problems('weft: 1\nplan: p\nsubplans:\n  - {id: a, steps: [{id: s, run: [x, "# {{ slice.id }}"]}]}\n')
+        == []
+    )

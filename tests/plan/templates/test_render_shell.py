@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from weft.plan.templates.render import render
+from weft.plan.templates.render import check_command, render
 from weft.plan.templates.shell import shell_text
 from weft.plan.templates.values import Put, RenderError
 
@@ -202,3 +202,16 @@ def test_no_shell_runs_what_is_in_a_value(tmp_path: Path, signs: list[str | None
             [shell, "-c", command], cwd=tmp_path, check=False, capture_output=True, stdin=subprocess.DEVNULL
         )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["echo {{ a }}", "echo \"{{ a.b }}\" '{{ c }}'", "echo # {{ a | raw }}", "echo {{", "x"]
+)
+def test_a_command_whose_values_have_their_place_is_in_order(text: str) -> None:
+    check_command(text)
+
+
+def test_a_value_without_a_place_is_told_before_there_is_one() -> None:
+    with pytest.raises(RenderError, match="a value cannot stand in a comment") as told:
+        check_command("echo {{ a }} # {{ b }}")
+    assert told.value.offset == len("echo {{ a }} # {{ ")

@@ -12,6 +12,8 @@ from weft.plan.pipelines.flow import flow
 from weft.plan.results.known import ANYTHING, is_unknown
 from weft.plan.templates.names import ROOTS, Scope, StepKind, StepSeen, unknown_names
 from weft.plan.templates.parse import Name, Path, Template, TemplateError, parse_expression, parse_template
+from weft.plan.templates.render import check_command
+from weft.plan.templates.values import RenderError
 from weft.plan.text.document import Node, Scalar, Table
 from weft.plan.text.inside import inside
 
@@ -25,6 +27,8 @@ class _Text(Struct, frozen=True):
     node: Node
     text: str
     expression: bool = False
+    command: bool = False
+    """Whether it is a command for a shell."""
     after: bool = False
     """Whether it is evaluated when the step has ended, and can read its result."""
 
@@ -63,7 +67,15 @@ class TemplatesCheck:
         except TemplateError as error:
             self.wrong(written, error.offset, error.message)
             return ()
+        if written.command and template.names:
+            self.in_shell(written)
         return template.names
+
+    def in_shell(self, written: _Text) -> None:
+        try:
+            check_command(written.text)
+        except RenderError as error:
+            self.wrong(written, error.offset, error.message)
 
     def unknown(
         self,
@@ -198,7 +210,7 @@ def _body_texts(step: Step) -> Iterator[_Text]:
         case AgentWork():
             yield _Text(place(step.source, "prompt"), step.body.prompt)
         case RunCommand(str() as command):
-            yield _Text(place(step.source, "run"), command)
+            yield _Text(place(step.source, "run"), command, command=True)
         case RunCommand(arguments):
             for node, argument in zip(listed(step.source, "run"), arguments, strict=False):
                 yield _Text(node, argument)

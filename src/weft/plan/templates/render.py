@@ -39,6 +39,24 @@ def render(text: str, values: Values, *, quote: bool = False) -> str:
     return shell_text(pieces) if quote else "".join(pieces)
 
 
+def check_command(text: str) -> None:
+    """Raises `RenderError` if a value stands where none can in a command, as far as that can be told without it."""
+    try:
+        parts = _plain_parts(text) or ()
+    except TemplateError:
+        return
+    pieces: list[str] = []
+    for part in parts:
+        if isinstance(part, str) or part.raw:
+            pieces.append(part if isinstance(part, str) else "x")
+            continue
+        pieces.append(Put("x"))
+        try:
+            shell_text(pieces)
+        except RenderError as error:
+            raise RenderError(error.message, offset=part.name.offset) from None
+
+
 def holds(expression: str, values: Values) -> bool:
     """Whether a condition is true; it may stand in `{{ }}` as a whole, and be `always` or `never`."""
     if expression in {"always", "never"}:
