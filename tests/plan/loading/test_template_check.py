@@ -179,7 +179,5 @@ def test_a_value_that_no_quotes_could_hold_is_refused_at_load() -> None:
 
 
 def test_in_an_argv_a_value_may_stand_anywhere() -> None:
-    assert (
-        problems('weft: 1\nplan: p\nsubplans:\n  - {id: a, steps: [{id: s, run: [x, "# {{ slice.id }}"]}]}\n')
-        == []
-    )
+    steps = '[{id: s, run: [x, "# {{ slice.id }}"]}]'
+    assert problems(f"weft: 1\nplan: p\nsubplans:\n  - {{id: a, steps: {steps}}}\n") == []

@@ -40,7 +40,7 @@ def render(text: str, values: Values, *, quote: bool = False) -> str:
 
 
 def check_command(text: str) -> None:
-    """Raises `RenderError` if a value stands where none can in a command, as far as that can be told without it."""
+    """Raises `RenderError` if a value stands where none can in a command, if that can be told without it."""
     try:
         parts = _plain_parts(text) or ()
     except TemplateError:
