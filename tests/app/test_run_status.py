@@ -1,0 +1,98 @@
+"""Status files of a run: for what lasts, what failed and what asks."""
+
+from pathlib import Path
+
+import pytest
+
+from weft.app.run_status import LASTS, StatusMirror
+from weft.engine.run.events import Event, Recorded
+from weft.runtime.status_files import StatusFiles, read_status, status_file
+
+
+class Told:
+    """A mirror that is told of events, and the files it leaves."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.mirror = StatusMirror(StatusFiles(folder), "r1")
+
+    def happens(self, at: float, kind: str, path: str = "g/a", **more: object) -> None:
+        event = Event(kind=kind, subplan=path, **more)  # type: ignore[arg-type]
+        self.mirror.hears([Recorded(seq=1, at=at, run="r1", event=event)])
+
+    def status(self, path: str = "g/a") -> dict[str, object] | None:
+        self.mirror.close()
+        return read_status(status_file(self.folder, path))
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    return Told(tmp_path / "run")
+
+
+def test_a_slice_that_is_quickly_completed_has_no_file(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
+    told.mirror.looks(LASTS / 2)
+    told.happens(0.6, "subplan_state", outcome="completed", data={"from": "running"})
+    told.mirror.looks(10.0)
+    assert told.status() is None
+
+
+def test_what_lasts_is_told_with_its_step(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
+    told.happens(0.5, "step_started", step="code", attempt=2)
+    told.mirror.looks(LASTS)
+    assert told.status() == {
+        "weft": 1, "run": "r1", "subplan": "g/a", "updated_at": "1970-01-01T00:00:00.500Z",
+        "state": "running", "reason": None, "message": None, "step": "code", "attempt": 2, "question": None,
+    }  # fmt: skip
+
+
+def test_who_has_a_file_has_its_end_in_it(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
+    told.mirror.looks(LASTS)
+    told.happens(2.0, "step_started", step="code", attempt=1)
+    told.happens(3.0, "step_finished", step="code", attempt=1, outcome="done")
+    told.happens(3.0, "subplan_state", outcome="completed", data={"from": "running"})
+    status = told.status()
+    assert status is not None
+    assert (status["state"], status["step"]) == ("completed", None)
+
+
+def test_what_failed_has_a_file_however_quickly(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="failed", data={"reason": "error", "message": "exit code 1"})
+    status = told.status()
+    assert status is not None
+    assert (status["state"], status["reason"], status["message"]) == ("failed", "error", "exit code 1")
+
+
+@pytest.mark.parametrize("reason", ["blocked", "cancelled"])
+def test_what_failed_because_of_another_has_none(told: Told, reason: str) -> None:
+    told.happens(0.0, "subplan_state", outcome="failed", data={"reason": reason})
+    assert told.status() is None
+
+
+def test_a_question_is_told_when_the_run_is_left(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
+    told.happens(0.1, "ask", step="sure", attempt=1, data={"question": "Go on?"})
+    told.happens(0.1, "subplan_state", path="g/b", outcome="running", data={"from": "pending"})
+    status = told.status()
+    assert status is not None
+    assert (status["step"], status["question"]) == ("sure", "Go on?")
+    assert read_status(status_file(told.folder, "g/b")) is None
+
+
+def test_events_of_the_whole_and_of_no_interest_leave_no_file(told: Told) -> None:
+    told.happens(0.0, "run_started", path="")
+    told.happens(0.0, "step_cancelled")
+    told.mirror.looks(10.0)
+    assert told.status() is None
+
+
+def test_the_landing_of_what_has_ended_is_not_told(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="failed", data={"reason": "error"})
+    told.happens(0.0, "step_started", step="@land", attempt=1)
+    told.mirror.looks(10.0)
+    status = told.status()
+    assert status is not None
+    assert status["state"] == "failed"
