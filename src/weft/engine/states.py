@@ -31,6 +31,18 @@ class FailureReason(StrEnum):
     """It was stopped, or kept from starting, because of something else."""
     BLOCKED = "blocked"
     """Something it depends on failed."""
+    TIMEOUT = "timeout"
+    """It took longer than it may."""
+    EXHAUSTED = "exhausted"
+    """It was tried as often as it may be."""
+    BUDGET = "budget"
+    """It would have cost more than there is."""
+    CONFLICT = "conflict"
+    """What it did does not fit what others did."""
+    LOST = "lost"
+    """Nobody knows what became of it, and that more often than it is tried again."""
+    INFRA = "infra"
+    """It could not be done, for reasons that have nothing to do with the work."""
 
 
 _STATES: tuple[SubplanExecutionState, ...] = tuple(SubplanExecutionState)
@@ -91,6 +103,9 @@ class SubplanTracker:
 
     def is_pending(self, row: int) -> bool:
         return self._states[row] == PENDING
+
+    def is_failed(self, row: int) -> bool:
+        return self._states[row] == FAILED
 
     def move(self, row: int, after: int, reason: FailureReason | None = None) -> SubplanExecutionState:
         """`advance` by the numbers of the subplan and of the state."""

@@ -5,22 +5,25 @@ second book: the facts in it, in order, give the state; and the events between t
 are fed in.
 
 kind             outcome                                  data
-run_started                                               plan, run, subplans (how many)
-run_finished     completed, failed, stopped, waiting      counts, seconds
+run_started                                               plan, run, subplans, slices (how many)
+run_finished     completed, failed, stopped               counts, seconds, message, cause, reason, unknown_costs,
+                                                          stuck (what waits for ever; never seen)
 subplan_state    the state it is in now                   from, reason, message, cause, failure, carried
 step_started                                              firing, execution, transition, kind, command, agent,
                                                           concurrent_group, launched_at, pools
 step_finished    done, failed, timeout, cancelled, …      firing, execution, exit_code, signal, message, tail,
                                                           seconds, until, files, concurrent_group,
-                                                          launched_at, completed_at
-step_skipped     condition, dependency, failed            message
+                                                          launched_at, completed_at; of what is no process, as
+                                                          a join, only message and the times
+step_skipped     condition, dependency, cancelled         message
 step_cancelled                                            firing, execution, cause
-ask                                                       question, firing
+ask                                                       question, firing, transition
 answered         yes, no                                  text
 stopping                                                  now
 recovered                                                 epoch, running (firings taken over)
 woke
 budget           alert, reached                           spent, reserved, ceiling, percent
+ignored                                                   what came too late: firing, or subplan and step
 
 A step that is none of the plan's own has a name with @: @workspace, @merge, @land, and a group's @verify.
 """

@@ -72,6 +72,9 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
     until: float | None = None
     """When a usage limit ends."""
     seconds: float = 0.0
+    stdout_bytes: int = 0
+    """How much it wrote, where that is more than a few lines: not all of it may have been kept."""
+    stderr_bytes: int = 0
 
 
 class Answered(Fact, frozen=True, kw_only=True, tag="answered", omit_defaults=True):

@@ -72,4 +72,7 @@ class WakeAt(Struct, frozen=True, kw_only=True):
     at: float
 
 
-AnyOrder = Launch | Prepare | Merge | Land | Halt | WakeAt
+Ordered = Launch | Prepare | Merge | Land
+"""What is reported as ended."""
+
+AnyOrder = Ordered | Halt | WakeAt

@@ -1,0 +1,219 @@
+"""All that the engine of a run knows, for its parts to share.
+
+Where a token is put is noted in `arrivals`; who ended, in `ended`; the engine takes both up one by one, so that no
+part of it has to call another that may call it back.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from weft.engine.run.allocator import Allocator, Leases
+from weft.engine.run.budget import Budget
+from weft.engine.run.events import Event
+from weft.engine.run.failures import Failure
+from weft.engine.run.lanes import Claims
+from weft.engine.run.orders import AnyOrder
+from weft.engine.run.pipelines import Placed, placed_steps
+from weft.engine.run.plays import Firing, Play, Ticket
+from weft.engine.run.script import Move, Script, script
+from weft.engine.states import SubplanTracker
+from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.compile.parts import MERGE, TURN, Shape
+from weft.plan.compile.priorities import priorities
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+from weft.plan.settings import Settings
+
+_TARGET = -1
+"""Stands for the group whose branch is where the user wants the results."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """The pools of a plan, by their numbers in the allocator."""
+
+    sizes: list[int]
+    slots: list[Claims]
+    """For each row, the slots that it takes: one of each limit around it."""
+    turns: list[tuple[int, ...]]
+    named: dict[str, int]
+
+
+class Board(Struct, eq=False, kw_only=True):
+    compiled: CompiledPlan
+    tracker: SubplanTracker
+    scripts: list[Script]
+    levels: list[int]
+    allocator: Allocator
+    limits: Limits
+    leases: Leases
+    budget: Budget
+    branches: dict[int, int] = field(default_factory=dict[int, int])
+    """For each group, the pool that stands for the branch that its parts are merged into."""
+    run: str = ""
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    at: float = 0.0
+    started_at: float = 0.0
+    stopping: bool = False
+    quiet: bool = False
+    """Whether nobody wants to hear the events and orders."""
+    carried: frozenset[str] = frozenset()
+    serial: int = 0
+    tickets: dict[int, Ticket] = field(default_factory=dict[int, Ticket])
+    next_ticket: int = 0
+    short: set[int] = field(default_factory=set[int])
+    """Tickets that wait for money that is reserved elsewhere."""
+    throttled: set[int] = field(default_factory=set[int])
+    """Tickets that wait for the end of a usage limit."""
+    limited: dict[str, float] = field(default_factory=dict[str, float])
+    """Agents that have met a usage limit, and until when."""
+    lending: int = 0
+    """How many slices have lent their slots to others."""
+    candidates: dict[int, int] = field(default_factory=dict[int, int])
+    """Slices that are ready and wait for their slots: their rows, by ticket."""
+    plays: dict[int, Play] = field(default_factory=dict[int, Play])
+    """The plays under way, by row; landings by the number of rows plus their own."""
+    firings: dict[int, Firing] = field(default_factory=dict[int, Firing])
+    questions: dict[int, Firing] = field(default_factory=dict[int, Firing])
+    """Those among the firings that wait for a person."""
+    failures: dict[int, Failure] = field(default_factory=dict[int, Failure])
+    """Of rows: those that have failed, or are certain to."""
+    arrivals: deque[tuple[Play, int]] = field(default_factory=deque[tuple[Play, int]])
+    ended: deque[Play] = field(default_factory=deque[Play])
+    events: list[Event] = field(default_factory=list[Event])
+    orders: list[AnyOrder] = field(default_factory=list[AnyOrder])
+    moves: list[tuple[str, str]] | None = None
+    """Where someone wants to see every move of the net: the transition and the outcome; empty as it begins."""
+    _placed: dict[tuple[int, bool], Mapping[str, Placed]] = field(
+        default_factory=dict[tuple[int, bool], Mapping[str, Placed]]
+    )
+    _claims: dict[tuple[Move, tuple[int, ...]], Claims] = field(
+        default_factory=dict[tuple[Move, tuple[int, ...]], Claims]
+    )
+
+    @property
+    def plan(self) -> Plan:
+        return self.compiled.plan
+
+    def path(self, row: int) -> str:
+        return self.compiled.plan.outline.paths[row]
+
+    def settings(self, row: int) -> Settings:
+        return self.compiled.plan.scopes[row].settings
+
+    def tell(self, event: Event) -> None:
+        if not self.quiet:
+            self.events.append(event)
+
+    def order(self, order: AnyOrder) -> None:
+        if not self.quiet:
+            self.orders.append(order)
+
+    # For whoever wants to see the moves of the one net
+
+    def saw(self, play: Play, name: str, outcome: str) -> None:
+        """Notes a move; an empty outcome is its beginning.
+
+        What is lent while a usage limit lasts is no move: `lent` and `regained` tell of it.
+        """
+        if self.moves is not None:
+            landing = " landing" if play.landing is not None else ""
+            self.moves.append((f"{play.path or 'the plan'}{landing}: {name}", outcome))
+
+    def saw_wiring(self, name: str) -> None:
+        if self.moves is not None:
+            self.moves += [(name, ""), (name, "done")]
+
+    # What slices share
+
+    def steps_of(self, row: int) -> Mapping[str, Placed]:
+        plan = self.compiled.plan
+        pipeline, verifies = plan.pipeline_of(row), bool(plan.subplans[row].verify)
+        key = (id(pipeline), verifies)
+        if key not in self._placed:
+            self._placed[key] = placed_steps(pipeline.steps, plan.pipelines, verifies=verifies)
+        return self._placed[key]
+
+    def claims(self, play: Play, move: Move) -> Claims:
+        """What a move takes from the pools for as long as it lasts; slots left out."""
+        if not move.claims:
+            return ()
+        if move.is_shared:
+            return self.shared_claims(play.row, play.script.shape, move)
+        return tuple((pool, weight) for place, weight in move.claims for pool in self._pools(play, place))
+
+    def shared_claims(self, row: int, shape: Shape, move: Move) -> Claims:
+        """The same, for a move that claims nothing of a slice's or a group's own."""
+        key = (move, self.limits.turns[row])
+        if key not in self._claims:
+            self._claims[key] = tuple(
+                (pool, weight) for place, weight in move.claims for pool in self._shared(row, shape, place)
+            )
+        return self._claims[key]
+
+    def _shared(self, row: int, shape: Shape, place: int) -> tuple[int, ...]:
+        if place == TURN:
+            return self.limits.turns[row]
+        return (self.limits.named[shape.pools[place - MERGE - 1]],)
+
+    def _pools(self, play: Play, place: int) -> tuple[int, ...]:
+        shape = play.script.shape
+        if place == MERGE:
+            return (self._branch(play),)
+        return (play.pools[place],) if place >= shape.own else self._shared(play.row, shape, place)
+
+    def _branch(self, play: Play) -> int:
+        group = _TARGET if play.landing is not None else self.compiled.plan.outline.parents[play.row]
+        if group not in self.branches:
+            self.branches[group] = self.allocator.add_pool(1)
+        return self.branches[group]
+
+
+def board(compiled: CompiledPlan, *, default_cost: int = 0) -> Board:
+    plan = compiled.plan
+    limits = _limits(compiled)
+    values = {name: pool.values for name, pool in plan.pools.items() if pool.values is not None}
+    return Board(
+        compiled=compiled,
+        tracker=SubplanTracker(plan.outline.paths[1:]),
+        scripts=[script(shape) for shape in compiled.shapes],
+        levels=priorities(plan, compiled.after),
+        allocator=Allocator(limits.sizes),
+        limits=limits,
+        leases=Leases(values),
+        budget=Budget(plan.outline.parents, _ceilings(plan), default=default_cost),
+    )
+
+
+def _ceilings(plan: Plan) -> list[int | None]:
+    """Of each row that sets one itself; that of the whole plan may come from elsewhere."""
+    return [
+        plan.scopes[row].settings.budget if row == ROOT or "budget" in subplan.settings else None
+        for row, subplan in enumerate(plan.subplans)
+    ]
+
+
+def _limits(compiled: CompiledPlan) -> Limits:
+    plan, outline = compiled.plan, compiled.plan.outline
+    found = Limits(sizes=[], slots=[], turns=[], named={})
+
+    def pool(size: int) -> int:
+        found.sizes.append(size)
+        return len(found.sizes) - 1
+
+    for row, subplan in enumerate(plan.subplans):
+        settings, parent = plan.scopes[row].settings, outline.parents[row]
+        slots = found.slots[parent] if row else ()
+        turn = found.turns[parent] if row else ()
+        if not row or ("max_parallel" in subplan.settings and not outline.is_leaf(row)):
+            slots = (*slots, (pool(settings.max_parallel), 1))
+        if settings.policy != "serial":
+            turn = ()
+        elif not turn:
+            turn = (pool(1),)
+        found.slots.append(slots)
+        found.turns.append(turn)
+    for name, size in compiled.pools.items():
+        found.named[name] = pool(size)
+    return found

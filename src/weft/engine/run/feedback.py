@@ -1,0 +1,124 @@
+"""Feedback: what the next attempt is told of the failure of the last one. Short, whatever the failure wrote."""
+
+from collections.abc import Iterator, Mapping
+from signal import Signals
+from typing import cast
+
+from msgspec import UNSET, Struct
+
+from weft.plan.model import Command
+from weft.plan.templates.values import json_text, text_of
+
+MOST_LINES = 60
+MOST_CHARACTERS = 4_000
+LONGEST_COMMAND = 500
+LONGEST_LINE = 200
+
+_REASONS = ("reasons", "reason", "message")
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """What is known of a failure."""
+
+    step: str
+    """The address of the step."""
+    command: Command | None = None
+    """The command that failed, as it was run; None for an agent and for what runs nothing."""
+    agent: str | None = None
+    """The name of the agent."""
+    exit_code: int | None = None
+    signal: int | None = None
+    timeout: float | None = None
+    """The seconds it had, if it took longer."""
+    message: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    verdict: object = UNSET
+    """The JSON by which a step told that it does not accept the work."""
+
+
+def feedback(failure: Failure) -> str:
+    """The text that templates read as `feedback`."""
+    if failure.verdict is not UNSET:
+        head = f"Step '{failure.step}' looked at the work and did not accept it. What it said:"
+        return f"{head}\n{_beginning(_reasons(failure.verdict))}"
+    return "\n\n".join([_head(failure), *_tails(failure)])
+
+
+def _head(failure: Failure) -> str:
+    message = _beginning(failure.message.strip())
+    return f"{_who(failure)} {_how(failure)}{f': {message}' if message else '.'}"
+
+
+def _who(failure: Failure) -> str:
+    if failure.command is not None:
+        command = failure.command if isinstance(failure.command, str) else " ".join(failure.command)
+        return f"The command `{_cut(command.strip(), LONGEST_COMMAND)}` of step '{failure.step}'"
+    if failure.agent is not None:
+        return f"The agent '{failure.agent}' of step '{failure.step}'"
+    return f"Step '{failure.step}'"
+
+
+def _how(failure: Failure) -> str:
+    if failure.timeout is not None:
+        return f"took longer than {failure.timeout:g} seconds and was ended"
+    if failure.signal is not None:
+        return f"was ended by {_signal_name(failure.signal)}"
+    if failure.exit_code:
+        return f"failed with exit code {failure.exit_code}"
+    return "failed"
+
+
+def _signal_name(number: int) -> str:
+    names = {one.value: one.name for one in Signals}
+    return f"signal {number} ({names[number]})" if number in names else f"signal {number}"
+
+
+def _tails(failure: Failure) -> Iterator[str]:
+    for name, text in (("output", failure.stdout), ("error output", failure.stderr)):
+        if text.strip():
+            tail = tail_of(text)
+            yield f"{'Its' if tail == text.rstrip() else 'The end of its'} {name}:\n{tail}"
+
+
+def _reasons(verdict: object) -> str:
+    found = next(filter(None, map(_fields(verdict).get, _REASONS)), None)
+    if isinstance(found, list):
+        return "\n".join(f"- {text_of(reason)}" for reason in cast("list[object]", found))
+    return found if isinstance(found, str) else json_text(verdict)
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else dict[str, object]()
+
+
+def _beginning(text: str) -> str:
+    lines = text.split("\n", MOST_LINES)
+    kept = "\n".join(lines[:MOST_LINES])
+    return _cut(kept if len(lines) <= MOST_LINES else f"{kept}\n…", MOST_CHARACTERS)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def tail_of(text: str, lines: int = MOST_LINES, characters: int = MOST_CHARACTERS) -> str:
+    """The last lines of a text, as many as fit; says if there are more. Of a line that is too long, its end."""
+    text = text.rstrip()
+    start = max(0, len(text) - characters)
+    if start and text[start - 1] != "\n":
+        end_of_line = text.find("\n", start)
+        start = end_of_line + 1 if end_of_line >= 0 else start
+    for _ in range(max(0, text.count("\n", start) + 1 - lines)):
+        start = text.index("\n", start) + 1
+    if not start:
+        return text
+    if text[start - 1] != "\n":
+        return f"({start:,} characters before this are left out)\n{text[start:]}"
+    return f"({text.count(chr(10), 0, start):,} lines before this are left out)\n{text[start:]}"
+
+
+def last_line(text: str) -> str:
+    """The last line with something on it; the end of it, if it is long."""
+    line = text[-10 * LONGEST_LINE :].rstrip().rpartition("\n")[2].rpartition("\r")[2].strip()
+    return line if len(line) <= LONGEST_LINE else f"…{line[1 - LONGEST_LINE :]}"

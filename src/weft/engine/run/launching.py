@@ -1,0 +1,129 @@
+"""Orders for what is to be done, with all templates filled in."""
+
+from msgspec.structs import replace
+
+from weft.engine.run.board import Board
+from weft.engine.run.meaning import part_name
+from weft.engine.run.orders import Land, Launch, Merge, Ordered, Prepare
+from weft.engine.run.pipelines import Placed
+from weft.engine.run.plays import Firing, Play
+from weft.engine.run.values import Texts
+from weft.plan.loading.slices_check import agent_of
+from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
+
+_PARTS: dict[str, type[Prepare | Merge | Land]] = {"workspace": Prepare, "merge": Merge, "land": Land}
+
+
+class Launching:
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    # What Weft does itself
+
+    def part(self, firing: Firing) -> Ordered:
+        play, kind = firing.play, firing.move.act.kind
+        if kind == "verify":
+            return self._verify(firing)
+        return _PARTS[kind](firing=firing.serial, execution=1, row=play.row, path=play.path)
+
+    def _verify(self, firing: Firing) -> Launch:
+        """That of a group."""
+        play = firing.play
+        settings = self._board.settings(play.row)
+        return Launch(
+            firing=firing.serial,
+            execution=1,
+            row=play.row,
+            path=play.path,
+            step=part_name(firing.move),
+            attempt=firing.attempt,
+            commands=self._board.plan.subplans[play.row].verify,
+            timeout=settings.timeout,
+            grace=settings.grace,
+        )
+
+    # Steps
+
+    def agent(self, play: Play, work: AgentWork) -> Agent:
+        agent = agent_of(work, self._board.settings(play.row), self._board.plan.agents)
+        assert agent is not None, "a loaded plan has an agent for each step"
+        return agent
+
+    def command(self, firing: Firing, placed: Placed) -> Launch:
+        """Raises `RenderError`, as `agent_work` does."""
+        step, texts = placed.step, self._texts(firing, placed)
+        settings = self._board.settings(firing.play.row)
+        return Launch(
+            firing=firing.serial,
+            execution=1,
+            row=firing.play.row,
+            path=firing.play.path,
+            step=placed.address,
+            attempt=firing.attempt,
+            commands=self._commands(firing.play, step, texts),
+            env=self._env(firing, step, texts) if step.env or firing.leases else {},
+            timeout=step.timeout if step.timeout is not None else settings.timeout,
+            grace=step.grace if step.grace is not None else settings.grace,
+        )
+
+    def agent_work(self, firing: Firing, placed: Placed, agent: Agent) -> Launch:
+        step, play, texts = placed.step, firing.play, self._texts(firing, placed)
+        work, settings = step.body, self._board.settings(play.row)
+        assert isinstance(work, AgentWork)
+        return Launch(
+            firing=firing.serial,
+            execution=1,
+            row=play.row,
+            path=play.path,
+            step=placed.address,
+            attempt=firing.attempt,
+            agent=agent,
+            model=work.model or agent.model or settings.model,
+            prompt=texts.filled(work.prompt),
+            session=play.sessions.get(agent.name) if work.resume else None,
+            fork=work.resume and step.is_async,
+            read_only=work.read_only,
+            env=self._env(firing, step, texts),
+            timeout=step.timeout if step.timeout is not None else settings.timeout,
+            grace=step.grace if step.grace is not None else settings.grace,
+        )
+
+    def question(self, firing: Firing, placed: Placed, text: str) -> str:
+        return self._texts(firing, placed).filled(text)
+
+    def _texts(self, firing: Firing, placed: Placed) -> Texts:
+        return Texts(self._board, firing.play, placed, firing.attempt)
+
+    def _env(self, firing: Firing, step: Step, texts: Texts) -> dict[str, str]:
+        return {name: texts.filled(value) for name, value in step.env.items()} | self._leased(firing)
+
+    def _leased(self, firing: Firing) -> dict[str, str]:
+        pools = self._board.plan.pools
+        return {pools[name].variable: " ".join(values) for name, values in firing.leases}
+
+    def _commands(self, play: Play, step: Step, texts: Texts) -> tuple[Command, ...]:
+        if not isinstance(step.body, RunCommand):
+            return self._board.plan.subplans[play.row].verify
+        command = step.body.command
+        if isinstance(command, str):
+            return (texts.filled(command, quote=True),)
+        return (tuple(texts.filled(argument) for argument in command),)
+
+    # Things from pools
+
+    def lease(self, firing: Firing, step: Step) -> None:
+        """The things that a step takes from pools whose things have values."""
+        board = self._board
+        firing.leases = tuple(
+            (name, board.leases.take(name, count))
+            for name, count in step.pools
+            if board.plan.pools[name].values is not None
+        )
+
+    def again(self, firing: Firing) -> Ordered:
+        """The order for another execution; what was leased may be other things now."""
+        order = firing.order
+        assert order is not None
+        if isinstance(order, Launch) and firing.leases:
+            order = replace(order, env={**order.env, **self._leased(firing)})
+        return replace(order, execution=firing.execution)

@@ -1,0 +1,76 @@
+"""Executions that end before their work does: the run is stopped, or a usage limit is met. Another one follows."""
+
+from weft.engine.run.board import Board
+from weft.engine.run.facts import Ended, How, Resumed, StopAsked, Woke
+from weft.engine.run.moves import Moves
+from weft.engine.run.orders import Halt
+from weft.engine.run.plays import Firing, Ticket
+from weft.engine.run.spending import Spending
+from weft.engine.run.starting import Starting
+from weft.engine.run.telling import Telling
+
+
+class Pausing:
+    def __init__(
+        self, board: Board, moves: Moves, starting: Starting, spending: Spending, telling: Telling
+    ) -> None:
+        self._board = board
+        self._moves = moves
+        self._starting = starting
+        self._spending = spending
+        self._telling = telling
+
+    def parks(self, firing: Firing, how: How, fact: Ended) -> None:
+        """It is done again when the run goes on, or when the usage limit has ended."""
+        launch = firing.launch
+        if how is How.LIMITED and launch is not None and launch.agent is not None:
+            firing.parked = "limited"
+            firing.until = fact.until if fact.until is not None else self._board.at
+            self._moves.lends(firing)
+            self._spending.limit(launch.agent, firing.until)
+            return
+        firing.parked = "stopped"
+        if not self._board.stopping:  # the run goes on already, only this one had heard that it was to stop
+            self._starting.again(firing)
+
+    def wakes(self, fact: Woke) -> None:
+        board = self._board
+        self._telling.noted("woke", fact)
+        for firing in list(board.firings.values()):
+            if firing.parked == "limited" and firing.until <= board.at:
+                firing.parked = "asking"
+                self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing))
+        self._spending.unlimit()
+
+    # The whole run
+
+    def stops(self, fact: StopAsked) -> None:
+        board = self._board
+        board.stopping = True
+        self._telling.stopping(fact)
+        for firing in board.firings.values():
+            if firing.is_under_way and (fact.now or firing.halted in {"", "revoked"}):
+                firing.halted = "cancelled" if firing.halted == "cancelled" else "stopped"
+                self._halt(firing, now=fact.now)
+
+    def resumes(self, fact: Resumed) -> None:
+        """A new coordinator has taken over. What was stopped is done again."""
+        board = self._board
+        running = [firing.serial for firing in board.firings.values() if firing.is_under_way]
+        self._telling.recovered(fact, running)
+        board.stopping = False
+        for firing in list(board.firings.values()):
+            match firing.parked:
+                case "stopped":
+                    self._starting.again(firing)
+                case "" if firing.halted == "stopped":
+                    firing.halted = "revoked"  # it may have heard that it was to stop, or not
+                case "" if firing.halted == "cancelled":
+                    self._halt(firing)
+                case _:
+                    pass
+        self._spending.wake_again()
+
+    def _halt(self, firing: Firing, *, now: bool = False) -> None:
+        halt = Halt(firing=firing.serial, execution=firing.execution, how=firing.halted, now=now)
+        self._board.order(halt)

@@ -1,0 +1,134 @@
+"""What a run consists of while it is under way.
+
+A *play* is one subplan's own go through its shape: a slice through its steps, a group through what it does when
+all in it has ended, a result on its way to the target. A *firing* is a move of it that has begun and whose end is
+waited for; a *ticket* is one that waits for room.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from weft.engine.run.failures import Failure
+from weft.engine.run.lanes import Claims
+from weft.engine.run.orders import Launch, Ordered
+from weft.engine.run.outputs import StepOutput
+from weft.engine.run.pipelines import Placed
+from weft.engine.run.script import Move, Script
+
+
+class Frame(Struct, eq=False):
+    """A pipeline under way: the slice's own, or one nested in it."""
+
+    prefix: str
+    around: "Frame | None" = None
+    doom: Failure | None = None
+    """Why nothing of it may start any more."""
+
+    @property
+    def doomed(self) -> Failure | None:
+        frame: Frame | None = self
+        while frame is not None:
+            if frame.doom is not None:
+                return frame.doom
+            frame = frame.around
+        return None
+
+    def is_within(self, other: "Frame") -> bool:
+        frame: Frame | None = self
+        while frame is not None and frame is not other:
+            frame = frame.around
+        return frame is other
+
+    @property
+    def address(self) -> str:
+        """What the addresses of its steps begin with: for `outer#2.inner#1.` that is `outer.inner.`."""
+        return "".join(f"{part.partition('#')[0]}." for part in self.prefix.split(".")[:-1])
+
+
+class Play(Struct, eq=False, kw_only=True):
+    row: int
+    path: str
+    script: Script
+    landing: int | None = None
+    """The number of the landing, if this is one."""
+    carried: bool = False
+    """Whether an earlier run has done it."""
+    steps: Mapping[str, Placed] = field(default_factory=dict[str, Placed])
+    """Those of a slice, by address."""
+    frames: dict[str, Frame] = field(default_factory=lambda: {"": Frame("")})
+    tokens: set[int] = field(default_factory=set[int])
+    """Places where a token waits for others."""
+    arrived: dict[int, int] = field(default_factory=dict[int, int])
+    """Of moves that wait for several tokens: how many are there."""
+    outputs: dict[str, StepOutput] = field(default_factory=dict[str, StepOutput])
+    failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    """Why the steps failed that did, by address, the first one first."""
+    attempts: dict[str, int] = field(default_factory=dict[str, int])
+    launched: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
+    """Of async steps: with whom they were launched, and when."""
+    cancelled: dict[str, str] = field(default_factory=dict[str, str])
+    """Steps that a failed branch beside them ends: their addresses, and the step that failed."""
+    faults: dict[str, str] = field(default_factory=dict[str, str])
+    """Steps whose condition could not be evaluated, by address."""
+    feedback: str = ""
+    sessions: dict[str, str] = field(default_factory=dict[str, str])
+    """The last conversation of each agent."""
+    slots: Claims = ()
+    """What it holds of the limits around it."""
+    lent: bool = False
+    """Whether its slots are with others while it waits for the end of a usage limit."""
+    pools: dict[int, int] = field(default_factory=dict[int, int])
+    """Its own pools: place in the shape, number in the allocator."""
+    firings: dict[int, "Firing"] = field(default_factory=dict[int, "Firing"])
+    tickets: dict[int, "Ticket"] = field(default_factory=dict[int, "Ticket"])
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[""]
+
+
+class Firing(Struct, eq=False, kw_only=True):
+    serial: int
+    play: Play
+    move: Move
+    claims: Claims
+    execution: int = 1
+    order: Ordered | None = None
+    """What was ordered; None for a question."""
+    step: str = ""
+    attempt: int = 0
+    halted: str = ""
+    """`cancelled` or `stopped` once it was told to end so; `revoked` if it was stopped and the run goes on."""
+    parked: str = ""
+    """Why another execution is to follow: the last one was `stopped` or `limited`; `asking`: it waits for room."""
+    until: float = 0.0
+    """When its usage limit ends."""
+    reserved: int = 0
+    leases: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    question: str = ""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether an execution has been ordered whose end was not reported."""
+        return self.order is not None and not self.parked
+
+    @property
+    def launch(self) -> Launch | None:
+        """What was ordered, if it is an agent."""
+        order = self.order
+        return order if isinstance(order, Launch) and order.agent is not None else None
+
+
+class Ticket(Struct, eq=False, kw_only=True):
+    """What is to happen when the pools have room."""
+
+    play: Play
+    move: Move
+    place: int = -1
+    """Where the token is that waits."""
+    firing: Firing | None = None
+    """What has begun already and is to go on."""
+    claims: Claims = ()
+    slots: bool = False
+    """Whether the slots of the slice are asked for, too."""

@@ -1,0 +1,225 @@
+"""A run in virtual time: the same engine, and a world that is a function.
+
+The world says of each thing that is ordered how long it takes and how it ends. Time jumps from one fact to the
+next; what happens at the same moment happens in the order in which it was ordered. The coordinator may die: its
+successor gets the facts, and nothing else, while the world goes on.
+"""
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from weft.engine.run.engine import Engine
+from weft.engine.run.events import Event
+from weft.engine.run.facts import Answered, AnyFact, Ended, How, Resumed, RunStarted, StopAsked, Woke
+from weft.engine.run.orders import AnyOrder, Halt, Order, Ordered, WakeAt
+from weft.plan.compile.compiled import CompiledPlan
+
+DYING = 0.001
+"""Seconds that an execution takes to end when it is told to."""
+
+_AFTER_ALL = 1 << 60
+
+
+class Happening(Struct, frozen=True, kw_only=True):
+    """How something that was ordered goes."""
+
+    seconds: float = 1.0
+    how: How = How.DONE
+    result: str = ""
+    exit_code: int | None = None
+    message: str = ""
+    cost: int | None = None
+    session: str | None = None
+    wait: float = 60.0
+    """Of a usage limit: how long it lasts."""
+
+
+class Reply(Struct, frozen=True):
+    """How a person answers a question."""
+
+    after: float = 0.0
+    accepted: bool = True
+    text: str = ""
+
+
+World = Callable[[Ordered], Happening]
+Person = Callable[[str, str], Reply | None]
+"""How a question is answered, by subplan and step; None: not at all."""
+
+
+class SimulatedRun(Struct, kw_only=True):
+    """What would have happened."""
+
+    engine: Engine
+    facts: list[AnyFact] = field(default_factory=list[AnyFact])
+    events: list[tuple[float, Event]] = field(default_factory=list[tuple[float, Event]])
+    orders: list[AnyOrder] = field(default_factory=list[AnyOrder])
+    seconds: float = 0.0
+    peak: int = 0
+    """The most executions under way at once."""
+    deaths: int = 0
+
+    @property
+    def state(self) -> str:
+        return self.engine.state
+
+
+def _nothing(_run: SimulatedRun) -> None:
+    pass
+
+
+class Interruptions(Struct, frozen=True, kw_only=True):
+    """Whether, after so many facts, the coordinator dies or is asked to stop."""
+
+    dies: Callable[[int], bool] = lambda _facts: False
+    dies_early: Callable[[int], bool] = lambda _facts: False
+    """After the journal was written, and before anything is obeyed."""
+    stops: Callable[[int], bool] = lambda _facts: False
+
+
+class Simulator:
+    def __init__(
+        self,
+        compiled: CompiledPlan,
+        world: World,
+        *,
+        person: Person = lambda _subplan, _step: Reply(),
+        interruptions: Interruptions = Interruptions(),  # noqa: B008 - it is frozen
+        watch: Callable[[SimulatedRun], None] = _nothing,
+        trace: bool = False,
+    ) -> None:
+        """`watch` sees the run after each fact."""
+        self._compiled = compiled
+        self._world = world
+        self._person = person
+        self._interruptions = interruptions
+        self._watch = watch
+        self._trace = trace
+        self._queue: list[tuple[float, int, int, AnyFact]] = []
+        self._count = 0
+        self._now = 0.0
+        self._under_way: dict[tuple[int, int], float] = {}
+        self._asked: set[int] = set()
+        self._dead = False
+        self.run = SimulatedRun(engine=Engine(compiled, trace=trace))
+
+    def play(self, *, env: dict[str, str] | None = None, carried: tuple[str, ...] = ()) -> SimulatedRun:
+        self._apply(RunStarted(at=0.0, run="simulated", env=env or {}, carried=carried))
+        self._interrupt()
+        while self._queue and not self._is_over():
+            self._now, _, _, fact = heappop(self._queue)
+            if self._is_still_so(fact):
+                self._apply(replace(fact, at=self._now))
+                self._interrupt()
+        self.run.seconds = self._now
+        return self.run
+
+    def _is_over(self) -> bool:
+        return self.run.state in {"completed", "failed"}
+
+    def _is_still_so(self, fact: AnyFact) -> bool:
+        """Whether an execution has not ended earlier, because it was told to."""
+        if not isinstance(fact, Ended):
+            return True
+        key = (fact.firing, fact.execution)
+        if self._under_way.get(key) != self._now:
+            return False
+        del self._under_way[key]
+        return True
+
+    def _interrupt(self) -> None:
+        facts = len(self.run.facts)
+        if self._is_over():
+            return
+        if not self._dead and self._interruptions.stops(facts):
+            self._apply(StopAsked(at=self._now))
+        self._dead = self._dead or self._interruptions.dies(facts)
+        while self._dead or self.run.state == "stopped":
+            self._take_over()
+
+    def _take_over(self) -> None:
+        """A new coordinator: all it has is the facts. The alarms of its predecessor went with it."""
+        self._dead = False
+        self._queue = [one for one in self._queue if not isinstance(one[-1], Woke)]
+        heapify(self._queue)
+        engine = Engine(self._compiled, quiet=True, trace=self._trace)
+        for fact in self.run.facts:
+            engine.apply(fact)
+        engine.taken()
+        engine.speak()
+        self.run.engine = engine
+        self.run.deaths += 1
+        for order in engine.in_flight:
+            if (order.firing, order.execution) not in self._under_way:
+                self._does(order)  # its predecessor died before it could
+        self._apply(Resumed(at=self._now, epoch=self.run.deaths + 1))
+
+    def _apply(self, fact: AnyFact) -> None:
+        run = self.run
+        run.facts.append(fact)
+        run.engine.apply(fact)
+        events, orders = run.engine.taken()
+        run.events += [(fact.at, event) for event in events]
+        run.orders += orders
+        self._dead = self._interruptions.dies_early(len(run.facts))
+        if not self._dead:
+            for order in orders:
+                self._obey(order)
+            self._ask_people()
+        run.peak = max(run.peak, len(self._under_way))
+        self._watch(run)
+
+    def _ask_people(self) -> None:
+        for question in self.run.engine.questions():
+            if question.serial in self._asked:
+                continue
+            self._asked.add(question.serial)
+            path = question.play.path
+            reply = self._person(path, question.step)
+            if reply is not None:
+                answer = Answered(
+                    at=0.0, subplan=path, step=question.step, accepted=reply.accepted, text=reply.text
+                )
+                self._at(self._now + reply.after, answer)
+
+    def _obey(self, order: AnyOrder) -> None:
+        match order:
+            case WakeAt():
+                self._at(max(order.at, self._now), Woke(at=0.0))
+            case Halt():
+                key = (order.firing, order.execution)
+                if self._under_way.get(key, 0.0) > self._now + DYING:
+                    how = How(order.how)
+                    self._ends(key, DYING, Ended(at=0.0, firing=key[0], execution=key[1], how=how))
+            case Order():
+                self._does(order)
+
+    def _does(self, order: Ordered) -> None:
+        how = self._world(order)
+        fact = Ended(
+            at=0.0,
+            firing=order.firing,
+            execution=order.execution,
+            how=how.how,
+            result=how.result,
+            exit_code=how.exit_code,
+            message=how.message,
+            cost=how.cost,
+            session=how.session,
+            until=self._now + how.seconds + how.wait if how.how is How.LIMITED else None,
+            seconds=how.seconds,
+        )
+        self._ends((order.firing, order.execution), how.seconds, fact)
+
+    def _ends(self, key: tuple[int, int], after: float, fact: Ended) -> None:
+        self._under_way[key] = self._now + after
+        self._at(self._now + after, fact)
+
+    def _at(self, when: float, fact: AnyFact) -> None:
+        """At the same moment, first what was ordered first, then what people say, then the clock."""
+        self._count += 1
+        rank = fact.firing if isinstance(fact, Ended) else _AFTER_ALL + isinstance(fact, Woke)
+        heappush(self._queue, (when, rank, self._count, fact))

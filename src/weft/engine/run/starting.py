@@ -1,0 +1,177 @@
+"""How things are begun when there is room for them: what is to be done is worked out, ordered and told."""
+
+from weft.engine.run.board import Board
+from weft.engine.run.ending import Ending
+from weft.engine.run.lanes import Claims
+from weft.engine.run.launching import Launching
+from weft.engine.run.moves import Moves
+from weft.engine.run.pipelines import Placed
+from weft.engine.run.plays import Firing, Play, Ticket
+from weft.engine.run.scopes import Scopes
+from weft.engine.run.script import Move
+from weft.engine.run.spending import Spending
+from weft.engine.run.telling import Telling
+from weft.plan.compile.parts import READY, Role
+from weft.plan.model import Agent, AgentWork, Ask
+from weft.plan.templates.values import RenderError
+
+
+class Starting:
+    def __init__(
+        self, board: Board, moves: Moves, scopes: Scopes, ending: Ending, spending: Spending, telling: Telling
+    ) -> None:
+        self._board = board
+        self._moves = moves
+        self._scopes = scopes
+        self._ending = ending
+        self._spending = spending
+        self._telling = telling
+        self._launching = Launching(board)
+
+    def wants(self, play: Play, place: int, move: Move) -> None:
+        """A token is to go on with something that may need room; what needs none begins at once."""
+        board = self._board
+        if move.claims or move.takes_slot or play.lent or board.stopping:
+            self._moves.asks(Ticket(play=play, move=move, place=place))
+        else:
+            self._begin(play, move, place, ())
+
+    def granted(self, number: int) -> None:
+        """There is room."""
+        if number in self._board.candidates:
+            self._admit(number)
+            return
+        ticket = self._moves.granted(number)
+        if ticket.firing is not None:
+            self._moves.regains(ticket.firing, ticket.claims)
+            self.again(ticket.firing)
+        else:
+            self._begin(ticket.play, ticket.move, ticket.place, ticket.claims)
+
+    def _admit(self, number: int) -> None:
+        play = self._scopes.admits(number)
+        begin = play.script.spots[READY].go
+        assert begin is not None
+        self._begin_slice(play, begin, self._board.claims(play, begin))
+
+    def _begin(self, play: Play, move: Move, place: int, claims: Claims) -> None:
+        match move.act.role:
+            case Role.RUN if play.steps:
+                self._run(play, move, place, claims)
+            case Role.RETURN:
+                self._moves.passes(play, move)
+            case Role.BEGIN:
+                self._begin_slice(play, move, claims)
+            case _:
+                self._part(play, move, claims)
+
+    def _begin_slice(self, play: Play, move: Move, claims: Claims) -> None:
+        board = self._board
+        if not play.pools:
+            play.pools = {place: board.allocator.add_pool(size) for place, size in play.script.local_pools}
+        if board.tracker.is_pending(play.row - 1):
+            self._scopes.started(play.row)
+        if move.act.kind:
+            self._part(play, move, claims)
+        else:
+            self._moves.passes(play, move)
+
+    def _part(self, play: Play, move: Move, claims: Claims) -> None:
+        """Something that is no step of the plan's own."""
+        firing = self._moves.begins(play, move, claims)
+        firing.attempt = move.act.attempt or 1
+        firing.order = self._launching.part(firing)
+        self._order(firing)
+
+    # Steps
+
+    def _run(self, play: Play, move: Move, place: int, claims: Claims) -> None:
+        placed = play.steps[move.act.step]
+        work = placed.step.body
+        agent, reserved = None, 0
+        if isinstance(work, AgentWork):
+            agent = self._launching.agent(play, work)
+            most = work.max_cost if work.max_cost is not None else agent.max_cost
+            reserved = self._board.budget.estimate(agent.name, most)
+            if not self._spending.allows(Ticket(play=play, move=move, place=place), agent, reserved):
+                self._board.allocator.give_back(claims)
+                return
+        firing = self._moves.begins(play, move, claims)
+        firing.attempt = self.counts(play, move)
+        if reserved:
+            firing.reserved = reserved
+            self._board.budget.reserve(play.row, reserved)
+        if placed.step.pools:
+            self._launching.lease(firing, placed.step)
+        self._launch(firing, placed, agent)
+
+    def _launch(self, firing: Firing, placed: Placed, agent: Agent | None) -> None:
+        try:
+            if agent is None:
+                firing.order = self._launching.command(firing, placed)
+            else:
+                firing.order = self._launching.agent_work(firing, placed, agent)
+        except RenderError as error:
+            if firing.reserved:
+                self._board.budget.settle(firing.play.row, firing.reserved, 0, "")
+            self._ending.could_not_begin(firing, str(error))
+        else:
+            self._order(firing)
+
+    def counts(self, play: Play, move: Move) -> int:
+        """The how-manieth go at a step this is; another try of what was lost is none."""
+        address = move.act.step
+        if not move.again:
+            play.attempts[address] = play.attempts.get(address, 0) + 1
+            if play.failures:
+                play.failures.pop(address, None)
+        return play.attempts[address]
+
+    def _order(self, firing: Firing) -> None:
+        assert firing.order is not None
+        self._board.order(firing.order)
+        self._telling.started(firing)
+
+    # Another execution
+
+    def again(self, firing: Firing) -> None:
+        """It was stopped with the run, and that goes on; or a usage limit has ended, and there is room."""
+        launch = firing.launch
+        if launch is not None and launch.agent is not None:
+            firing.parked = "stopped"
+            ticket = Ticket(play=firing.play, move=firing.move, firing=firing)
+            if not self._spending.allows(ticket, launch.agent, firing.reserved):
+                self._waits_again(firing)
+                return
+            self._board.budget.reserve(firing.play.row, firing.reserved)
+        if firing.step and not firing.leases:
+            self._launching.lease(firing, firing.play.steps[firing.step].step)
+        firing.parked = firing.halted = ""
+        firing.execution += 1
+        firing.order = self._launching.again(firing)
+        self._order(firing)
+
+    def _waits_again(self, firing: Firing) -> None:
+        if firing.serial in self._board.firings:  # else there is no money for it, and it is cancelled
+            self._moves.lends(firing)
+            firing.parked = "asking"
+
+    # People
+
+    def asks_a_person(self, play: Play, move: Move) -> None:
+        """A question that is a step, or one about the result of a step."""
+        placed = play.steps[move.act.step]
+        body = placed.step.body
+        firing = self._moves.begins(play, move, self._board.claims(play, move))
+        if isinstance(body, Ask):
+            firing.attempt = self.counts(play, move)
+            try:
+                firing.question = self._launching.question(firing, placed, body.question)
+            except RenderError as error:
+                self._ending.could_not_begin(firing, str(error))
+                return
+        else:
+            firing.attempt = play.attempts[placed.address]
+            firing.question = f"{placed.address} has a result that a person should see. Go on?"
+        self._board.questions[firing.serial] = firing
+        self._telling.asked(firing)

@@ -1,0 +1,195 @@
+"""The events of a run, put together from what the engine knows. Where nobody wants to hear them, none is made."""
+
+from collections.abc import Sequence
+
+from weft.engine.run.board import Board
+from weft.engine.run.events import Event
+from weft.engine.run.facts import Answered, AnyFact, Ended, How, Resumed, RunStarted, StopAsked
+from weft.engine.run.failures import Failure
+from weft.engine.run.meaning import output_tail, part_name, shown
+from weft.engine.run.orders import Launch
+from weft.engine.run.plays import Firing, Play
+from weft.engine.states import SubplanExecutionState
+from weft.plan.order.outline import ROOT
+
+Data = dict[str, object]
+
+
+class Telling:
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    # The run
+
+    def run_started(self, fact: RunStarted) -> None:
+        plan = self._board.plan
+        slices = sum(plan.outline.leaves)
+        data: Data = {"plan": plan.id, "run": fact.run, "subplans": len(plan.subplans) - 1, "slices": slices}
+        self._board.tell(Event(kind="run_started", data=data, fact=fact))
+
+    def run_finished(self, state: str, stuck: Sequence[str] = ()) -> None:
+        board = self._board
+        counts = {str(name): count for name, count in board.tracker.counts().items()}
+        data: Data = {"counts": counts, "seconds": round(board.at - board.started_at, 3)}
+        failure = board.failures.get(ROOT)
+        if failure is not None:
+            data |= {"message": failure.message, "cause": failure.cause, "reason": failure.reason}
+        if stuck:
+            data["stuck"] = list(stuck)
+        if board.budget.unknown[ROOT]:
+            data["unknown_costs"] = board.budget.unknown[ROOT]
+        board.tell(Event(kind="run_finished", outcome=state, cost=board.budget.spent[ROOT], data=data))
+
+    def stopping(self, fact: StopAsked) -> None:
+        self._board.tell(Event(kind="stopping", data={"now": fact.now}, fact=fact))
+
+    def recovered(self, fact: Resumed, running: Sequence[int]) -> None:
+        data: Data = {"epoch": fact.epoch, "running": list(running)}
+        self._board.tell(Event(kind="recovered", data=data, fact=fact))
+
+    def noted(self, kind: str, fact: AnyFact, **data: object) -> None:
+        """A fact from which nothing follows that has an event of its own."""
+        self._board.tell(Event(kind=kind, data=data, fact=fact))
+
+    def budget(self, row: int, percent: int) -> None:
+        board = self._board
+        budget = board.budget
+        data: Data = {
+            "spent": budget.spent[row],
+            "reserved": budget.reserved[row],
+            "ceiling": board.settings(row).budget,
+            "percent": percent,
+        }
+        outcome = "reached" if percent >= 100 else "alert"  # noqa: PLR2004
+        board.tell(Event(kind="budget", subplan=board.path(row), outcome=outcome, data=data))
+
+    # Subplans
+
+    def state(self, row: int, outcome: str, before: SubplanExecutionState, **more: object) -> None:
+        if not self._board.quiet:
+            data: Data = {"from": before, **more}
+            self._tell("subplan_state", self._board.path(row), outcome=outcome, data=data)
+
+    def failed(self, row: int, before: SubplanExecutionState, failure: Failure) -> None:
+        if self._board.quiet:
+            return
+        more: Data = {"failure": failure.to_json()} if failure.step else {}
+        self.state(
+            row, "failed", before,
+            reason=failure.reason, message=failure.message, cause=failure.cause, **more,
+        )  # fmt: skip
+
+    # Steps
+
+    def started(self, firing: Firing) -> None:
+        if self._board.quiet:
+            return
+        data: Data = {
+            "firing": firing.serial,
+            "execution": firing.execution,
+            "transition": firing.move.name,
+            "kind": firing.move.act.kind,
+        }
+        order = firing.order
+        if isinstance(order, Launch) and order.agent is not None:
+            data["agent"] = order.agent.name
+        elif isinstance(order, Launch):
+            data["command"] = " && ".join(shown(command) for command in order.commands)
+        if firing.leases:
+            data["pools"] = {name: list(values) for name, values in firing.leases}
+        self._tell_of(firing, "step_started", data)
+
+    def finished(self, firing: Firing, fact: Ended, how: How) -> None:
+        """Carries the fact, as it was told; `how` is what it came to."""
+        if self._board.quiet:
+            return
+        data: Data = {"firing": firing.serial, "execution": firing.execution, **_said(fact)}
+        if how is not How.DONE:
+            data["tail"] = output_tail(fact.result, fact.errors)
+        self._tell_of(firing, "step_finished", data, how, fact)
+
+    def _tell_of(
+        self, firing: Firing, kind: str, data: Data, outcome: str = "", fact: Ended | None = None
+    ) -> None:
+        play = firing.play
+        self._board.tell(
+            Event(
+                kind=kind,
+                subplan=play.path,
+                step=part_name(firing.move),
+                attempt=firing.attempt,
+                outcome=outcome,
+                cost=None if fact is None else fact.cost,
+                tokens=None if fact is None else fact.tokens,
+                data=data | self._launched(play, firing.step, ended=fact is not None),
+                fact=fact,
+            )
+        )
+
+    def concluded(self, play: Play, step: str, outcome: str, message: str = "") -> None:
+        """A step that is no process has ended: a join, a nested pipeline, one that could not be begun."""
+        if self._board.quiet:
+            return
+        data: Data = {"message": message} if message else {}
+        data |= self._launched(play, step, ended=True)
+        self._tell("step_finished", play.path, step, play.attempts.get(step, 1), outcome, data)
+
+    def skipped(self, play: Play, step: str, outcome: str, message: str = "") -> None:
+        if not self._board.quiet:
+            self._tell("step_skipped", play.path, step, 0, outcome, {"message": message} if message else {})
+
+    def cancelled(self, firing: Firing, cause: str) -> None:
+        if not self._board.quiet:
+            data: Data = {"firing": firing.serial, "execution": firing.execution, "cause": cause}
+            step = part_name(firing.move)
+            self._tell("step_cancelled", firing.play.path, step, firing.attempt, "", data)
+
+    def asked(self, firing: Firing) -> None:
+        data: Data = {"firing": firing.serial, "question": firing.question, "transition": firing.move.name}
+        self._tell("ask", firing.play.path, firing.step, firing.attempt, "", data)
+
+    def answered(self, firing: Firing, fact: Answered) -> None:
+        self._board.tell(
+            Event(
+                kind="answered",
+                subplan=fact.subplan,
+                step=firing.step,
+                attempt=firing.attempt,
+                outcome="yes" if fact.accepted else "no",
+                data={"text": fact.text},
+                fact=fact,
+            )
+        )
+
+    def _tell(
+        self,
+        kind: str,
+        path: str,
+        step: str = "",
+        attempt: int = 0,
+        outcome: str = "",
+        data: Data | None = None,
+    ) -> None:
+        self._board.tell(
+            Event(kind=kind, subplan=path, step=step, attempt=attempt, outcome=outcome, data=data or {})
+        )
+
+    def _launched(self, play: Play, step: str, *, ended: bool) -> Data:
+        group = play.launched.get(step)
+        if group is None:
+            return {}
+        data: Data = {"concurrent_group": group[0], "launched_at": group[1]}
+        return data | {"completed_at": self._board.at} if ended else data
+
+
+def _said(fact: Ended) -> Data:
+    """What there is to say."""
+    found: Data = {
+        "exit_code": fact.exit_code,
+        "signal": fact.signal,
+        "message": fact.message or None,
+        "files": list(fact.files) or None,
+        "until": fact.until,
+        "seconds": round(fact.seconds, 3),
+    }
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,51 @@
+"""What templates of a step can read, and the templates with it filled in."""
+
+from collections.abc import Mapping
+
+from weft.engine.run.board import Board
+from weft.engine.run.outputs import step_values
+from weft.engine.run.pipelines import Placed
+from weft.engine.run.plays import Play
+from weft.plan.templates.render import render
+
+_MARKS = ("{{", "{%", "{#")
+
+
+def template_values(board: Board, play: Play, placed: Placed, attempt: int) -> Mapping[str, object]:
+    plan = board.plan
+    subplan = plan.subplans[play.row]
+    verify = [command if isinstance(command, str) else " ".join(command) for command in subplan.verify]
+    return {
+        "slice": {
+            "id": subplan.id,
+            "path": play.path,
+            "prompt": subplan.prompt or subplan.title,
+            "title": subplan.title,
+            "verify": "\n".join(verify),
+        },
+        "plan": {"id": plan.id, "goal": plan.goal or ""},
+        "run": {"id": board.run},
+        "env": board.env,
+        "feedback": play.feedback,
+        "attempt": attempt,
+        "step": step_values(placed.beside, play.outputs, plan.pipelines, within=placed.within),
+    }
+
+
+class Texts:
+    """Templates of one step; what they can read is put together when the first of them reads something."""
+
+    def __init__(self, board: Board, play: Play, placed: Placed, attempt: int) -> None:
+        self._board = board
+        self._play = play
+        self._placed = placed
+        self._attempt = attempt
+        self._values: Mapping[str, object] | None = None
+
+    def filled(self, text: str, *, quote: bool = False) -> str:
+        """Raises `RenderError`."""
+        if not any(mark in text for mark in _MARKS):
+            return text
+        if self._values is None:
+            self._values = template_values(self._board, self._play, self._placed, self._attempt)
+        return render(text, self._values, quote=quote)

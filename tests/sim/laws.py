@@ -1,0 +1,217 @@
+"""What holds in every run, whatever happens; looked at after each fact, and once more at the end."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from weft.engine.run.engine import Engine
+from weft.engine.run.events import Event
+from weft.engine.run.orders import Launch, Ordered
+from weft.engine.run.simulate import SimulatedRun
+from weft.net.game import Firing, TokenGame
+from weft.net.model import PlaceKind
+from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.model import Step
+from weft.plan.order.outline import ROOT
+
+_TERMINAL = {"completed", "failed"}
+_NOT_THE_LAST = {"stopped", "limited"}
+_ARROWS = {("pending", "running"), ("pending", "failed"), ("running", "completed"), ("running", "failed")}
+
+
+class Laws:
+    def __init__(self, compiled: CompiledPlan) -> None:
+        self.compiled = compiled
+        self.plan = compiled.plan
+        self.reserved: dict[tuple[int, int], int] = {}
+        self.net = NetOfRun(compiled)
+
+    def watch(self, run: SimulatedRun) -> None:
+        self.net.follow(run.engine)
+        flying = run.engine.in_flight
+        self.limits_hold(flying)
+        for firing in run.engine._board.firings.values():
+            self.reserved[firing.serial, firing.execution] = firing.reserved
+
+    # During the run
+
+    def limits_hold(self, flying: Iterable[Ordered]) -> None:
+        launches = [order for order in flying if isinstance(order, Launch)]
+        self.agents_hold(launches)
+        self.pools_hold(launches)
+        for row, subplan in enumerate(self.plan.subplans):
+            below = range(row, row + self.plan.outline.sizes[row])
+            settings = self.plan.scopes[row].settings
+            inside = [order for order in flying if order.row in below]
+            if settings.policy == "serial":
+                assert len(inside) <= 1, "serial: one at a time"
+            if row == ROOT or "max_parallel" in subplan.settings:
+                slices = {order.row for order in inside if _is_work(order)}
+                assert len(slices) <= settings.max_parallel or self.plan.outline.is_leaf(row)
+
+    def agents_hold(self, launches: list[Launch]) -> None:
+        busy = Counter(order.agent.name for order in launches if order.agent is not None)
+        for name, agent in self.plan.agents.items():
+            assert agent.pool is None or busy[name] <= agent.pool
+
+    def pools_hold(self, launches: list[Launch]) -> None:
+        taken: Counter[str] = Counter()
+        ports: Counter[str] = Counter()
+        branches: Counter[int] = Counter()
+        for order in launches:
+            if order.step.startswith("@"):
+                continue
+            steps = self.steps(order)
+            taken.update(dict(steps[-1].pools))
+            ports.update(order.env.get("WEFT_POOL_PORT", "").split())
+            branches[order.row] += any(step.is_async for step in steps)
+        assert all(taken[name] <= pool.size for name, pool in self.plan.pools.items())
+        assert all(count == 1 for count in ports.values()), "each thing is with one step"
+        for row, count in branches.items():
+            limit = self.plan.scopes[row].settings.max_concurrency
+            assert limit is None or count <= limit
+
+    def steps(self, order: Launch) -> list[Step]:
+        """The step, after those whose pipelines it stands in."""
+        found: list[Step] = []
+        pipeline = self.plan.pipeline_of(order.row)
+        for name in order.step.split("."):
+            found.append(next(step for step in pipeline.steps if step.id == name))
+            pipeline = self.plan.pipelines.get(getattr(found[-1].body, "pipeline", ""), pipeline)
+        return found
+
+    # At the end
+
+    def ended(self, run: SimulatedRun) -> None:
+        events = [event for _, event in run.events]
+        assert run.state in _TERMINAL, f"it hangs: {run.state}"
+        assert "stuck" not in events[-1].data, events[-1].data["stuck"]
+        self.net.ended()
+        self.nothing_is_held(run.engine)
+        self.facts_are_told_once(run, events)
+        self.states_are_legal(events)
+        self.executions_follow(events)
+        self.ceilings_hold(run, events)
+
+    def nothing_is_held(self, engine: Engine) -> None:
+        board = engine._board
+        left = [board.firings, board.tickets, board.plays, board.questions, board.short, board.throttled]
+        left.append(board.candidates)
+        assert not any(left), left
+        assert board.lending == 0
+        assert not any(board.budget.reserved)
+        pools = board.allocator._pools
+        assert all(pool.free == pool.size for pool in pools.values())
+
+    def facts_are_told_once(self, run: SimulatedRun, events: list[Event]) -> None:
+        assert [event.fact for event in events if event.fact is not None] == run.facts
+
+    def states_are_legal(self, events: list[Event]) -> None:
+        outline = self.plan.outline
+        now: dict[str, str] = dict.fromkeys(outline.paths[1:], "pending")
+        parents: dict[str, str] = {
+            path: outline.paths[outline.parents[row]] for row, path in enumerate(outline.paths) if row
+        }
+        for event in events:
+            if event.kind != "subplan_state":
+                continue
+            assert event.data["from"] == now[event.subplan]
+            assert (now[event.subplan], event.outcome) in _ARROWS
+            now[event.subplan] = event.outcome
+            assert now.get(parents[event.subplan], "") not in _TERMINAL, "a group ends after what is in it"
+        assert set(now.values()) <= _TERMINAL
+
+    def executions_follow(self, events: list[Event]) -> None:
+        """An execution starts once and ends once; another follows where it was stopped or limited."""
+        open_: set[int] = set()
+        last: dict[int, tuple[int, str]] = {}
+        for event in events:
+            firing = event.data.get("firing", 0)
+            before, how = last.get(firing, (0, "limited"))
+            if event.kind == "step_started":
+                assert firing not in open_
+                assert how in _NOT_THE_LAST
+                assert event.data["execution"] == before + 1
+                open_.add(firing)
+            elif event.kind == "step_finished" and firing:
+                open_.remove(firing)
+                last[firing] = (event.data["execution"], event.outcome)
+            elif event.kind == "step_cancelled" and firing not in open_:
+                last[firing] = (before, "cancelled")
+        assert not open_
+        assert not [how for _, how in last.values() if how in _NOT_THE_LAST]
+
+    def ceilings_hold(self, run: SimulatedRun, events: list[Event]) -> None:
+        board = run.engine._board
+        for row, ceiling in board.budget._ceilings.items():
+            group = self.plan.outline.paths[row]
+            spent = beyond = 0
+            for event in events:
+                inside = not group or f"{event.subplan}/".startswith(f"{group}/")
+                if event.kind == "step_finished" and event.cost is not None and inside:
+                    spent += event.cost
+                    key = (event.data["firing"], event.data["execution"])
+                    beyond += max(0, event.cost - self.reserved[key])
+            assert spent == board.budget.spent[row]
+            assert spent <= ceiling + beyond
+
+
+def _is_work(order: Ordered) -> bool:
+    """Whether a slice holds its slots for it."""
+    return isinstance(order, Launch) and not order.step.startswith("@")
+
+
+class NetOfRun:
+    """Plays the moves of an engine in the one net of the plan."""
+
+    def __init__(self, compiled: CompiledPlan) -> None:
+        self.compiled = compiled
+        self.net = compiled.net
+        self.game = TokenGame(self.net)
+        self.running: dict[int, list[Firing]] = {}
+        self.seen: list[tuple[str, str]] = []
+
+    def follow(self, engine: Engine) -> None:
+        moves, seen = engine.moves, self.seen
+        known = len(seen)
+        if known and (len(moves) < known or moves[known - 1] != seen[-1]):
+            raise AssertionError("a successor tells another story")
+        for name, outcome in moves[known:]:
+            self.move(name, outcome)
+            seen.append((name, outcome))
+
+    def move(self, name: str, outcome: str) -> None:
+        if outcome in {"lent", "regained"}:
+            self.lend(name, 1 if outcome == "lent" else -1)
+            return
+        number = self.net.transition_number(name)
+        if outcome:
+            self.game.finish(self.running[number].pop(), outcome)
+        else:
+            self.running.setdefault(number, []).append(self.game.begin(number))
+
+    def lend(self, name: str, sign: int) -> None:
+        """What is lent is in the pools, though in the net it is held."""
+        path, _, what = name.rpartition(": ")
+        if what == "slots":
+            claims = [(place, 1) for place in self.slots(path)]
+        else:
+            claims = list(self.game.claims[self.net.transition_number(name)])
+        for place, weight in claims:
+            self.game.tokens[place] += sign * weight
+
+    def slots(self, path: str) -> list[int]:
+        plan = self.compiled.plan
+        found, row = [], [str(one) for one in plan.outline.paths].index(path)
+        while row >= 0:
+            limited = "max_parallel" in plan.subplans[row].settings and not plan.outline.is_leaf(row)
+            if row == ROOT or limited:
+                found.append(self.net.place_number(f"slots {plan.outline.paths[row]}".rstrip()))
+            row = plan.outline.parents[row]
+        return found
+
+    def ended(self) -> None:
+        """The end is reached, all pools are full, and there is no other token."""
+        for place, kind in enumerate(self.net.place_kinds):
+            full = self.net.initial[place] if kind is PlaceKind.POOL else int(kind is PlaceKind.END)
+            assert self.game.tokens[place] == full, self.net.place_ids[place]
+        assert not self.game.busy

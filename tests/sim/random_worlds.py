@@ -1,0 +1,80 @@
+"""Worlds at random: how long things take and how they end, what people say, when the coordinator dies.
+
+All that a world says is a function of its seed and of what it is asked about, never of how often it was asked: the
+same thing goes the same way for a coordinator that lives and for one that dies.
+"""
+
+from random import Random
+
+from msgspec import Struct
+
+from weft.engine.run.facts import How
+from weft.engine.run.orders import Launch, Ordered
+from weft.engine.run.simulate import Happening, Interruptions, Reply
+
+_TROUBLES = (How.FAILED, How.FAILED, How.FAILED, How.TIMEOUT, How.LOST, How.INFRA)
+_LAST_LIMITED = 2
+
+
+class RandomWorld:
+    def __init__(self, seed: str, trouble: float) -> None:
+        self.seed = seed
+        self.trouble = trouble
+        self.limits = Random(f"{seed} limits").choice([0.0, 0.0, 0.4])
+        self._firings: dict[str, list[int]] = {}
+        self._questions: dict[str, int] = {}
+
+    def happens(self, order: Ordered) -> Happening:
+        random = Random(f"{self.seed} {self._name(order)} {order.execution}")
+        is_agent = isinstance(order, Launch) and order.agent is not None
+        how = How.DONE
+        if is_agent and order.execution <= _LAST_LIMITED and random.random() < self.limits:
+            how = How.LIMITED
+        elif random.random() < self.trouble:
+            how = self._trouble(random, order)
+        return Happening(
+            seconds=random.choice([0.0, 1.0, 1.0, 2.0, 7.0]),
+            how=how,
+            result=random.choice(["", "odd", "even", '{"x": 1}', '{"accepted": true, "reasons": []}']),
+            exit_code=1 if how is How.FAILED else None,
+            message="it went wrong" if how is not How.DONE else "",
+            cost=random.choice([None, 0, 4_000, 20_000, 70_000]) if is_agent else None,
+            wait=random.choice([0.0, 1.0, 10.0, 50.0]),
+        )
+
+    def _trouble(self, random: Random, order: Ordered) -> How:
+        if not isinstance(order, Launch):
+            return random.choice([How.FAILED, How.CONFLICT, How.LOST, How.INFRA, How.HELD])
+        return random.choice(_TROUBLES)
+
+    def _name(self, order: Ordered) -> str:
+        """What is done, in words that are the same in each run: a further try of what was lost has a number."""
+        step = f"{order.step} {order.attempt}" if isinstance(order, Launch) else type(order).__name__
+        firings = self._firings.setdefault(f"{order.path} {step}", [])
+        if order.firing not in firings:
+            firings.append(order.firing)
+        return f"{order.path} {step} {firings.index(order.firing)}"
+
+    def replies(self, path: str, step: str) -> Reply:
+        name = f"{path} {step}"
+        self._questions[name] = number = self._questions.get(name, 0) + 1
+        random = Random(f"{self.seed} {name} {number}")
+        return Reply(random.choice([0.0, 1.0, 30.0]), random.random() < 0.8, random.choice(["", "so"]))
+
+
+class Chances(Struct, frozen=True, kw_only=True):
+    """How probable it is, after each fact."""
+
+    dies: float = 0.0
+    dies_early: float = 0.0
+    stops: float = 0.0
+
+    def interruptions(self, seed: str) -> Interruptions:
+        def after(name: str, part: float) -> bool:
+            return part > 0.0 and Random(f"{seed} {name}").random() < part
+
+        return Interruptions(
+            dies=lambda facts: after(f"dies {facts}", self.dies),
+            dies_early=lambda facts: after(f"early {facts}", self.dies_early),
+            stops=lambda facts: after(f"stops {facts}", self.stops),
+        )

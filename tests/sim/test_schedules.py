@@ -1,0 +1,73 @@
+"""Whatever the plan, the world and the fate of the coordinator: the laws of a run hold.
+
+More than ten thousand schedules in a gate, each from a seed; WEFT_SEED=N repeats one.
+"""
+
+from random import Random
+
+import pytest
+
+from sim.random_worlds import Chances
+from sim.schedules import PARTS, for_each, play
+from weft.engine.run.engine import Engine
+from weft.engine.run.events import Event
+from weft.engine.run.facts import AnyFact
+from weft.engine.run.simulate import SimulatedRun
+from weft.plan.compile.compiled import CompiledPlan
+
+pytestmark = pytest.mark.parametrize("part", PARTS)
+
+_OF_COORDINATORS = {"recovered", "woke"}
+
+
+def test_the_laws_hold_in_every_world(part: int) -> None:
+    for_each(part, 110, play)
+
+
+def test_the_laws_hold_when_the_run_is_stopped_and_goes_on_again_and_again(part: int) -> None:
+    def check(compiled: CompiledPlan, world: str) -> None:
+        play(compiled, world, Chances(stops=0.08, dies=0.03, dies_early=0.03))
+
+    for_each(part, 80, check)
+
+
+def test_the_death_of_coordinators_changes_nothing(part: int) -> None:
+    def check(compiled: CompiledPlan, world: str) -> None:
+        told = _events(play(compiled, world))
+        assert _events(play(compiled, world, Chances(dies=0.2))) == told
+        assert _events(play(compiled, world, Chances(dies_early=0.2))) == told
+
+    for_each(part, 20, check)
+
+
+def _events(run: SimulatedRun) -> list[tuple[float, Event]]:
+    return [one for one in run.events if one[1].kind not in _OF_COORDINATORS]
+
+
+def test_any_beginning_of_the_facts_gives_the_same_engine_and_the_same_future(part: int) -> None:
+    def check(compiled: CompiledPlan, world: str) -> None:
+        run = play(compiled, world, Chances(stops=0.05, dies=0.05))
+        told = [event for _, event in run.events]
+        starts = [number for number, event in enumerate(told) if event.fact is not None]
+        for known in Random(world).sample(range(1, len(run.facts)), min(3, len(run.facts) - 1)):
+            first, second = (_fed(compiled, run.facts[:known], quiet=quiet) for quiet in (True, False))
+            assert first.in_flight == second.in_flight
+            assert first.state == second.state
+            assert _future(first, run.facts[known:]) == told[starts[known] :]
+
+    for_each(part, 20, check)
+
+
+def _fed(compiled: CompiledPlan, facts: list[AnyFact], *, quiet: bool) -> Engine:
+    engine = Engine(compiled, quiet=quiet)
+    for fact in facts:
+        engine.apply(fact)
+    engine.taken()
+    return engine
+
+
+def _future(engine: Engine, facts: list[AnyFact]) -> list[Event]:
+    engine.speak()
+    for fact in facts:
+        engine.apply(fact)
+    return engine.taken()[0]
