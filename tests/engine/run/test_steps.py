@@ -248,3 +248,12 @@ def test_verify_runs_the_commands_of_the_slice_and_tells_which_failed() -> None:
     assert story.commands("a:check") == ["one", ("two", "x y")]
     assert story.of("step_started", "a", "check")[0].data["command"] == "one && two 'x y'"
     assert story.why("a")["failure"]["exit_code"] == 3
+
+
+@pytest.mark.parametrize("how", [says("yes\n"), fails(result="yes\n")])
+def test_the_end_of_the_last_line_belongs_to_the_output_of_a_command_and_not_to_its_result(
+    how: Happening,
+) -> None:
+    told = run("tell", "x {{ step.ask.result }} {{ step.ask.stdout }}")
+    story = steps(run("ask", on_error="continue"), told, how={"ask": how})
+    assert story.commands("a:tell") == ["x yes 'yes\n'"]

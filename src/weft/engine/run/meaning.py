@@ -46,7 +46,7 @@ def output_of(fact: Ended) -> StepOutput:
     if fact.how is How.DONE:
         return StepOutput(
             status="done",
-            result=fact.result,
+            result=fact.result.removesuffix("\n"),  # as `$(…)` does it: nobody compares with a line break
             stdout=fact.result,
             stderr=fact.errors,
             exit_code=fact.exit_code,
@@ -54,7 +54,7 @@ def output_of(fact: Ended) -> StepOutput:
     error = StepError(kind=_REASONS.get(fact.how, FailureReason.ERROR), message=fact.message or str(fact.how))
     return StepOutput(
         status="failed",
-        result=fact.result,
+        result=fact.result.removesuffix("\n"),
         stdout=fact.result,
         stderr=fact.errors,
         exit_code=fact.exit_code,
