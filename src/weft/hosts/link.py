@@ -1,0 +1,113 @@
+"""A connection to a supervisor: lines of JSON both ways, those of one turn of the loop in one go."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Struct
+
+from weft.ports.host import JobEnded, Running
+
+_FAREWELL = 10.0
+"""Seconds that a supervisor has to take what was sent last."""
+
+
+class Heard(Struct, frozen=True):
+    ended: tuple[JobEnded, ...] = ()
+    running: tuple[Running, ...] | None = None
+    """With it, this is all that is known."""
+    replaced: bool = False
+
+
+_decode = msgspec.json.Decoder(Heard).decode
+
+
+class Link(asyncio.Protocol):
+    def __init__(self, hear: "Hear", lose: "Lose") -> None:
+        self._hear = hear
+        self._lose = lose
+        self._loop = asyncio.get_running_loop()
+        self._known: asyncio.Future[Heard | None] = self._loop.create_future()
+        self._gone: asyncio.Future[None] = self._loop.create_future()
+        self._transport: asyncio.Transport
+        self._incoming = bytearray()
+        self._outgoing: list[bytes] = []
+
+    @classmethod
+    async def over(cls, connection: socket.socket, hear: "Hear", lose: "Lose") -> "Link":
+        try:
+            _, link = await asyncio.get_running_loop().create_unix_connection(
+                lambda: cls(hear, lose), sock=connection
+            )
+        except BaseException:
+            connection.close()
+            raise
+        return link
+
+    async def ask(self) -> Heard | None:
+        """All that is known there, and from then on hear what ends; None if it has gone."""
+        self.send({"list": True})
+        try:
+            return await self._known
+        except asyncio.CancelledError:
+            self._transport.abort()
+            raise
+
+    def send(self, message: dict[str, object]) -> None:
+        if not self._outgoing:
+            self._loop.call_soon(self._flush)
+        self._outgoing.append(_encode(message))
+
+    def _flush(self) -> None:
+        lines, self._outgoing = self._outgoing, []
+        self._transport.write(b"".join(lines))
+
+    async def close(self) -> None:
+        """After what was sent has been taken, unless that takes too long."""
+        self._flush()
+        self._transport.close()
+        await asyncio.wait([self._gone], timeout=_FAREWELL)
+        self._transport.abort()
+
+    # --- called by asyncio ---
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._incoming += data
+        if b"\n" in data:
+            *lines, self._incoming = self._incoming.split(b"\n")
+            for line in lines:
+                self._take(_decode(line))
+
+    def _take(self, heard: Heard) -> None:
+        if heard.running is not None:
+            self._known.set_result(heard)
+        self._hear(self, heard)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - it has gone, one way or the other
+        if not self._known.done():
+            self._known.set_result(None)
+        self._gone.set_result(None)
+        self._lose(self)
+
+
+Hear = Callable[[Link, Heard], None]
+Lose = Callable[[Link], None]
+
+
+def _encode(message: dict[str, object]) -> bytes:
+    try:
+        return msgspec.json.encode(message, enc_hook=_plain) + b"\n"
+    except UnicodeEncodeError:  # names of files and variables may hold bytes that are no text
+        plain = msgspec.to_builtins(message, enc_hook=_plain)
+        return json.dumps(plain).encode() + b"\n"
+
+
+def _plain(value: object) -> object:
+    """For a mapping that is no dict."""
+    return dict[object, object](value)  # type: ignore[call-overload]

@@ -1,0 +1,106 @@
+"""Finding the supervisor of a directory, or starting one. It blocks, and is meant for a thread.
+
+Whether there is one is not for us to know: we knock, and if nobody answers we start one. It goes again at once if
+another is alive, so two who start one at the same time get the same one.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft.errors import WeftError
+from weft.hosts.supervisor.processes import look
+from weft.hosts.supervisor.start import BUSY
+
+PROGRAM = (
+    sys.executable,
+    "-I",
+    "-S",
+    "-X",
+    "utf8",
+    str(Path(__file__).parent / "supervisor" / "__main__.py"),
+)
+_PATIENCE = 60.0
+_PAUSE = 0.02
+_TRIES = 4
+_LARGE_LOG = 1 << 20
+
+
+def reach(directory: Path, program: Sequence[str], arguments: Sequence[str]) -> socket.socket:
+    """A connection to the supervisor, from which nothing but its greeting has been read."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory.chmod(0o700)
+    until = time.monotonic() + _PATIENCE
+    tries = 0
+    while (connection := _knock(directory)) is None:
+        code = _start(directory, [*program, str(directory), *arguments])
+        tries += code not in {0, BUSY}
+        if tries == _TRIES or time.monotonic() > until:
+            raise WeftError(f"cannot start the supervisor in {directory}: {_last_words(directory, code)}")
+        time.sleep(_PAUSE if code else 0.0)
+    return connection
+
+
+def _knock(directory: Path) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(_PATIENCE)
+        _connect(connection, directory)
+        with connection.makefile("rb") as stream:
+            _check(stream.readline(), directory)
+    except (FileNotFoundError, ConnectionError, EOFError):
+        connection.close()
+        return None
+    except TimeoutError:
+        connection.close()
+        raise WeftError(
+            f"the supervisor in {directory} is there but does not answer; try again later"
+        ) from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(connection: socket.socket, directory: Path) -> None:
+    folder = os.open(directory, os.O_RDONLY)
+    try:
+        connection.connect(f"/proc/self/fd/{folder}/socket")  # the name of a socket must be short
+    finally:
+        os.close(folder)
+
+
+def _check(greeting: bytes, directory: Path) -> None:
+    """It is who it says: a process of this machine."""
+    if not greeting.endswith(b"\n"):
+        raise EOFError
+    said = json.loads(greeting)
+    process = look(said["hello"])
+    if process is None or process.started != said["started"]:
+        raise WeftError(f"the supervisor in {directory} runs on another machine or in another container")
+
+
+def _start(directory: Path, command: Sequence[str]) -> int:
+    log = directory / "supervisor.log"
+    if log.exists() and log.stat().st_size > _LARGE_LOG:
+        log.unlink()
+    with log.open("ab") as stream:
+        return subprocess.run(  # noqa: S603 - our own program
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stream,
+            cwd="/",
+            start_new_session=True,
+            check=False,
+        ).returncode
+
+
+def _last_words(directory: Path, code: int) -> str:
+    lines = (directory / "supervisor.log").read_text(errors="replace").split("\n")
+    return next((line for line in reversed(lines) if line), f"exit code {code}")

@@ -1,0 +1,61 @@
+"""The one who is connected: lines of JSON, to it and from it."""
+
+import os
+from contextlib import suppress
+from socket import socket
+
+_MOST = 256 * 1024
+
+
+class Client:
+    def __init__(self, connection: socket) -> None:
+        connection.setblocking(False)
+        self._connection = connection
+        self.descriptor = connection.fileno()
+        self._incoming = bytearray()
+        self._outgoing = bytearray()
+        self.listens = False
+        """Whether it has asked for what is known, and hears of all that comes after."""
+        self.broken = False
+        """Whether something could not be sent: then it must hear all of it anew."""
+        self.watched = False
+        """Whether somebody waits until it takes more."""
+
+    def read(self) -> list[bytes] | None:
+        """The lines that are complete; None if it has gone."""
+        try:
+            data = os.read(self.descriptor, _MOST)
+        except BlockingIOError:
+            return []
+        except OSError:
+            return None
+        self._incoming += data
+        *lines, rest = self._incoming.split(b"\n") if b"\n" in data else [self._incoming]
+        self._incoming = rest
+        return [bytes(line) for line in lines] if data else None
+
+    def send(self, *lines: str) -> None:
+        self._outgoing += "".join(f"{line}\n" for line in lines).encode()
+        self.flush()
+
+    def flush(self) -> None:
+        try:
+            while self._outgoing:
+                del self._outgoing[: os.write(self.descriptor, self._outgoing)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.broken = True
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is more to send than it takes."""
+        return bool(self._outgoing)
+
+    def close(self, *last: str) -> None:
+        """After all that it is still to be told, if it takes that within a moment."""
+        self.send(*last)
+        with suppress(OSError):
+            self._connection.settimeout(1.0)
+            self._connection.sendall(self._outgoing)
+        self._connection.close()

@@ -1,0 +1,147 @@
+"""A job: its commands one after the other, its two outputs, and how it ended."""
+
+import os
+import time
+from collections.abc import Sequence
+
+from .ending import LEFTOVER_GRACE, Ending
+from .log import encode
+from .processes import Process, set_mark, token
+from .spawn import NotStartedError, open_input, spawn
+from .streams import NEVER, Limits, Stream, words
+
+EXITED, TIMEOUT, STOPPED, NOT_STARTED = "exited", "timeout", "stopped", "not_started"
+
+
+class Request:
+    """What is to be run, as it was sent."""
+
+    id: str
+    commands: list[list[str]]
+    cwd: str
+    env: dict[str, str]
+    stdin: str | None
+    output: str
+    timeout: float | None
+    """JSON knows no infinity."""
+    grace: float
+
+    def __init__(self, sent: dict[str, object]) -> None:
+        vars(self).update(sent)
+
+
+class Job:
+    def __init__(self, request: Request, mark: int) -> None:
+        self.request = request
+        self.id = request.id
+        self.mark = mark
+        self.pid = 0
+        """Of the command that runs; 0 if none does."""
+        self.pids: list[int] = []
+        """Of all commands so far."""
+        self.streams: list[Stream] = []
+        self.started_at = 0.0
+        self.deadline = NEVER
+        self.ending: Ending | None = None
+        self._command = 0
+        self._why = EXITED
+        self._message = ""
+        self._status: int | None = None
+        self._leftovers: set[tuple[int, int]] = set()
+
+    # --- its life ---
+
+    def open_streams(self, limits: Limits) -> None:
+        for name in ("out", "err"):
+            self.streams.append(Stream(f"{self.request.output}.{name}", limits))
+
+    def run(self, directory: str) -> None:
+        """Start the command whose turn it is."""
+        request = self.request
+        if self._command == 0:
+            self.started_at = time.time()
+            self.deadline = NEVER if request.timeout is None else time.monotonic() + request.timeout
+        stdin = open_input(request.stdin)
+        set_mark(self.mark)
+        try:
+            env = request.env | token(self.id, directory)
+            descriptors = [stdin, *(stream.writer for stream in self.streams)]
+            argv = request.commands[self._command] if request.commands else []
+            self.pid = spawn(argv, request.cwd, env, descriptors)
+        finally:
+            os.close(stdin)
+        self.pids.append(self.pid)
+        if self._is_last:
+            for stream in self.streams:
+                stream.close_writer()
+
+    @property
+    def _is_last(self) -> bool:
+        return self._command == len(self.request.commands) - 1
+
+    def command_ended(self, status: int) -> bool:
+        """Whether another one is to follow."""
+        self.pid = 0
+        self._status = os.waitstatus_to_exitcode(status)
+        if self._status != 0 or self.ending or self._is_last:
+            return False
+        self._command += 1
+        return True
+
+    def fail(self, error: NotStartedError | OSError) -> None:
+        """It could not be started."""
+        self._why = NOT_STARTED
+        said = (
+            f"the supervisor has no means to start it: {words(error)}"
+            if isinstance(error, OSError)
+            else str(error)
+        )
+        self._message = said
+
+    def stop(self, why: str, grace: float) -> None:
+        if self.ending is None:
+            self._why = why
+            self.ending = Ending(grace)
+        else:
+            self.ending.hurry(grace)
+
+    def leave(self, leftovers: Sequence[Process]) -> None:
+        """Its last command has ended by itself, and these are still there."""
+        if self.ending is None:
+            self.ending = Ending(min(LEFTOVER_GRACE, self.request.grace))
+        if self._why == EXITED:
+            self._leftovers.update(process.key for process in leftovers)
+
+    # --- when to look after it ---
+
+    @property
+    def due(self) -> float:
+        first = min((stream.due for stream in self.streams), default=NEVER)
+        return min(first, self.ending.look_at if self.ending else self.deadline)
+
+    def store_tails(self, now: float) -> None:
+        for stream in self.streams:
+            if stream.due <= now:
+                stream.store_tail()
+
+    # --- its end ---
+
+    def finish(self) -> str:
+        """Nothing of it is alive. What is told about it, as JSON."""
+        told: dict[str, object] = {"id": self.id, "why": self._why}
+        for name, stream in zip(("stdout", "stderr"), self.streams, strict=False):
+            stream.finish()
+            told |= {name: stream.text(), f"{name}_bytes": stream.count}
+        told |= self._result() | {
+            "command": self._command,
+            "message": "; ".join(filter(None, [self._message, *(stream.trouble for stream in self.streams)])),
+            "leftovers": len(self._leftovers),
+            "started_at": self.started_at,
+            "ended_at": time.time(),
+        }
+        return encode({name: value for name, value in told.items() if value is not None})
+
+    def _result(self) -> dict[str, object]:
+        if self._status is None or self._why == NOT_STARTED:
+            return {}
+        return {"exit_code": self._status} if self._status >= 0 else {"signal": -self._status}

@@ -1,0 +1,161 @@
+"""The jobs that are not over: started, waited for, ended.
+
+A process whose parent is gone becomes our child. So when the last command of a job has ended, all that it has left
+is among our children, or below them; and if we have no children but the commands of the other jobs, which is the
+rule, there is nothing left.
+"""
+
+import os
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+
+from .job import STOPPED, TIMEOUT, Job, Request
+from .log import Log
+from .processes import Marks, Process, descendants, look, own_children
+from .spawn import NotStartedError
+from .streams import NEVER, Limits, Stream
+from .watch import Watch
+
+
+class Jobs:
+    def __init__(self, directory: str, limits: Limits, log: Log, watch: Watch) -> None:
+        self._directory = directory
+        self._limits = limits
+        self._log = log
+        self._watch = watch
+        self._marks = Marks(directory)
+        self._next_mark = int.from_bytes(os.urandom(5), "big") << 20
+        self._waiting: list[Job] = []
+        """For their first command to be started, or the next."""
+        self._by_pid: dict[int, Job] = {}
+        self.there: dict[str, Job] = {}
+        self.ended: dict[str, str] = {}
+        """What is to be recorded, and then told, about those that are over."""
+
+    # --- on request ---
+
+    def add(self, request: Request) -> None:
+        self._next_mark += 1
+        job = self.there[request.id] = Job(request, self._next_mark)
+        self._waiting.append(job)
+
+    def stop(self, name: str, grace: float | None) -> None:
+        job = self.there.get(name)
+        if job is not None:
+            job.stop(STOPPED, job.request.grace if grace is None else grace)
+
+    def stop_all(self) -> None:
+        for name in self.there:
+            self.stop(name, None)
+
+    # --- starting ---
+
+    def start_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for job in waiting:
+            if job.ending is None:
+                self._start(job)
+
+    def _start(self, job: Job) -> None:
+        try:
+            if not job.pids:
+                self._prepare(job)
+            job.run(self._directory)
+        except (NotStartedError, OSError) as error:
+            job.fail(error)
+            self._settle(job)
+            return
+        self._by_pid[job.pid] = job
+        self._marks.add_session(job.id, job.pid)
+        with suppress(OSError):  # the disk is full; then its other marks must do
+            self._log.add_run(job.id, job.pid)
+
+    def _prepare(self, job: Job) -> None:
+        job.open_streams(self._limits)
+        for stream in job.streams:
+            self._watch.add(stream.reader, partial(self._read, stream))
+        self._log.add_start(job.id, job.mark)
+        self._marks.add(job.id, job.mark)
+
+    def _read(self, stream: Stream) -> None:
+        if stream.read() == 0:
+            self._watch.drop(stream.reader)
+            stream.close_reader()
+
+    # --- ending ---
+
+    def reap(self) -> None:
+        """Some of our children have ended."""
+        over: list[Job] = []
+        while pid_and_status := _wait():
+            job = self._by_pid.pop(pid_and_status[0], None)
+            if job is None:
+                continue
+            if job.command_ended(pid_and_status[1]):
+                self._waiting.append(job)
+            else:
+                over.append(job)
+        for job in self.there.values():
+            if job.ending is not None:
+                job.ending.look_now()
+        for job in over:
+            self._settle(job)
+
+    def _settle(self, job: Job) -> None:
+        """None of its commands runs any more."""
+        try:
+            leftovers = self._family(job) if job.pids else []
+        except OSError:  # no descriptor is left to look with; until there is one we cannot know
+            job.leave([])
+            return
+        if leftovers:
+            job.leave(leftovers)
+        else:
+            self._finish(job)
+
+    def _finish(self, job: Job) -> None:
+        for stream in job.streams:
+            self._watch.drop(stream.reader)
+        self.ended[job.id] = job.finish()
+        del self.there[job.id]
+        self._marks.remove(job.id, job.mark, job.pids)
+
+    def _family(self, job: Job) -> list[Process]:
+        """All that is alive of it."""
+        roots = [pid for pid in own_children() if pid not in self._by_pid and self._owner(pid) is job]
+        if job.pid:
+            roots.append(job.pid)
+        return descendants(roots)
+
+    def _owner(self, orphan: int) -> Job | None:
+        process = look(orphan)
+        name = self._marks.owner(process) if process else None
+        if name is None and len(self.there) == 1:  # without a mark, and there is nobody else it could be of
+            (name,) = self.there
+        return self.there.get(name or "")
+
+    # --- in time ---
+
+    @property
+    def due(self) -> float:
+        return min((job.due for job in self.there.values()), default=NEVER)
+
+    def look_after(self) -> None:
+        now = monotonic()
+        for job in [job for job in self.there.values() if job.due <= now]:
+            job.store_tails(now)
+            if job.ending is None and job.deadline <= now:
+                job.stop(TIMEOUT, job.request.grace)
+            if job.ending is not None and job.ending.look_at <= now:
+                anybody = job.ending.press(partial(self._family, job))
+                if not anybody and not job.pid:
+                    self._finish(job)
+
+
+def _wait() -> tuple[int, int] | None:
+    try:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return (pid, status) if pid else None

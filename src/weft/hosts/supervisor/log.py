@@ -1,0 +1,126 @@
+"""The log: what was begun and how it ended, for the next supervisor if this one dies.
+
+Lines of JSON, only ever appended to:
+  {"supervisor": pid, "started": …, "boot": …}   who writes from here on
+  {"start": job, "mark": …, "at": …}             about to be started
+  {"run": job, "pid": …, "started": …}           a command of it runs
+  {"ended": {…}}                                 its end, as it is told
+  {"forget": [job, …]}                           their ends are not asked for any more
+
+A line that cannot be read is passed over. It may be one that a full disk or a death cut short; then what it was
+about had not been done yet. Every other loss is on the safe side: a job whose end is missing counts as lost.
+"""
+
+import json
+import os
+import time
+from contextlib import suppress
+
+from . import processes
+
+encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Begun:
+    """A job that was begun."""
+
+    __slots__ = ("at", "boot", "mark", "pids")
+
+    def __init__(self, mark: int, at: float, boot: str) -> None:
+        self.mark = mark
+        self.at = at
+        self.boot = boot
+        """In which life of the machine."""
+        self.pids: list[tuple[int, int]] = []
+        """Of its commands, each with its start time."""
+
+
+class History:
+    """What a log tells."""
+
+    def __init__(self) -> None:
+        self.begun: dict[str, Begun] = {}
+        """Without an end."""
+        self.ended: dict[str, str] = {}
+        """The end of each, as JSON, unless it is forgotten."""
+        self.ids: set[str] = set()
+        """All that were ever heard of."""
+        self._boot = ""
+
+    def read(self, path: str) -> None:
+        with suppress(FileNotFoundError), open(path, "rb") as lines:  # noqa: PTH123 - pathlib is slow to load
+            for line in lines:
+                with suppress(ValueError, KeyError, TypeError, AttributeError):
+                    self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        record = json.loads(line)
+        if "ended" in record:
+            self._take_end(record["ended"]["id"], encode(record["ended"]))
+        elif "start" in record:
+            self._take_start(record["start"], Begun(int(record["mark"]), float(record["at"]), self._boot))
+        elif "run" in record:
+            self.begun[record["run"]].pids.append((int(record["pid"]), int(record["started"])))
+        elif "supervisor" in record:
+            self._boot = str(record["boot"])
+        elif "forget" in record:
+            for job in record["forget"]:
+                self.ended.pop(job, None)
+
+    def _take_start(self, job: str, begun: Begun) -> None:
+        self.begun[job] = begun
+        self.ids.add(job)
+
+    def _take_end(self, job: str, end: str) -> None:
+        self.begun.pop(job, None)
+        self.ended[job] = end
+        self.ids.add(job)
+
+
+class Log:
+    """Appends. Each write is one, so that it is there as a whole or was cut short at its end."""
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        self._torn = not self._ends_with_a_line()
+
+    def _ends_with_a_line(self) -> bool:
+        size = os.fstat(self._descriptor).st_size
+        return size == 0 or os.pread(self._descriptor, 1, size - 1) == b"\n"
+
+    def add(self, *records: str) -> None:
+        data = "".join(f"{record}\n" for record in records).encode()
+        if self._torn:
+            data = b"\n" + data
+        self._torn = True
+        written = os.write(self._descriptor, data)
+        while written < len(data):
+            written += os.write(self._descriptor, data[written:])
+        self._torn = False
+
+    def sync(self) -> None:
+        os.fdatasync(self._descriptor)
+
+    def add_supervisor(self) -> None:
+        record = {"supervisor": os.getpid(), "started": start_time(os.getpid()), "boot": boot()}
+        self.add(encode(record))
+
+    def add_start(self, job: str, mark: int) -> None:
+        self.add(encode({"start": job, "mark": mark, "at": time.time()}))
+
+    def add_run(self, job: str, pid: int) -> None:
+        self.add(encode({"run": job, "pid": pid, "started": start_time(pid)}))
+
+    def add_forget(self, jobs: list[str]) -> None:
+        self.add(encode({"forget": jobs}))
+
+
+def start_time(pid: int) -> int:
+    """0 if it has gone."""
+    process = processes.look(pid)
+    return process.started if process else 0
+
+
+def boot() -> str:
+    """Which life of the machine this is: pids mean nothing in another."""
+    return processes.read("/proc/sys/kernel/random/boot_id").decode().strip()

@@ -1,0 +1,94 @@
+"""What a supervisor that died has left: its processes are ended, and its jobs counted as lost.
+
+Their processes go on for a while, and end with nobody to see how. So what became of the job cannot be known. That
+holds for one that was only about to be started, too: it may have run, and ended, before we looked.
+"""
+
+import os
+import sys
+import time
+
+from .ending import LEFTOVER_GRACE, Ending
+from .log import Begun, History, Log, boot, encode
+from .processes import Marks, Process, everyone, look
+
+_PATIENCE = 20.0
+"""Seconds for processes to go that were killed."""
+
+
+def end_orphans(history: History, directory: str) -> None:
+    """At the return none is alive."""
+    suspects = _suspects(history)
+    if not suspects:
+        return
+    marks = _marks(suspects, directory)
+    ending = Ending(LEFTOVER_GRACE)
+    until = time.monotonic() + _PATIENCE
+    while ending.press(lambda: _marked(marks)):
+        if time.monotonic() > until:
+            pids = ", ".join(str(process.pid) for process in _marked(marks))
+            sys.exit(f"processes of jobs of an earlier supervisor cannot be ended: {pids}")
+        time.sleep(max(0.0, ending.look_at - time.monotonic()))
+
+
+def _suspects(history: History) -> dict[str, Begun]:
+    """The jobs that may have processes: none from before the machine was started."""
+    current = boot()
+    return {job: begun for job, begun in history.begun.items() if begun.boot == current}
+
+
+def _marks(suspects: dict[str, Begun], directory: str) -> Marks:
+    marks = Marks(directory)
+    for job, begun in suspects.items():
+        marks.add(job, begun.mark)
+        for pid, started in begun.pids:
+            process = look(pid)
+            # With its leader gone, a session of that number may be anybody's.
+            if process is not None and process.started == started:
+                marks.add_session(job, pid)
+    return marks
+
+
+def _marked(marks: Marks) -> list[Process]:
+    """All that carry a mark, and all below them."""
+    there = {process.pid: process for process in everyone() if process.alive}
+    below: dict[int, list[Process]] = {}
+    for process in there.values():
+        below.setdefault(process.parent, []).append(process)
+    passed = set(_ancestors(there))
+    found: list[Process] = []
+    pending = [process for process in there.values() if marks.owner(process) is not None]
+    while pending:
+        process = pending.pop()
+        if process.pid not in passed:
+            passed.add(process.pid)
+            found.append(process)
+            pending += below.get(process.pid, [])
+    return found
+
+
+def _ancestors(there: dict[int, Process]) -> list[int]:
+    """This process and those above it: whoever called us is none of the orphans."""
+    found: list[int] = []
+    process = there.get(os.getpid())
+    while process is not None and process.pid not in found:
+        found.append(process.pid)
+        process = there.get(process.parent)
+    return found
+
+
+def declare_lost(history: History, log: Log) -> None:
+    for job, begun in history.begun.items():
+        ended = {
+            "id": job,
+            "why": "lost",
+            "message": "the supervisor died while it ran",
+            "command": max(0, len(begun.pids) - 1),
+            "started_at": begun.at,
+            "ended_at": time.time(),
+        }
+        history.ended[job] = encode(ended)
+    if history.begun:
+        log.add(*(f'{{"ended":{history.ended[job]}}}' for job in history.begun))
+        log.sync()
+        history.begun.clear()

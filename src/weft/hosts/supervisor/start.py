@@ -1,0 +1,79 @@
+"""How a supervisor comes to life.
+
+One is alive per directory: it holds a lock, and so does, for a moment, each process that it is about to start. Who
+has the lock knows therefore that the one before is dead and starts nothing any more. Then what is left of its jobs
+is ended, and they are recorded as lost. Only then does the new one listen; and only then does the process that was
+started return, leaving a child that serves.
+"""
+
+import fcntl
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+
+from .log import History, Log
+from .orphans import declare_lost, end_orphans
+from .serve import Supervisor
+from .spawn import become_subreaper
+from .streams import Limits
+
+BUSY = 75
+"""Exit code: another one is alive."""
+
+
+def main(arguments: list[str]) -> None:
+    directory, head, tail, linger = arguments
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    _lock(directory)
+    history, log = _take_over(directory)
+    listener = _listen(directory)
+    if os.fork():
+        os._exit(0)
+    become_subreaper()
+    log.add_supervisor()
+    supervisor = Supervisor(directory, log, history, Limits(int(head), int(tail)))
+    supervisor.serve(listener, float(linger))
+    for name in ("socket", "heartbeat.json"):
+        _remove(f"{directory}/{name}")
+
+
+def _lock(directory: str) -> None:
+    """Until this process and those that it forks are gone."""
+    descriptor = os.open(f"{directory}/lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit(BUSY)
+
+
+def _take_over(directory: str) -> tuple[History, Log]:
+    history = History()
+    history.read(f"{directory}/log")
+    end_orphans(history, directory)
+    log = Log(f"{directory}/log")
+    declare_lost(history, log)
+    return history, log
+
+
+def _listen(directory: str) -> socket.socket:
+    _remove(f"{directory}/socket")
+    listener = socket.socket(socket.AF_UNIX)
+    folder = os.open(directory, os.O_RDONLY)
+    mask = os.umask(0o177)
+    try:
+        listener.bind(f"/proc/self/fd/{folder}/socket")  # the name of a socket must be short
+    finally:
+        os.umask(mask)
+        os.close(folder)
+    listener.listen(8)
+    listener.setblocking(False)
+    return listener
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)  # noqa: PTH108 - pathlib is slow to load

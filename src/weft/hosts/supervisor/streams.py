@@ -1,0 +1,181 @@
+"""What a job writes: into files, within bounds.
+
+The beginning goes to a file as it comes; of the rest only the end is kept, in memory, and in a second file, which
+is replaced now and then. So a job may write for ever. What cannot be stored, as the disk is full, does not hold up
+the job either: it counts as too long from there on, and the end of the job says so.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+from time import monotonic
+
+INLINE = 4096
+"""Output up to this many bytes is told with the end."""
+TAIL_PAUSE = 1.0
+"""Seconds, at least, between two times that the end of a long output is stored."""
+_FULL_PIPE = 64 * 1024
+_BIG_PIPE = 512 * 1024
+_READS_AT_END = 64
+_BUFFER = memoryview(bytearray(256 * 1024))  # for all: what is read goes on at once
+NEVER = float("inf")
+
+
+class Limits:
+    """How many bytes are kept of the beginning and of the end."""
+
+    def __init__(self, head: int, tail: int) -> None:
+        self.head = head
+        self.tail = max(tail, 1)
+
+
+class Tail:
+    """The last bytes of what was added, in a ring."""
+
+    def __init__(self, size: int) -> None:
+        self._ring = bytearray(size)
+        self._at = 0
+        self._full = False
+
+    def add(self, data: memoryview) -> None:
+        size = len(self._ring)
+        data = data[-size:]
+        until_the_end = size - self._at
+        self._ring[self._at : self._at + len(data)] = data[:until_the_end]
+        self._ring[: len(data[until_the_end:])] = data[until_the_end:]
+        self._full = self._full or len(data) >= until_the_end
+        self._at = (self._at + len(data)) % size
+
+    def content(self) -> bytes:
+        older = self._ring[self._at :] if self._full else b""
+        return bytes(older + self._ring[: self._at])
+
+
+class Stream:
+    """One of the two outputs of a job."""
+
+    def __init__(self, path: str, limits: Limits) -> None:
+        self._path = path
+        self._limits = limits
+        self._head = limits.head
+        self._first = bytearray()
+        self._file = -1
+        self._tail: Tail | None = None
+        self._bigger = False
+        self.count = 0
+        self.trouble = ""
+        """Why not all of it could be stored."""
+        self.due = NEVER
+        """When the tail is to be stored."""
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
+
+    def read(self) -> int:
+        """Take one buffer full at most; 0: at its end, -1: nothing has come."""
+        try:
+            count = os.readv(self.reader, [_BUFFER])
+        except BlockingIOError:
+            return -1
+        if count:
+            self._take(_BUFFER[:count])
+        if count >= _FULL_PIPE and not self._bigger:  # it is worth it only for those that write a lot
+            self._bigger = True
+            _enlarge(self.reader)
+        return count
+
+    def _take(self, data: memoryview) -> None:
+        if self.count < INLINE:
+            self._first += data[: INLINE - self.count]
+        stored = self._store(data[: self._head - self.count]) if self.count < self._head else 0
+        self.count += len(data)
+        if stored < len(data):
+            self._keep(data[stored:])
+
+    def _store(self, data: memoryview) -> int:
+        stored = 0
+        try:
+            if self._file < 0:
+                self._file = _create(self._path)
+            while stored < len(data):
+                stored += os.write(self._file, data[stored:])
+        except OSError as error:
+            self._fail(error)
+            self._head = 0
+        return stored
+
+    def _keep(self, data: memoryview) -> None:
+        if self._tail is None:
+            self._tail = Tail(self._limits.tail)
+        self._tail.add(data)
+        if self.due == NEVER:
+            self.due = monotonic() + TAIL_PAUSE
+
+    def store_tail(self) -> None:
+        self.due = NEVER
+        if self._tail is None:
+            return
+        try:
+            replace(f"{self._path}.tail", self._tail.content())
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        self.trouble = f"cannot write {self._path}: {words(error)}"
+
+    def close_writer(self) -> None:
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
+
+    def close_reader(self) -> None:
+        if self.reader >= 0:
+            os.close(self.reader)
+            self.reader = -1
+
+    def finish(self) -> None:
+        """Nobody writes any more; what they wrote last is still in the pipe."""
+        self.close_writer()
+        for _ in range(_READS_AT_END if self.reader >= 0 else 0):
+            if self.read() <= 0:
+                break
+        self.close_reader()
+        self.store_tail()
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def text(self) -> str | None:
+        """All of it, if it is short."""
+        return self._first.decode(errors="replace") if self.count <= INLINE else None
+
+
+def words(error: OSError) -> str:
+    """What the system says."""
+    return (error.strerror or str(error)).lower()
+
+
+def _enlarge(pipe: int) -> None:
+    with suppress(OSError):  # the user has many of them
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _BIG_PIPE)
+
+
+def _create(path: str) -> int:
+    """An empty file to write to. Most jobs write nothing, so its directory is made by the first that does."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    try:
+        return os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - pathlib is slow to load
+        return os.open(path, flags, 0o666)
+
+
+def replace(path: str, data: bytes) -> None:
+    temporary = f"{path}.tmp"
+    descriptor = _create(temporary)
+    try:
+        written = 0
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+    finally:
+        os.close(descriptor)
+    os.replace(temporary, path)  # noqa: PTH105 - pathlib is slow to load

@@ -1,0 +1,28 @@
+"""The one place where the supervisor waits: for descriptors to become ready, each with what is to be done then."""
+
+import select
+from collections.abc import Callable
+
+
+class Watch:
+    def __init__(self) -> None:
+        self._poll = select.epoll()
+        self._handlers: dict[int, Callable[[], None]] = {}
+
+    def add(self, descriptor: int, handler: Callable[[], None]) -> None:
+        self._poll.register(descriptor, select.EPOLLIN)
+        self._handlers[descriptor] = handler
+
+    def drop(self, descriptor: int) -> None:
+        """Before it is closed, at which the kernel forgets it by itself."""
+        self._handlers.pop(descriptor, None)
+
+    def expect(self, descriptor: int, *, readable: bool = True, writable: bool = False) -> None:
+        self._poll.modify(descriptor, select.EPOLLIN * readable | select.EPOLLOUT * writable)
+
+    def wait(self, seconds: float) -> None:
+        """Each that is ready gets one turn."""
+        for descriptor, _ in self._poll.poll(seconds):
+            handler = self._handlers.get(descriptor)  # another one's handler may have closed it
+            if handler is not None:
+                handler()

@@ -1,0 +1,136 @@
+"""A directory with a supervisor, seen from outside: what it runs, what it wrote, whether it is alive."""
+
+import fcntl
+import json
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import anyio.to_thread
+
+from weft.hosts.local import LocalHost
+from weft.hosts.reach import PROGRAM
+from weft.ports.host import Job
+
+# The program as it is cannot be measured: it looks for no packages. This one is the same, found the usual way.
+MEASURED = (sys.executable, str(Path(__file__).with_name("program.py")), "-")
+IS_MEASURED = "COVERAGE_PROCESS_CONFIG" in os.environ
+AS_TESTED = MEASURED if IS_MEASURED else PROGRAM
+LONG = 3600.0
+ENV = {"PATH": os.environ["PATH"]}
+
+
+def with_fault(fault: str) -> tuple[str, ...]:
+    """A program that fails once; how, see there. It is measured only if it lives to tell, as that takes long."""
+    is_measured = IS_MEASURED and fault.startswith(("ENOSPC", "EIO"))
+    return (*(MEASURED[:2] if is_measured else (*PROGRAM[:-1], MEASURED[1])), fault)
+
+
+class Place:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.directory = root / "host"
+        self._gates: dict[str, int] = {}
+        self._hosts: list[LocalHost] = []
+
+    def host(
+        self, *, program: Sequence[str] = AS_TESTED, head: int = 8 << 20, tail: int = 1 << 20
+    ) -> LocalHost:
+        self._hosts.append(LocalHost(self.directory, head=head, tail=tail, linger=0.0, program=program))
+        return self._hosts[-1]
+
+    # --- jobs ---
+
+    def shell(self, name: str, *scripts: str, timeout: float = LONG, grace: float = LONG) -> Job:
+        return self.argv(
+            name, *(("/bin/sh", "-c", script) for script in scripts), timeout=timeout, grace=grace
+        )
+
+    def argv(self, name: str, *commands: tuple[str, ...], timeout: float = LONG, grace: float = LONG) -> Job:
+        return Job(
+            id=name, commands=commands, cwd=str(self.root), env=ENV, output=str(self.root / name), timeout=timeout,
+            grace=grace,
+        )  # fmt: skip
+
+    def gate(self, name: str) -> str:
+        """A command that waits until the gate is opened."""
+        path = self.root / f"{name}.gate"
+        if not path.exists():
+            os.mkfifo(path)
+        return f"read _ < {shlex.quote(str(path))}"
+
+    async def reached(self, name: str) -> None:
+        """Somebody stands at the gate: only then can it be opened at this end."""
+        path = self.root / f"{name}.gate"
+        self._gates[name] = await anyio.to_thread.run_sync(os.open, path, os.O_WRONLY)
+
+    def release(self, name: str) -> None:
+        os.write(self._gates[name], b"\n")
+
+    # --- what can be seen ---
+
+    def supervisors(self) -> list[int]:
+        argument = os.fsencode(self.directory)
+        return [pid for pid in pids() if argument in proc(pid, "cmdline").split(b"\0")]
+
+    def processes(self) -> list[int]:
+        """Those of jobs."""
+        token = b"WEFT_HOST=" + os.fsencode(self.directory)
+        return [pid for pid in pids() if token in proc(pid, "environ").split(b"\0")]
+
+    def log(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in (self.directory / "log").read_bytes().splitlines()]
+
+    # --- ends ---
+
+    def kill(self) -> None:
+        """The supervisor, at once."""
+        for pid in self.supervisors():
+            os.kill(pid, signal.SIGKILL)
+
+    def wait(self) -> None:
+        """Until no supervisor is alive."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with (self.directory / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+    async def leave(self) -> None:
+        for host in self._hosts:
+            await host.close()
+        for gate in self._gates.values():
+            os.close(gate)
+        for pid in self.supervisors():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        with anyio.move_on_after(30):
+            await anyio.to_thread.run_sync(self.wait, abandon_on_cancel=True)
+        left = self.supervisors() + self.processes()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        assert left == []
+
+
+def pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+
+
+def proc(pid: int, name: str) -> bytes:
+    """Empty for one that has gone."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
+def is_alive(pid: int) -> bool:
+    """A zombie is not."""
+    stat = proc(pid, "stat")
+    return stat != b"" and stat.rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
+
+
+def start_time(pid: int) -> int:
+    return int(proc(pid, "stat").rpartition(b")")[2].split()[19])

@@ -1,0 +1,80 @@
+"""The supervisor fails at every point where it can: the n-th time, for all n.
+
+However it fails: no job runs twice, each is told once, what is told is what is known later, nothing is left alive.
+"""
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from contracts.host_contract import ends
+from hosts.places import Place, with_fault
+from weft.ports.host import JobEnded, Why
+
+pytestmark = pytest.mark.anyio
+
+
+def runs(place: Place, name: str) -> int:
+    file = place.root / f"{name}.runs"
+    return len(file.read_bytes()) if file.exists() else 0
+
+
+async def live_through(place: Place, fault: str) -> dict[str, JobEnded]:
+    """Two jobs, the second of which has two commands, and what became of them. One before them is forgotten."""
+    host = place.host(program=with_fault(fault))
+    await host.open()
+    host.start(place.shell("first", "exit 0"))
+    await ends(host, 1)
+    host.forget(["first"])
+    host.start(replace(place.shell("a", f"printf x >> {place.root}/a.runs; cat"), stdin="text"))
+    host.start(place.shell("b", f"printf x >> {place.root}/b.runs", "exit 0"))
+    found = await ends(host, 2)
+    await host.close()
+    later = place.host(program=with_fault(fault))
+    known = dict(await later.open())
+    known.pop("first", None)
+    assert known == found
+    await later.close()
+    return found
+
+
+def check(place: Place, found: dict[str, JobEnded]) -> None:
+    for name, end in found.items():
+        assert runs(place, name) <= 1
+        assert end.why != Why.EXITED or (end.exit_code, runs(place, name)) == (0, 1)
+        assert end.why != Why.NOT_STARTED or runs(place, name) == min(end.command, 1)
+
+
+async def outcomes(tmp_path: Path, kind: str) -> set[str]:
+    """All that became of the jobs with the fault at each point."""
+    seen: set[str] = set()
+    for number in count(1):
+        root = tmp_path / str(number)
+        root.mkdir()
+        place = Place(root)
+        found = await live_through(place, f"{kind}:{number}:{root}/fired")
+        check(place, found)
+        await place.leave()
+        seen |= {str(end.why) for end in found.values()}
+        if not (root / "fired").exists():
+            return seen
+    raise AssertionError
+
+
+@pytest.mark.parametrize("kind", ["before", "after"])
+async def test_it_is_killed(tmp_path: Path, kind: str) -> None:
+    assert await outcomes(tmp_path, kind) == {"exited", "lost"}
+
+
+async def test_the_disk_is_full(tmp_path: Path) -> None:
+    assert await outcomes(tmp_path, "ENOSPC") == {"exited", "not_started"}
+
+
+async def test_the_disk_is_broken(tmp_path: Path) -> None:
+    assert await outcomes(tmp_path, "EIO") == {"exited", "not_started"}
+
+
+async def test_it_has_no_descriptors_left(tmp_path: Path) -> None:
+    assert await outcomes(tmp_path, "EMFILE") == {"exited", "not_started"}

@@ -1,0 +1,78 @@
+"""The log is read as far as it can be, wherever it was cut."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.hosts.supervisor.log import History, Log, encode
+
+
+def read(path: Path) -> History:
+    history = History()
+    history.read(str(path))
+    return history
+
+
+def story(log: Log) -> None:
+    """One job has ended, one was forgotten, one runs, one was about to be started."""
+    log.add_supervisor()
+    for name in ("ended", "forgotten", "runs", "starts"):
+        log.add_start(name, 7)
+    for name in ("ended", "forgotten", "runs"):
+        log.add_run(name, os.getpid())
+    log.add(*(f'{{"ended":{encode({"id": name, "why": "exited"})}}}' for name in ("ended", "forgotten")))
+    log.add_forget(["forgotten"])
+
+
+def test_it_tells_what_ended_and_what_did_not(tmp_path: Path) -> None:
+    story(Log(str(tmp_path / "log")))
+    history = read(tmp_path / "log")
+    assert list(history.ended) == ["ended"]
+    assert {name: len(begun.pids) for name, begun in history.begun.items()} == {"runs": 1, "starts": 0}
+    assert history.ids == {"ended", "forgotten", "runs", "starts"}
+    assert history.begun["runs"].boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def test_there_need_not_be_one(tmp_path: Path) -> None:
+    assert read(tmp_path / "log").ids == set()
+
+
+def test_cut_at_any_byte_it_tells_a_beginning_of_the_story_and_can_be_gone_on_with(tmp_path: Path) -> None:
+    story(Log(str(tmp_path / "whole")))
+    whole = (tmp_path / "whole").read_bytes()
+    for length in range(len(whole)):
+        path = tmp_path / "log"
+        path.write_bytes(whole[:length])
+        before = read(path)
+        Log(str(path)).add_start("next", 8)
+        after = read(path)
+        assert after.begun.keys() - before.begun.keys() - {"starts"} == {"next"}
+        assert before.ended.keys() - after.ended.keys() == set()
+
+
+@given(st.binary(max_size=300))
+def test_anything_may_be_in_it(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.mktemp("log") / "log"
+    path.write_bytes(data + b'\n{"start":"a","mark":1,"at":1.0}\n')
+    assert "a" in read(path).begun
+
+
+def test_after_a_write_that_failed_the_next_begins_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = Log(str(path))
+    log.add_start("a", 1)
+    with path.open("ab") as other:  # what a full disk left of a record
+        other.write(b'{"start":"b","mar')
+    log._torn = True
+    log.add_start("c", 3)
+    assert set(read(path).begun) == {"a", "c"}
+
+
+def test_a_write_may_take_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
+    story(Log(str(tmp_path / "log")))
+    assert set(read(tmp_path / "log").begun) == {"runs", "starts"}

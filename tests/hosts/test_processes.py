@@ -1,0 +1,96 @@
+import errno
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from weft.hosts.supervisor import processes
+from weft.hosts.supervisor.processes import Marks, Process, children, descendants, look, own_children, send
+
+
+@pytest.fixture
+def sleeper() -> Iterator["subprocess.Popen[bytes]"]:
+    with subprocess.Popen(["sleep", "3600"]) as process:
+        yield process
+        process.kill()
+
+
+def seen(pid: int) -> Process:
+    process = look(pid)
+    assert process is not None
+    return process
+
+
+def test_a_name_with_parentheses_is_no_trouble() -> None:
+    stat = b"12 (a) R (b) S 3 4 5 " + b"0 " * 15 + b"77 0 0"
+    process = Process(12, stat)
+    assert (process.parent, process.session, process.started, process.alive) == (3, 5, 77, True)
+
+
+def test_who_has_gone_is_not_there(sleeper: "subprocess.Popen[bytes]") -> None:
+    sleeper.kill()
+    sleeper.wait()
+    assert (look(sleeper.pid), children(sleeper.pid), descendants([sleeper.pid])) == (None, [], [])
+
+
+@pytest.mark.parametrize("lists_children", [True, False])
+def test_children_are_found_with_and_without_the_kernel_s_list(
+    sleeper: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch, lists_children: bool
+) -> None:
+    monkeypatch.setattr(processes, "_LISTS_CHILDREN", lists_children)
+    assert sleeper.pid in own_children()
+    assert sleeper.pid in children(os.getpid())
+    assert sleeper.pid in {process.pid for process in descendants([os.getpid()])}
+
+
+@pytest.mark.parametrize("has_descriptors", [True, False])
+def test_a_signal_goes_to_that_process_only(
+    sleeper: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch, has_descriptors: bool
+) -> None:
+    def no_descriptors(pid: int) -> int:
+        raise OSError(errno.ENOSYS, "")
+
+    if not has_descriptors:
+        monkeypatch.setattr(os, "pidfd_open", no_descriptors)
+    process, another = seen(sleeper.pid), seen(sleeper.pid)
+    another.started += 1
+    send(another, signal.SIGKILL)
+    send(process, 0)
+    assert sleeper.poll() is None
+    send(process, signal.SIGUSR1)
+    assert sleeper.wait() == -signal.SIGUSR1
+    send(process, signal.SIGUSR1)
+
+
+def test_a_job_is_known_by_session_when_nothing_else_is_left() -> None:
+    with subprocess.Popen(["sleep", "3600"], env={}, start_new_session=True) as process:
+        marks = Marks("somewhere")
+        marks.add("a", 1)
+        assert marks.owner(seen(process.pid)) is None
+        marks.add_session("a", process.pid)
+        assert marks.owner(seen(process.pid)) == "a"
+        marks.remove("a", 1, [process.pid])
+        assert marks.owner(seen(process.pid)) is None
+        process.kill()
+
+
+def test_a_job_is_known_by_environment_when_there_are_no_limits_to_mark() -> None:
+    env = processes.token("a", "somewhere")
+    with subprocess.Popen(["sleep", "3600"], env=env) as process:
+        marks, others = Marks("somewhere"), Marks("elsewhere")
+        for each in (marks, others):
+            each.add("a", 1)
+            each.add("b", 2)
+        assert (marks.owner(seen(process.pid)), others.owner(seen(process.pid))) == ("a", None)
+        process.kill()
+
+
+def test_that_one_cannot_look_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_more(path: str, flags: int) -> int:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(os, "open", no_more)
+    with pytest.raises(OSError, match="too many open files"):
+        own_children()

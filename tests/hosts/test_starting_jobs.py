@@ -1,0 +1,146 @@
+"""What a process of a job finds when it starts, and what is said when it cannot."""
+
+import os
+from collections.abc import AsyncIterator
+from types import MappingProxyType
+
+import pytest
+from msgspec.structs import replace
+
+from contracts.host_contract import end_of, ends
+from hosts.places import ENV, Place
+from weft.hosts.local import LocalHost
+from weft.ports.host import Job, JobEnded, Why
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def host(place: Place) -> AsyncIterator[LocalHost]:
+    host = place.host()
+    await host.open()
+    yield host
+    await host.close()
+
+
+async def run(host: LocalHost, job: Job) -> JobEnded:
+    host.start(job)
+    return await end_of(host, job.id)
+
+
+async def test_its_environment_is_the_given_one_and_who_it_belongs_to(place: Place, host: LocalHost) -> None:
+    end = await run(host, replace(place.argv("a", ("env",)), env=MappingProxyType(ENV | {"X": "y z"})))
+    assert end.stdout is not None
+    assert dict(line.split("=", 1) for line in end.stdout.splitlines()) == ENV | {
+        "X": "y z",
+        "WEFT_JOB": "a",
+        "WEFT_HOST": str(place.directory),
+    }
+
+
+async def test_names_and_values_need_not_be_text(place: Place, host: LocalHost) -> None:
+    value = os.fsdecode(b"\xff\xfe")
+    end = await run(host, replace(place.shell("a", 'printf %s "$X" | od -An -tx1'), env=ENV | {"X": value}))
+    assert end.stdout == " ff fe\n"
+
+
+async def test_it_runs_in_its_directory(place: Place, host: LocalHost) -> None:
+    assert (await run(host, replace(place.argv("a", ("pwd",)), cwd="/usr"))).stdout == "/usr\n"
+
+
+async def test_each_command_reads_the_given_text(place: Place, host: LocalHost) -> None:
+    text = "line\n" * 700
+    end = await run(host, replace(place.argv("a", ("wc", "-c"), ("wc", "-l")), stdin=text))
+    assert end.stdout == "3500\n700\n"
+
+
+async def test_without_text_the_input_is_empty(place: Place, host: LocalHost) -> None:
+    assert (await run(host, place.argv("a", ("cat",)))).stdout == ""
+
+
+async def test_it_has_no_descriptors_but_the_three(place: Place, host: LocalHost) -> None:
+    # The fourth is that of the directory which `ls` reads.
+    assert (await run(host, place.argv("a", ("ls", "/proc/self/fd")))).stdout == "0\n1\n2\n3\n"
+
+
+async def test_no_signal_is_ignored_or_held_back(place: Place, host: LocalHost) -> None:
+    end = await run(host, place.shell("a", "grep -E '^Sig(Ign|Blk)' /proc/self/status | cut -f2"))
+    assert end.stdout is not None
+    # Beyond the first 31 are those that the C library keeps for itself.
+    assert [int(signals, 16) & 0x7FFFFFFF for signals in end.stdout.split()] == [0, 0]
+
+
+async def test_it_leads_a_session_of_its_own(place: Place, host: LocalHost) -> None:
+    end = await run(
+        host, place.shell("a", "read pid _ _ _ group session _ < /proc/self/stat; echo $$ $group $session")
+    )
+    assert end.stdout is not None
+    assert len(set(end.stdout.split())) == 1
+
+
+async def test_a_name_is_looked_for_where_its_own_path_says(place: Place, host: LocalHost) -> None:
+    (place.root / "tools").mkdir()
+    program = place.root / "tools" / "greet"
+    program.write_text("#!/bin/sh\necho greetings\n")
+    program.chmod(0o755)
+    end = await run(host, replace(place.argv("a", ("greet",)), env={"PATH": f"/nowhere:{place.root}/tools"}))
+    assert end.stdout == "greetings\n"
+
+
+async def test_a_missing_program_is_named(place: Place, host: LocalHost) -> None:
+    end = await run(host, place.argv("a", ("no-such-thing",)))
+    assert (end.why, end.message) == (
+        Why.NOT_STARTED,
+        "cannot run no-such-thing: there is no such program in the directories of its PATH",
+    )
+
+
+async def test_a_missing_file_is_named(place: Place, host: LocalHost) -> None:
+    end = await run(host, place.argv("a", ("./nothing",)))
+    assert (end.why, end.message) == (Why.NOT_STARTED, "cannot run ./nothing: no such file or directory")
+
+
+async def test_a_directory_that_is_gone_is_named(place: Place, host: LocalHost) -> None:
+    end = await run(host, replace(place.argv("a", ("pwd",)), cwd="/gone"))
+    assert (end.why, end.message) == (
+        Why.NOT_STARTED,
+        "cannot enter the directory /gone: no such file or directory",
+    )
+
+
+async def test_a_file_that_is_not_executable_is_named(place: Place, host: LocalHost) -> None:
+    (place.root / "text").write_text("")
+    end = await run(host, place.argv("a", ("./text",)))
+    assert (end.why, end.message) == (Why.NOT_STARTED, "cannot run ./text: permission denied")
+
+
+async def test_a_script_without_its_interpreter_says_so(place: Place, host: LocalHost) -> None:
+    script = place.root / "script"
+    script.write_text("#!/no/interpreter\n")
+    script.chmod(0o755)
+    end = await run(host, place.argv("a", ("./script",)))
+    assert end.message == "cannot run ./script: the interpreter that its first line names does not exist"
+
+
+async def test_an_argument_that_no_process_can_have_is_no_death_of_the_host(
+    place: Place, host: LocalHost
+) -> None:
+    end = await run(host, place.argv("a", ("echo", "a\0b")))
+    assert (end.why, end.message) == (Why.NOT_STARTED, "cannot run echo: embedded null byte")
+
+
+async def test_a_job_without_a_program_is_no_death_of_the_host(place: Place, host: LocalHost) -> None:
+    host.start(place.argv("a"))
+    host.start(place.argv("b", ()))
+    assert {end.message for end in (await ends(host, 2)).values()} == {"there is no program to run"}
+
+
+async def test_that_a_later_command_cannot_be_started_is_told_with_its_number(
+    place: Place, host: LocalHost
+) -> None:
+    end = await run(host, place.argv("a", ("echo", "one"), ("no-such-thing",)))
+    assert (end.why, end.command, end.exit_code, end.stdout) == (Why.NOT_STARTED, 1, None, "one\n")
+
+
+async def test_a_job_may_have_all_the_time_in_the_world(place: Place, host: LocalHost) -> None:
+    assert (await run(host, replace(place.shell("a", "exit 0"), timeout=float("inf")))).why == Why.EXITED

@@ -1,0 +1,266 @@
+"""The life of a supervisor: what it needs, what it keeps, when it goes."""
+
+import json
+import os
+import resource
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from contracts.host_contract import end_of, ends
+from hosts.places import Place, proc
+from weft.hosts.local import LocalHost
+from weft.ports.host import JobEnded, Why
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_it_goes_when_nobody_needs_it_and_leaves_no_socket(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    await host.close()
+    await anyio.to_thread.run_sync(place.wait)
+    assert sorted(path.name for path in place.directory.iterdir()) == ["lock", "log", "supervisor.log"]
+    assert (place.directory / "supervisor.log").read_text() == ""
+
+
+async def test_it_stays_as_long_as_a_job_runs(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    host.start(place.shell("a", place.gate("a")))
+    await place.reached("a")
+    await host.close()
+    place.release("a")
+    await anyio.to_thread.run_sync(place.wait)
+    (end,) = (await place.host().open()).values()
+    assert isinstance(end, JobEnded)
+    assert end.exit_code == 0
+
+
+async def test_asked_to_end_it_ends_its_jobs_and_tells_so(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    host.start(place.shell("a", place.gate("a")))
+    await place.reached("a")
+    (supervisor,) = place.supervisors()
+    os.kill(supervisor, signal.SIGTERM)
+    assert (await end_of(host, "a")).why == Why.STOPPED
+    host.start(place.shell("b", "exit 0"))
+    assert (await end_of(host, "b")).why == Why.EXITED
+    assert place.supervisors() != [supervisor]
+
+
+async def test_signals_of_a_terminal_do_not_end_it(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    (supervisor,) = place.supervisors()
+    os.kill(supervisor, signal.SIGINT)
+    os.kill(supervisor, signal.SIGHUP)
+    host.start(place.shell("a", "exit 0"))
+    assert (await end_of(host, "a")).exit_code == 0
+    assert place.supervisors() == [supervisor]
+
+
+async def test_it_is_for_the_user_only(place: Place) -> None:
+    await place.host().open()
+    assert stat.S_IMODE(place.directory.stat().st_mode) == 0o700
+    assert stat.S_IMODE((place.directory / "socket").stat().st_mode) == 0o600
+
+
+async def test_it_keeps_nothing_of_who_started_it(place: Place) -> None:
+    await place.host().open()
+    (supervisor,) = place.supervisors()
+    process = Path(f"/proc/{supervisor}")
+    assert [str((process / "fd" / name).readlink()) for name in "01"] == ["/dev/null", "/dev/null"]
+    assert (process / "fd" / "2").readlink() == place.directory / "supervisor.log"
+    assert (process / "cwd").readlink() == Path("/")
+    assert os.getsid(supervisor) != os.getsid(0)
+    status = dict(line.split(b":\t", 1) for line in proc(supervisor, "status").splitlines())
+    assert int(status[b"PPid"]) != os.getpid()
+
+
+async def test_a_directory_may_have_a_very_long_name(place: Place) -> None:
+    place.directory = place.root / ("x" * 200) / "host"
+    host = place.host()
+    await host.open()
+    host.start(place.shell("a", "exit 0"))
+    assert (await end_of(host, "a")).exit_code == 0
+
+
+async def test_what_it_is_asked_for_may_make_no_sense(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    assert host._link is not None
+    host._link.send({"start": 3})
+    host._link.send({"stop": "a"})
+    host._link.send({"stop": "nobody", "grace": None})
+    host.start(place.shell("a", "exit 0"))
+    assert (await end_of(host, "a")).exit_code == 0
+    assert (place.directory / "supervisor.log").read_text().count("cannot make sense") == 2
+
+
+def connect(place: Place) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(str(place.directory / "socket"))
+    return connection
+
+
+async def test_who_reads_slowly_hears_everything(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    for number in range(100):
+        host.start(place.shell(f"j{number}", "head -c 4096 /dev/zero | tr '\\0' x"))
+    await ends(host, 100)
+    with connect(place) as connection:
+        message = json.dumps({"start": msgspec.to_builtins(place.shell("last", "exit 0"))})
+        connection.sendall(f'{{"list":true}}\n{message}\n'.encode())
+        await anyio.to_thread.run_sync(until_it_says, place, "log", '"ended":{"id":"last"')
+        with connection.makefile() as lines:
+            hello, known, ended = (lines.readline() for _ in range(3))
+    assert ["hello" in hello, len(json.loads(known)["ended"]), "last" in ended] == [True, 100, True]
+
+
+async def test_who_goes_without_having_listened_is_no_trouble(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    host.start(place.shell("a", place.gate("a")))
+    await place.reached("a")
+    await host.close()
+    with connect(place) as connection:
+        assert b"hello" in connection.recv(1000)
+        connection.sendall(b'{"list":true}\n')
+        connection.recv(1, socket.MSG_PEEK)
+    again = place.host()
+    await again.open()
+    place.release("a")
+    assert (await end_of(again, "a")).exit_code == 0
+
+
+async def test_its_own_log_stays_small(place: Place) -> None:
+    place.directory.mkdir()
+    (place.directory / "supervisor.log").write_bytes(b"x" * 2_000_000)
+    await place.host().open()
+    assert (place.directory / "supervisor.log").stat().st_size == 0
+
+
+async def test_large_requests_and_many_ends_go_through(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    for number in range(30):
+        host.start(replace(place.shell(str(number), "wc -c; head -c 4000 /dev/zero"), stdin="x" * 300_000))
+    found = await ends(host, 30)
+    assert {end.stdout[:7] for end in found.values() if end.stdout} == {"300000\n"}
+    await host.close()
+    assert await place.host().open() == found
+
+
+def descriptors(pid: int) -> list[str]:
+    return sorted(path.name for path in Path(f"/proc/{pid}/fd").iterdir())
+
+
+async def test_descriptors_are_as_before_when_jobs_are_over(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    (supervisor,) = place.supervisors()
+    before = descriptors(supervisor)
+    for number in range(20):
+        host.start(place.shell(str(number), "echo x; echo y >&2", "no-such-thing"))
+    await ends(host, 20)
+    assert descriptors(supervisor) == before
+
+
+async def test_the_heartbeat_tells_who_lives_and_what_runs(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    host.start(place.shell("a", place.gate("a")))
+    await place.reached("a")
+    beat = place.directory / "heartbeat.json"
+    script = f"until grep -q '\"a\":' {beat}; do sleep 0.01; done; cat {beat}"
+    host.start(place.shell("b", script))
+    end = await end_of(host, "b")
+    assert f'"pid":{place.supervisors()[0]},' in str(end.stdout)
+
+
+async def test_damaged_files_beside_the_log_harm_nobody(place: Place) -> None:
+    place.directory.mkdir()
+    for name in ("heartbeat.json", "socket", "lock"):
+        (place.directory / name).write_bytes(b"\0\xff{")
+    (place.directory / "log").write_bytes(
+        b'\0\n[]\n3\n{"run":"x","pid":1,"started":1}\n{"ended":{}}\n{"start":"a","ma'
+    )
+    host = place.host()
+    assert await host.open() == {}
+    host.start(place.shell("a", "exit 0"))
+    assert (await end_of(host, "a")).exit_code == 0
+
+
+def test_it_loads_little() -> None:
+    folder = Path(sys.modules[LocalHost.__module__].__file__ or "").parent
+    code = f"import sys; sys.path.append({str(folder)!r}); import supervisor.start; print(*sys.modules)"
+    command = [sys.executable, "-I", "-S", "-c", code]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    heavy = {
+        "weft",
+        "msgspec",
+        "typing",
+        "pathlib",
+        "dataclasses",
+        "subprocess",
+        "asyncio",
+        "argparse",
+        "ctypes",
+        "threading",
+    }
+    assert heavy.isdisjoint(loaded)
+    assert "supervisor.serve" in loaded
+
+
+@contextmanager
+def without_descriptors(pid: int) -> Iterator[None]:
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+
+
+async def test_without_descriptors_no_job_is_started_and_nobody_is_heard_until_there_are_some(
+    place: Place,
+) -> None:
+    host, second = place.host(), place.host()
+    await host.open()
+    host.start(place.shell("a", place.gate("a")))
+    await place.reached("a")
+    async with anyio.create_task_group() as tasks:
+        with without_descriptors(place.supervisors()[0]):
+            place.release("a")
+            host.start(place.shell("b", "exit 0"))
+            end = await end_of(host, "b")
+            tasks.start_soon(second.open)
+            await anyio.to_thread.run_sync(
+                until_it_says, place, "supervisor.log", "cannot accept a connection"
+            )
+    assert (end.why, end.message) == (
+        Why.NOT_STARTED,
+        "the supervisor has no means to start it: too many open files",
+    )
+    await anyio.to_thread.run_sync(until_it_says, place, "log", '"id":"a"')
+    known = (await place.host().open())["a"]
+    assert isinstance(known, JobEnded)
+    assert (known.why, known.exit_code, known.leftovers) == (Why.EXITED, 0, 0)
+
+
+def until_it_says(place: Place, file: str, text: str) -> None:
+    script = f"until grep -q '{text}' {place.directory / file}; do sleep 0.01; done"
+    subprocess.run(["sh", "-c", script], check=True)
