@@ -17,8 +17,7 @@ setup: $(VENV)/ready ## a .venv with all that is needed; nothing to do when it i
 	@echo "ready: $(BIN)/weft"
 
 demo: $(VENV)/ready ## a plan of seven slices, from YAML to tested files; no key, no network
-	@place=$$(mktemp -d) && cp examples/demo/* $$place && $(BIN)/weft -C $$place run && \
-	echo "What it made:" && ls $$place/.weft/work/measures/_plan
+	@place=$$(mktemp -d) && cp examples/demo/* $$place && $(BIN)/weft -C $$place run
 
 test: $(VENV)/ready ## all tests that need no other tool, with coverage
 	@$(BIN)/pytest -n auto --cov --cov-report=term

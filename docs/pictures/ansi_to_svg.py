@@ -1,6 +1,6 @@
 """Turns a terminal's screen into a picture: ANSI text on standard input, SVG on standard output.
 
-tmux capture-pane -ept demo | python docs/pictures/ansi_to_svg.py "make demo" > docs/pictures/demo.svg
+tmux capture-pane -ept demo | python docs/pictures/ansi_to_svg.py "weft run" > docs/pictures/demo.svg
 """
 
 import io

@@ -36,14 +36,14 @@ def test_a_test_fails_and_the_feedback_mends_it(told: str) -> None:
 
 
 def test_what_was_made_works(place: Path, told: str) -> None:
-    made = place / ".weft" / "work" / "measures" / "_plan"
+    made = place / ".weft" / "workspaces" / "measures" / "_plan"
     command = [sys.executable, "measure.py", "triangle", "3", "4"]
     done = subprocess.run(command, cwd=made, capture_output=True, text=True, check=True)
     assert done.stdout == "6.0\n"
 
 
 def test_what_was_made_passes_its_tests(place: Path, told: str) -> None:
-    made = place / ".weft" / "work" / "measures" / "_plan"
+    made = place / ".weft" / "workspaces" / "measures" / "_plan"
     command = [sys.executable, "-m", "unittest", "discover", "-q", "-p", "test_*.py"]
     done = subprocess.run(command, cwd=made, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

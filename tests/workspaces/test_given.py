@@ -27,7 +27,7 @@ def plan(tmp_path: Path) -> Path:
             "[odd]*/x": "odd",
             "link": ("src/main.py",),
             "outside": ("../elsewhere",),
-            ".weft/work/state": "Weft's",
+            ".weft/workspaces/state": "Weft's",
             "src/.weft/state": "Weft's, too",
         },
     )

@@ -1,0 +1,93 @@
+"""Where Weft keeps its things: all in `.weft`, in the directory that is the project.
+
+.weft/
+  weft.db             the journal
+  coordinator.lock    held by whoever may write it
+  config.yaml         the project's own settings; the one file here that belongs into git
+  run/                a status file for each subplan, for people and scripts
+  runs/<run>/logs/    what steps wrote
+  runs/<run>/host/    what the supervisor keeps
+  runs/<run>/gathered is there when the results of the run have been brought together
+  workspaces/<plan>/  the workspaces of slices
+"""
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app.files import failure
+from weft.errors import InputError
+
+FOLDER = ".weft"
+IGNORED = "# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"
+
+
+class Places(Struct, frozen=True):
+    project: Path
+
+    @property
+    def weft(self) -> Path:
+        return self.project / FOLDER
+
+    @property
+    def journal(self) -> Path:
+        return self.weft / "weft.db"
+
+    @property
+    def status(self) -> Path:
+        return self.weft / "run"
+
+    def logs(self, run: str) -> Path:
+        return self.weft / "runs" / run / "logs"
+
+    def host(self, run: str) -> Path:
+        return self.weft / "runs" / run / "host"
+
+    def gathered(self, run: str) -> Path:
+        """Is there when the results of the run have been brought together."""
+        return self.weft / "runs" / run / "gathered"
+
+    def work(self, plan: str) -> Path:
+        return self.weft / "workspaces" / plan
+
+    def make(self) -> None:
+        """The directory, which git is told to ignore."""
+        if os.path.lexists(self.weft) and not self.weft.is_dir():
+            raise InputError(
+                f"{self.weft} is no directory, and Weft keeps its things in one of that name; move it away"
+            )
+        try:
+            self.weft.mkdir(exist_ok=True)
+            ignore = self.weft / ".gitignore"
+            if not os.path.lexists(ignore):
+                ignore.write_text(IGNORED)
+        except OSError as error:
+            raise failure(f"cannot make {self.weft}", error) from None
+
+
+def project_of(folder: Path) -> Places:
+    """The project that a plan's directory belongs to: the nearest that has `.weft` or `.git`, else itself."""
+    return Places(around(folder, FOLDER, ".git") or folder)
+
+
+def used_project(folder: Path) -> Places:
+    """The project in which something has been run; raises `InputError` if there is none."""
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place / FOLDER / "weft.db"):
+            return Places(place)
+    raise InputError(f"nothing has been run in {folder} yet; to run a plan, type: weft run PLAN")
+
+
+def absolute(folder: Path) -> Path:
+    """Where it is. A link's own place counts, not what it leads to."""
+    try:
+        return Path(os.path.abspath(folder))  # noqa: PTH100
+    except FileNotFoundError:
+        raise InputError("the directory that you are in has been deleted; go to another one") from None
+
+
+def around(folder: Path, *names: str) -> Path | None:
+    """The nearest directory, upwards, that has something of one of these names."""
+    places = (folder, *folder.parents)
+    return next((place for place in places if any(os.path.lexists(place / name) for name in names)), None)
