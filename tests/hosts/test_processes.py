@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -64,27 +65,35 @@ def test_a_signal_goes_to_that_process_only(
     send(process, signal.SIGUSR1)
 
 
+@contextmanager
+def running(env: dict[str, str]) -> Iterator[Process]:
+    """A process in a session of its own, which has begun: only then can its environment be seen."""
+    script = ["/bin/sh", "-c", "echo; read _"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(script, env=env, start_new_session=True, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield seen(process.pid)
+
+
 def test_a_job_is_known_by_session_when_nothing_else_is_left() -> None:
-    with subprocess.Popen(["sleep", "3600"], env={}, start_new_session=True) as process:
-        marks = Marks("somewhere")
-        marks.add("a", 1)
-        assert marks.owner(seen(process.pid)) is None
+    marks = Marks("somewhere")
+    marks.add("a", 1)
+    with running({}) as process:
+        assert marks.owner(process) is None
         marks.add_session("a", process.pid)
-        assert marks.owner(seen(process.pid)) == "a"
+        assert marks.owner(process) == "a"
         marks.remove("a", 1, [process.pid])
-        assert marks.owner(seen(process.pid)) is None
-        process.kill()
+        assert marks.owner(process) is None
 
 
 def test_a_job_is_known_by_environment_when_there_are_no_limits_to_mark() -> None:
-    env = processes.token("a", "somewhere")
-    with subprocess.Popen(["sleep", "3600"], env=env) as process:
-        marks, others = Marks("somewhere"), Marks("elsewhere")
-        for each in (marks, others):
-            each.add("a", 1)
-            each.add("b", 2)
-        assert (marks.owner(seen(process.pid)), others.owner(seen(process.pid))) == ("a", None)
-        process.kill()
+    marks, others = Marks("somewhere"), Marks("elsewhere")
+    for each in (marks, others):
+        each.add("a", 1)
+        each.add("b", 2)
+    with running(processes.token("a", "somewhere")) as process:
+        assert (marks.owner(process), others.owner(process)) == ("a", None)
 
 
 def test_that_one_cannot_look_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:

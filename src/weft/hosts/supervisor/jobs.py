@@ -91,16 +91,19 @@ class Jobs:
         while pid_and_status := _wait():
             job = self._by_pid.pop(pid_and_status[0], None)
             if job is None:
-                continue
-            if job.command_ended(pid_and_status[1]):
+                self._look_again()
+            elif job.command_ended(pid_and_status[1]):
                 self._waiting.append(job)
             else:
                 over.append(job)
+        for job in over:
+            self._settle(job)
+
+    def _look_again(self) -> None:
+        """It was what some job has left; perhaps the last of it."""
         for job in self.there.values():
             if job.ending is not None:
                 job.ending.look_now()
-        for job in over:
-            self._settle(job)
 
     def _settle(self, job: Job) -> None:
         """None of its commands runs any more."""
