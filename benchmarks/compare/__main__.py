@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 
-from benchmarks.compare import firing, plan_files, plans, states
+from benchmarks.compare import endurance, firing, plan_files, plans, running, schedules, states
 from benchmarks.compare.measuring import Sizes
 from benchmarks.compare.table import Row, exit_code, table
 
@@ -30,6 +30,12 @@ COMPARISONS: Mapping[str, Comparison] = {
     "plan-files": plan_files.beside_pyyaml,
     "plan-growth": plan_files.growth,
     "start-up": plan_files.start_up,
+    "ninja": running.beside_ninja,
+    "runners": running.beside_others,
+    "schedules": schedules.makespans,
+    "waiting": endurance.waiting,
+    "run-memory": endurance.memory,
+    "recovery": endurance.recovery,
 }
 
 

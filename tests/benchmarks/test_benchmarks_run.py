@@ -2,22 +2,27 @@
 
 import inspect
 import json
+import sys
 from itertools import product
+from pathlib import Path
 
 import pytest
 
 from benchmarks import shapes
 from benchmarks.compare import __main__ as compare
+from benchmarks.compare import endurance, plan_files, running, schedules
 from benchmarks.compare import firing as compared_firing
-from benchmarks.compare import plan_files
 from benchmarks.compare.measuring import Sizes, in_turn
+from benchmarks.compare.processes import Cost, cost_of, median_costs
+from benchmarks.compare.rivals import NINJA, Rival, installed
 from benchmarks.compare.table import Row, at_least, at_most, exit_code, table, written
 from benchmarks.plan_texts import plan_text
 from benchmarks.suites import dispatcher, exploration, firing, plan_language, structure
+from benchmarks.suites import running as suite_of_runs
 from weft.net.explore import explore
 from weft.net.structure import WorkflowNet, acyclic, free_choice, workflow_net
 
-SUITES = (dispatcher, exploration, firing, plan_language, structure)
+SUITES = (dispatcher, exploration, firing, plan_language, structure, suite_of_runs)
 TOO_LARGE_FOR_A_TEST = {exploration.ExploringMillions}
 
 
@@ -155,6 +160,72 @@ def test_plans_are_compared_with_pyyaml() -> None:
 def test_a_comparison_that_needs_no_other_tool_makes_rows() -> None:
     rows = compared_firing.pool_beside_none(Sizes(quick=True))
     assert [r.bar for r in rows] == [at_most(1.5)]
+
+
+# Runs of plans
+
+COMMAND = """
+import os, signal, time
+reader, writer = os.pipe()
+if os.fork():
+    os.close(writer)
+    os.read(reader, 1)  # until the other has worked
+else:
+    os.setsid()
+    while time.process_time() < 0.3:
+        pass
+    os.close(writer)
+    signal.pause()
+"""
+
+
+def test_what_a_command_leaves_running_is_part_of_its_cost(tmp_path: Path) -> None:
+    (tmp_path / "command.py").write_text(COMMAND)
+    assert cost_of([sys.executable, "command.py"], tmp_path).cpu > 0.3
+
+
+def test_a_command_that_fails_is_not_measured(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="ended with 3: no"):
+        cost_of(["/bin/sh", "-c", "echo no >&2; exit 3"], tmp_path)
+
+
+def test_costs_of_rivals_are_medians() -> None:
+    costs = iter([Cost(1.0, 5.0), Cost(3.0, 4.0), Cost(2.0, 6.0)])
+    assert median_costs(3, lambda: next(costs)) == [Cost(2.0, 5.0)]
+
+
+def test_a_rival_that_is_not_there_is_left_out_and_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    missing = Rival("a rival", "no-such-program", (), "file", str)
+    assert [*installed(missing)] == []
+    assert capsys.readouterr().err == "a rival: not installed, left out\n"
+
+
+def test_a_rival_may_do_a_part_of_the_work() -> None:
+    assert Rival("a rival", "it", (), "file", str, share=0.2).steps(1_000) == 200
+    assert NINJA.text(2).endswith("build o0: t\nbuild o1: t\n")
+
+
+@pytest.mark.parametrize(
+    ("comparison", "bars"),
+    [
+        (schedules.makespans, [at_most(1.05), None]),
+        (endurance.waiting, [at_most(5, "%")] * 4),
+        (endurance.memory, [at_most(1.1), None]),
+        (endurance.recovery, [at_most(1, "s"), at_most(1, "s"), None, None]),
+    ],
+    ids=["schedules", "waiting", "memory", "recovery"],
+)
+def test_runs_are_measured_as_processes(comparison, bars) -> None:
+    assert [r.bar for r in comparison(Sizes(quick=True))] == bars
+
+
+def test_runs_are_compared_with_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = Rival("a shell", "sh", ("work",), "work", lambda count: "true\n" * count, share=0.5)
+    monkeypatch.setattr(running, "NINJA", shell)
+    monkeypatch.setattr(running, "SLOWER", (shell,))
+    quick = Sizes(quick=True)
+    assert [r.bar for r in running.beside_ninja(quick)] == [at_most(2), at_most(2.5), None, None]
+    assert [r.bar for r in running.beside_others(quick)] == [at_least(1)]
 
 
 @pytest.mark.parametrize(("figure", "code"), [(3.0, 0), (1.0, 1)])

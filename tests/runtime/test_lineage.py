@@ -1,7 +1,7 @@
 """Whose work a subplan builds on."""
 
 from weft.engine.run.orders import Launch, Merge, Prepare
-from weft.engine.states import SubplanExecutionState, SubplanTracker
+from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTracker
 from weft.plan.loading.load import load_plan
 from weft.ports.workspaces import WorkspaceRequest
 from weft.runtime.lineage import Lineage
@@ -80,6 +80,17 @@ def test_a_group_is_merged_as_a_whole() -> None:
 def test_the_result_is_that_of_all_completed_slices() -> None:
     found, _ = lineage("base/a", "parts/c", "parts/d")
     assert found.all_completed() == ("base/a", "parts/c")
+
+
+def test_nothing_of_a_group_that_has_failed_is_in_the_result() -> None:
+    plan = load_plan(PLAN)
+    tracker = SubplanTracker(plan.outline.paths[1:])
+    for path in ("base/a", "parts/c", "base"):
+        tracker.advance(path, SubplanExecutionState.RUNNING)
+    for path in ("base/a", "parts/c"):
+        tracker.advance(path, SubplanExecutionState.COMPLETED)
+    tracker.advance("base", SubplanExecutionState.FAILED, FailureReason.ERROR)
+    assert Lineage(plan, tracker).all_completed() == ("parts/c",)
 
 
 def test_a_slice_is_no_group() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from weft.app.files import STDIN, Source, read_text
+from weft.app.places import absolute, around
 from weft.errors import FileFormatError, InputError
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
@@ -67,9 +68,9 @@ def load(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] 
     with without_gc():
         outranking = flags_layer(flags)
         text = _text(source)
-        folder = _folder(source)
+        folder = folder_of(source)
         configs = tuple(_configs(source, folder, environ))
-        git = _around(folder, ".git") is not None
+        git = around(folder, ".git") is not None
 
         def loaded(programs: tuple[str, ...] = ()) -> Plan:
             surroundings = Surroundings(git=git, programs=programs)
@@ -90,21 +91,15 @@ def _text(source: Source) -> str:
         raise PlanError([Problem(at=at, message=error.said)]) from None
 
 
-def _folder(source: Source) -> Path:
+def folder_of(source: Source) -> Path:
     """Where the plan lies; what comes through a pipe lies where we work."""
     path = source.directory if source.path is None else source.path.parent
-    return Path(os.path.abspath(path))  # noqa: PTH100 - a link's own place counts, not what it leads to
-
-
-def _around(folder: Path, *names: str) -> Path | None:
-    """The nearest directory, upwards, that has something of one of these names."""
-    places = (folder, *folder.parents)
-    return next((place for place in places if any(os.path.lexists(place / name) for name in names)), None)
+    return absolute(path)
 
 
 def _configs(source: Source, folder: Path, environ: Mapping[str, str]) -> Iterator[Config]:
     """The nearest first."""
-    project = _around(folder, ".weft", ".git")
+    project = around(folder, ".weft", ".git")
     if project is not None:
         beside = Path(source.name).parent if source.path is not None else Path()
         shown = os.path.normpath(beside / os.path.relpath(project / _CONFIG, folder))

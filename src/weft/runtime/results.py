@@ -130,6 +130,8 @@ def fact_of(
         session=said.session,
         until=said.until if how is How.LIMITED else None,
         seconds=max(ended.ended_at - ended.started_at, 0.0),
+        stdout_bytes=ended.stdout_bytes if ended.stdout is None else 0,
+        stderr_bytes=ended.stderr_bytes if ended.stderr is None else 0,
     )
 
 

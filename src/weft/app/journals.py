@@ -1,0 +1,116 @@
+"""The journal, open at one run: what `weft events`, `logs`, `answer` and `replay` look into.
+
+Whoever reads does not disturb whoever runs.
+"""
+
+import shlex
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app.files import STDIN, Source
+from weft.app.places import Places, absolute, used_project
+from weft.app.plans import PLAN_NAMES
+from weft.engine.run.events import Recorded
+from weft.errors import InputError
+from weft.garbage import without_gc
+from weft.plan.loading.load import Surroundings, load_plan
+from weft.plan.model import Plan
+from weft.plan.text.problems import nearest
+from weft.ports.journal import JournalReader, RunRecord
+from weft.store.lease import is_alive
+from weft.store.sqlite import open_reader
+
+OVER = frozenset({"completed", "failed", "stopped", "abandoned"})
+LOOKS_EVERY = 0.2
+"""Seconds between looks of whoever follows a run."""
+
+Alone = Callable[[], None]
+"""To be told that nobody runs what is followed; once for each time that its coordinator has gone."""
+
+
+def nobody_minds() -> None:
+    pass
+
+
+class Book(Struct, frozen=True):
+    places: Places
+    journal: JournalReader
+    run: RunRecord
+
+    def plan(self) -> Plan:
+        """The plan as it was when the run began."""
+        with without_gc():
+            return load_plan(self.run.text, self.run.file, surroundings=Surroundings(git=False))
+
+    def events(
+        self, *, after: int = 0, follow: bool = False, alone: Alone = nobody_minds
+    ) -> Iterator[Recorded]:
+        """Those there are; with `follow` also those to come, until the run is over."""
+        for is_news in self.looks(follow=follow, alone=alone):
+            for one in self.journal.events(self.run.run, after=after) if is_news else ():
+                after = one.seq
+                yield one
+
+    def looks(self, *, follow: bool, alone: Alone = nobody_minds) -> Iterator[bool]:
+        """Now and, with `follow`, again and again, until the run is over: whether there may be new events."""
+        is_news, was_alone = True, False
+        while True:
+            # The state before the events, so that none is missed that came with it.
+            is_last = not follow or (is_news and self.state() in OVER)
+            yield is_news
+            if is_last:
+                return
+            time.sleep(LOOKS_EVERY)
+            # In this order: who has gone because the run is over has written so before.
+            is_alone = not self.is_run_by_somebody()
+            is_news = self.journal.changed()
+            if is_alone and not is_news and not was_alone:
+                alone()
+            was_alone = is_alone and (was_alone or not is_news)
+
+    def state(self) -> str:
+        return next(one.state for one in self.journal.runs(self.run.plan) if one.run == self.run.run)
+
+    def is_run_by_somebody(self) -> bool:
+        """Whether a coordinator is alive in this project."""
+        holder = self.journal.holder()
+        return holder is not None and is_alive(holder)
+
+    def run_command(self) -> str:
+        """What to type to have it go on."""
+        if self.run.file == Source(name=STDIN).shown:
+            return f"weft run {STDIN}"
+        file = Path(self.run.directory, Path(self.run.file).name)
+        here = absolute(Path())
+        name = str(file.relative_to(here) if file.is_relative_to(here) else file)
+        return "weft run" if name in PLAN_NAMES else f"weft run {shlex.quote(name)}"
+
+
+@contextmanager
+def open_book(directory: Path, run: str | None = None) -> Generator[Book]:
+    """The run of that id, or the last one."""
+    places = used_project(absolute(directory))
+    journal = open_reader(places.journal)
+    try:
+        yield Book(places, journal, _chosen(journal, run))
+    finally:
+        journal.close()
+
+
+def _chosen(journal: JournalReader, run: str | None) -> RunRecord:
+    runs = journal.runs()
+    if not runs:
+        raise InputError("nothing has been run here yet; to run a plan, type: weft run PLAN")
+    if run is None:
+        return runs[0]
+    found = [one for one in runs if one.run == run]
+    if not found:
+        names = [one.run for one in runs]
+        near = nearest(run, names)
+        hint = f"did you mean {near}?" if near else f"the last one is {names[0]}"
+        raise InputError(f"there is no run {run!r}; {hint}")
+    return found[0]

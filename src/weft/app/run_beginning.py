@@ -1,0 +1,198 @@
+"""How a run begins: anew, on from where it was, or with what an earlier one has completed."""
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import anyio
+from msgspec import Struct
+
+from weft.agents.adapters import adapter_of
+from weft.app import plans
+from weft.app.files import Source
+from weft.app.places import Places
+from weft.app.run_stage import Begun
+from weft.engine.run.engine import Engine
+from weft.engine.run.facts import AnyFact, Resumed, RunStarted
+from weft.errors import InputError
+from weft.hosts.local import LocalHost
+from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.digests import plan_digest, subplan_digests
+from weft.plan.loading.load import load_plan
+from weft.plan.loading.slices_check import agent_of
+from weft.plan.model import Agent, AgentWork, Nested, Pipeline, Plan, Step
+from weft.plan.proof.prove import prove
+from weft.plan.showing.show import show_plan
+from weft.ports.host import Running
+from weft.ports.journal import JournalReader, RunRecord
+from weft.store.sqlite import SqliteJournal
+
+UNFINISHED = frozenset({"running", "waiting", "stopped"})
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """What is to be run, and how."""
+
+    source: Source
+    flags: plans.Flags = plans.NO_FLAGS
+    fresh: bool = False
+    """Whether all is done anew, also what an earlier run has completed."""
+    waits: bool = True
+    """Whether to stay when nothing is left but questions to people."""
+
+
+def refuse(compiled: CompiledPlan) -> None:
+    """Raises `InputError` for what would go wrong later, and cost money by then."""
+    plan = compiled.plan
+    proof = prove(compiled)
+    if proof.answer == "refuted":
+        raise InputError(
+            f"{plan.document.file}: the plan cannot always finish; type: weft check {plan.document.file}"
+        )
+    for row, scope in enumerate(plan.scopes):
+        if scope.settings.isolation == "worktree" and plan.outline.is_leaf(row):
+            raise InputError(
+                f"{plan.outline.paths[row]}: `isolation: worktree` is not in this version yet; "
+                "write `isolation: dir` in the plan, or type: weft run --isolation dir"
+            )
+    for use in sorted({agent.use for agent in _agents(plan)}):
+        adapter_of(use)
+
+
+def _agents(plan: Plan) -> Iterator[Agent]:
+    for row in range(len(plan.subplans)):
+        if plan.outline.is_leaf(row):
+            for step in _steps(plan.pipeline_of(row).steps, plan.pipelines):
+                if isinstance(step.body, AgentWork):
+                    agent = agent_of(step.body, plan.scopes[row].settings, plan.agents)
+                    assert agent is not None
+                    yield agent
+
+
+def _steps(steps: Iterable[Step], pipelines: Mapping[str, Pipeline]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        if isinstance(step.body, Nested):
+            yield from _steps(pipelines[step.body.pipeline].steps, pipelines)
+
+
+def begin(
+    wish: Wish, compiled: CompiledPlan, places: Places, journal: SqliteJournal, environ: Mapping[str, str]
+) -> tuple[Begun, Engine, AnyFact | None]:
+    """With what the engine is to hear first; None if everything has been completed before."""
+    plan = compiled.plan
+    digest = plan_digest(plan)
+    last = _last(journal, plan.id)
+    unfinished = last is not None and last.state in UNFINISHED
+    make = partial(_begun, plan, places, directory=plans.folder_of(wish.source))
+    if last is not None and unfinished and last.digest == digest and not wish.fresh:
+        engine = recovered(compiled, journal, last.run)
+        begun = make(run=last.run, resumed=True, history=journal.events(last.run))
+        return begun, engine, Resumed(at=time.time(), epoch=journal.epoch)
+    if last is not None and unfinished:
+        _give_up(journal, places, last)
+    kept = Kept() if last is None or wish.fresh else _kept(plan, journal, last)
+    if last is not None and kept.is_all:
+        begun = make(run=last.run, done_by=last.run, history=journal.events(last.run))
+        if begun.result is None or (begun.result.is_dir() and places.gathered(last.run).exists()):
+            return begun, Engine(compiled), None
+    run = _new_run(journal, wish, plan, digest)
+    env = {name: environ[name] for name in sorted(plan.env_allow) if name in environ}
+    begun = make(
+        run=run,
+        given_up=last.run if last is not None and unfinished else "",
+        changed=last is not None and last.digest != digest,
+        carried=kept.paths,
+    )
+    return begun, Engine(compiled), RunStarted(at=time.time(), run=run, env=env, carried=kept.paths)
+
+
+def _last(journal: SqliteJournal, plan: str) -> RunRecord | None:
+    """The last run of a plan. One that died before anything happened in it never was."""
+    for record in journal.runs(plan):
+        if next(iter(journal.facts(record.run)), None) is not None:
+            return record
+        journal.set_run_state(record.run, "abandoned")
+    return None
+
+
+def _begun(plan: Plan, places: Places, **more: Any) -> Begun:  # noqa: ANN401 - the fields of what is made
+    apart = any(scope.settings.isolation != "none" for scope in plan.scopes)
+    result = places.work(plan.id) / "_plan" if apart else None
+    return Begun(plan=plan, places=places, result=result, **more)
+
+
+def _new_run(journal: SqliteJournal, wish: Wish, plan: Plan, digest: str) -> str:
+    now = datetime.now(UTC)
+    run = f"{now:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
+    journal.add_run(
+        RunRecord(
+            run=run,
+            plan=plan.id,
+            file=wish.source.shown,
+            directory=str(plans.folder_of(wish.source)),
+            text=show_plan(plan),
+            digest=digest,
+            created_at=now.timestamp(),
+            state="running",
+        )
+    )
+    return run
+
+
+def recovered(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engine:
+    """The engine as it was when the journal was last written."""
+    engine = Engine(compiled, quiet=True)
+    for fact in journal.facts(run):
+        engine.apply(fact)
+    engine.taken()
+    engine.speak()
+    return engine
+
+
+class Kept(Struct, frozen=True):
+    """What an earlier run has completed, and still is what it was then."""
+
+    paths: tuple[str, ...] = ()
+    is_all: bool = False
+    """Whether that is the whole plan."""
+
+
+def _kept(plan: Plan, journal: SqliteJournal, last: RunRecord) -> Kept:
+    completed = {
+        one.event.subplan
+        for one in journal.events(last.run)
+        if one.event.kind == "subplan_state" and one.event.outcome == "completed"
+    }
+    if not completed:
+        return Kept()
+    before = load_plan(last.text, last.file)
+    digests = dict(zip(before.outline.paths, subplan_digests(before), strict=True))
+    now = zip(plan.outline.paths, subplan_digests(plan), strict=True)
+    same = [path for path, digest in now if digests.get(path) == digest]
+    is_all = last.state == "completed" and len(same) == len(plan.outline.paths)
+    return Kept(tuple(path for path in same if path in completed), is_all)
+
+
+def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
+    """An unfinished run that will not go on: nothing of it stays alive."""
+    anyio.run(_end_all, LocalHost(places.host(last.run)))
+    journal.set_run_state(last.run, "abandoned")
+
+
+async def _end_all(host: LocalHost) -> None:
+    known = await host.open()
+    running = {job for job, found in known.items() if isinstance(found, Running)}
+    for job in running:
+        host.stop(job)
+    try:
+        if running:
+            async for ends in host.ended():
+                running.difference_update(end.id for end in ends)
+                if not running:
+                    break
+    finally:
+        await host.close()

@@ -1,0 +1,33 @@
+"""Names in a project's runs, for completion. Where nothing can be read there are none, and nothing is said."""
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import Path
+
+from weft.app.journals import Book, open_book
+from weft.app.run_questions import open_questions
+from weft.app.run_steps import MOST_NAMES, names
+from weft.errors import WeftError
+
+
+def runs(directory: Path, beginning: str) -> list[str]:
+    """The newest first."""
+    return _found(directory, None, beginning, lambda book: [one.run for one in book.journal.runs()])
+
+
+def subplans_and_steps(directory: Path, run: str | None, beginning: str) -> list[str]:
+    return _found(directory, run, beginning, lambda book: names(book.plan(), beginning))
+
+
+def questions(directory: Path, run: str | None, beginning: str) -> list[str]:
+    return _found(directory, run, beginning, lambda book: [one.name for one in open_questions(book)])
+
+
+def _found(
+    directory: Path, run: str | None, beginning: str, listed: Callable[[Book], Iterable[str]]
+) -> list[str]:
+    try:
+        with open_book(directory, run) as book:
+            return list(islice((one for one in listed(book) if one.startswith(beginning)), MOST_NAMES))
+    except (WeftError, OSError):
+        return []

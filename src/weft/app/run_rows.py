@@ -1,0 +1,87 @@
+"""What is known of one subplan of a run, and of a step under way in it."""
+
+from msgspec import Struct, field
+
+from weft.engine.states import SubplanExecutionState as State
+
+BECAUSE_OF_OTHERS = frozenset({"blocked", "cancelled"})
+"""Reasons to have failed that lie elsewhere."""
+
+
+class StepFailure(Struct, frozen=True, kw_only=True):
+    step: str
+    attempt: int = 0
+    command: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    message: str = ""
+    tail: str = ""
+    """The end of the output."""
+    how: str = "failed"
+
+
+class StepView(Struct, kw_only=True, eq=False):
+    """A step under way."""
+
+    step: str
+    attempt: int
+    most_attempts: int
+    """0: not known."""
+    firing: int
+    execution: int
+    started_at: float
+    command: str
+    agent: str
+    output: str = ""
+    """The last line it wrote."""
+    cancelled_by: str = ""
+    """Why it is being ended, if it is."""
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    firing: int
+    text: str
+    asked_at: float
+
+
+class RowView(Struct, kw_only=True, eq=False):
+    """A subplan; row 0 is the whole plan."""
+
+    state: State = State.PENDING
+    reason: str = ""
+    message: str = ""
+    cause: str = ""
+    """Who is to blame, if not itself: a subplan, or a step as `store/model:check`."""
+    failed_by_itself: bool = False
+    """Not because of something else, be it in it or beside it."""
+    failure: StepFailure | None = None
+    """The step that was to blame, if it was one of its own."""
+    trouble: StepFailure | None = None
+    """The last step that ended badly, whatever came of that."""
+    steps: dict[int, StepView] = field(default_factory=dict[int, StepView])
+    """Those under way, by firing."""
+    questions: dict[str, Question] = field(default_factory=dict[str, Question])
+    """Open ones, by step."""
+    limited_until: float | None = None
+    """When an agent's usage limit ends that it waits for."""
+    started_at: float | None = None
+    ended_at: float | None = None
+    cost: int = 0
+    """Known so far, with that of all in it, in micro-dollars."""
+    unknown_costs: int = 0
+    """Agent calls in it that did not say what they cost."""
+    carried: bool = False
+    """An earlier run completed it."""
+    landing: str = ""
+    """`held` or `conflict`, if it is done but not where the user wants it."""
+
+    def seconds(self, now: float) -> float | None:
+        """How long it has been at it, or was."""
+        if self.started_at is None:
+            return None
+        return max(0.0, (now if self.ended_at is None else self.ended_at) - self.started_at)
+
+    def pause(self, seconds: float) -> None:
+        """So long nothing was done: a person was asked, or the run was stopped."""
+        if self.started_at is not None:
+            self.started_at += seconds

@@ -1,0 +1,82 @@
+"""What matters most in a run, kept at hand, so that a picture of it costs what it shows.
+
+Of ten thousand slices a few dozen lines are shown. Each row of the plan lies on at most one *shelf*, in the order
+in which it came there:
+
+asking    somebody has to answer a question
+running   steps are under way, or it waits for its next one
+failed    it failed by itself; not because of another
+waiting   it has not begun; of a group in which nothing has begun, only the group
+settled   it has ended in some other way; of a group that has ended, only the group
+"""
+
+from collections.abc import Iterator, Sequence
+
+from weft.app.run_rows import RowView
+from weft.engine.states import SubplanExecutionState as State
+from weft.plan.order.outline import ROOT, Outline
+
+Shelf = dict[int, None]
+"""Rows, in order."""
+
+
+class Shelves:
+    def __init__(self, outline: Outline, rows: Sequence[RowView]) -> None:
+        self.asking: Shelf = {}
+        self.running: Shelf = {}
+        self.failed: Shelf = {}
+        self.waiting: Shelf = {}
+        self.settled: Shelf = {}
+        self._outline = outline
+        self._rows = rows
+        self._opened: set[int] = set()
+        self._open(ROOT)
+
+    def changed(self, row: int) -> None:
+        """Put it where it belongs now. A group that begins or ends moves what is in it, too."""
+        is_leaf, state = self._outline.leaves[row], self._rows[row].state
+        if state is not State.PENDING and row != ROOT:
+            self._open(self._outline.parents[row] if is_leaf else row)
+        self._shelve(row)
+        if state.terminal and not is_leaf:
+            for child in self._outline.children(row):
+                self._shelve(child)
+
+    def _open(self, group: int) -> None:
+        """Something in a group has begun: from now on its parts are shown one by one."""
+        if group in self._opened:
+            return
+        for one in reversed([one for one in self._up_from(group) if one not in self._opened]):
+            self._opened.add(one)
+            self.waiting.pop(one, None)
+            for child in self._outline.children(one):
+                self._shelve(child)
+
+    def _up_from(self, row: int) -> Iterator[int]:
+        while row >= ROOT:
+            yield row
+            row = self._outline.parents[row]
+
+    def _shelve(self, row: int) -> None:
+        right = self._shelf(row)
+        for shelf in (self.asking, self.running, self.failed, self.waiting, self.settled):
+            if shelf is right:
+                shelf[row] = None
+            else:
+                shelf.pop(row, None)
+
+    def _shelf(self, row: int) -> Shelf | None:
+        one, is_leaf = self._rows[row], self._outline.leaves[row]
+        if one.questions:
+            return self.asking
+        if one.steps or (is_leaf and one.state is State.RUNNING):
+            return self.running
+        if one.failed_by_itself:
+            return self.failed
+        return None if row == ROOT else self._quiet_shelf(row)
+
+    def _quiet_shelf(self, row: int) -> Shelf | None:
+        parent, state = self._outline.parents[row], self._rows[row].state
+        if state.terminal:
+            return None if parent != ROOT and self._rows[parent].state.terminal else self.settled
+        return self.waiting if state is State.PENDING and row not in self._opened else None

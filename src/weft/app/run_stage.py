@@ -1,0 +1,189 @@
+"""All that takes part in a run, put together; and how it hears of the people who look at it."""
+
+import signal
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+from msgspec import Struct
+
+from weft.agents.adapters import adapter_of
+from weft.app.files import failure
+from weft.app.places import Places
+from weft.app.run_status import StatusMirror
+from weft.engine.run.engine import Engine
+from weft.engine.run.events import Recorded
+from weft.engine.run.facts import AnyFact
+from weft.hosts.local import LocalHost
+from weft.plan.model import Plan
+from weft.ports.journal import Journal
+from weft.ports.workspaces import Workspaces
+from weft.runtime.coordinator import Coordinator
+from weft.runtime.effects import Effects
+from weft.runtime.inbox import Inbox
+from weft.runtime.jobs import Jobs
+from weft.runtime.lineage import Lineage
+from weft.runtime.status_files import StatusFiles
+from weft.workspaces.chosen import ChosenWorkspaces
+from weft.workspaces.directories import DirectoryWorkspaces
+from weft.workspaces.in_place import InPlaceWorkspaces
+
+FRAME = 0.25
+"""Seconds between looks of whoever shows the run."""
+PATIENCE = 2
+"""So many times one can ask the run to stop before we leave without waiting."""
+LEFT = "left"
+"""What a run is for us that we did not wait to see stopped."""
+LONGEST_SLEEP = 60.0
+"""Seconds after which a clock that was set back, or a machine that slept, is noticed."""
+
+
+class Begun(Struct, frozen=True, kw_only=True):
+    """A run that is about to go."""
+
+    run: str
+    plan: Plan
+    places: Places
+    directory: Path
+    """The plan's own."""
+    resumed: bool = False
+    """Whether it has been under way before."""
+    done_by: str = ""
+    """The run that has completed everything, if there is nothing to do."""
+    given_up: str = ""
+    """An unfinished run that will not go on."""
+    changed: bool = False
+    """Whether the plan is another than that of the last run."""
+    carried: tuple[str, ...] = ()
+    """What an earlier run has completed."""
+    history: Iterable[Recorded] = ()
+    """What has happened in it before."""
+    result: Path | None = None
+    """Where the files are that come out of it; None if slices work in the plan's own directory."""
+
+
+class Audience(Protocol):
+    """Whoever shows a run to people."""
+
+    def begins(self, begun: Begun) -> None: ...
+
+    def hears(self, events: Sequence[Recorded]) -> None:
+        """What has happened, after it is in the journal."""
+        ...
+
+    def looks(self) -> None:
+        """Now and then, so that time can be seen to pass."""
+        ...
+
+    def stops(self, times: int) -> None:
+        """A person wants the run to end, for the how-manieth time."""
+        ...
+
+
+class Clock:
+    def now(self) -> float:
+        return time.time()
+
+    async def sleep_until(self, at: float) -> None:
+        while (left := at - time.time()) > 0:  # noqa: ASYNC110 - nobody tells when a time has come
+            await anyio.sleep(min(left, LONGEST_SLEEP))
+
+
+def _workspaces(plan: Plan, root: Path, plan_dir: Path) -> Workspaces:
+    paths = plan.outline.paths
+    shared = {paths[row] for row, scope in enumerate(plan.scopes) if scope.settings.isolation == "none"}
+    return ChosenWorkspaces(DirectoryWorkspaces(root, plan_dir), InPlaceWorkspaces(plan_dir), shared)
+
+
+class Stage:
+    """All that takes part in a run, put together."""
+
+    def __init__(
+        self,
+        begun: Begun,
+        engine: Engine,
+        journal: Journal,
+        audience: Audience,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._begun = begun
+        self._engine = engine
+        self._journal = journal
+        self._audience = audience
+        self._environ = environ
+        self._clock = Clock()
+        self._left = False
+        self._mirror = StatusMirror(StatusFiles(begun.places.status), begun.run)
+
+    async def play(self, first: AnyFact, waits: bool) -> str:  # noqa: FBT001 - as anyio hands it over
+        begun, plan = self._begun, self._begun.plan
+        lineage = Lineage(plan, self._engine.tracker)
+        plan_dir = begun.directory
+        workspaces = _workspaces(plan, begun.places.work(plan.id), plan_dir)
+        host = LocalHost(begun.places.host(begun.run))
+        inbox = Inbox()
+        jobs = Jobs(
+            run=begun.run,
+            plan=plan,
+            plan_dir=plan_dir,
+            logs=begun.places.logs(begun.run),
+            adapter_of=adapter_of,
+            environ=self._environ,
+        )
+        effects = Effects(
+            host=host, workspaces=workspaces, jobs=jobs, lineage=lineage, clock=self._clock, inbox=inbox
+        )
+        coordinator = Coordinator(
+            begun.run,
+            self._engine,
+            journal=self._journal,
+            host=host,
+            effects=effects,
+            inbox=inbox,
+        )
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._hear_signals, coordinator, tasks)
+            tasks.start_soon(self._show)
+            try:
+                await coordinator.run(first, listener=self._hears, waits=waits)
+            finally:
+                self._mirror.close()
+            tasks.cancel_scope.cancel()
+        state = LEFT if self._left else self._engine.state
+        if begun.result is not None and state in {"completed", "failed"}:
+            self._bring_together(workspaces, lineage)
+        return state
+
+    def _bring_together(self, workspaces: Workspaces, lineage: Lineage) -> None:
+        """The results. If that fails or we die meanwhile, the next run of the plan does it."""
+        try:
+            workspaces.gather("", lineage.all_completed())
+            self._begun.places.gathered(self._begun.run).touch()
+        except OSError as error:
+            raise failure(f"cannot bring the results together in {self._begun.result}", error) from None
+
+    def _hears(self, events: Sequence[Recorded]) -> None:
+        self._audience.hears(events)
+        self._mirror.hears(events)
+
+    async def _show(self) -> None:
+        while True:
+            self._audience.looks()
+            self._mirror.looks(self._clock.now())
+            await anyio.sleep(FRAME)
+
+    async def _hear_signals(self, coordinator: Coordinator, tasks: TaskGroup) -> None:
+        """Once is gracefully, twice is now; the third time we leave, and what still dies does so alone."""
+        times = 0
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for _ in signals:
+                times += 1
+                self._audience.stops(times)
+                if times > PATIENCE:
+                    self._left = True
+                    tasks.cancel_scope.cancel()
+                    return
+                coordinator.stop(now=times > 1)

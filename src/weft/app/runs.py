@@ -1,0 +1,58 @@
+"""`weft run`: a plan from its file to its end, or on from where an earlier run of it got to.
+
+A run that was stopped, or whose coordinator died, goes on if the plan still says the same. After one that ended,
+or if the plan was changed, a new run begins; what an earlier one completed, and the plan has not changed since,
+counts as completed.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from typing import cast
+
+import anyio
+
+from weft.app import plans
+from weft.app.places import project_of
+from weft.app.run_beginning import Wish, begin, refuse
+from weft.app.run_stage import Audience, Stage
+from weft.errors import InputError
+from weft.garbage import without_gc
+from weft.plan.compile.compile import compile_plan
+from weft.runtime.environment import inside_step
+from weft.store.sqlite import open_journal
+
+
+def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.environ) -> str:
+    """Runs a plan; how it ended: completed, failed, stopped, waiting or, if a person would not wait, left."""
+    inside = inside_step(environ)
+    if inside is not None:
+        raise InputError(
+            f"this is a step of the run of {inside or 'a plan'}, and a run cannot be started within a run"
+        )
+    with without_gc():
+        plan = plans.load(wish.source, flags=wish.flags, environ=environ)
+        compiled = compile_plan(plan)
+        refuse(compiled)
+    places = project_of(plans.folder_of(wish.source))
+    places.make()
+    journal = open_journal(places.journal, now=time.time(), command="weft run")
+    try:
+        with without_gc():
+            begun, engine, first = begin(wish, compiled, places, journal, environ)
+        audience.begins(begun)
+        if first is None:
+            return "completed"
+        stage = Stage(begun, engine, journal, audience, environ)
+        return anyio.run(stage.play, first, wish.waits)
+    except BaseExceptionGroup as group:
+        raise _cause(group) from None
+    finally:
+        journal.close()
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What went wrong first; a group is only how tasks hand it on."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error

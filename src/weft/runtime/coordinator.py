@@ -1,0 +1,130 @@
+"""The coordinator: takes facts, lets the engine work out what follows, makes it durable, then has it done.
+
+A *turn* takes all facts that have come since the last one. What the engine makes of them is written to the journal
+in one transaction, and only then obeyed: a claim is durable before its effect starts, a settlement before its
+consequences. If the journal cannot be written, nothing is obeyed any more and the coordinator ends; what runs goes
+on, and whoever takes over finds all that was written, and the rest with the host.
+"""
+
+from collections.abc import Callable, Sequence
+
+import anyio
+from anyio.lowlevel import cancel_shielded_checkpoint
+
+from weft.engine.run.engine import Engine
+from weft.engine.run.events import Event, Recorded
+from weft.engine.run.facts import Answered, AnyFact, StopAsked
+from weft.engine.run.orders import AnyOrder
+from weft.ports.host import Host
+from weft.ports.journal import Journal, Request
+from weft.runtime.effects import Effects
+from weft.runtime.inbox import Inbox
+
+ENDS = frozenset({"completed", "failed", "stopped"})
+REQUESTS_EVERY = 0.25
+"""Seconds between looks for what people ask for."""
+
+Listener = Callable[[Sequence[Recorded]], None]
+
+
+class Coordinator:
+    def __init__(
+        self,
+        run: str,
+        engine: Engine,
+        *,
+        journal: Journal,
+        host: Host,
+        effects: Effects,
+        inbox: Inbox,
+    ) -> None:
+        self._run = run
+        self._engine = engine
+        self._journal = journal
+        self._host = host
+        self._effects = effects
+        self._inbox = inbox
+        self._taken: list[int] = []
+        """Requests that were taken up, and are not known to the journal as such yet."""
+        self._state = ""
+
+    def stop(self, *, now: bool = False) -> None:
+        self._inbox.put(StopAsked(at=self._effects.now(), now=now))
+
+    async def run(self, first: AnyFact, *, listener: Listener, waits: bool = True) -> str:
+        """Until the run has ended or is stopped; its state then.
+
+        `first` is that the run has started, or that it goes on under a new coordinator. `waits`: whether to stay
+        when nothing is left but questions to people.
+        """
+        known = await self._host.open()
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._effects.work_in(tasks)
+                tasks.start_soon(self._hear_host)
+                tasks.start_soon(self._hear_people)
+                self._effects.take_over(self._engine.in_flight, known)
+                self._inbox.put_first(first)
+                while self._inbox or not self._is_over(waits=waits):
+                    await self._inbox.wait()
+                    told = self._turn()
+                    await cancel_shielded_checkpoint()  # so that jobs are on their way before anybody looks
+                    listener(told)
+                tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._host.close()
+        return self._engine.state
+
+    def _is_over(self, *, waits: bool) -> bool:
+        state = self._engine.state
+        return state in ENDS or (state == "waiting" and not waits)
+
+    def _turn(self) -> Sequence[Recorded]:
+        engine = self._engine
+        events: list[tuple[float, Event]] = []
+        orders: list[AnyOrder] = []
+        for fact in self._inbox.take():
+            engine.apply(fact)
+            told, ordered = engine.taken()
+            events += [(fact.at, event) for event in told]
+            orders += ordered
+        changed = engine.state if engine.state != self._state else None
+        last = self._journal.append(self._run, events, taken=self._taken, state=changed)
+        self._state, self._taken = engine.state, []
+        self._effects.committed()
+        for order in orders:
+            self._effects.obey(order)
+        return [
+            Recorded(seq=seq, at=at, run=self._run, event=event)
+            for seq, (at, event) in enumerate(events, last - len(events) + 1)
+        ]
+
+    # Who reports
+
+    async def _hear_host(self) -> None:
+        async for ends in self._host.ended():
+            for end in ends:
+                self._effects.job_ended(end)
+
+    async def _hear_people(self) -> None:
+        for request in self._journal.requests(self._run):
+            self._take(request)
+        while True:
+            await anyio.sleep(REQUESTS_EVERY)
+            if self._journal.changed():
+                for request in self._journal.requests(self._run):
+                    self._take(request)
+
+    def _take(self, request: Request) -> None:
+        self._taken.append(request.id)
+        data = request.data
+        self._inbox.put(
+            Answered(
+                at=self._effects.now(),
+                subplan=request.subplan,
+                step=request.step,
+                accepted=bool(data.get("accepted")),
+                text=str(data.get("text", "")),
+            )
+        )

@@ -1,0 +1,150 @@
+"""Jobs for the host, made of the engine's orders; and facts, made of the ends of jobs."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from weft.engine.run.facts import Ended, How
+from weft.engine.run.orders import Halt, Launch, Order, Prepare
+from weft.errors import WeftError
+from weft.ids import file_name
+from weft.plan.model import Command, Plan
+from weft.ports.agent import AgentAdapter, AgentCall, Invocation
+from weft.ports.host import Job, JobEnded
+from weft.runtime.environment import StepEnvironment, StepIdentity
+from weft.runtime.results import agent_ended, fact_of, read_output
+
+SHELL = "/bin/sh"
+SETUP = "@workspace"
+
+
+class Jobs:
+    def __init__(
+        self,
+        *,
+        run: str,
+        plan: Plan,
+        plan_dir: Path,
+        logs: Path,
+        adapter_of: Callable[[str], AgentAdapter],
+        environ: Mapping[str, str],
+    ) -> None:
+        self._run = run
+        self._plan = plan
+        self._plan_dir = plan_dir
+        self._logs = logs
+        self._adapter_of = adapter_of
+        self._environment = StepEnvironment(environ, allow=plan.env_allow)
+        self._folders: set[str] = set()
+
+    def id(self, order: Order | Halt) -> str:
+        return f"{self._run}.{order.firing}.{order.execution}"
+
+    def job(self, launch: Launch, cwd: Path) -> Job:
+        """Raises `WeftError` if it cannot be made, and `OSError` if there is no room for its output."""
+        output = self._prefix(launch)
+        commands = [_argv(command) for command in launch.commands]
+        called = None
+        if launch.agent is not None:
+            self._make_folder(output)  # for the report; output makes its own way
+            called = self._adapter(launch).invoke(self._call(launch, cwd))
+            commands = [called.argv]
+        return Job(
+            id=self.id(launch),
+            commands=tuple(commands),
+            cwd=str(cwd),
+            env=self._env(launch, called, output),
+            stdin=None if called is None else called.stdin,
+            output=output,
+            timeout=launch.timeout,
+            grace=launch.grace,
+        )
+
+    def setup(self, order: Prepare) -> Launch | None:
+        """What is run in a fresh workspace, if anything."""
+        settings = self._plan.scopes[order.row].settings
+        if not settings.setup:
+            return None
+        return Launch(
+            firing=order.firing,
+            execution=order.execution,
+            row=order.row,
+            path=order.path,
+            step=SETUP,
+            attempt=1,
+            commands=tuple(
+                command if isinstance(command, str) else tuple(command) for command in settings.setup
+            ),
+            timeout=settings.timeout,
+            grace=settings.grace,
+        )
+
+    def fact(self, launch: Launch, ended: JobEnded, cwd: Path, *, at: float, halted: How | None) -> Ended:
+        prefix = self._prefix(launch)
+        output = read_output(ended, prefix)
+        verdict = None
+        if launch.agent is not None:
+            judged = agent_ended(ended, output, f"{prefix}.result.json")
+            verdict = self._adapter(launch).judge(self._call(launch, cwd), judged)
+        return fact_of(launch, ended, output, at=at, halted=halted, verdict=verdict)
+
+    def _adapter(self, launch: Launch) -> AgentAdapter:
+        assert launch.agent is not None
+        return self._adapter_of(launch.agent.use)
+
+    def _call(self, launch: Launch, cwd: Path) -> AgentCall:
+        assert launch.agent is not None
+        return AgentCall(
+            agent=launch.agent,
+            prompt=launch.prompt,
+            model=launch.model,
+            session=launch.session,
+            fork=launch.fork,
+            read_only=launch.read_only,
+            plan_dir=str(self._plan_dir),
+            cwd=str(cwd),
+            result_file=f"{self._prefix(launch)}.result.json",
+        )
+
+    def _env(self, launch: Launch, called: Invocation | None, output: str) -> dict[str, str]:
+        identity = StepIdentity(
+            run=self._run,
+            subplan=launch.path,
+            step=launch.step,
+            attempt=launch.attempt,
+            job=self.id(launch),
+            result_file=f"{output}.result.json",
+            plan_dir=str(self._plan_dir),
+        )
+        extra = launch.env
+        if launch.agent is not None and launch.agent.env:
+            extra = {**launch.agent.env, **extra}
+        return self._environment.of(identity, extra=extra, agent=None if called is None else called.env)
+
+    def _prefix(self, launch: Launch) -> str:
+        which = (launch.attempt, launch.firing, launch.execution)
+        return output_prefix(self._logs, launch.path, launch.step, which)
+
+    def _make_folder(self, prefix: str) -> None:
+        folder = os.path.dirname(prefix)  # noqa: PTH120 - as text, like all here
+        if folder not in self._folders:
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+            self._folders.add(folder)
+
+
+def output_prefix(logs: Path, path: str, step: str, which: tuple[int, int, int]) -> str:
+    """What the names of the files begin with that a step's output is in; `which` is attempt, firing, execution."""
+    attempt, firing, execution = which
+    return f"{logs}/{file_name(path)}/{step}.{attempt}.{firing}-{execution}"
+
+
+def _argv(command: Command) -> tuple[str, ...]:
+    return (SHELL, "-c", command) if isinstance(command, str) else command
+
+
+def could_not(order: Order, error: WeftError | OSError, *, at: float) -> Ended:
+    """The fact that something could not even be begun."""
+    said = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        said = f"{error.filename}: {said}"
+    return Ended(at=at, firing=order.firing, execution=order.execution, how=How.INFRA, message=said)

@@ -1,0 +1,93 @@
+"""Whose work a subplan builds on: the slices that it comes after, those it is merged with, those in it.
+
+Only slices with a directory of their own are named; what works in the plan's directory leaves nothing to bring.
+"""
+
+from collections.abc import Sequence
+
+from weft.engine.run.orders import Launch, Merge, Prepare
+from weft.engine.states import SubplanExecutionState, SubplanTracker
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+from weft.plan.settings import Settings
+from weft.ports.workspaces import WorkspaceRequest
+
+
+class Lineage:
+    def __init__(self, plan: Plan, tracker: SubplanTracker) -> None:
+        self._plan = plan
+        self._outline = plan.outline
+        self._tracker = tracker
+
+    def request(self, order: Prepare) -> WorkspaceRequest:
+        settings = self.settings(order.row)
+        after = self._paths(self._before(order.row))
+        return WorkspaceRequest(path=order.path, after=after, copy=settings.copy, link=settings.link)
+
+    def gathered_for(self, launch: Launch) -> Sequence[str] | None:
+        """The slices on whose work a group's verify is run; None if it need not be brought together."""
+        if self._outline.is_leaf(launch.row) or not self._has_directory(launch.row):
+            return None
+        return self._paths(set(self._slices(launch.row)))
+
+    def merged_with(self, order: Merge) -> Sequence[str]:
+        """The slices whose work is together after this merge."""
+        group = self._outline.parents[order.row]
+        found: set[int] = set()
+        for child in self._outline.children(group):
+            if child == order.row or self._is_completed(child):
+                found.update(self._slices(child))
+        return self._paths(found)
+
+    def all_completed(self) -> Sequence[str]:
+        """The slices that make the result of the plan as far as it has got: none from a group that has failed."""
+        return self._paths({row for row in self._slices(ROOT) if self._counts(row)})
+
+    def _counts(self, row: int) -> bool:
+        around = self._outline.parents[row]
+        while around > ROOT:
+            if self._state(around) is SubplanExecutionState.FAILED:
+                return False
+            around = self._outline.parents[around]
+        return self._is_completed(row)
+
+    def settings(self, row: int) -> Settings:
+        return self._plan.scopes[row].settings
+
+    def is_slice(self, row: int) -> bool:
+        return self._outline.is_leaf(row)
+
+    def _is_completed(self, row: int) -> bool:
+        return self._state(row) is SubplanExecutionState.COMPLETED
+
+    def _state(self, row: int) -> SubplanExecutionState:
+        return self._tracker.state(self._outline.paths[row])
+
+    def _has_directory(self, row: int) -> bool:
+        return self._plan.scopes[row].settings.isolation != "none"
+
+    def _slices(self, row: int) -> Sequence[int]:
+        """The slices below a subplan, itself included, that have directories."""
+        rows = range(row, row + self._outline.sizes[row])
+        return [one for one in rows if self._outline.is_leaf(one) and self._has_directory(one)]
+
+    def _before(self, row: int) -> set[int]:
+        """All slices that a slice comes after, near and far."""
+        found: set[int] = set()
+        waiting = [row]
+        seen = {row}
+        while waiting:
+            one = waiting.pop()
+            found.update(self._slices(one) if one != row else ())
+            around: int = one
+            while around >= 0:
+                for dep in self._outline.depends_on[around]:
+                    for inside in (dep, *self._outline.below(dep)):
+                        if inside not in seen:
+                            seen.add(inside)
+                            waiting.append(inside)
+                around = self._outline.parents[around]
+        return found
+
+    def _paths(self, rows: set[int]) -> tuple[str, ...]:
+        return tuple(self._outline.paths[row] for row in sorted(rows))

@@ -1,0 +1,228 @@
+"""What is written before what is done; what comes together is written together; how the coordinator ends."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from runtime.theatre import RUN, Deed, Theatre, slices
+from weft.engine.run.events import Recorded
+from weft.errors import WeftError
+from weft.store.errors import LeaseLostError
+from weft.store.memory import MemoryJournal, MemoryReader
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+TWO = slices({"a": "[mark, say a]", "b": "[mark, say b]"})
+CHAIN = """
+subplans:
+  - {id: a, steps: [{id: x, run: [mark]}, {id: y, run: [mark]}]}
+  - {id: b, depends_on: [a], steps: [{id: z, run: [mark]}]}
+"""
+
+
+async def test_a_job_is_started_only_when_its_claim_is_written(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, CHAIN)
+
+    def look(deed: Deed) -> None:
+        if deed.kind == "start":
+            claimed = {
+                f"{RUN}.{one.data['firing']}.{one.data['execution']}"
+                for one in theatre.events()
+                if one.kind == "step_started"
+            }
+            assert deed.job in claimed
+
+    theatre.before = look
+    assert await theatre.run() == "completed"
+    assert [deed.kind for deed in theatre.deeds if deed.kind == "start"] == ["start"] * 3
+
+
+async def test_what_follows_from_an_end_is_done_only_when_the_end_is_written(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, CHAIN)
+    finished: list[int] = []
+
+    def look(deed: Deed) -> None:
+        if deed.kind == "start":
+            steps = [one.step for one in theatre.events() if one.kind == "step_finished"]
+            finished.append(len([step for step in steps if not step.startswith("@")]))
+
+    theatre.before = look
+    await theatre.run()
+    assert finished == [0, 1, 2]
+
+
+async def test_the_host_may_forget_an_end_only_when_it_is_written(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, CHAIN)
+
+    def look(deed: Deed) -> None:
+        if deed.kind == "forget":
+            written = [
+                f"{RUN}.{one.data['firing']}.1" for one in theatre.events() if one.kind == "step_finished"
+            ]
+            assert deed.job in written
+
+    theatre.before = look
+    await theatre.run()
+    assert theatre.machine.ended == {}
+
+
+async def test_ends_that_come_together_are_one_transaction(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, slices({"a": "[wait]", "b": "[wait]"}))
+
+    def release(events: Sequence[Recorded]) -> None:
+        for job in theatre.machine.waiting() if len(theatre.machine.jobs) == 2 else ():
+            theatre.machine.release(job)
+
+    assert await theatre.run(release) == "completed"
+    assert [deed.kinds.count("step_finished") for deed in theatre.deeds if deed.kind == "append"] == [0, 2]
+
+
+async def test_listeners_hear_what_is_written_with_its_number(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, TWO)
+    heard: list[Recorded] = []
+
+    def listen(events: Sequence[Recorded]) -> None:
+        heard.extend(events)
+        assert list(MemoryReader(theatre.book).events(RUN)) == heard
+
+    await theatre.run(listen)
+    assert [one.seq for one in heard] == list(range(1, len(heard) + 1))
+
+
+def fails_at(theatre: Theatre, number: int, error: BaseException) -> Callable[[Deed], None]:
+    """The n-th transaction is not written."""
+
+    def look(deed: Deed) -> None:
+        nonlocal number
+        number -= deed.kind == "append"
+        if number == 0 and deed.kind == "append":
+            raise error
+
+    return look
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+async def test_if_the_journal_fails_nothing_is_done_any_more(tmp_path: Path, number: int) -> None:
+    theatre = Theatre(tmp_path, CHAIN)
+    theatre.before = fails_at(theatre, number, WeftError("the disk is full"))
+    with pytest.RaisesGroup(pytest.RaisesExc(WeftError, match="the disk is full")):
+        await theatre.run()
+    assert [deed.kind for deed in theatre.deeds].count("append") == number - 1
+    theatre.before = lambda deed: None
+    assert await theatre.run() == "completed"
+    assert set(theatre.machine.marks.values()) == {1}
+    assert len(theatre.machine.marks) == 3
+
+
+async def test_who_lost_the_lease_writes_and_does_nothing_any_more(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, CHAIN)
+
+    def usurp(deed: Deed) -> None:
+        if deed.kind == "start" and theatre.book.holder is not None and theatre.book.holder.epoch == 1:
+            theatre.book.locked = False
+            MemoryJournal(theatre.book)
+
+    theatre.after = usurp
+    with pytest.RaisesGroup(LeaseLostError):
+        await theatre.run()
+    assert [deed.kind for deed in theatre.deeds].count("start") == 1
+    theatre.after = lambda deed: None
+    assert await theatre.run() == "completed"
+    assert set(theatre.machine.marks.values()) == {1}
+
+
+# --- people ---
+
+ASK = """
+subplans:
+  - {id: a, steps: [{id: sure, action: ask, question: Sure?}, {id: x, run: [mark]}]}
+"""
+
+
+def say(theatre: Theatre, **data: object) -> None:
+    MemoryReader(theatre.book).ask(RUN, "answer", subplan="a", step="sure", data=dict(data), at=0.0)
+
+
+async def test_without_waiting_it_ends_when_only_questions_are_left(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, ASK)
+    assert await theatre.run(waits=False) == "waiting"
+    assert theatre.book.runs[RUN].state == "waiting"
+    assert await theatre.run(waits=False) == "waiting"
+    say(theatre, accepted=True)
+    assert await theatre.run(waits=False) == "completed"
+    assert theatre.book.requests == {}
+
+
+async def test_who_waits_hears_the_answer(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, ASK)
+
+    def answer(events: Sequence[Recorded]) -> None:
+        if "ask" in {one.event.kind for one in events}:
+            say(theatre, accepted=True, text="go")
+
+    assert await theatre.run(answer) == "completed"
+    assert [one.data.get("text") for one in theatre.events() if one.kind == "answered"] == ["go"]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_an_answer_is_taken_up_once_though_the_coordinator_dies_with_it(
+    tmp_path: Path, when: str
+) -> None:
+    theatre = Theatre(tmp_path, ASK)
+    await theatre.run(waits=False)
+    say(theatre, accepted=True)
+
+    def die(deed: Deed) -> None:
+        if "answered" in deed.kinds:
+            raise WeftError("died")
+
+    setattr(theatre, when, die)
+    with pytest.RaisesGroup(WeftError):
+        await theatre.run()
+    theatre.before = theatre.after = lambda deed: None
+    assert await theatre.run() == "completed"
+    assert [one.kind for one in theatre.events()].count("answered") == 1
+
+
+async def test_an_answer_to_nothing_is_taken_up_too(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, ASK)
+
+    def answer(events: Sequence[Recorded]) -> None:
+        if "ask" in {one.event.kind for one in events}:
+            say(theatre, accepted=True)
+            say(theatre, accepted=False)
+
+    assert await theatre.run(answer) == "completed"
+    assert theatre.book.requests == {}
+
+
+# --- stopping ---
+
+
+async def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, slices({"a": "[mark, wait, mark]"}))
+
+    def stop(deed: Deed) -> None:
+        assert theatre.coordinator is not None
+        if deed.kind == "start":
+            theatre.coordinator.stop()
+
+    theatre.after = stop
+    assert await theatre.run() == "stopped"
+    assert theatre.outcomes("x") == ["stopped"]
+    theatre.after = lambda deed: None
+
+    def release(events: Sequence[Recorded]) -> None:
+        for job in theatre.machine.waiting():
+            theatre.machine.release(job)
+
+    assert await theatre.run(release) == "completed"
+    assert theatre.outcomes("x") == ["stopped", "done"]
+    assert theatre.book.runs[RUN].state == "completed"

@@ -1,0 +1,138 @@
+"""Jobs are made of orders, and facts of the ends of jobs."""
+
+from pathlib import Path
+
+from weft.agents.adapters import adapter_of
+from weft.engine.run.facts import How
+from weft.engine.run.orders import Halt, Launch, Prepare
+from weft.errors import WeftError
+from weft.plan.loading.load import load_plan
+from weft.plan.model import Agent
+from weft.ports.host import JobEnded, Why
+from weft.runtime.jobs import Jobs, could_not, output_prefix
+
+PLAN = """
+weft: 1
+plan: p
+isolation: dir
+timeout: 5m
+grace: 7s
+env_allow: [TOKEN]
+subplans:
+  - {id: plain, steps: [{id: x, run: x}]}
+  - {id: set-up, setup: [make deps, [cp, a b, c]], steps: [{id: x, run: x}]}
+"""
+ENVIRON = {"PATH": "/bin", "TOKEN": "t", "OTHER": "o", "THE_API_KEY": "k"}
+
+
+def jobs(tmp_path: Path) -> Jobs:
+    return Jobs(
+        run="r1",
+        plan=load_plan(PLAN),
+        plan_dir=Path("/plan"),
+        logs=tmp_path / "logs",
+        adapter_of=adapter_of,
+        environ=ENVIRON,
+    )
+
+
+def launch(**more) -> Launch:
+    return Launch(
+        **{
+            "firing": 7, "execution": 2, "row": 1, "path": "g/plain", "step": "x", "attempt": 3, "timeout": 9.0,
+            "grace": 1.0, **more,
+        }
+    )  # fmt: skip
+
+
+def coder(**more) -> Agent:
+    (agent,) = load_plan(
+        "weft: 1\nplan: p\nisolation: dir\nagents: {c: {use: command, command: [./agent, go]}}\n"
+        "subplans: [{id: a, prompt: p}]"
+    ).agents.values()
+    return agent
+
+
+def test_a_job_is_named_by_run_firing_and_execution(tmp_path: Path) -> None:
+    assert jobs(tmp_path).id(launch()) == "r1.7.2"
+    assert jobs(tmp_path).id(Halt(firing=7, execution=2, how="stopped")) == "r1.7.2"
+
+
+def test_text_goes_to_a_shell_and_a_list_does_not(tmp_path: Path) -> None:
+    job = jobs(tmp_path).job(launch(commands=("a | b", ("c", "d e"))), Path("/work"))
+    assert job.commands == (("/bin/sh", "-c", "a | b"), ("c", "d e"))
+    assert (job.cwd, job.timeout, job.grace, job.stdin) == ("/work", 9.0, 1.0, None)
+
+
+def test_a_command_finds_what_it_is_and_no_keys(tmp_path: Path) -> None:
+    env = jobs(tmp_path).job(launch(commands=("x",), env={"MINE": "m"}), Path("/work")).env
+    prefix = f"{tmp_path}/logs/g.plain/x.3.7-2"
+    assert env == {
+        "PATH": "/bin",
+        "TOKEN": "t",
+        "MINE": "m",
+        "WEFT_RUN": "r1",
+        "WEFT_SUBPLAN": "g/plain",
+        "WEFT_STEP": "x",
+        "WEFT_ATTEMPT": "3",
+        "WEFT_JOB": "r1.7.2",
+        "WEFT_RESULT": f"{prefix}.result.json",
+        "WEFT_PLAN_DIR": "/plan",
+    }
+    assert not (tmp_path / "logs").exists()
+
+
+def test_an_agent_gets_its_prompt_and_its_keys_and_a_place_for_its_report(tmp_path: Path) -> None:
+    job = jobs(tmp_path).job(launch(agent=coder(), prompt="do it"), Path("/work"))
+    assert (job.commands, job.stdin) == ((("./agent", "go"),), "do it")
+    assert job.env["THE_API_KEY"] == "k"
+    assert Path(job.env["WEFT_RESULT"]).parent.is_dir()
+
+
+def test_the_plan_s_environment_outranks_the_agent_s(tmp_path: Path) -> None:
+    from msgspec.structs import replace  # noqa: PLC0415
+
+    agent = replace(coder(), env={"A": "agent", "B": "agent"})
+    env = jobs(tmp_path).job(launch(agent=agent, env={"B": "step"}), Path("/work")).env
+    assert (env["A"], env["B"]) == ("agent", "step")
+
+
+def test_a_workspace_is_set_up_if_the_plan_says_how(tmp_path: Path) -> None:
+    assert jobs(tmp_path).setup(Prepare(firing=1, execution=1, row=1, path="plain")) is None
+    found = jobs(tmp_path).setup(Prepare(firing=1, execution=1, row=2, path="set-up"))
+    assert found is not None
+    assert found.commands == ("make deps", ("cp", "a b", "c"))
+    assert (found.step, found.timeout, found.grace) == ("@workspace", 300.0, 7.0)
+
+
+def ended(**more) -> JobEnded:
+    return JobEnded(
+        **{"id": "r1.7.2", "why": Why.EXITED, "exit_code": 0, "stdout": "hello\n", "stderr": "", **more}
+    )
+
+
+def test_the_output_of_a_command_is_its_result(tmp_path: Path) -> None:
+    fact = jobs(tmp_path).fact(launch(commands=("x",)), ended(), Path("/work"), at=5.0, halted=None)
+    assert (fact.how, fact.result, fact.firing, fact.execution, fact.at) == (How.DONE, "hello\n", 7, 2, 5.0)
+
+
+def test_what_an_agent_reports_counts(tmp_path: Path) -> None:
+    made = jobs(tmp_path)
+    job = made.job(launch(agent=coder()), Path("/work"))
+    Path(job.env["WEFT_RESULT"]).write_text('{"result": "done", "cost_usd": 0.5}')
+    fact = made.fact(launch(agent=coder()), ended(), Path("/work"), at=5.0, halted=None)
+    assert (fact.how, fact.result, fact.cost) == (How.DONE, "done", 500_000)
+
+
+def test_what_could_not_be_begun_says_why() -> None:
+    named = could_not(launch(), OSError(28, "No space left on device", "/x"), at=1.0)
+    assert (named.how, named.message) == (How.INFRA, "/x: No space left on device")
+    assert (
+        could_not(launch(), OSError(28, "No space left on device"), at=1.0).message
+        == "No space left on device"
+    )
+    assert could_not(launch(), WeftError("no such agent"), at=1.0).message == "no such agent"
+
+
+def test_output_is_kept_by_subplan_step_attempt_and_execution() -> None:
+    assert output_prefix(Path("/logs"), "a/b", "x", (1, 2, 3)) == "/logs/a.b/x.1.2-3"
