@@ -38,9 +38,14 @@ class Place:
         self._hosts: list[LocalHost] = []
 
     def host(
-        self, *, program: Sequence[str] = AS_TESTED, head: int = 8 << 20, tail: int = 1 << 20
+        self,
+        *,
+        program: Sequence[str] = AS_TESTED,
+        head: int = 8 << 20,
+        tail: int = 1 << 20,
+        linger: float = 0.0,
     ) -> LocalHost:
-        self._hosts.append(LocalHost(self.directory, head=head, tail=tail, linger=0.0, program=program))
+        self._hosts.append(LocalHost(self.directory, head=head, tail=tail, linger=linger, program=program))
         return self._hosts[-1]
 
     # --- jobs ---

@@ -16,6 +16,7 @@ CALLS = {
     "after": ("write", "fdatasync", "posix_spawn"),
     "ENOSPC": ("write", "replace", "memfd_create"),
     "EIO": ("write", "fdatasync", "replace"),
+    "EROFS": ("fdatasync",),
     "EMFILE": ("open", "pipe", "memfd_create", "posix_spawn"),
 }
 real_open = os.open

@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.host_contract import end_of, ends
-from hosts.places import Place, proc
+from hosts.places import Place, proc, with_fault
 from weft.hosts.local import LocalHost
 from weft.ports.host import JobEnded, Why
 
@@ -58,6 +58,34 @@ async def test_asked_to_end_it_ends_its_jobs_and_tells_so(place: Place) -> None:
     host.start(place.shell("b", "exit 0"))
     assert (await end_of(host, "b")).why == Why.EXITED
     assert place.supervisors() != [supervisor]
+
+
+async def test_asked_to_end_it_does_not_linger(place: Place) -> None:
+    host = place.host(linger=3_600.0)
+    await host.open()
+    (supervisor,) = place.supervisors()
+    await host.close()
+    os.kill(supervisor, signal.SIGTERM)
+    await anyio.to_thread.run_sync(place.wait)
+    assert place.supervisors() == []
+
+
+async def test_an_end_that_nobody_hears_is_brought_to_the_disk_and_tried_again_if_that_fails(
+    place: Place, tmp_path: Path
+) -> None:
+    tried = tmp_path / "tried"
+    host = place.host(program=with_fault(f"EROFS:1:{tried}"))
+    await host.open()
+    host.start(place.shell("a", place.gate("a")))
+    await place.reached("a")
+    await host.close()
+    place.release("a")
+    await anyio.to_thread.run_sync(place.wait)
+    assert tried.exists()
+    complaint = (place.directory / "supervisor.log").read_text()
+    assert "cannot bring the log to the disk: read-only file system" in complaint.lower()
+    (end,) = (await place.host().open()).values()
+    assert isinstance(end, JobEnded)
 
 
 async def test_signals_of_a_terminal_do_not_end_it(place: Place) -> None:

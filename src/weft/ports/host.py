@@ -1,8 +1,9 @@
 """A host: where processes run. It knows jobs, and nothing of plans.
 
 A job is started at most once, whatever happens: its id names it for ever, and to start it again does nothing. Its
-end is recorded durably before it is told, and only when no process of it is alive. Who comes later hears of all
-jobs that the host still knows, running and ended, until it says that it does not need an ended one any more.
+end is recorded before it is told, and only when no process of it is alive; the record outlives every process, and
+what nobody has heard of a power cut as well. Who comes later hears of all jobs that the host still knows, running
+and ended, until it says that it does not need an ended one any more.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence

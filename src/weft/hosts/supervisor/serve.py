@@ -1,8 +1,12 @@
 """The supervisor's life: it takes requests, starts jobs, notices their ends, records them, and tells them.
 
-One thread, one loop, no waiting but in one place. In each turn everything that has come is taken; then jobs are
-started, each after a record that it will be; then all ends of the turn are recorded, made durable with one call,
-and told. An end that cannot be recorded, as the disk is full, is kept and tried again; nobody hears of it before.
+One thread, one loop, no waiting but in one place. In each turn everything that has come is taken; then all ends of
+the turn are recorded and told; then jobs are started, each after a record that it will be. An end that cannot be
+recorded, as the disk is full, is kept and tried again; nobody hears of it before.
+
+What is recorded outlives every process. To outlive the machine it must be on the disk: where nobody listens, it is
+brought there before the next turn. Where somebody does, that one writes down what it hears before it acts on it,
+so there is no hurry, and the disk is asked only once in a while.
 
 Whoever connects last is the one who is told. When nobody is connected and nothing runs, the supervisor goes.
 """
@@ -44,6 +48,8 @@ class Supervisor:
         self._asked = False
         """Whether the client waits for what is known."""
         self._closing = False
+        self._unsynced = False
+        """Whether ends are recorded that a power cut could take away."""
         self._record_at = 0.0
         self._beat_at = 0.0
         self._leave_at = NEVER
@@ -60,21 +66,27 @@ class Supervisor:
                 self._beat()
                 self._watch.expect(listener.fileno())
         self._drop_client()
+        if self._unsynced:
+            self._sync()
 
     def _turn(self) -> None:
         record_at = self._record_at if self._jobs.ended else NEVER
         until = min(self._jobs.due, self._beat_at, record_at, self._leave_at)
         self._watch.wait(max(0.0, until - monotonic()))
         self._jobs.look_after()
-        self._jobs.start_waiting()
         self._record_ends()
         self._answer()
+        self._jobs.start_waiting()
+        if self._unsynced and not self._is_heard:
+            self._sync()
 
     def _consider_leaving(self, linger: float) -> None:
         if self._jobs.there or self._jobs.ended or (self._client and not self._closing):
             self._leave_at = NEVER
+        elif self._closing:
+            self._leave_at = monotonic()
         elif self._leave_at == NEVER:
-            self._leave_at = monotonic() + (0.0 if self._closing else linger)
+            self._leave_at = monotonic() + linger
 
     # --- what comes ---
 
@@ -148,14 +160,26 @@ class Supervisor:
             return
         try:
             self._log.add(*(f'{{"ended":{end}}}' for end in ended.values()))
-            self._log.sync()
         except OSError as error:
             complain(f"cannot write the log: {words(error)}")
             self._record_at = monotonic() + _RETRY
             return
+        self._unsynced = True
         self._ended.update(ended)
         self._again += ended.values()
         self._jobs.ended = {}
+
+    @property
+    def _is_heard(self) -> bool:
+        return self._client is not None and self._client.listens
+
+    def _sync(self) -> None:
+        try:
+            self._log.sync()
+        except OSError as error:
+            complain(f"cannot bring the log to the disk: {words(error)}")
+        else:
+            self._unsynced = False
 
     def _answer(self) -> None:
         ends, self._again = self._again, []
@@ -182,6 +206,8 @@ class Supervisor:
 
     def _beat(self) -> None:
         self._beat_at = monotonic() + _BEAT
+        if self._unsynced:
+            self._sync()
         running = {job.id: job.pid for job in self._jobs.there.values()}
         sign = {"pid": os.getpid(), "started": self._started, "at": time.time(), "running": running}
         try:
