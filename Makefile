@@ -3,9 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 ORACLE := .venv-oracle
+RIVALS := .venv-rivals
 BIN := $(VENV)/bin
-COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
-	--generate-hashes --no-annotate --no-header --quiet
+LOCK := --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet
+COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras $(LOCK)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-oracle check format bench compare lock clean
@@ -41,15 +42,16 @@ format: $(VENV)/ready ## put the code in its standard form
 bench: $(VENV)/ready ## the asv suites, on this interpreter
 	@cd benchmarks && ../$(BIN)/asv machine --yes >/dev/null && ../$(BIN)/asv run --python=same --quick --show-stderr
 
-compare: $(ORACLE)/ready ## ours beside other tools, in one run, as ratios
-	@$(ORACLE)/bin/python -m benchmarks.compare
+compare: $(ORACLE)/ready $(RIVALS)/ready ## ours beside other tools, in one run, as ratios
+	@RIVALS=$(RIVALS) $(ORACLE)/bin/python -m benchmarks.compare
 
 lock: $(VENV)/ready ## newest versions into requirements/*.lock
 	@$(COMPILE) --upgrade --group dev -o requirements/dev.lock
 	@$(COMPILE) --upgrade --group oracle -o requirements/oracle.lock
+	@$(BIN)/uv pip compile --group rivals $(LOCK) --upgrade -o requirements/rivals.lock
 
 clean: ## remove what the targets above made
-	rm -rf $(VENV) $(ORACLE) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis htmlcov
+	rm -rf $(VENV) $(ORACLE) $(RIVALS) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis htmlcov
 
 # A stamp, so that a second `make setup` costs nothing. The package is editable and its own build
 # tools are locked too, so nothing is fetched that has no hash.
@@ -61,4 +63,11 @@ $(VENV)/ready $(ORACLE)/ready:
 	@$(PYTHON) -m venv $(@D)
 	@$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The rivals know nothing of the package.
+$(RIVALS)/ready: requirements/rivals.lock
+	@echo "setting up $(@D) from $< ..."
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@

@@ -96,3 +96,14 @@ def test_the_landing_of_what_has_ended_is_not_told(told: Told) -> None:
     status = told.status()
     assert status is not None
     assert status["state"] == "failed"
+
+
+def test_what_a_dead_coordinator_wrote_is_brought_up_to_date(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
+    told.mirror.looks(LASTS)
+    told.mirror.close()
+    again = Told(told.folder)
+    again.happens(1.0, "subplan_state", outcome="completed", data={"from": "running"})
+    status = again.status()
+    assert status is not None
+    assert status["state"] == "completed"

@@ -1,11 +1,14 @@
 """The guides say what is so: their plans load, and their commands print what they show."""
 
 import re
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from cli.running import Project
 from weft.cli.main import cli
 from weft.plan.loading.load import load_plan
 
@@ -13,6 +16,13 @@ ROOT = Path(__file__).parents[2]
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 HEAD = "weft: 1\nplan: guide\nagents: {coder: {use: claude}}\n"
 SLICE = "subplans: [{{id: one, prompt: Do it, pipeline: {name}, verify: make test}}]\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    project = Project(tmp_path / "project")
+    yield project
+    project.end()
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -66,6 +76,26 @@ def test_the_commands_of_the_first_guide_print_what_it_shows(
         command, _, output = block.partition("\n")
         result = CliRunner().invoke(cli, command.removeprefix("$ weft ").split())
         assert result.output == output
+
+
+def alike(text: str) -> str:
+    """Without what is different in each run: times, and the id of the run."""
+    text = re.sub(r"^\d\d:\d\d:\d\d", "TIME", text, flags=re.MULTILINE)
+    return re.sub(r"\d{8}-\d{6}-[0-9a-f]{4}", "RUN", re.sub(r"\d+\.\d s", "N s", text))
+
+
+def test_the_commands_of_the_guide_about_running_print_what_it_shows(project: Project) -> None:
+    guide = ROOT / "docs" / "guide" / "running.md"
+    (project.root / "weft.yaml").write_text(named_plan(guide, "weft.yaml"), encoding="utf-8")
+    shown = blocks(guide.read_text(encoding="utf-8"), "console")
+    assert len(shown) == 7
+    for block in shown:
+        command, _, output = block.partition("\n")
+        arguments = command.removeprefix("$ weft ").split()
+        done = project.process(
+            *arguments, capture_output=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        assert alike(done.stdout.replace(str(project.root), "/srv/notes")) == alike(output)
 
 
 def test_the_command_of_the_readme_prints_what_it_shows(

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from contracts.host_contract import end_of, ends
 from hosts.places import Place, proc, with_fault
+from weft.errors import WeftError
 from weft.hosts.local import LocalHost
 from weft.ports.host import JobEnded, Why
 
@@ -292,3 +293,9 @@ async def test_without_descriptors_no_job_is_started_and_nobody_is_heard_until_t
 def until_it_says(place: Place, file: str, text: str) -> None:
     script = f"until grep -q '{text}' {place.directory / file}; do sleep 0.01; done"
     subprocess.run(["sh", "-c", script], check=True)
+
+
+async def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(WeftError, match=r"cannot make the directory .*/file/host: Not a directory"):
+        await LocalHost(tmp_path / "file" / "host").open()

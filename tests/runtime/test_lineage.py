@@ -1,5 +1,7 @@
 """Whose work a subplan builds on."""
 
+from typing import Any
+
 from weft.engine.run.orders import Launch, Merge, Prepare
 from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTracker
 from weft.plan.loading.load import load_plan
@@ -36,12 +38,13 @@ def lineage(*completed: str) -> tuple[Lineage, dict[str, int]]:
     return Lineage(plan, tracker), {path: row for row, path in enumerate(plan.outline.paths)}
 
 
-def about(kind, path: str, rows: dict[str, int], **more):
+def about(kind: type[Any], path: str, rows: dict[str, int], **more: Any) -> Any:
     return kind(firing=1, execution=1, row=rows[path], path=path, **more)
 
 
 def verify(path: str, rows: dict[str, int]) -> Launch:
-    return about(Launch, path, rows, step="@verify", attempt=1, timeout=1.0, grace=1.0)
+    launch: Launch = about(Launch, path, rows, step="@verify", attempt=1, timeout=1.0, grace=1.0)
+    return launch
 
 
 def test_a_slice_that_depends_on_nothing_starts_with_nothing() -> None:

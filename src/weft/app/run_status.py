@@ -53,7 +53,8 @@ class StatusMirror:
     def _ended(self, path: str) -> None:
         del self._waiting[path]
         record = self._records.pop(path)
-        if path in self._written or record["reason"] not in _BY_OTHERS:
+        by_others = record["reason"] in _BY_OTHERS
+        if not by_others or path in self._written or self._files.has(path):  # perhaps from before a crash
             self._files.set(path, record)
 
     def looks(self, now: float) -> None:

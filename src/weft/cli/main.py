@@ -3,26 +3,30 @@
 0    done; for a question, yes
 1    something failed; for a question, no
 2    what was given is wrong: usage, a file, a plan, a net
+3    a run failed because its budget is used up
 4    unknown, or waiting for somebody
 70   a bug in Weft; the traceback is for its report
 130  interrupted by Ctrl-C
 141  nobody reads the output any more, as when it is piped into `head`
 """
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, NoReturn
 
 import click
 
+from weft.cli.answer import answer
 from weft.cli.check import check
 from weft.cli.convert import convert
+from weft.cli.events import events
 from weft.cli.graph import graph
+from weft.cli.logs import logs
 from weft.cli.net import net
-from weft.cli.output import examples, note, note_lines, write_text
+from weft.cli.output import examples, forget_broken_outputs, note, note_lines, write_text
+from weft.cli.replay import replay
+from weft.cli.run import run
 from weft.cli.schema import schema
 from weft.cli.show import show
 from weft.errors import InputError, WeftError
@@ -51,7 +55,7 @@ class Root(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            _forget_output()
+            forget_broken_outputs()
             raise click.exceptions.Exit(EXIT_PIPE) from None
 
 
@@ -71,19 +75,13 @@ def exit_code(error: BaseException) -> int:
             note("error: out of memory")
             return EXIT_FAILED
         case OSError():
-            _forget_output()
+            forget_broken_outputs()
             note(f"error: {error.strerror or error}")
             return EXIT_FAILED
         case _:
             note("error: this is a bug in Weft; please report it with the lines below")
             traceback.print_exception(error)
             return EXIT_BUG
-
-
-def _forget_output() -> None:
-    """What could not be written would be tried again, and complained about, when the interpreter ends."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(
@@ -101,8 +99,8 @@ def cli(*, directory: str) -> None:  # the commands take the directory from the 
     """Run plans of subplans with as much parallelism as they allow, and prove what they can do.
 
     Data goes to standard output, everything else to standard error. Exit codes: 0 done or proved, 1 failed or
-    refuted, 2 wrong usage or a file or plan that cannot be used, 4 unknown, 70 a bug in Weft, 130 interrupted, 141
-    the reader of the output has gone.
+    refuted, 2 wrong usage or a file or plan that cannot be used, 3 the budget is used up, 4 unknown or waiting for
+    somebody, 70 a bug in Weft, 130 interrupted, 141 the reader of the output has gone.
     """
 
 
@@ -122,7 +120,7 @@ def completion(context: click.Context, shell: str) -> int:
     return 0
 
 
-for command in (check, convert, graph, net, schema, show):
+for command in (answer, check, convert, events, graph, logs, net, replay, run, schema, show):
     cli.add_command(command)
 
 

@@ -32,6 +32,11 @@ def write_text(text: str) -> None:
     _write(text.encode())
 
 
+def write_bytes(data: bytes) -> None:
+    """What somebody else wrote, as it is."""
+    _write(data)
+
+
 def show_json(data: Mapping[str, Any]) -> None:
     write_text(json.dumps({"weft": SHAPE, "data": data}) + "\n")
 
@@ -54,6 +59,15 @@ def _write(data: bytes) -> None:
             raise BlockingIOError(errno.EAGAIN, "Standard output does not wait for its reader")
         left = left[taken:]
     sys.stdout.buffer.flush()
+
+
+def forget_broken_outputs() -> None:
+    """What could not be written would be tried again, and complained about, when the interpreter ends."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def note(message: str) -> None:

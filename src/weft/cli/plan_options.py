@@ -56,23 +56,29 @@ def plan_source(name: str | None) -> Source:
 
 @contextmanager
 def at_work_on_a_plan(*, as_json: bool) -> Generator[None]:
-    """For programs, what is wrong with a plan is data as well.
+    """To load and look at a plan.
 
     What a command imports is imported within this, too: even for that it is worth while to leave out the search
     for garbage.
     """
+    with without_gc(), plan_errors_as_data(as_json=as_json):
+        yield
+
+
+@contextmanager
+def plan_errors_as_data(*, as_json: bool) -> Generator[None]:
+    """For programs, what is wrong with a plan is data as well."""
     from weft.plan.text.problems import PlanError
 
-    with without_gc():
-        try:
-            yield
-        except PlanError as error:
-            if not as_json:
-                raise
-            unsaid = {"unsaid": error.unsaid} if error.unsaid else {}
-            problems = [problem.to_json() for problem in error.problems]
-            show_json({"valid": False, "problems": problems, **unsaid})
-            raise click.exceptions.Exit(EXIT_INVALID) from None
+    try:
+        yield
+    except PlanError as error:
+        if not as_json:
+            raise
+        unsaid = {"unsaid": error.unsaid} if error.unsaid else {}
+        problems = [problem.to_json() for problem in error.problems]
+        show_json({"valid": False, "problems": problems, **unsaid})
+        raise click.exceptions.Exit(EXIT_INVALID) from None
 
 
 def written_to(out: str | None) -> str | None:

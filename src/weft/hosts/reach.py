@@ -33,8 +33,11 @@ _LARGE_LOG = 1 << 20
 
 def reach(directory: Path, program: Sequence[str], arguments: Sequence[str]) -> socket.socket:
     """A connection to the supervisor, from which nothing but its greeting has been read."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    directory.chmod(0o700)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.chmod(0o700)
+    except OSError as error:
+        raise WeftError(f"cannot make the directory {directory}: {error.strerror}") from None
     until = time.monotonic() + _PATIENCE
     tries = 0
     while (connection := _knock(directory)) is None:

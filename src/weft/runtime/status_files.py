@@ -34,6 +34,10 @@ class StatusFiles:
         """The first thing that went wrong."""
         return self._error
 
+    def has(self, path: str) -> bool:
+        """Whether there is a file for a subplan."""
+        return status_file(self._folder, path).exists()
+
     def set(self, path: str, record: Mapping[str, object]) -> None:
         """The newest about a subplan; it must not be changed afterwards. After `close` it is not written."""
         with self._wake:

@@ -1,0 +1,1 @@
+"""The parts of what is seen of a run while it runs."""

@@ -1,0 +1,83 @@
+"""Text in the cells of a terminal: some characters take two of them, some none, and some must never get there."""
+
+import re
+from functools import lru_cache
+from itertools import accumulate
+from unicodedata import category, east_asian_width
+
+from msgspec import Struct
+
+from weft.cli.output import clean
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+"""Colours, movements, titles: what programs tell a terminal."""
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_NOTHING = frozenset({"Mn", "Me"})
+_WIDE = frozenset({"W", "F"})
+
+
+class Style(Struct, frozen=True, kw_only=True):
+    """What the terminal can show."""
+
+    colours: bool = True
+    unicode: bool = True
+
+    def paint(self, text: str, style: str) -> str:
+        """In one of the styles above; with an empty one as it is."""
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colours and style and text else text
+
+    @property
+    def more(self) -> str:
+        """Says that something was left out."""
+        return "…" if self.unicode else "..."
+
+    def shown(self, text: str) -> str:
+        """The text as one line without what would command the terminal."""
+        if not text.isprintable():
+            text = clean(_ESCAPES.sub("", _last_written(text)).replace("\t", " "))
+        return text if self.unicode or text.isascii() else text.encode("ascii", "replace").decode()
+
+    def cut(self, text: str, width: int) -> str:
+        """At most so many cells of it, with a sign at the end if it was longer."""
+        if cells(text) <= width:
+            return text
+        sign = self.more[: max(0, width)]
+        return _beginning(text, width - len(sign)) + sign
+
+    def cut_left(self, text: str, width: int) -> str:
+        """The same from the other end: of a path, the end says more."""
+        if cells(text) <= width:
+            return text
+        sign = self.more[: max(0, width)]
+        return sign + _beginning(text[::-1], width - len(sign))[::-1]
+
+    def fit(self, text: str, width: int) -> str:
+        """Exactly so many cells."""
+        text = self.cut(text, width)
+        return text + " " * (width - cells(text))
+
+
+def _last_written(text: str) -> str:
+    """What a carriage return leaves to be seen: programs draw their progress so."""
+    return text.rstrip("\r\n").rpartition("\r")[2]
+
+
+def cells(text: str) -> int:
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+@lru_cache(maxsize=4096)
+def _cells_of(character: str) -> int:
+    if category(character) in _NOTHING:
+        return 0
+    return 2 if east_asian_width(character) in _WIDE else 1
+
+
+def _beginning(text: str, width: int) -> str:
+    if text.isascii():
+        return text[: max(0, width)]
+    return text[: sum(used <= width for used in accumulate(map(_cells_of, text)))]
+
+
+def unpainted(line: str) -> str:
+    return _ESCAPES.sub("", line)

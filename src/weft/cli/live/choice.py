@@ -1,0 +1,89 @@
+"""Which subplans are shown when there is not room for all.
+
+What needs somebody comes first, then what failed and what runs; then what has just ended, what comes next, and the
+rest. A row in a tree needs the rows of the groups around it, too. Where even what is most important would not fit
+with those, the rows stand for themselves, with their whole paths.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+
+from msgspec import Struct
+
+from weft.app.run_view import RunView, Tally
+from weft.engine.states import SubplanExecutionState as State
+from weft.plan.order.outline import ROOT
+
+JUST_ENDED = 3
+"""So many are shown before those that have not begun."""
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    rows: list[int]
+    """In plan order."""
+    is_tree: bool
+    hidden: Tally
+    """Slices by state that are neither shown nor in a group that is shown as one."""
+
+
+def choose(view: RunView, room: int) -> Choice:
+    """For a table of at most so many lines; at least one."""
+    choice = _choose(view, room)
+    # What is hidden is counted in a line of its own.
+    return _choose(view, room - 1) if any(choice.hidden.values()) else choice
+
+
+def _choose(view: RunView, room: int) -> Choice:
+    urgent = list(_urgent(view, room))
+    whole = _fill(view, urgent, room, is_tree=True)
+    is_tree = whole.issuperset(urgent)
+    rows = sorted(_fill(view, chain(urgent, _others(view, room)), room, is_tree=is_tree))
+    return Choice(rows=rows, is_tree=is_tree, hidden=_hidden(view, rows))
+
+
+def _urgent(view: RunView, room: int) -> Iterator[int]:
+    """Neither many questions nor many failures push out what runs."""
+    shelves, share = view.shelves, max(1, room // 3)
+    yield from islice(shelves.asking, share)
+    yield from islice(reversed(shelves.failed), share)
+    yield from islice(shelves.running, room)
+
+
+def _others(view: RunView, room: int) -> Iterator[int]:
+    shelves, most = view.shelves, room
+    yield from islice(shelves.asking, most)
+    yield from islice(reversed(shelves.failed), most)
+    yield from islice(reversed(shelves.settled), JUST_ENDED)
+    yield from islice(shelves.waiting, most)
+    yield from islice(reversed(shelves.settled), most)
+
+
+def _fill(view: RunView, rows: Iterable[int], room: int, *, is_tree: bool) -> set[int]:
+    parents = view.outline.parents
+    chosen: set[int] = set()
+    for row in rows:
+        needed: list[int] = []
+        one = row
+        while one not in chosen and (one != ROOT or row == ROOT):
+            needed.append(one)
+            if not is_tree or one == ROOT:
+                break
+            one = parents[one]
+        if len(chosen) + len(needed) <= room:
+            chosen.update(needed)
+    return chosen
+
+
+def _hidden(view: RunView, rows: Iterable[int]) -> Tally:
+    hidden = dict(view.counts)
+    covered = 0
+    for row in rows:
+        if row < covered or row == ROOT:
+            continue
+        if view.outline.leaves[row]:
+            hidden[view.rows[row].state] -= 1
+        elif view.rows[row].state is not State.RUNNING:
+            for state, number in view.tallies[row].items():
+                hidden[state] -= number
+            covered = row + view.outline.sizes[row]
+    return hidden

@@ -1,0 +1,92 @@
+"""The lines below the table: who has to be answered, how far the run is, what it cost, how long it will take."""
+
+from itertools import islice
+
+from weft.app.run_view import RunView
+from weft.cli.live.cells import Style, cells
+from weft.cli.live.table import tally_words
+from weft.cli.live.words import answer_command, clock, money, spent, time_left
+from weft.engine.states import SubplanExecutionState as State
+from weft.plan.order.outline import ROOT
+
+QUESTIONS = 2
+"""So many are shown with what to type."""
+_BAR = {True: ("█", "▒", "░"), False: ("#", "x", "-")}
+_LEAST_BAR, _WIDEST_BAR = 6, 40
+
+
+def footer(view: RunView, now: float, width: int, height: int, style: Style) -> list[str]:
+    """At most so many lines; what matters least is left out first."""
+    last = [_progress(view, width, style), _state(view, now, width, style)]
+    questions = list(_questions(view, width, style))
+    return [*questions[: max(0, height - len(last))], *last][: max(height, 1)]
+
+
+def _questions(view: RunView, width: int, style: Style) -> list[str]:
+    lines = [
+        _question(answer_command(view.outline.paths[row], step), width)
+        for row in islice(view.shelves.asking, QUESTIONS)
+        for step in islice(view.rows[row].questions, 1)
+    ]
+    more = len(view.shelves.asking) - QUESTIONS
+    if more > 0:
+        lines.append(f"{style.more} {more:,} more ask")
+    return [style.paint(style.cut(line, width), "yellow") for line in lines]
+
+
+def _question(command: str, width: int) -> str:
+    whole = f"Answer with: {command} (or no)"
+    return whole if len(whole) <= width else command
+
+
+def _progress(view: RunView, width: int, style: Style) -> str:
+    """A bar of what has ended, well and not, and the numbers."""
+    counts = view.counts
+    words = [f"{counts[State.COMPLETED]:,}/{sum(counts.values()):,} done"]
+    asking = len(view.shelves.asking)
+    if asking:
+        words.append(f"{asking:,} asking")
+    words += tally_words(
+        {**counts, State.COMPLETED: 0, State.RUNNING: max(0, counts[State.RUNNING] - asking)}
+    )
+    text = _as_fits(words, ", ", width)
+    bar = min(_WIDEST_BAR, width - cells(text) - 2)
+    return f"{_bar(view, bar, style)}  {text}" if bar >= _LEAST_BAR else text
+
+
+def _bar(view: RunView, width: int, style: Style) -> str:
+    counts = view.counts
+    ended = counts[State.COMPLETED] + counts[State.FAILED]
+    filled = max(int(view.progress * width), min(ended, 1))
+    failed = -(-filled * counts[State.FAILED] // ended) if ended else 0
+    good, bad, rest = _BAR[style.unicode]
+    return (
+        style.paint(good * (filled - failed), "green")
+        + style.paint(bad * failed, "red")
+        + style.paint(rest * (width - filled), "dim")
+    )
+
+
+def _state(view: RunView, now: float, width: int, style: Style) -> str:
+    whole = view.rows[ROOT]
+    words = [clock(view.elapsed(now))]
+    if view.state == "stopping":
+        words.append("stopping; Ctrl-C again ends the running steps at once")
+    cost = spent(whole)
+    ceiling = view.plan.scopes[ROOT].settings.budget
+    if cost:
+        words.append(cost if ceiling is None else f"{cost} of {money(ceiling)}")
+    remaining = view.remaining(now)
+    if remaining is not None:
+        words.append(time_left(remaining))
+    return style.paint(_as_fits(words, "  ", width), "dim" if view.state != "stopping" else "yellow")
+
+
+def _as_fits(words: list[str], between: str, width: int) -> str:
+    """As many of the words, from the first on, as there is room for."""
+    text = words[0][:width]
+    for word in words[1:]:
+        if len(text) + len(between) + len(word) > width:
+            break
+        text += between + word
+    return text

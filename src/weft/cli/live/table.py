@@ -1,0 +1,216 @@
+"""One line for each subplan: a sign for its state, its name, what it does, how long, its cost, its last word."""
+
+from collections.abc import Sequence
+from itertools import islice
+
+from msgspec import Struct
+
+from weft.app.run_rows import RowView, StepView
+from weft.app.run_view import RunView, Tally
+from weft.cli.live.cells import Style, cells
+from weft.cli.live.choice import Choice
+from weft.cli.live.words import clock, count, span, spent_shortly, step_name, why_not
+from weft.engine.states import SubplanExecutionState as State
+from weft.plan.order.outline import ROOT
+
+_SIGNS = {
+    "pending": ("·", ".", "dim"),
+    "running": ("▶", ">", "cyan"),
+    "completed": ("✓", "+", "green"),
+    "failed": ("✗", "x", "red"),
+    "asking": ("?", "?", "yellow"),
+}
+_GAP = "  "
+_LEAST_DETAIL = 10
+"""Cells; with fewer a last word says nothing."""
+_COST_FROM = 60
+"""The width of a terminal that has room for what each subplan cost."""
+_BLOCKERS = 2
+
+_WORDS = {State.RUNNING: "running", State.FAILED: "failed", State.PENDING: "waiting", State.COMPLETED: "done"}
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    sign: str
+    name: str
+    is_group: bool = False
+    step: str = ""
+    time: str = ""
+    cost: str = ""
+    detail: str = ""
+    style: str = "dim"
+    """Of the detail."""
+
+
+def table(view: RunView, now: float, choice: Choice, width: int, style: Style) -> list[str]:
+    lines = [_line(view, row, now, is_tree=choice.is_tree) for row in choice.rows]
+    columns = _columns(lines, width, style)
+    cut = style.cut if choice.is_tree else style.cut_left
+    names = [cut(style.shown(line.name), columns[0]) for line in lines]
+    painted = [_painted(line, name, columns, width, style) for line, name in zip(lines, names, strict=True)]
+    hidden = sum(choice.hidden.values())
+    if hidden:
+        text = _more(choice.hidden, hidden, is_rest=bool(lines))
+        painted.append(style.paint(style.cut(f"{style.more} {text}", width), "dim"))
+    return painted
+
+
+def _more(hidden: Tally, number: int, *, is_rest: bool) -> str:
+    more = f"{number:,} more" if is_rest else count(number, "slice")
+    words = tally_words(hidden)
+    return f"{more} {words[0].partition(' ')[2]}" if len(words) == 1 else f"{more}: {', '.join(words)}"
+
+
+def tally_words(tally: Tally) -> list[str]:
+    """What there is none of is left out."""
+    return [f"{tally[state]:,} {word}" for state, word in _WORDS.items() if tally[state]]
+
+
+# What a line says
+
+
+def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> Line:
+    one = view.rows[row]
+    name = _name(view, row, is_tree=is_tree)
+    if not view.outline.leaves[row]:
+        return _group(view, row, name, now)
+    if one.questions:
+        step, question = next(iter(one.questions.items()))
+        time = clock(max(0.0, now - question.asked_at))
+        return Line(sign="asking", name=name, step=step, time=time, cost=spent_shortly(one),
+                    detail=question.text, style="yellow")  # fmt: skip
+    if one.steps:
+        return _working(view, row, name, now)
+    if one.state is State.PENDING:
+        return Line(sign="pending", name=name, detail=_waits_for(view, row))
+    if one.state is State.RUNNING:
+        return Line(sign="running", name=name, cost=spent_shortly(one), detail=_idle(one, now))
+    return _ended(one, name, now)
+
+
+def _name(view: RunView, row: int, *, is_tree: bool) -> str:
+    if row == ROOT:
+        return view.plan.id
+    path = view.outline.paths[row]
+    depth = path.count("/")
+    return "  " * depth + view.plan.subplans[row].id if is_tree else path
+
+
+def _working(view: RunView, row: int, name: str, now: float) -> Line:
+    one, subplan = view.rows[row], view.plan.subplans[row]
+    steps = list(one.steps.values())
+    title = subplan.title if subplan.title != subplan.id else ""
+    detail, style = _last_word(steps) or title, "dim"
+    cancelled_by = next((step.cancelled_by for step in steps if step.cancelled_by), "")
+    if cancelled_by:
+        detail, style = f"is being ended because of {cancelled_by}", "yellow"
+    return Line(
+        sign="running",
+        name=name,
+        is_group=not view.outline.leaves[row],
+        step=", ".join(step_name(step.step, step.attempt, step.most_attempts) for step in steps),
+        time=clock(max(0.0, now - min(step.started_at for step in steps))),
+        cost=spent_shortly(one),
+        detail=detail,
+        style=style,
+    )
+
+
+def _last_word(steps: Sequence[StepView]) -> str:
+    return next((step.output for step in reversed(steps) if step.output), "")
+
+
+def _idle(one: RowView, now: float) -> str:
+    if one.limited_until is not None and one.limited_until > now:
+        return f"waits for a usage limit to end, in {span(one.limited_until - now)}"
+    return "waits for a free slot or pool"
+
+
+def _waits_for(view: RunView, row: int) -> str:
+    blockers = list(islice(view.blocked_by(row), _BLOCKERS + 1))
+    if not blockers:
+        return "ready"
+    more = " and others" if len(blockers) > _BLOCKERS else ""
+    return f"waits for {', '.join(blockers[:_BLOCKERS])}{more}"
+
+
+def _ended(one: RowView, name: str, now: float) -> Line:
+    seconds = one.seconds(now)
+    time = "" if seconds is None or one.carried else clock(seconds)
+    cost = spent_shortly(one)
+    if one.state is State.COMPLETED:
+        detail = "done by an earlier run" if one.carried else _landing(one)
+        return Line(sign="completed", name=name, time=time, cost=cost, detail=detail)
+    step = "" if one.failure is None else step_name(one.failure.step, one.failure.attempt)
+    style = "red" if one.failed_by_itself else "dim"
+    return Line(sign="failed", name=name, step=step, time=time, cost=cost, detail=why_not(one), style=style)
+
+
+def _landing(one: RowView) -> str:
+    return {"held": "its result waits to be landed", "conflict": "its result conflicts"}.get(one.landing, "")
+
+
+def _group(view: RunView, row: int, name: str, now: float) -> Line:
+    one, tally = view.rows[row], view.tallies[row]
+    slices = sum(tally.values())
+    if one.steps:
+        return _working(view, row, name, now)
+    if one.state is State.PENDING and tally[State.PENDING] == slices:
+        detail = f"{count(slices, 'slice')}, {_waits_for(view, row)}"
+        return Line(sign="pending", name=name, is_group=True, detail=detail)
+    seconds = one.seconds(now)
+    time = "" if seconds is None or one.carried else clock(seconds)
+    detail = ", ".join(tally_words({**tally, State.COMPLETED: 0}))
+    if one.failure is not None:
+        detail = why_not(one)
+    return Line(
+        sign=one.state if one.state.terminal else "running",
+        name=name,
+        is_group=True,
+        step=f"{tally[State.COMPLETED]:,}/{slices:,}",
+        time=time,
+        cost=spent_shortly(one),
+        detail=detail,
+        style="red" if one.failure is not None else "dim",
+    )
+
+
+# How it is laid out
+
+Columns = tuple[int, int, int, int]
+"""The widths of name, step, time and cost; 0: the column is left out."""
+
+
+def _columns(lines: Sequence[Line], width: int, style: Style) -> Columns:
+    def widest(texts: list[str]) -> int:
+        return max(map(cells, map(style.shown, texts)), default=0)
+
+    return (
+        min(widest([line.name for line in lines]), max(10, width * 2 // 5), max(0, width - 2)),
+        min(widest([line.step for line in lines]), max(8, width // 5)),
+        widest([line.time for line in lines]),
+        widest([line.cost for line in lines]) if width >= _COST_FROM else 0,
+    )
+
+
+def _painted(line: Line, name: str, columns: Columns, width: int, style: Style) -> str:
+    sign, plain_sign, colour = _SIGNS[line.sign]
+    name_width, *others = columns
+    if line.sign == "failed" and line.style == "dim":
+        colour = "dim"
+    parts = [style.paint(sign if style.unicode else plain_sign, colour), " "]
+    parts.append(style.paint(style.fit(name, name_width), "bold" if line.is_group else ""))
+    used = 2 + name_width
+    fields = (line.step, line.time, line.cost)
+    if any(fields):  # else the detail begins where they would
+        for text, own in zip(fields, others, strict=True):
+            if own and used + len(_GAP) + own < width:
+                parts += [
+                    _GAP,
+                    f"{text:>{own}}" if text is not line.step else style.fit(style.shown(text), own),
+                ]
+                used += len(_GAP) + own
+    room = width - used - len(_GAP)
+    if line.detail and room >= _LEAST_DETAIL:
+        parts += [_GAP, style.paint(style.cut(style.shown(line.detail), room), line.style)]
+    return "".join(parts).rstrip()

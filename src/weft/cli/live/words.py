@@ -1,0 +1,94 @@
+"""The words for times, money and failures that a run is told with."""
+
+from math import ceil
+
+from weft.app.run_rows import RowView, StepFailure
+from weft.plan.report.costs import MICRO
+
+_CENT = MICRO // 100
+
+
+def clock(seconds: float) -> str:
+    """As on a stopwatch: 0:07, 12:40, 1:05:00."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def span(seconds: float) -> str:
+    """As one says it: 7.2 s, 12 min 40 s, 1 h 5 min."""
+    if seconds < 10:  # noqa: PLR2004 - below that a tenth matters
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    large, small = (f"{hours:,} h", f"{minutes} min") if hours else (f"{minutes} min", f"{rest} s")
+    return " ".join(part for part in (large, small) if not part.startswith("0 ")) or small
+
+
+def time_left(seconds: float) -> str:
+    minutes = ceil(seconds / 60)
+    if minutes <= 1:
+        return "less than a minute left"
+    return f"about {span(minutes * 60)} left"
+
+
+def money(amount: int) -> str:
+    """To the cent."""
+    return "<$0.01" if 0 < amount < _CENT else f"${amount / MICRO:,.2f}"
+
+
+def spent(one: RowView) -> str:
+    """What is known, and for how many calls it is not; empty if there is nothing to say."""
+    if not one.unknown_costs:
+        return money(one.cost) if one.cost else ""
+    unknown = f"{one.unknown_costs:,} unknown"
+    return f"{money(one.cost)} + {unknown}" if one.cost else f"cost of {one.unknown_costs:,} unknown"
+
+
+def spent_shortly(one: RowView) -> str:
+    return (money(one.cost) if one.cost else "") + ("+?" if one.cost else "$?") * bool(one.unknown_costs)
+
+
+def step_name(step: str, attempt: int = 0, most: int = 0) -> str:
+    """The step, and which attempt at it this is if it is not the first."""
+    name = step.removeprefix("@")
+    if attempt <= 1:
+        return name
+    return f"{name} {attempt}/{most}" if most else f"{name} {attempt}"
+
+
+def what_failed(failure: StepFailure) -> str:
+    """As `exit code 1 (pytest -q)`."""
+    said = failure.message.removeprefix(f"{failure.step}: ")
+    if said in {"", "failed", f"failed ({failure.command})"}:
+        said = _ending(failure)
+    return f"{said} ({failure.command})" if failure.command and failure.command not in said else said
+
+
+def _ending(failure: StepFailure) -> str:
+    if failure.how == "timeout":
+        return "timed out"
+    if failure.signal is not None:
+        return f"ended by signal {failure.signal}"
+    if failure.exit_code is not None:
+        return f"exit code {failure.exit_code}"
+    return failure.how
+
+
+def why_not(one: RowView) -> str:
+    """Why a subplan has failed, in a few words."""
+    if one.failure is not None:
+        return what_failed(one.failure)
+    if one.message:
+        return one.message
+    if not one.cause:
+        return one.reason or "failed"
+    return f"blocked by {one.cause}" if one.reason == "blocked" else f"{one.reason} because of {one.cause}"
+
+
+def answer_command(path: str, step: str) -> str:
+    return f"weft answer {path}:{step} yes"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,66 @@
+"""`weft run`: runs a plan, in the foreground, and shows how it goes."""
+
+import sys
+
+import click
+
+from weft.cli.output import examples
+from weft.cli.plan_options import flag_options, plan_argument, plan_errors_as_data, plan_source
+
+EXITS = {"completed": 0, "failed": 1, "waiting": 4, "stopped": 130, "left": 130}
+EXIT_BUDGET = 3
+
+
+@click.command(
+    epilog=examples(
+        "weft run", "weft run plan.yaml --max-parallel 8", "weft run plan.yaml --json > events.ndjson"
+    ),
+    short_help="Run a plan, and show how it goes.",
+)
+@plan_argument
+@flag_options
+@click.option("--isolation", metavar="KIND", help="Where slices work: dir or none.")
+@click.option("--fresh", is_flag=True, help="Do everything anew, also what an earlier run has completed.")
+@click.option(
+    "--wait/--no-wait", "waits", default=None,
+    help="Whether to stay when nothing is left but questions to people. On a terminal it stays.",
+)  # fmt: skip
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Say only what went wrong, what is asked, and how it ended."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
+def run(
+    *, plan: str | None, fresh: bool, waits: bool | None, quiet: bool, as_json: bool, **flags: str | None
+) -> int:
+    """Run PLAN with as much at once as it allows.
+
+    What was stopped goes on where it was, and so does a run whose process was killed: its steps went on without
+    it. After a run that has ended, the same command does again what failed, and keeps what was completed.
+
+    Ctrl-C ends what runs gracefully, so that it can go on later; a second one ends it at once.
+
+    PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. The options that name a setting
+    outrank the plan.
+
+    Exit code: 0 if all is completed; 1 if something failed, 3 if for want of money; 2 if the plan cannot be run;
+    4 if it waits for people; 130 if it was stopped.
+    """
+    from weft.app.run_beginning import Wish
+    from weft.app.runs import run_plan
+    from weft.cli.run_audiences import Audience, Program, Reader, Watcher
+    from weft.cli.run_screen import style_of
+
+    style = None if quiet or as_json else style_of(sys.stderr)
+    audience: Audience
+    if as_json:
+        audience = Program(plan=plan)
+    elif style is None:
+        audience = Reader(quiet=quiet, plan=plan)
+    else:
+        audience = Watcher(sys.stderr, style, plan=plan)
+    has_person = not as_json and sys.stderr is not None and sys.stderr.isatty()
+    stays = has_person if waits is None else waits
+    with plan_errors_as_data(as_json=as_json), audience.on_stage():
+        state = run_plan(Wish(source=plan_source(plan), flags=flags, fresh=fresh, waits=stays), audience)
+    audience.ends(state)
+    return EXIT_BUDGET if state == "failed" and audience.lacks_money() else EXITS[state]

@@ -1,0 +1,175 @@
+"""Who looks at a run: a person at a terminal, a person who reads lines, a program that reads JSON.
+
+Whoever has gone, as when a pipe is closed or a terminal, misses the rest; the run goes on all the same.
+"""
+
+import json
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import TextIO
+
+from weft.app.run_events import event_json
+from weft.app.run_output import last_line
+from weft.app.run_stage import LEFT, Begun
+from weft.app.run_view import RunView
+from weft.cli.live.cells import Style
+from weft.cli.output import forget_broken_outputs, note, note_lines, write_text
+from weft.cli.run_lines import lines_of
+from weft.cli.run_screen import Screen
+from weft.cli.run_summary import summary_lines
+from weft.engine.run.events import Recorded
+from weft.engine.states import FailureReason
+from weft.runtime.jobs import output_prefix
+
+_STOPPING = {
+    1: "stopping: what runs is ended gracefully; Ctrl-C again ends it at once",
+    2: "stopping at once; Ctrl-C again leaves without waiting",
+    3: "leaving; what is still being ended ends by itself",
+}
+
+Clock = Callable[[], float]
+
+
+class Audience:
+    """What all have in common: they know how far the run is, and have the last word."""
+
+    def __init__(self, *, plan: str | None = None, clock: Clock = time.time) -> None:
+        """`plan` is as it was named on the command line."""
+        self._plan = "" if plan is None else shlex.quote(plan)
+        self._clock = clock
+        self._begun: Begun | None = None
+        self._view: RunView | None = None
+        self._is_gone = False
+
+    def on_stage(self) -> AbstractContextManager[object]:
+        """While the run is shown."""
+        return nullcontext()
+
+    # What it hears
+
+    def begins(self, begun: Begun) -> None:
+        self._begun = begun
+        self._view = RunView(begun.plan)
+        for one in begun.history:
+            self._view.apply(one.event, one.at)
+        if begun.resumed:
+            self._say([f"run {begun.run} goes on"])
+        elif begun.given_up and begun.changed:
+            self._say(
+                [f"the plan has changed since run {begun.given_up}, which was unfinished; a new run begins"]
+            )
+        elif begun.given_up:
+            self._say([f"run {begun.given_up} was unfinished, and is given up; a new run begins"])
+
+    def hears(self, events: Sequence[Recorded]) -> None:
+        assert self._view is not None, "a run begins before anything happens in it"
+        for one in events:
+            self._view.apply(one.event, one.at)
+            self._say(self._lines(one, self._view))
+
+    def looks(self) -> None:
+        """Nothing to see."""
+
+    def stops(self, times: int) -> None:
+        self._say([_STOPPING[min(times, 3)]])
+
+    # What it knows in the end
+
+    def ends(self, state: str) -> None:
+        """The last word."""
+        if state != LEFT:  # then all has been said
+            self._write(partial(note_lines, self._summary(state)))
+        if self._is_gone:
+            forget_broken_outputs()
+
+    def _summary(self, state: str) -> list[str]:
+        assert self._view is not None
+        assert self._begun is not None
+        self._view.state = state
+        if self._begun.done_by:
+            return _nothing_to_do(self._begun)
+        result = self._begun.result
+        results = str(result) if result is not None and result.is_dir() else ""
+        return summary_lines(self._view, self._clock(), results=results, plan=self._plan)
+
+    def lacks_money(self) -> bool:
+        """Whether something failed because the budget is used up."""
+        rows = self._view.rows if self._view is not None else ()
+        return any(row.reason == FailureReason.BUDGET for row in rows)
+
+    # How it speaks
+
+    def _lines(self, one: Recorded, view: RunView) -> Sequence[str]:  # noqa: ARG002 - most have something to say
+        """About one thing that has happened."""
+        return ()
+
+    def _say(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            self._write(partial(note, line))
+
+    def _write(self, write: Callable[[], None]) -> None:
+        if self._is_gone:
+            return
+        try:
+            write()
+        except OSError:
+            self._is_gone = True
+
+
+def _nothing_to_do(begun: Begun) -> list[str]:
+    subplans = len(begun.plan.subplans) - 1
+    all_were = f"all {subplans:,} subplans were" if subplans > 1 else "the one subplan was"
+    said = f"nothing to do: {all_were} completed by run {begun.done_by}; --fresh does everything anew"
+    return [said] if begun.result is None else [said, f"results: {begun.result}"]
+
+
+class Reader(Audience):
+    """Reads a line for each thing that happens, or only for what needs somebody."""
+
+    def __init__(self, *, quiet: bool, plan: str | None = None, clock: Clock = time.time) -> None:
+        super().__init__(plan=plan, clock=clock)
+        self._quiet = quiet
+
+    def _lines(self, one: Recorded, view: RunView) -> Sequence[str]:
+        return lines_of(one.event, one.at, view, quiet=self._quiet)
+
+
+class Program(Audience):
+    """Reads each event as a line of JSON."""
+
+    def hears(self, events: Sequence[Recorded]) -> None:
+        super().hears(events)
+        text = "".join(f"{json.dumps(event_json(one))}\n" for one in events)
+        self._write(partial(write_text, text))
+
+
+class Watcher(Audience):
+    """Looks at a picture of the run that is kept up to date."""
+
+    def __init__(
+        self, stream: TextIO, style: Style, *, plan: str | None = None, clock: Clock = time.time
+    ) -> None:
+        super().__init__(plan=plan, clock=clock)
+        self._screen = Screen(stream, style)
+
+    def on_stage(self) -> AbstractContextManager[object]:
+        return self._screen
+
+    def looks(self) -> None:
+        assert self._view is not None
+        assert self._begun is not None
+        logs = self._begun.places.logs(self._begun.run)
+        for path, step in self._view.under_way():
+            which = (step.attempt, step.firing, step.execution)
+            self._view.note_output(path, step.step, last_line(output_prefix(logs, path, step.step, which)))
+        self._screen.show(self._view, self._clock())
+
+    def _lines(self, one: Recorded, view: RunView) -> Sequence[str]:
+        return lines_of(one.event, one.at, view) if one.event.kind == "recovered" else ()
+
+    def _say(self, lines: Sequence[str]) -> None:
+        if lines:
+            self._screen.say(lines)

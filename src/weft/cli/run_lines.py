@@ -1,0 +1,146 @@
+"""A run as lines, for where no terminal is: one for each event that says something to a person."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, tzinfo
+
+from weft.app.run_view import RunView
+from weft.cli.live.words import answer_command, count, money, span, step_name, what_failed, why_not
+from weft.engine.run.events import Event
+
+_NOT_TOLD = frozenset({"@workspace"})
+"""Steps that are of interest only when they fail."""
+_SKIPPED = {
+    "condition": "its condition does not hold",
+    "dependency": "what it depends on did not succeed",
+    "failed": "the pipeline has failed before it",
+}
+
+
+def lines_of(
+    event: Event, at: float, view: RunView, *, quiet: bool = False, zone: tzinfo | None = None
+) -> list[str]:
+    """What to print; the view has applied the event already. Quiet: only what somebody has to know or to do.
+
+    The time is that of the zone, or of the machine.
+    """
+    say = _SAID.get(event.kind)
+    text = "" if say is None or (quiet and not _is_urgent(event, view)) else say(event, view)
+    if not text:
+        return []
+    time = datetime.fromtimestamp(at, UTC).astimezone(zone).strftime("%H:%M:%S")
+    return [f"{time} {event.subplan or view.plan.id}  {text}"]
+
+
+def _is_urgent(event: Event, view: RunView) -> bool:
+    if event.kind == "subplan_state":
+        return view.row(event.subplan).failed_by_itself
+    return event.kind == "ask" or (event.kind == "budget" and event.outcome == "reached")
+
+
+# The run
+
+
+def _run_started(event: Event, _view: RunView) -> str:
+    return f"run {event.data['run']} started" if event.data.get("run") else "started"
+
+
+def _run_finished(event: Event, view: RunView) -> str:
+    return f"{event.outcome} after {span(view.elapsed(0.0))}"
+
+
+def _stopping(event: Event, _view: RunView) -> str:
+    ended = "at once" if event.data.get("now") else "gracefully"
+    return f"stopping: what runs is ended {ended}; the run can go on later"
+
+
+def _recovered(event: Event, _view: RunView) -> str:
+    taken = event.data.get("running") or ()
+    were = "was" if len(taken) == 1 else "were"
+    still = f"; {count(len(taken), 'step')} {were} under way" if taken else ""
+    return f"goes on after an interruption{still}"
+
+
+def _budget(event: Event, _view: RunView) -> str:
+    data = event.data
+    ceiling = money(data.get("ceiling") or 0)
+    if event.outcome == "reached":
+        return f"the budget of {ceiling} is reached: nothing new starts"
+    return f"{data.get('percent', 0):.0f} % of the budget of {ceiling} is spent"
+
+
+# Subplans
+
+
+def _subplan_state(event: Event, view: RunView) -> str:
+    one = view.row(event.subplan)
+    if event.outcome == "failed":
+        where = f" in step {_step(one.failure.step, one.failure.attempt)}" if one.failure else ""
+        return f"failed{where}: {why_not(one)}"
+    if event.outcome == "running":
+        return "started"
+    return f"{event.outcome}, by an earlier run" if one.carried else event.outcome
+
+
+def _ask(event: Event, _view: RunView) -> str:
+    command = answer_command(event.subplan, event.step)
+    return f"{event.step} asks: {event.data.get('question', '')}  Answer with: {command} (or no)"
+
+
+def _answered(event: Event, _view: RunView) -> str:
+    text = event.data.get("text")
+    return f"{event.step} was answered: {event.outcome}" + (f" ({text})" if text else "")
+
+
+# Steps
+
+
+def _step(step: str, attempt: int) -> str:
+    name = step_name(step)
+    return f"{name} (attempt {attempt})" if attempt > 1 else name
+
+
+def _step_started(event: Event, _view: RunView) -> str:
+    return "" if event.step in _NOT_TOLD else f"{_step(event.step, event.attempt)} started"
+
+
+def _step_finished(event: Event, view: RunView) -> str:
+    trouble = view.row(event.subplan).trouble
+    name = _step(event.step, event.attempt)
+    if event.outcome == "done":
+        return "" if event.step in _NOT_TOLD else f"{name} done{_in_what(event)}"
+    if trouble is not None and (trouble.step, trouble.how) == (event.step, event.outcome):
+        return f"{name} {'lost' if event.outcome == 'lost' else 'failed'}: {what_failed(trouble)}"
+    message = event.data.get("message")
+    return f"{name} {event.outcome}" + (f": {message}" if message else "")
+
+
+def _in_what(event: Event) -> str:
+    seconds = event.data.get("seconds")
+    time = f" in {span(seconds)}" if seconds else ""
+    return time + ("" if event.cost is None else f", {money(event.cost)}")
+
+
+def _step_skipped(event: Event, _view: RunView) -> str:
+    why = event.data.get("message") or _SKIPPED.get(event.outcome, event.outcome)
+    return f"{_step(event.step, event.attempt)} skipped: {why}"
+
+
+def _step_cancelled(event: Event, _view: RunView) -> str:
+    cause = event.data.get("cause")
+    return f"{_step(event.step, event.attempt)} is being ended" + (f" because of {cause}" if cause else "")
+
+
+_SAID: dict[str, Callable[[Event, RunView], str]] = {
+    "run_started": _run_started,
+    "run_finished": _run_finished,
+    "stopping": _stopping,
+    "recovered": _recovered,
+    "budget": _budget,
+    "subplan_state": _subplan_state,
+    "ask": _ask,
+    "answered": _answered,
+    "step_started": _step_started,
+    "step_finished": _step_finished,
+    "step_skipped": _step_skipped,
+    "step_cancelled": _step_cancelled,
+}

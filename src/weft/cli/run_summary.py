@@ -1,0 +1,168 @@
+"""The last word about a run: what was done, what was not and why, where the results are, and what to type next.
+
+As with `weft check`, a word at the left says what a line is about, and of every long list the first few are named.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from weft.app.run_rows import RowView, StepFailure
+from weft.app.run_view import RunView
+from weft.cli.live.cells import Style
+from weft.cli.live.words import answer_command, count, money, span, step_name, what_failed, why_not
+from weft.engine.states import SubplanExecutionState as State
+from weft.plan.order.outline import ROOT
+
+LABEL = 10
+"""Columns for the word at the left."""
+FAILURES, QUESTIONS, CAUSES, NAMES = 10, 10, 5, 4
+TAIL_LINES, TAIL_WIDTH = 8, 300
+"""Of the end of a failed step's output."""
+_COMMAND = 40
+"""Columns for a command, before what it does."""
+
+
+def summary_lines(view: RunView, now: float, *, results: str = "", plan: str = "") -> list[str]:
+    """The results are in a directory; the plan is as it was named on the command line, empty if it was not."""
+    lines = [_outcome(view, now), ""]
+    lines += _section("Failed", _failed(view))
+    lines += _section("Blocked", _because_of_others(view, "blocked"))
+    lines += _section("Cancelled", _because_of_others(view, "cancelled"))
+    lines += _section("Question", _questions(view))
+    lines += _section("Not landed", _unlanded(view))
+    lines += _section("Cost", _cost(view))
+    lines += _section("Results", [results] if results and view.counts[State.COMPLETED] else [])
+    lines += _section("Next", _next(view, plan))
+    return lines if lines[-1] else lines[:-1]
+
+
+def _section(label: str, lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield f"{label:<{LABEL}} {line}"
+        label = ""
+
+
+def _outcome(view: RunView, now: float) -> str:
+    counts, time = view.counts, span(view.elapsed(now))
+    done, slices = counts[State.COMPLETED], sum(counts.values())
+    carried = sum(one.carried for row, one in enumerate(view.rows) if view.outline.leaves[row])
+    earlier = f" ({carried:,} by an earlier run)" if carried else ""
+    if done == slices and view.state == "completed":
+        return f"{_all(slices)} completed in {time}{earlier}."
+    failed = sum(1 for row in view.shelves.failed if view.outline.leaves[row])
+    others = counts[State.FAILED] - failed
+    words = [f"{done:,} of {count(slices, 'slice')} completed{earlier}"]
+    words += [f"{failed:,} failed"] if failed else []
+    words += [f"{others:,} cancelled or blocked"] if others else []
+    words += [f"{counts[State.RUNNING]:,} under way"] if counts[State.RUNNING] else []
+    words += [f"{counts[State.PENDING]:,} not begun"] if counts[State.PENDING] else []
+    state = "waiting" if view.state == "running" and view.shelves.asking else view.state
+    return f"{_STATES.get(state, state.capitalize())} after {time}: {', '.join(words)}."
+
+
+_STATES = {"waiting": "Waiting for a person", "completed": "Ended"}
+
+
+def _all(slices: int) -> str:
+    return "The one slice" if slices == 1 else f"All {slices:,} slices"
+
+
+# What was not done
+
+
+def _failed(view: RunView) -> Iterator[str]:
+    failed = sorted(view.shelves.failed)
+    for row in failed[:FAILURES]:
+        one, path = view.rows[row], view.outline.paths[row] or view.plan.id
+        yield f"{path}: {_why(one)}"
+        yield from _tail(one.failure)
+    if len(failed) > FAILURES:
+        yield f"… and {len(failed) - FAILURES:,} more"
+
+
+def _why(one: RowView) -> str:
+    failure = one.failure
+    if failure is None:
+        return why_not(one)
+    attempt = f", attempt {failure.attempt}" if failure.attempt > 1 else ""
+    return f"step {step_name(failure.step)}{attempt}: {what_failed(failure)}"
+
+
+def _tail(failure: StepFailure | None) -> Iterator[str]:
+    style = Style(colours=False)
+    lines = [style.shown(line) for line in (failure.tail if failure is not None else "").splitlines()]
+    for line in [line for line in lines if line.strip()][-TAIL_LINES:]:
+        yield f"  | {style.cut(line, TAIL_WIDTH)}"
+
+
+def _because_of_others(view: RunView, reason: str) -> Iterator[str]:
+    causes: defaultdict[str, list[str]] = defaultdict(list)
+    for row, one in enumerate(view.rows):
+        if view.outline.leaves[row] and one.state is State.FAILED and one.reason == reason:
+            causes[one.cause].append(view.outline.paths[row])
+    by = "by" if reason == "blocked" else "because of"
+    for cause, paths in islice(causes.items(), CAUSES):
+        yield f"{len(paths):,}{f' {by} {cause}' if cause else ''}: {_few(paths)}"
+    if len(causes) > CAUSES:
+        rest = sum(map(len, islice(causes.values(), CAUSES, None)))
+        yield f"… and {rest:,} more"
+
+
+def _few(names: list[str]) -> str:
+    shown = ", ".join(names[:NAMES])
+    return shown if len(names) <= NAMES else f"{shown} … and {len(names) - NAMES:,} more"
+
+
+# What somebody has to do
+
+
+def _questions(view: RunView) -> Iterator[str]:
+    asked = [(row, step) for row in sorted(view.shelves.asking) for step in view.rows[row].questions]
+    for row, step in asked[:QUESTIONS]:
+        path = view.outline.paths[row]
+        yield f"{path}: {view.rows[row].questions[step].text}"
+    if len(asked) > QUESTIONS:
+        yield f"… and {len(asked) - QUESTIONS:,} more"
+
+
+def _unlanded(view: RunView) -> Iterator[str]:
+    why = {"held": "its result is held", "conflict": "its result conflicts"}
+    rows = sorted(view.unlanded)
+    for row in rows[:FAILURES]:
+        yield f"{view.outline.paths[row] or view.plan.id}: {why[view.rows[row].landing]}"
+    if len(rows) > FAILURES:
+        yield f"… and {len(rows) - FAILURES:,} more"
+
+
+def _cost(view: RunView) -> Iterator[str]:
+    whole = view.rows[ROOT]
+    if not whole.unknown_costs:
+        if whole.cost:
+            yield money(whole.cost)
+        return
+    they = "it" if whole.unknown_costs == 1 else "they"
+    unsaid = f"{count(whole.unknown_costs, 'agent call')} did not say what {they} cost"
+    yield f"{money(whole.cost)} and more: {unsaid}" if whole.cost else f"unknown: {unsaid}"
+
+
+def _next(view: RunView, plan: str) -> Iterator[str]:
+    commands = list(_commands(view, plan))
+    width = min(_COMMAND, max((len(command) for command, _ in commands), default=0))
+    for command, does in commands:
+        yield f"{command:<{width}}  {does}"
+
+
+def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:
+    paths = view.outline.paths
+    run = f"weft run {plan}".rstrip()
+    for row in sorted(view.shelves.asking)[:QUESTIONS]:
+        for step in view.rows[row].questions:
+            yield answer_command(paths[row], step), "or no"
+    for row in sorted(view.unlanded)[:1]:
+        yield f"weft merge {paths[row]}".rstrip(), "lands it"
+    failed = [row for row in sorted(view.shelves.failed) if row != ROOT]
+    if failed:
+        yield f"weft logs {paths[failed[0]]}", "shows all that its steps wrote"
+    if view.state != "completed":
+        yield run, "goes on; what is completed stays so"

@@ -1,0 +1,96 @@
+"""A journal on the disk with one run in it, made of events that never were."""
+
+import os
+import sqlite3
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app.journals import Book, open_book
+from weft.engine.run.events import Event
+from weft.ports.journal import RunRecord
+from weft.store.sqlite import SqliteJournal, open_journal
+
+PLAN = """
+weft: 1
+plan: tried
+isolation: dir
+pipelines:
+  inner: [{id: lint, run: "true"}, {id: test, run: "true"}]
+subplans:
+  - id: store
+    verify: "true"
+    subplans:
+      - {id: model, steps: [{id: work, run: "true"}, {id: checks, pipeline: inner}]}
+  - {id: docs, steps: [{id: write, run: "true"}]}
+"""
+
+
+class Written(Struct):
+    """Whoever writes the journal."""
+
+    root: Path
+    journal: SqliteJournal
+
+    def tell(self, *events: Event, state: str | None = None) -> None:
+        self.journal.append("r1", [(0.0, event) for event in events], state=state)
+
+    def die(self) -> None:
+        """As far as the journal tells, whoever writes is a process that is not there any more."""
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        self._be(dead.pid)
+
+    def come_back(self) -> None:
+        self._be(os.getpid())
+
+    def _be(self, pid: int) -> None:
+        with closing(sqlite3.connect(self.root / ".weft" / "weft.db")) as database, database:
+            database.execute("UPDATE lease SET pid = ?", (pid,))
+
+    @contextmanager
+    def opened(self) -> Iterator[Book]:
+        with open_book(self.root) as book:
+            yield book
+
+    def log(self, name: str) -> Path:
+        """A file with what a step wrote."""
+        file = self.root / ".weft" / "runs" / "r1" / "logs" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return file
+
+
+@contextmanager
+def written(
+    root: Path, events: Sequence[Event] = (), *, file: str = "weft.yaml", text: str = PLAN
+) -> Iterator[Written]:
+    journal = open_journal(root / ".weft" / "weft.db", now=0.0)
+    try:
+        journal.add_run(
+            RunRecord(
+                run="r1", plan="tried", file=file, directory=str(root), text=text, digest="", created_at=0.0,
+                state="running",
+            )
+        )  # fmt: skip
+        one = Written(root, journal)
+        one.tell(*events)
+        yield one
+    finally:
+        journal.close()
+
+
+def started(
+    step: str, *, subplan: str = "docs", firing: int = 1, execution: int = 1, **data: object
+) -> Event:
+    more = {"firing": firing, "execution": execution, "command": "true", **data}
+    return Event(kind="step_started", subplan=subplan, step=step, attempt=1, data=more)
+
+
+def finished(
+    step: str, outcome: str = "done", *, subplan: str = "docs", firing: int = 1, execution: int = 1
+) -> Event:
+    data = {"firing": firing, "execution": execution}
+    return Event(kind="step_finished", subplan=subplan, step=step, attempt=1, outcome=outcome, data=data)

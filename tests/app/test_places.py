@@ -1,0 +1,78 @@
+"""Where things are kept: which directory is the project, and what stands in the way of one."""
+
+from pathlib import Path
+
+import pytest
+
+from weft.app.places import IGNORED, Places, absolute, project_of, used_project
+from weft.errors import InputError, WeftError
+
+
+@pytest.mark.parametrize("name", [".weft", ".git"])
+def test_the_project_is_the_nearest_directory_that_has_one(tmp_path: Path, name: str) -> None:
+    inner = tmp_path / "inner"
+    (inner / name).mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    assert project_of(inner / "deep" / "deeper").project == inner
+
+
+def test_a_directory_in_no_project_is_one_itself(tmp_path: Path) -> None:
+    assert project_of(tmp_path / "new").project == tmp_path / "new"
+
+
+def test_all_is_in_one_directory(tmp_path: Path) -> None:
+    places, weft = Places(tmp_path), tmp_path / ".weft"
+    assert [places.journal, places.status, places.logs("r"), places.host("r"), places.work("p")] == [
+        weft / "weft.db",
+        weft / "run",
+        weft / "runs" / "r" / "logs",
+        weft / "runs" / "r" / "host",
+        weft / "workspaces" / "p",
+    ]
+
+
+def test_git_is_told_to_ignore_it_once(tmp_path: Path) -> None:
+    Places(tmp_path).make()
+    assert (tmp_path / ".weft" / ".gitignore").read_text() == IGNORED
+    (tmp_path / ".weft" / ".gitignore").write_text("mine\n")
+    Places(tmp_path).make()
+    assert (tmp_path / ".weft" / ".gitignore").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("kind", ["file", "broken link"])
+def test_what_is_no_directory_is_in_the_way(tmp_path: Path, kind: str) -> None:
+    {"file": Path.touch, "broken link": lambda path: path.symlink_to("nowhere")}[kind](tmp_path / ".weft")
+    with pytest.raises(
+        InputError, match=r"\.weft is no directory, and Weft keeps its things in one of that name"
+    ):
+        Places(tmp_path).make()
+
+
+def test_where_none_can_be_made_the_system_s_words_are_told(tmp_path: Path) -> None:
+    with pytest.raises(WeftError, match=r"cannot make .*/gone/\.weft: no such file or directory"):
+        Places(tmp_path / "gone").make()
+
+
+def test_only_a_project_with_a_journal_has_been_used(tmp_path: Path) -> None:
+    (tmp_path / ".weft").mkdir()
+    (tmp_path / ".weft" / "weft.db").touch()
+    inner = tmp_path / "inner"
+    (inner / ".weft").mkdir(parents=True)
+    assert used_project(inner).project == tmp_path
+    (tmp_path / ".weft" / "weft.db").unlink()
+    with pytest.raises(
+        InputError, match=f"nothing has been run in {inner} yet; to run a plan, type: weft run"
+    ):
+        used_project(inner)
+
+
+def test_a_directory_that_was_deleted_under_our_feet_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(InputError, match="the directory that you are in has been deleted; go to another one"):
+        absolute(Path("a"))
+    assert absolute(tmp_path) == tmp_path

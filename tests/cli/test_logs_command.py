@@ -1,0 +1,207 @@
+"""`weft logs`: what steps wrote, in full, as it comes, and how much was not kept."""
+
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from cli.running import WEFT, Project
+
+TALK = """
+retries: 1
+subplans:
+  - id: store
+    verify: echo both fit
+    subplans:
+      - id: model
+        setup: ["echo set up"]
+        steps:
+          - {id: work, run: "echo one; echo warning >&2"}
+          - {id: check, run: "echo two; [ -e tried ] || { touch tried; exit 1; }", on_fail: {retry_from: work}}
+      - {id: disk, depends_on: [model], steps: [{id: work, run: [echo, "a b"]}]}
+  - {id: quiet, steps: [{id: sure, action: ask, question: Really?}, {id: work, run: "true"}]}
+"""
+
+
+@pytest.fixture(scope="module")
+def talked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """Has been run."""
+    project = Project(tmp_path_factory.mktemp("talked") / "project")
+    project.plan(TALK).weft("run", "-q")
+    yield project
+    project.end()
+
+
+def test_what_went_to_standard_output_goes_there_and_the_rest_to_standard_error(talked: Project) -> None:
+    shown = talked.weft("logs", "store/model")
+    assert shown.exit_code == 0
+    assert shown.stdout == "set up\none\ntwo\none\ntwo\n"
+    again = "[ -e tried ] || { touch tried; exit 1; }"
+    assert shown.stderr.splitlines() == [
+        "── store/model:@workspace: echo set up",
+        "── store/model:@workspace done",
+        "── store/model:work: echo one; echo warning >&2",
+        "warning",
+        "── store/model:work done",
+        f"── store/model:check: echo two; {again}",
+        "── store/model:check failed: exit code 1",
+        "── store/model:work (attempt 2): echo one; echo warning >&2",
+        "warning",
+        "── store/model:work (attempt 2) done",
+        f"── store/model:check (attempt 2): echo two; {again}",
+        "── store/model:check (attempt 2) done",
+    ]
+
+
+def test_with_standard_error_closed_the_rest_is_printed(talked: Project) -> None:
+    done = subprocess.run(
+        f"exec {WEFT} logs store/model 2>&-", shell=True, cwd=talked.root, env=talked.env, stdout=subprocess.PIPE,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, b"set up\none\ntwo\none\ntwo\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "out"),
+    [
+        ("store/model:check", "two\ntwo\n"),
+        ("/store/disk", "a b\n"),
+        ("store", "set up\none\ntwo\none\ntwo\na b\nboth fit\n"),
+        ("store:@verify", "both fit\n"),
+        ("store:work", "one\none\na b\n"),
+        ("/", "set up\none\ntwo\none\ntwo\na b\nboth fit\n"),
+    ],
+)
+def test_a_step_a_group_or_the_whole_plan_can_be_named(talked: Project, name: str, out: str) -> None:
+    assert talked.weft("logs", name).stdout == out
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("store/modle", "the plan has no subplan 'store/modle'; did you mean 'store/model'?"),
+        ("", "the plan has no subplan ''; known: store, store/model, store/disk, quiet, /"),
+        ("store/model:chek", "store/model has no step 'chek'; did you mean 'check'?"),
+        ("store/disk:xyz", "store/disk has no step 'xyz'; known: work, @workspace, @verify"),
+        ("quiet", "no process of quiet has been started in run RUN"),
+        ("quiet:work", "no process of quiet:work has been started in run RUN"),
+    ],
+)
+def test_what_is_not_there_is_told(talked: Project, name: str, said: str) -> None:
+    done = talked.weft("logs", name)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert talked.told(done.stderr) == [f"error: {said}"]
+
+
+def test_of_what_was_taken_over_the_run_is_named_that_did_it(project: Project) -> None:
+    project.plan(TALK).weft("run", "-q")
+    project.weft("answer", "quiet", "no")
+    project.weft("run", "-q")
+    project.weft("run", "-q")
+    first, last = project.runs()
+    done = project.weft("logs", "store/disk")
+    assert done.stderr == (
+        f"error: no process of store/disk has been started in run {last}; "
+        f"for an earlier one, type: weft logs store/disk --run {first}\n"
+    )
+    assert project.weft("logs", "store/disk", "--run", first).stdout == "a b\n"
+
+
+def test_for_programs_it_is_lines_of_json(talked: Project) -> None:
+    shown = talked.weft("logs", "store/model:work", "--json")
+    about = {"subplan": "store/model", "step": "work"}
+    records = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert shown.stderr == ""
+    assert records[:4] == [
+        {**about, "attempt": 1, "event": "step_started", "command": "echo one; echo warning >&2"},
+        {**about, "attempt": 1, "event": "step_output", "stream": "out", "text": "one\n"},
+        {**about, "attempt": 1, "event": "step_output", "stream": "err", "text": "warning\n"},
+        {**about, "attempt": 1, "event": "step_finished", "outcome": "done", "message": None},
+    ]
+    assert [record["attempt"] for record in records[4:]] == [2, 2, 2, 2]
+
+
+def test_who_follows_sees_what_is_written_as_it_is_written(project: Project) -> None:
+    run = project.plan('subplans: [{id: a, steps: [{id: work, run: "echo one; GATE x; echo two"}]}]').start(
+        "run"
+    )
+    project.reached()
+    follows = project.start("logs", "a", "-f")
+    assert follows.stdout is not None
+    assert follows.stdout.readline() == "one\n"
+    project.let_through()
+    out, said = follows.communicate()
+    assert (follows.returncode, out) == (0, "two\n")
+    assert said.splitlines()[-1] == "── a:work done"
+    run.communicate()
+
+
+def test_where_two_write_at_once_it_is_said_who_speaks(project: Project) -> None:
+    run = project.plan(
+        """
+subplans:
+  - {id: a, steps: [{id: work, run: "GATE x; echo of a"}]}
+  - {id: b, steps: [{id: work, run: "GATE y; echo of b"}]}
+"""
+    ).start("run")
+    project.reached("x")
+    project.reached("y")
+    follows = project.start("logs", "/", "-f")
+    assert follows.stderr is not None
+    assert {follows.stderr.readline()[:9] for _ in range(2)} == {"── a:work", "── b:work"}
+    project.let_through("x")
+    next(line for line in follows.stderr if line == "── a:work done\n")
+    project.let_through("y")
+    out, said = follows.communicate()
+    assert (out, said) == ("of a\nof b\n", "── b:work\n── b:work done\n")
+    run.communicate()
+
+
+def test_who_follows_waits_for_what_has_not_begun(project: Project) -> None:
+    run = project.plan(
+        """
+subplans:
+  - {id: a, steps: [{id: work, run: "GATE x"}]}
+  - {id: b, depends_on: [a], steps: [{id: work, run: "echo two"}]}
+"""
+    ).start("run")
+    project.reached()
+    follows = project.start("logs", "b", "-f")
+    project.let_through()
+    assert follows.communicate()[0] == "two\n"
+    assert run.wait() == 0
+
+
+LONG = 'subplans: [{id: a, steps: [{id: work, run: "yes x | head -c 10000000; echo end"}]}]'
+
+
+def test_of_what_is_too_long_the_middle_is_left_out_and_that_is_said(project: Project) -> None:
+    project.plan(LONG).weft("run", "-q")
+    shown = project.weft("logs", "a")
+    assert len(shown.stdout) == (8 << 20) + (1 << 20)
+    assert shown.stdout.endswith("x\nend\n")
+    left_out = 10_000_004 - (8 << 20) - (1 << 20)
+    assert f"── a:work: {left_out:,} bytes of its stdout were not kept" in shown.stderr.splitlines()
+    records = [json.loads(line) for line in project.weft("logs", "a", "--json").stdout.splitlines()]
+    assert [record["left_out"] for record in records if "left_out" in record] == [left_out]
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("st", ["store", "store/model", "store/disk"]),
+        ("store/model:c", ["store/model:check"]),
+        ("x", []),
+    ],
+)
+def test_names_are_completed(talked: Project, typed: str, found: Sequence[str]) -> None:
+    words = {"_WEFT_COMPLETE": "zsh_complete", "COMP_WORDS": f"weft logs {typed}", "COMP_CWORD": "2"}
+    lines = talked.process(env=words).stdout.splitlines()
+    assert lines[1::3] == found
+
+
+def test_where_nothing_has_been_run_nothing_is_completed(project: Project) -> None:
+    words = {"_WEFT_COMPLETE": "zsh_complete", "COMP_WORDS": "weft logs a", "COMP_CWORD": "2"}
+    done = project.process(env=words)
+    assert (done.stdout, done.stderr) == ("\n", "")

@@ -1,0 +1,228 @@
+"""What is printed of a run where there is no terminal."""
+
+import time
+from datetime import UTC
+
+import pytest
+
+from app.run_stories import Story, group, slices
+from weft.cli.run_lines import lines_of
+from weft.engine.run.events import Event
+
+
+def notes() -> Story:
+    store = group("store", *slices("model"), *slices("disk", depends_on=["model"]))
+    story = Story(store, *slices("cli", depends_on=["store"]))
+    story.at = 43_384.0  # 12:03:04
+    return story
+
+
+def heard(story: Story, *happenings) -> list[str]:
+    """What a quiet reader hears, at the time, of what happens."""
+    lines: list[str] = []
+    for happens in happenings:
+        happens()
+        lines += filter(None, [line(story, story.told[-1], quiet=True)])
+    return lines
+
+
+def line(story: Story, event: Event, *, quiet: bool = False) -> str:
+    """What the event says, without the time; empty if nothing."""
+    lines = lines_of(event, story.at, story.view, quiet=quiet, zone=UTC)
+    return "".join(lines).removeprefix("12:03:04 ")
+
+
+def test_a_line_says_when_who_and_what() -> None:
+    story = notes()
+    event = story.step("store/model", "code", attempt=2)
+    assert lines_of(event, story.at, story.view, zone=UTC) == [
+        "12:03:04 store/model  code (attempt 2) started"
+    ]
+
+
+def test_times_are_those_of_the_machine(monkeypatch) -> None:
+    monkeypatch.setenv("TZ", "UTC-2")
+    time.tzset()
+    story = notes()
+    [found] = lines_of(story.start(), story.at, story.view)
+    monkeypatch.undo()
+    time.tzset()
+    assert found.startswith("14:03:04 ")
+
+
+def test_the_run_begins_and_ends() -> None:
+    story = notes()
+    begin, end = story.start(), None
+    assert line(story, begin) == "notes  run r1 started"
+    story.wait(0.5)
+    end = story.finish("failed")
+    assert line(story, end) == "notes  failed after 0.5 s"
+
+
+def test_a_run_without_a_name_just_starts() -> None:
+    story = notes()
+    assert line(story, story.tell("run_started")) == "notes  started"
+
+
+def test_stopping_says_how_and_that_nothing_is_lost() -> None:
+    story = notes()
+    assert [line(story, story.tell("stopping", now=now)) for now in (False, True)] == [
+        "notes  stopping: what runs is ended gracefully; the run can go on later",
+        "notes  stopping: what runs is ended at once; the run can go on later",
+    ]
+
+
+def test_going_on_says_what_had_run_meanwhile() -> None:
+    story = notes()
+    assert [
+        line(story, story.tell("recovered", epoch=2, running=running)) for running in ([], [1], [1, 2])
+    ] == [
+        "notes  goes on after an interruption",
+        "notes  goes on after an interruption; 1 step was under way",
+        "notes  goes on after an interruption; 2 steps were under way",
+    ]
+
+
+def test_budgets_are_told() -> None:
+    story = notes()
+    alert = story.tell("budget", outcome="alert", ceiling=20_000_000, percent=75)
+    reached = story.tell("budget", "store", outcome="reached", ceiling=5_000_000, percent=100)
+    assert [line(story, event) for event in (alert, reached)] == [
+        "notes  75 % of the budget of $20.00 is spent",
+        "store  the budget of $5.00 is reached: nothing new starts",
+    ]
+
+
+def test_subplans_start_and_complete() -> None:
+    story = notes()
+    story.begin("store", "store/model")
+    assert line(story, story.told[-1]) == "store/model  started"
+    story.complete("store/model")
+    assert line(story, story.told[-1]) == "store/model  completed"
+
+
+def test_what_an_earlier_run_completed_says_so() -> None:
+    story = notes()
+    story.begin("cli")
+    story.complete("cli", carried=True)
+    assert line(story, story.told[-1]) == "cli  completed, by an earlier run"
+
+
+def test_a_step_that_failed_says_how_and_with_which_command() -> None:
+    story = notes()
+    story.begin("cli")
+    story.step("cli", "check", attempt=2, command="pytest -q")
+    step = story.end("cli", "check", "failed", attempt=2, exit_code=1)
+    assert line(story, step) == "cli  check (attempt 2) failed: exit code 1 (pytest -q)"
+    assert line(story, story.fail("cli", "exhausted")) == (
+        "cli  failed in step check (attempt 2): exit code 1 (pytest -q)"
+    )
+
+
+def test_a_slice_that_failed_in_no_step_says_why() -> None:
+    story = notes()
+    assert line(story, story.fail("cli", "blocked", message="blocked by store")) == (
+        "cli  failed: blocked by store"
+    )
+
+
+def test_a_step_that_is_done_says_how_long_it_took_and_what_it_cost() -> None:
+    story = notes()
+    story.step("cli", "code", agent="coder")
+    assert line(story, story.end("cli", "code", seconds=72.0, cost=1_250_000)) == (
+        "cli  code done in 1 min 12 s, $1.25"
+    )
+    story.step("cli", "code", agent="coder")
+    assert line(story, story.end("cli", "code")) == "cli  code done"
+
+
+def test_a_step_may_end_in_other_ways() -> None:
+    story = notes()
+    story.step("cli", "check", command="make")
+    story.end("cli", "check", "failed", exit_code=1)
+    story.step("cli", "code")
+    assert line(story, story.end("cli", "code", "cancelled")) == "cli  code cancelled"
+    story.step("cli", "code")
+    assert line(story, story.end("cli", "code", "limited", message="until 14:00")) == (
+        "cli  code limited: until 14:00"
+    )
+
+
+def test_a_workspace_is_told_only_if_it_cannot_be_made() -> None:
+    story = notes()
+    assert not line(story, story.step("cli", "@workspace"))
+    assert not line(story, story.end("cli", "@workspace"))
+    story.step("cli", "@workspace")
+    assert line(story, story.end("cli", "@workspace", "infra", message="no space left")) == (
+        "cli  workspace failed: no space left"
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "data", "why"),
+    [
+        ("condition", {}, "its condition does not hold"),
+        ("dependency", {"message": "tests failed"}, "tests failed"),
+        ("other", {}, "other"),
+    ],
+)
+def test_a_step_that_is_skipped_says_why(outcome, data, why) -> None:
+    story = notes()
+    assert line(story, story.tell("step_skipped", "cli", "code", outcome=outcome, **data)) == (
+        f"cli  code skipped: {why}"
+    )
+
+
+def test_a_step_that_is_being_ended_says_because_of_whom() -> None:
+    story = notes()
+    causes = ("store", "")
+    events = [
+        story.tell("step_cancelled", "cli", "code", firing=1, execution=1, cause=cause) for cause in causes
+    ]
+    assert [line(story, event) for event in events] == [
+        "cli  code is being ended because of store",
+        "cli  code is being ended",
+    ]
+
+
+def test_a_question_comes_with_what_to_type() -> None:
+    story = notes()
+    event = story.tell("ask", "cli", "gate", question="Go on?", firing=1)
+    assert line(story, event) == "cli  gate asks: Go on?  Answer with: weft answer cli:gate yes (or no)"
+
+
+def test_an_answer_is_told_with_its_text() -> None:
+    story = notes()
+    answers = [("yes", ""), ("no", "too risky")]
+    events = [story.tell("answered", "cli", "gate", outcome=outcome, text=text) for outcome, text in answers]
+    assert [line(story, event) for event in events] == [
+        "cli  gate was answered: yes",
+        "cli  gate was answered: no (too risky)",
+    ]
+
+
+def test_what_says_nothing_to_a_person_is_not_told() -> None:
+    story = notes()
+    assert not line(story, story.tell("woke"))
+
+
+def test_quiet_means_failures_and_questions_only() -> None:
+    story = notes()
+    assert heard(
+        story,
+        story.start,
+        lambda: story.begin("store/model"),
+        lambda: story.step("store/model", "check", command="make"),
+        lambda: story.end("store/model", "check", "failed", exit_code=1),
+        lambda: story.tell("budget", outcome="alert", ceiling=1_000_000, percent=90),
+        lambda: story.tell("ask", "cli", "gate", question="Go on?", firing=1),
+        lambda: story.fail("store/model"),
+        lambda: story.fail("store/disk", "blocked", cause="store/model"),
+        lambda: story.fail("store", cause="store/model", message="store/model failed"),
+        lambda: story.tell("budget", outcome="reached", ceiling=1_000_000, percent=100),
+        lambda: story.finish("failed"),
+    ) == [
+        "cli  gate asks: Go on?  Answer with: weft answer cli:gate yes (or no)",
+        "store/model  failed in step check: exit code 1 (make)",
+        "notes  the budget of $1.00 is reached: nothing new starts",
+    ]

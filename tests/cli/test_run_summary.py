@@ -1,0 +1,248 @@
+"""The last word about a run: exact texts, since their wording is designed."""
+
+from inline_snapshot import snapshot
+
+from app.run_stories import Story, group, slices
+from weft.cli.run_summary import FAILURES, TAIL_LINES, summary_lines
+
+
+def notes(*more) -> Story:
+    store = group("store", *slices("model"), *slices("disk", depends_on=["model"]))
+    story = Story(store, *slices("cli", depends_on=["store"]), *more)
+    story.start()
+    story.begin("store")
+    return story
+
+
+def summary(story: Story, **more) -> str:
+    return "\n".join(summary_lines(story.view, story.at, **more))
+
+
+def fails(story: Story, path: str, tail: str = "", **more) -> None:
+    story.begin(path)
+    story.step(path, "check", attempt=4, command="pytest -q")
+    story.end(path, "check", "failed", attempt=4, exit_code=1, tail=tail)
+    story.fail(path, "exhausted", **more)
+
+
+def test_a_run_that_completed_is_told_in_a_few_lines() -> None:
+    story = notes()
+    for path in ("store/model", "store/disk", "cli"):
+        story.run(path, seconds=61, cost=400_000)
+    story.finish()
+    assert summary(story, results=".weft/runs/r1/result", plan="plan.yaml") == snapshot("""\
+All 3 slices completed in 3 min 3 s.
+
+Cost       $1.20
+Results    .weft/runs/r1/result\
+""")
+
+
+def test_one_slice_is_told_as_one() -> None:
+    story = Story(*slices("only"))
+    story.start()
+    story.run("only")
+    story.finish()
+    assert summary(story).splitlines()[0] == snapshot("The one slice completed in 0.0 s.")
+
+
+def test_a_run_of_commands_only_says_nothing_about_cost() -> None:
+    story = Story(*slices("only"))
+    story.start()
+    story.begin("only")
+    story.complete("only")
+    story.finish()
+    assert summary(story) == snapshot("The one slice completed in 0.0 s.")
+
+
+def test_what_an_earlier_run_did_is_counted_apart() -> None:
+    story = notes()
+    story.begin("store/model")
+    story.complete("store/model", carried=True)
+    story.run("store/disk")
+    story.run("cli")
+    story.finish()
+    assert summary(story).splitlines()[0] == snapshot(
+        "All 3 slices completed in 0.0 s (1 by an earlier run)."
+    )
+
+
+def test_a_failure_is_told_with_the_end_of_its_output_and_what_to_type() -> None:
+    story = notes()
+    fails(story, "store/model", tail="E   \x1b[31massert 1 == 2\x1b[0m\n\n1 failed in 0.1 s\n")
+    story.fail("store/disk", "blocked", cause="store/model", message="blocked by store/model")
+    story.fail("store", cause="store/model", message="store/model failed")
+    story.fail("cli", "blocked", cause="store", message="blocked by store")
+    story.wait(12)
+    story.finish("failed")
+    assert summary(story, results="result", plan="plan.yaml") == snapshot("""\
+Failed after 12 s: 0 of 3 slices completed, 1 failed, 2 cancelled or blocked.
+
+Failed     store/model: step check, attempt 4: exit code 1 (pytest -q)
+             | E   assert 1 == 2
+             | 1 failed in 0.1 s
+Blocked    1 by store/model: store/disk
+           1 by store: cli
+Next       weft logs store/model  shows all that its steps wrote
+           weft run plan.yaml     goes on; what is completed stays so\
+""")
+
+
+def test_long_output_is_told_from_its_end_and_long_lines_from_their_beginning() -> None:
+    story = notes()
+    fails(story, "cli", tail="\n".join(f"line {number} " + "x" * 1_000 for number in range(100)))
+    tail = [line for line in summary(story).splitlines() if "| " in line]
+    assert [line.split()[2] for line in tail] == [str(number) for number in range(100 - TAIL_LINES, 100)]
+    assert max(map(len, tail)) < 330
+
+
+def test_failures_that_name_no_step_say_why() -> None:
+    story = notes()
+    story.fail("cli", "lost", message="nobody knows what became of it")
+    assert "Failed     cli: nobody knows what became of it" in summary(story).splitlines()
+
+
+def test_the_verify_of_the_whole_plan_is_told_by_the_plan_s_name_and_has_no_logs_of_its_own() -> None:
+    story = Story(*slices("a"), verify="make")
+    story.start()
+    story.run("a")
+    story.step("", "@verify", command="make")
+    story.end("", "@verify", "failed", exit_code=2)
+    story.tell("run_finished", outcome="failed", reason="error", message="@verify: failed (make)", cause="")
+    assert summary(story) == snapshot("""\
+Failed after 0.0 s: 1 of 1 slice completed.
+
+Failed     notes: step verify: exit code 2 (make)
+Cost       unknown: 1 agent call did not say what it cost
+Next       weft run  goes on; what is completed stays so\
+""")
+
+
+def test_of_many_failures_the_first_are_told_and_the_rest_is_counted() -> None:
+    names = [f"s{number:02}" for number in range(FAILURES + 5)]
+    story = Story(*slices(*names))
+    story.start()
+    for name in names:
+        fails(story, name)
+    lines = summary(story).splitlines()
+    assert [line for line in lines if "pytest" in line or "more" in line][-2:] == snapshot(
+        ["           s09: step check, attempt 4: exit code 1 (pytest -q)", "           … and 5 more"]
+    )
+
+
+def test_what_is_blocked_or_cancelled_is_grouped_by_whom() -> None:
+    names = [f"s{number}" for number in range(9)]
+    story = Story(*slices(*names))
+    story.start()
+    for name in names[:6]:
+        story.fail(name, "blocked", cause="store")
+    story.fail("s6", "cancelled", cause="store")
+    for name in names[7:]:
+        story.fail(name, "cancelled")
+    story.finish("failed")
+    assert summary(story) == snapshot("""\
+Failed after 0.0 s: 0 of 9 slices completed, 9 cancelled or blocked.
+
+Blocked    6 by store: s0, s1, s2, s3 … and 2 more
+Cancelled  1 because of store: s6
+           2: s7, s8
+Next       weft run  goes on; what is completed stays so\
+""")
+
+
+def test_of_many_causes_the_first_are_named_and_the_rest_is_counted() -> None:
+    names = [f"s{number}" for number in range(9)]
+    story = Story(*slices(*names))
+    for number, name in enumerate(names):
+        story.fail(name, "blocked", cause=f"c{min(number, 7)}")
+    assert [line for line in summary(story).splitlines() if "s4" in line or "more" in line] == snapshot(
+        ["           1 by c4: s4", "           … and 4 more"]
+    )
+
+
+def test_open_questions_come_with_the_commands_that_answer_them() -> None:
+    story = notes()
+    for path in ("store/model", "cli"):
+        story.begin(path)
+        story.tell("ask", path, "gate", question="May I?", firing=1)
+    story.wait(30)
+    assert summary(story, plan="plan.yaml") == snapshot("""\
+Waiting for a person after 30 s: 0 of 3 slices completed, 2 under way, 1 not begun.
+
+Question   store/model: May I?
+           cli: May I?
+Next       weft answer store/model:gate yes  or no
+           weft answer cli:gate yes          or no
+           weft run plan.yaml                goes on; what is completed stays so\
+""")
+
+
+def test_of_many_questions_the_first_are_told_and_the_rest_is_counted() -> None:
+    names = [f"s{number:02}" for number in range(12)]
+    story = Story(*slices(*names))
+    story.start()
+    for name in names:
+        story.begin(name)
+        story.tell("ask", name, "gate", question="May I?", firing=1)
+    lines = summary(story).splitlines()
+    assert [line for line in lines if "May I?" in line or "more" in line][-2:] == snapshot(
+        ["           s09: May I?", "           … and 2 more"]
+    )
+
+
+def test_a_run_that_was_stopped_says_how_it_goes_on() -> None:
+    story = notes()
+    story.run("store/model")
+    story.begin("store/disk")
+    story.wait(5)
+    story.finish("stopped")
+    assert summary(story, results="result") == snapshot("""\
+Stopped after 5.0 s: 1 of 3 slices completed, 1 under way, 1 not begun.
+
+Cost       unknown: 1 agent call did not say what it cost
+Results    result
+Next       weft run  goes on; what is completed stays so\
+""")
+
+
+def test_results_that_did_not_land_are_told_with_the_command_that_lands_them() -> None:
+    names = [f"s{number:02}" for number in range(12)]
+    story = Story(*slices(*names))
+    story.start()
+    for number, name in enumerate(names):
+        story.run(name, cost=1)
+        story.step(name, "@land")
+        story.end(name, "@land", "conflict" if number else "held")
+    story.finish("waiting")
+    lines = summary(story).splitlines()
+    assert [*lines[:4], *lines[-5:]] == snapshot(
+        [
+            "Waiting for a person after 0.0 s: 12 of 12 slices completed.",
+            "",
+            "Not landed s00: its result is held",
+            "           s01: its result conflicts",
+            "           s09: its result conflicts",
+            "           … and 2 more",
+            "Cost       <$0.01",
+            "Next       weft merge s00  lands it",
+            "           weft run        goes on; what is completed stays so",
+        ]
+    )
+
+
+def test_costs_that_are_partly_unknown_are_told_so() -> None:
+    story = notes()
+    story.run("store/model", cost=1_250_000)
+    story.run("store/disk")
+    story.run("cli")
+    assert [line for line in summary(story).splitlines() if line.startswith("Cost")] == snapshot(
+        ["Cost       $1.25 and more: 2 agent calls did not say what they cost"]
+    )
+
+
+def test_costs_that_are_all_unknown_are_no_sum() -> None:
+    story = notes()
+    story.run("cli")
+    assert [line for line in summary(story).splitlines() if line.startswith("Cost")] == snapshot(
+        ["Cost       unknown: 1 agent call did not say what it cost"]
+    )
