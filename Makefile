@@ -21,7 +21,8 @@ demo: $(VENV)/ready ## a plan of seven slices, from YAML to tested files; no key
 	@place=$$(mktemp -d) && cp examples/demo/* $$place && $(BIN)/weft -C $$place run
 
 test: $(VENV)/ready ## all tests that need no other tool, with coverage
-	@$(BIN)/pytest -n auto --cov --cov-report=term
+	@$(BIN)/pytest -n auto --cov --cov-report=term --ignore=tests/e2e --ignore=tests/sim
+	@$(BIN)/pytest -n auto tests/e2e tests/sim # thousands of runs: to measure what they cover would double the time
 
 test-oracle: $(ORACLE)/ready ## our verdicts against pm4py's and SNAKES's
 	@$(ORACLE)/bin/python -m pytest -c tests/oracle/pytest.ini tests/oracle

@@ -15,6 +15,11 @@ WeftError
 │   ├── NotRunningError         finish: no such firing is in flight
 │   └── UnknownOutcomeError     finish: the transition declares no such outcome
 ├── StateError                  a subplan cannot go from that state to this one
+├── RenderError                 a template does not fit the values there are (in `weft.plan.templates.values`)
+├── ConflictError               subplans changed the same files differently (in `weft.ports.workspaces`)
+├── WorkspaceError              a workspace is not as it was left (in `weft.workspaces.errors`)
+├── BusyError                   another process runs plans here (in `weft.store.errors`)
+├── LeaseLostError              another process has taken over (in `weft.store.errors`)
 └── SubplanExecutionError       a subplan failed (in `weft.engine.results`, as is its group)
 
 A bug in Weft is none of these.
