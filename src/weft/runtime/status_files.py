@@ -17,6 +17,10 @@ import msgspec
 from weft.ids import file_name
 
 
+_LISTENS = 0.1
+"""Seconds: whoever waits for the thread hears signals so often. Python's do not interrupt a wait without an end."""
+
+
 class StatusFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -49,7 +53,8 @@ class StatusFiles:
         with self._wake:
             self._closing = True
             self._wake.notify()
-        self._thread.join()
+        while self._thread.is_alive():
+            self._thread.join(_LISTENS)
 
     def _work(self) -> None:
         with self._remembering_errors():
