@@ -16,9 +16,8 @@ import msgspec
 
 from weft.ids import file_name
 
-
 _LISTENS = 0.1
-"""Seconds: whoever waits for the thread hears signals so often. Python's do not interrupt a wait without an end."""
+"""Seconds: so often whoever waits for the thread hears signals; a wait without an end may hear none."""
 
 
 class StatusFiles:
