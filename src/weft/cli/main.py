@@ -85,7 +85,7 @@ def exit_code(error: BaseException) -> int:
 
 
 @click.group(
-    epilog=examples("weft check plan.yaml", "weft graph plan.yaml --out plan.svg"),
+    epilog=examples("weft check plan.yaml", "weft run plan.yaml", "weft logs store/model"),
     cls=Root,
     name="weft",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -5,13 +5,11 @@ word, too; but what an agent cost counts, however it ended.
 """
 
 import os
-import shlex
 import signal
 import stat
 
 from weft.engine.run.facts import Ended, How
 from weft.engine.run.orders import Launch
-from weft.plan.model import Command
 from weft.ports.agent import AgentEnded, Verdict
 from weft.ports.host import JobEnded, Why
 
@@ -21,7 +19,6 @@ TAIL = 2**14
 """Bytes of standard error that are kept."""
 _CANNOT_RUN = {126: "cannot be executed", 127: "was not found"}
 """What a shell says by these exit codes; it has nothing to do with the work."""
-_LONGEST_COMMAND = 200
 
 
 # --- output ---
@@ -140,7 +137,7 @@ def _judged(launch: Launch, ended: JobEnded, halted: How | None, verdict: Verdic
         case Why.EXITED if verdict is not None:
             return verdict.how, verdict.message
         case Why.EXITED:
-            return _exited(launch, ended)
+            return _exited(ended)
         case Why.TIMEOUT:
             return How.TIMEOUT, f"it was not done within its time limit of {launch.timeout:g} s"
         case Why.STOPPED if halted is not None:
@@ -153,22 +150,15 @@ def _judged(launch: Launch, ended: JobEnded, halted: How | None, verdict: Verdic
             return How.LOST, "whoever watched it died; what became of it is not known"
 
 
-def _exited(launch: Launch, ended: JobEnded) -> tuple[How, str]:
+def _exited(ended: JobEnded) -> tuple[How, str]:
     code = ended.exit_code
     if ended.signal is not None:
         return How.FAILED, f"killed by {_signal_name(ended.signal)}"
     if code == 0:
         return How.DONE, ""
     if code in _CANNOT_RUN:
-        command = _shown(launch.commands, ended.command)
-        return How.INFRA, f"{command}, or a program it calls, {_CANNOT_RUN[code]} (exit code {code})"
+        return How.INFRA, f"a program {_CANNOT_RUN[code]}: exit code {code}"
     return How.FAILED, f"exit code {code}"
-
-
-def _shown(commands: tuple[Command, ...], number: int) -> str:
-    command = commands[number]
-    text = command if isinstance(command, str) else shlex.join(command)
-    return f"`{text if len(text) <= _LONGEST_COMMAND else text[: _LONGEST_COMMAND - 1] + '…'}`"
 
 
 def _signal_name(number: int) -> str:
