@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from weft.app.files import Source
+from weft.app.plan_check import check
 from weft.app.plan_pictures import Format, What, graph
-from weft.app.plans import check, find_plan, installed_agents, load, places
+from weft.app.plans import find_plan, installed_agents, load, places
 from weft.errors import InputError, WeftError
 from weft.garbage import without_gc
 from weft.plan.language.kinds import Money

@@ -7,6 +7,7 @@ from app.run_stories import Story, group, plan_of, slices
 from weft.app.run_view import OUTPUT_KEPT, RunView
 from weft.engine.run.events import Event
 from weft.engine.states import SubplanExecutionState as State
+from weft.ids import SubplanPath
 
 
 def notes() -> Story:
@@ -86,10 +87,16 @@ def test_a_step_is_under_way_from_its_start_to_its_end() -> None:
     story.wait(5)
     story.step("store/model", "code", attempt=2, agent="coder")
     [(path, step)] = story.view.under_way()
-    assert (path, step.step, step.attempt, step.most_attempts) == ("store/model", "code", 2, 4)
+    assert (path, step.step, step.attempt) == ("store/model", "code", 2)
     assert (step.started_at, step.execution, step.agent) == (1_005.0, 1, "coder")
     story.end("store/model", "code")
     assert list(story.view.under_way()) == []
+
+
+def test_how_often_a_step_may_be_tried_can_be_asked() -> None:
+    view = notes().view
+    row = view.outline.paths.index(SubplanPath("store/model"))
+    assert (view.most_attempts(row, "code"), view.most_attempts(row, "@workspace")) == (4, 0)
 
 
 def test_several_steps_of_a_slice_may_be_under_way_at_once() -> None:

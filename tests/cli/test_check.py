@@ -16,7 +16,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 from inline_snapshot import snapshot
 
-from weft.app import plans
+from weft.app import plan_check
 from weft.cli.main import cli
 from weft.cli.output import note_lines
 from weft.net.verdict import Answer
@@ -155,7 +155,7 @@ def test_the_verdict_is_the_exit_code(
 ) -> None:
     # No plan that can be written is refuted; that this stays so is what the proof is for.
     monkeypatch.setattr(
-        plans, "prove", lambda _: Proof(answer=answer, why="so it is", trace=("store starts",))
+        plan_check, "prove", lambda _: Proof(answer=answer, why="so it is", trace=("store starts",))
     )
     result = check(folder)
     assert (result.exit_code, result.stderr) == (code, "")
@@ -165,7 +165,7 @@ def test_the_verdict_is_the_exit_code(
 
 def test_the_trace_of_a_refuted_plan_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refuted = Proof(answer=Answer.REFUTED, why="so it is", trace=("store starts", "store waits"))
-    monkeypatch.setattr(plans, "prove", lambda _: refuted)
+    monkeypatch.setattr(plan_check, "prove", lambda _: refuted)
     assert re.search(r"1\. store starts\n.*2\. store waits\n", check(folder).stdout)
 
 
@@ -206,30 +206,30 @@ def test_the_settings_in_force_at_a_step_are_told_with_their_origin(folder: Path
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == snapshot("""\
 In force at store/model, step code:
-  max_parallel       8                                 weft.yaml:3
-  max_concurrency    not set                           default
-  failure_mode       fail_fast                         default
-  policy             parallel                          default
-  agent              coder                             weft.yaml:6, the first of the plan's agents
-  model              sonnet                            weft.yaml:6, the agent 'coder'
-  retries            4                                 --retries
-  infra_retries      2                                 default
-  timeout            1h                                weft.yaml:10
-  grace              10s                               default
-  budget             2.5                               weft.yaml:15
-  on_budget          stop                              default
-  merge.when         milestone                         default
-  merge.mode         confirm                           default
-  merge.order        sequential                        default
-  merge.take_branch  []                                default
-  strict_files       false                             default
-  overlap            warn                              default
-  isolation          dir                               default
-  worktrees          .weft/worktrees/{{ slice.path }}  default
-  branch_prefix      weft/                             default
-  setup              not set                           default
-  copy               []                                default
-  link               []                                default
+  max_parallel       8                                         weft.yaml:3
+  max_concurrency    not set                                   default
+  failure_mode       fail_fast                                 default
+  policy             parallel                                  default
+  agent              coder                                     weft.yaml:6, the first of the plan's agents
+  model              sonnet                                    weft.yaml:6, the agent 'coder'
+  retries            4                                         --retries
+  infra_retries      2                                         default
+  timeout            1h                                        weft.yaml:10
+  grace              10s                                       default
+  budget             2.5                                       weft.yaml:15
+  on_budget          stop                                      default
+  merge.when         milestone                                 default
+  merge.mode         confirm                                   default
+  merge.order        sequential                                default
+  merge.take_branch  []                                        default
+  strict_files       false                                     default
+  overlap            warn                                      default
+  isolation          dir                                       default
+  worktrees          .weft/worktrees/{{ plan.id }}/{{ slice.…  default
+  branch_prefix      weft/                                     default
+  setup              not set                                   default
+  copy               []                                        default
+  link               []                                        default
 The step itself says:
   max_cost  0.5                 weft.yaml:6, the agent 'coder'
   prompt    {{ slice.prompt }}  weft.yaml:10

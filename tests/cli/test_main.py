@@ -238,6 +238,19 @@ def test_help_loads_nothing_heavy() -> None:
     assert not loaded & {"numpy", "anyio", "asyncio", "rich", "weft.app.nets", "weft.net.model"}
 
 
+def test_what_goes_with_the_process_is_not_searched_for_garbage_when_it_ends() -> None:
+    script = """
+import gc
+from weft.cli import main
+try:
+    main(["--version"])
+finally:
+    print(gc.isenabled(), gc.get_freeze_count() > len(gc.get_objects()))
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines()[1:] == ["True True"]
+
+
 @pytest.mark.parametrize("args", [["--help"], ["net", "explore", "net.pnml"]])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
 def test_an_output_that_cannot_be_written_is_said_once(net: str, args: list[str]) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -323,6 +324,31 @@ class Watching:
 
     def stops(self, times: int) -> None:
         pass
+
+
+def test_a_run_loads_nothing_that_it_does_not_need(project: Project) -> None:
+    script = """
+import sys
+from weft.cli import main
+try:
+    main(["run", "-q"])
+finally:
+    print(*sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=project.plan(TWO).root, env=project.env, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    loaded = set(done.stdout.split())
+    assert "weft.app.runs" in loaded
+    assert not loaded & {
+        "jinja2",
+        "jsonschema",
+        "numpy",
+        "rich",
+        "weft.plan.report.check",
+        "weft.plan.pictures",
+    }
 
 
 def test_while_it_runs_garbage_is_looked_for_as_always(project: Project) -> None:

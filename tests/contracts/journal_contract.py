@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import fields
 
 from weft.engine.run.events import Event
-from weft.engine.run.facts import AnyFact, Ended, How, RunStarted, Woke
+from weft.engine.run.facts import AnyFact, Ended, How, RefMove, RunStarted, Woke
 from weft.errors import InputError
 from weft.ports.journal import Journal, JournalReader, RunRecord
 from weft.store.errors import BusyError, LeaseLostError
@@ -53,6 +53,9 @@ _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     str | None: st.none() | _TEXT,
     float | None: st.none() | _FLOAT,
     tuple[str, ...]: st.lists(_TEXT, max_size=3).map(tuple),
+    tuple[RefMove, ...]: st.lists(st.builds(RefMove, ref=_TEXT, before=_TEXT, after=_TEXT), max_size=2).map(
+        tuple
+    ),
     dict[str, str]: st.dictionaries(_TEXT, _TEXT, max_size=3),
 }
 _JSON: st.SearchStrategy[Any] = st.recursive(

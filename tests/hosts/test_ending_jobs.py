@@ -1,8 +1,11 @@
 """When the end of a job is told, nothing of it is alive, whatever it did to stay."""
 
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from contracts.host_contract import end_of, ends
@@ -68,6 +71,23 @@ async def test_a_daemon_that_cleared_its_environment_is_ended_and_that_of_anothe
     host.stop("b")
     await end_of(host, "b")
     assert not is_alive(pid_of(place, "b-d"))
+
+
+async def test_of_two_jobs_that_end_at_once_only_one_left_something(place: Place, host: LocalHost) -> None:
+    host.start(place.shell("a", f"{daemon(place, 'd')}; {waits(place, 'a')}"))
+    host.start(place.shell("b", waits(place, "b")))
+    for name in ("a", "b", "d"):
+        await place.reached(name)
+    (supervisor,) = place.supervisors()
+    os.kill(supervisor, signal.SIGSTOP)
+    for name in ("a", "b"):
+        place.release(name)
+        has_ended = f"until grep -q '^State:.Z' /proc/{pid_of(place, name)}/status; do sleep 0.01; done"
+        await anyio.run_process(["sh", "-c", has_ended])
+    os.kill(supervisor, signal.SIGCONT)
+    found = await ends(host, 2)
+    assert (found["a"].leftovers, found["b"].leftovers) == (1, 0)
+    assert not is_alive(pid_of(place, "d"))
 
 
 async def test_a_process_without_any_mark_is_ended_with_the_only_job_there_is(

@@ -30,6 +30,13 @@ def test_a_name_with_parentheses_is_no_trouble() -> None:
     assert (process.parent, process.session, process.started, process.alive) == (3, 5, 77, True)
 
 
+def test_now_is_counted_as_the_starts_of_processes_are() -> None:
+    before = processes.now()
+    with subprocess.Popen(["true"]) as process:
+        started = seen(process.pid).started
+        assert before <= started <= processes.now()
+
+
 def test_who_has_gone_is_not_there(sleeper: "subprocess.Popen[bytes]") -> None:
     sleeper.kill()
     sleeper.wait()

@@ -58,6 +58,18 @@ async def test_a_daemon_without_environment_is_found_even_then(place: Place) -> 
     assert not is_alive(int((place.root / "d.pid").read_text()))
 
 
+async def test_a_job_of_which_nothing_but_its_session_is_left_is_found_even_then(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    script = f"echo $$ > {place.root}/a.pid; {place.gate('a')}"
+    unmark = "env -i prlimit --locks=unlimited:unlimited"
+    host.start(place.shell("a", f"exec {unmark} /bin/sh -c '{script}'"))
+    await place.reached("a")
+    place.kill()
+    await end_of(host, "a")
+    assert not is_alive(int((place.root / "a.pid").read_text()))
+
+
 async def test_what_was_asked_for_after_its_death_is_done_by_the_next(place: Place) -> None:
     host = place.host()
     await host.open()
@@ -268,15 +280,16 @@ def write_log(place: Place, pid: int, started: int, *, life: str) -> None:
     (place.directory / "log").write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
-async def test_a_process_of_a_dead_supervisor_is_known_by_its_start_time(
-    place: Place, stranger: "subprocess.Popen[bytes]"
+@pytest.mark.parametrize("later", [0, 1])
+async def test_a_process_of_a_dead_supervisor_is_known_as_it_had_started_when_that_was_recorded(
+    place: Place, stranger: "subprocess.Popen[bytes]", later: int
 ) -> None:
-    write_log(place, stranger.pid, start_time(stranger.pid), life=THIS_LIFE)
+    write_log(place, stranger.pid, start_time(stranger.pid) + later, life=THIS_LIFE)
     assert await lost(place.host()) == ["a"]
     assert stranger.wait() == -signal.SIGTERM
 
 
-async def test_a_process_that_has_only_the_same_pid_is_let_alone(
+async def test_a_process_that_got_the_same_pid_later_is_let_alone(
     place: Place, stranger: "subprocess.Popen[bytes]"
 ) -> None:
     write_log(place, stranger.pid, start_time(stranger.pid) - 1, life=THIS_LIFE)

@@ -55,7 +55,8 @@ async def test_each_command_reads_the_given_text(place: Place, host: LocalHost) 
 
 
 async def test_without_text_the_input_is_empty(place: Place, host: LocalHost) -> None:
-    assert (await run(host, place.argv("a", ("cat",)))).stdout == ""
+    end = await run(host, place.argv("a", ("cat",)))
+    assert (end.exit_code, end.stdout) == (0, "")
 
 
 async def test_it_has_no_descriptors_but_the_three(place: Place, host: LocalHost) -> None:

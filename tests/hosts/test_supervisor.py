@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.host_contract import end_of, ends
-from hosts.places import Place, proc, with_fault
+from hosts.places import AS_TESTED, LONG, Place, proc, with_fault
 from weft.errors import WeftError
 from weft.hosts.local import LocalHost
 from weft.ports.host import JobEnded, Why
@@ -269,7 +269,7 @@ async def test_without_descriptors_no_job_is_started_and_nobody_is_heard_until_t
 ) -> None:
     host, second = place.host(), place.host()
     await host.open()
-    host.start(place.shell("a", place.gate("a")))
+    host.start(place.shell("a", f"(sleep {LONG} &); {place.gate('a')}"))
     await place.reached("a")
     async with anyio.create_task_group() as tasks:
         with without_descriptors(place.supervisors()[0]):
@@ -285,6 +285,7 @@ async def test_without_descriptors_no_job_is_started_and_nobody_is_heard_until_t
         "the supervisor has no means to start it: too many open files",
     )
     await anyio.to_thread.run_sync(until_it_says, place, "log", '"id":"a"')
+    assert place.processes() == []
     known = (await place.host().open())["a"]
     assert isinstance(known, JobEnded)
     assert (known.why, known.exit_code, known.leftovers) == (Why.EXITED, 0, 0)
@@ -293,6 +294,48 @@ async def test_without_descriptors_no_job_is_started_and_nobody_is_heard_until_t
 def until_it_says(place: Place, file: str, text: str) -> None:
     script = f"until grep -q '{text}' {place.directory / file}; do sleep 0.01; done"
     subprocess.run(["sh", "-c", script], check=True)
+
+
+def counting(starts: Path) -> tuple[str, ...]:
+    """The program, with a line in a file for each time that it is started."""
+    return ("/bin/sh", "-c", 'echo >> "$0"; exec "$@"', str(starts), *AS_TESTED)
+
+
+async def test_one_that_was_prepared_is_the_one_that_is_used(place: Place, tmp_path: Path) -> None:
+    host = place.host(program=counting(tmp_path / "starts"), linger=LONG)
+    await anyio.to_thread.run_sync(host.prepare)
+    assert await host.open() == {}
+    assert (tmp_path / "starts").read_text() == "\n"
+    assert len(place.supervisors()) == 1
+
+
+async def test_to_prepare_one_where_one_is_alive_changes_nothing(place: Place) -> None:
+    await place.host(linger=LONG).open()
+    alive = place.supervisors()
+    second = place.host()
+    await anyio.to_thread.run_sync(second.prepare)
+    await second.open()
+    assert place.supervisors() == alive
+
+
+async def test_one_that_was_prepared_and_has_gone_before_it_was_needed_is_replaced(place: Place) -> None:
+    host = place.host(linger=LONG)
+    await anyio.to_thread.run_sync(host.prepare)
+    await anyio.to_thread.run_sync(until_it_listens, place)
+    place.kill()
+    place.wait()
+    assert await host.open() == {}
+    assert len(place.supervisors()) == 1
+
+
+def until_it_listens(place: Place) -> None:
+    subprocess.run(["sh", "-c", f"until test -S {place.directory}/socket; do sleep 0.01; done"], check=True)
+
+
+def test_to_prepare_one_in_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(WeftError, match=r"cannot make the directory .*/file/host: Not a directory"):
+        LocalHost(tmp_path / "file" / "host").prepare()
 
 
 async def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ def no_blocking() -> None:
     """The coordinator makes and reads small files of agents between its turns."""
 
 
+FULL = OSError(28, "No space left on device", "/some/file")
 GROUP = """
 infra_retries: 0
 subplans:
@@ -38,12 +39,12 @@ def last(theatre: Theatre, subplan: str) -> tuple[str, str, str]:
     return event.outcome, event.data.get("reason") or "", event.data.get("message") or ""
 
 
-async def test_workspaces_are_made_set_up_kept_and_brought_together(tmp_path: Path) -> None:
+async def test_workspaces_are_made_set_up_merged_and_brought_together(tmp_path: Path) -> None:
     workspaces = NoWorkspaces(tmp_path)
     theatre = Theatre(tmp_path, GROUP, workspaces=workspaces)
     assert await theatre.run() == "completed"
     assert workspaces.asked == [
-        "prepare g/a", "accept g/a", "keep g/a", "check g/a", "gather g", "check g/a",
+        "prepare g/a", "accept g/a", "merge g/a", "gather g", "merge g", "land g",
     ]  # fmt: skip
 
 
@@ -58,10 +59,9 @@ async def test_a_setup_that_fails_fails_the_slice(tmp_path: Path) -> None:
     assert theatre.outcomes("x") == []
 
 
-@pytest.mark.parametrize("what", ["prepare", "accept", "keep", "check", "gather"])
+@pytest.mark.parametrize("what", ["prepare", "accept", "gather", "merge"])
 async def test_a_machine_that_fails_is_no_failure_of_the_work(tmp_path: Path, what: str) -> None:
-    full = OSError(28, "No space left on device", "/some/file")
-    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, **{what: full}))
+    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, **{what: FULL}))
     assert await theatre.run() == "failed"
     told = [one for one in theatre.events() if one.kind == "step_finished" and one.outcome == "infra"]
     assert [one.data["message"] for one in told] == ["/some/file: No space left on device"]
@@ -76,7 +76,7 @@ async def test_a_machine_that_fails_once_is_tried_again(tmp_path: Path) -> None:
 
 async def test_a_conflict_is_told_with_its_files(tmp_path: Path) -> None:
     theatre = Theatre(
-        tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, check=ConflictError("two of them", ["one", "two"]))
+        tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, merge=ConflictError("two of them", ["one", "two"]))
     )
     assert await theatre.run() == "failed"
     assert last(theatre, "g/a")[:2] == ("failed", "conflict")
@@ -85,7 +85,7 @@ async def test_a_conflict_is_told_with_its_files(tmp_path: Path) -> None:
 
 
 async def test_a_workspace_that_cannot_be_used_fails_the_slice(tmp_path: Path) -> None:
-    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, keep=WeftError("it is gone")))
+    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, merge=WeftError("it is gone")))
     assert await theatre.run() == "failed"
     assert last(theatre, "g/a") == ("failed", "error", "@merge: it is gone")
 
@@ -174,11 +174,3 @@ async def test_a_usage_limit_ends_at_its_time(tmp_path: Path) -> None:
     assert await theatre.run() == "completed"
     assert theatre.outcomes("work") == ["limited", "done"]
     assert theatre.clock.now() >= 500.0
-
-
-async def test_to_land_a_result_takes_nothing(tmp_path: Path) -> None:
-    theatre = Theatre(
-        tmp_path, "subplans: [{id: a, steps: [{id: x, run: [mark]}]}]", workspaces=NoWorkspaces(tmp_path)
-    )
-    assert await theatre.run() == "completed"
-    assert theatre.outcomes("@land") == ["done"]

@@ -140,6 +140,13 @@ def test_what_a_crash_left_half_written_is_removed(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
+def test_it_is_known_which_files_were_there_before(tmp_path: Path) -> None:
+    with closing(StatusFiles(tmp_path)) as first:
+        first.set("g/a", {"state": "running"})
+    with closing(StatusFiles(tmp_path)) as second:
+        assert (first.had("g/a"), second.had("g/a"), second.had("g/b")) == (False, True, False)
+
+
 def test_to_close_ends_the_thread_and_may_be_done_twice(tmp_path: Path) -> None:
     files = StatusFiles(tmp_path)
     files.close()

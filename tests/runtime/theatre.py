@@ -1,7 +1,9 @@
 """A coordinator with everything around it in memory: journal, host, time. What was done when is on the record."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import count
 from pathlib import Path
+from typing import Any, TypeVar
 
 import anyio
 from msgspec import Struct
@@ -10,12 +12,12 @@ from runtime.virtual_host import VirtualHost, VirtualMachine
 from weft.agents.adapters import adapter_of
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import AnyFact, Resumed, RunStarted
+from weft.engine.run.facts import AnyFact, RefMove, Resumed, RunStarted
 from weft.plan.compile.compile import compile_plan
 from weft.plan.loading.load import load_plan
 from weft.ports.host import Job
 from weft.ports.journal import RunRecord
-from weft.ports.workspaces import WorkspaceRequest, Workspaces
+from weft.ports.workspaces import Merged, MergeRequest, Work, WorkspaceRequest, Workspaces
 from weft.runtime.coordinator import Coordinator
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
@@ -25,6 +27,7 @@ from weft.store.memory import Book, MemoryJournal, MemoryReader
 from weft.workspaces.in_place import InPlaceWorkspaces
 
 RUN = "r1"
+_T = TypeVar("_T")
 
 
 class KilledError(BaseException):
@@ -45,52 +48,125 @@ class VirtualClock:
         await anyio.lowlevel.checkpoint()
 
 
-class NoWorkspaces(InPlaceWorkspaces):
-    """Of all that is asked for nothing is done, but on the record; and one thing may fail."""
-
-    def __init__(self, root: Path, **failures: BaseException) -> None:
-        super().__init__(root)
-        self._failures = failures
-        self.asked: list[str] = []
-
-    def _ask(self, what: str, path: str) -> Path:
-        self.asked.append(f"{what} {path}".strip())
-        if what in self._failures:
-            raise self._failures.pop(what)
-        return self.place(path)
-
-    def prepare(self, request: WorkspaceRequest) -> Path:
-        return self._ask("prepare", request.path)
-
-    def accept(self, path: str) -> None:
-        self._ask("accept", path)
-
-    def keep(self, path: str) -> None:
-        self._ask("keep", path)
-
-    def check(self, slices: Sequence[str]) -> None:
-        self._ask("check", " ".join(slices))
-
-    def gather(
-        self, path: str, slices: Sequence[str], *, copy: Sequence[str] = (), link: Sequence[str] = ()
-    ) -> Path:
-        return self._ask("gather", path)
-
-
 class Deed(Struct, frozen=True):
-    """Something that has an effect: `append`, `start`, `stop` or `forget`."""
+    """Something that has an effect: `append`, `start`, `stop`, `forget`; or `ask`, of workspaces."""
 
     kind: str
     job: str = ""
     kinds: tuple[str, ...] = ()
 
 
+class NoWorkspaces:
+    """Of all that is asked for nothing is done, but on the record. What has moved stays moved, as on a disk.
+
+    Each failure is raised once, by the method of its name. With `history` there are moves to tell of. What is in
+    `verifies`, as `merge a` or `land a`, is to be verified before it moves; and what is in `overtaken` finds so
+    often that its branch has moved meanwhile.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        history: bool = False,
+        verifies: Collection[str] = (),
+        overtaken: Mapping[str, int] | None = None,
+        **failures: BaseException,
+    ) -> None:
+        self._root = root
+        self._history = history
+        self._verifies = verifies
+        self._overtaken = dict(overtaken or {})
+        self._failures = failures
+        self._commits = count(1)
+        self._behind: set[int] = set()
+        self.asked: list[str] = []
+        self.works: list[Work] = []
+        self.merging: dict[str, int] = {}
+        """What is to be verified, by path."""
+        self.published: dict[str, int] = {}
+        self.theatre: Theatre | None = None
+
+    def _ask(self, what: str, path: str, answer: Callable[[], _T]) -> _T:
+        self.asked.append(f"{what} {path}")
+
+        def act() -> _T:
+            if what in self._failures:
+                raise self._failures.pop(what)
+            return answer()
+
+        assert self.theatre is not None
+        return self.theatre.do(Deed("ask", job=f"{what} {path}"), act)
+
+    def _moves(self, name: str) -> tuple[RefMove, ...]:
+        return (RefMove(ref=name, before="", after="1"),) if self._history else ()
+
+    def place(self, path: str) -> Path:
+        return self._root / "place" / path
+
+    def scratch(self, path: str) -> Path:
+        return self._root / "scratch" / path
+
+    def has_history(self, path: str) -> bool:
+        return self._history
+
+    def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
+        return self._ask("prepare", request.path, lambda: self._moves(f"prepare {request.path}"))
+
+    def accept(self, path: str) -> None:
+        self._ask("accept", path, lambda: None)
+
+    def prove(self, path: str) -> None:
+        self._ask("prove", path, lambda: None)
+
+    def record(self, work: Work) -> Sequence[RefMove]:
+        self.works.append(work)
+        name = f"{work.path}:{work.step}"
+        return self._ask("record", name, lambda: self._moves(f"record {name}"))
+
+    def gather(self, request: MergeRequest) -> Sequence[RefMove]:
+        return self._ask("gather", request.path, lambda: self._moves(f"gather {request.path}"))
+
+    def merge(self, request: MergeRequest) -> Merged:
+        return self._ask("merge", request.path, lambda: self._bring("merge", request))
+
+    def land(self, request: MergeRequest) -> Merged:
+        return self._ask("land", request.path, lambda: self._bring("land", request))
+
+    def _bring(self, what: str, request: MergeRequest) -> Merged:
+        name = f"{what} {request.path}"
+        if name not in self._verifies or name in self.published:
+            return Merged(moves=self._moves(name))
+        self.merging[request.path] = next(self._commits)
+        return Merged(moves=self._moves(f"follow {request.path}"), verify_in=self.scratch(request.path))
+
+    def publish(self, path: str, *, landing: bool) -> Merged | None:
+        name = f"land {path}" if landing else f"merge {path}"
+        return self._ask("publish", path, lambda: self._published(name, path))
+
+    def _published(self, name: str, path: str) -> Merged | None:
+        commit = self.merging.get(path)
+        if commit is not None and self._overtaken.get(name):
+            self._overtaken[name] -= 1
+            self._behind.add(commit)
+        if commit in self._behind:
+            return None
+        if commit is not None:
+            self.published[name] = self.merging.pop(path)
+        return Merged(moves=self._moves(name)) if name in self.published else None
+
+    def discard(self, path: str) -> None:
+        self._ask("discard", path, lambda: self.merging.pop(path, None))
+
+
 class Theatre:
     """The machine and the book stay; each `run` is another coordinator."""
 
     def __init__(self, root: Path, text: str, *, workspaces: Workspaces | None = None) -> None:
-        """Slices have workspaces if these are given."""
-        isolation = "none" if workspaces is None else "dir"
+        """Slices have workspaces if these are given, and worktrees if those have a history."""
+        isolation = "none"
+        if workspaces is not None:
+            isolation = "worktree" if workspaces.has_history("") else "dir"
         self.compiled = compile_plan(load_plan(f"weft: 1\nplan: p\nisolation: {isolation}\n{text}"))
         self.root = root
         self.machine = VirtualMachine()
@@ -101,6 +177,8 @@ class Theatre:
         self.after: Callable[[Deed], None] = lambda deed: None
         self.clock = VirtualClock()
         self.workspaces = workspaces or InPlaceWorkspaces(root)
+        if isinstance(workspaces, NoWorkspaces):
+            workspaces.theatre = self
         self.engine = Engine(self.compiled)
         self.coordinator: Coordinator | None = None
 
@@ -112,9 +190,18 @@ class Theatre:
     def outcomes(self, step: str) -> list[str]:
         return [one.outcome for one in self.events() if (one.kind, one.step) == ("step_finished", step)]
 
+    def ends(self, step: str, subplan: str = "") -> list[dict[str, Any]]:
+        """What is told about its ends."""
+        found = [one for one in self.events() if (one.kind, one.step) == ("step_finished", step)]
+        return [one.data for one in found if not subplan or one.subplan == subplan]
+
+    def moves(self, step: str, subplan: str = "") -> list[str]:
+        """The names of all that is told to have moved by it."""
+        return [move["ref"] for data in self.ends(step, subplan) for move in data.get("moves", ())]
+
     # --- what is done ---
 
-    def do(self, deed: Deed, action: Callable[[], object]) -> object:
+    def do(self, deed: Deed, action: Callable[[], _T]) -> _T:
         self.before(deed)
         self.deeds.append(deed)
         result = action()
@@ -182,7 +269,7 @@ class NotedJournal(MemoryJournal):
     ) -> int:
         deed = Deed("append", kinds=tuple(event.kind for _, event in events))
         write = super().append
-        return self._theatre.do(deed, lambda: write(run, events, taken=taken, state=state))  # type: ignore[return-value]
+        return self._theatre.do(deed, lambda: write(run, events, taken=taken, state=state))
 
 
 class NotedHost(VirtualHost):

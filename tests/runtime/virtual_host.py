@@ -65,7 +65,8 @@ class VirtualMachine:
         self.jobs: dict[str, VirtualJob] = {}
         """Those that run, or are about to."""
         self.ended: dict[str, JobEnded] = {}
-        self._ids: set[str] = set()
+        self.started: dict[str, Job] = {}
+        """All that ever were."""
         self._pending: list[str] = []
         self._visitor: VirtualHost | None = None
 
@@ -78,8 +79,8 @@ class VirtualMachine:
     def start(self, job: Job) -> None:
         if job.id in self.ended:
             self._tell(self.ended[job.id])
-        elif job.id not in self._ids:
-            self._ids.add(job.id)
+        elif job.id not in self.started:
+            self.started[job.id] = job
             self.jobs[job.id] = VirtualJob(job)
             self._pending.append(job.id)
 

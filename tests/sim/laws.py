@@ -14,7 +14,7 @@ from weft.plan.model import Step
 from weft.plan.order.outline import ROOT
 
 _TERMINAL = {"completed", "failed"}
-_NOT_THE_LAST = {"stopped", "limited"}
+_NOT_THE_LAST = {"stopped", "limited", "held"}
 _ARROWS = {("pending", "running"), ("pending", "failed"), ("running", "completed"), ("running", "failed")}
 
 
@@ -95,7 +95,7 @@ class Laws:
     def nothing_is_held(self, engine: Engine) -> None:
         board = engine._board
         left = [board.firings, board.tickets, board.plays, board.questions, board.short, board.throttled]
-        left.append(board.candidates)
+        left += [board.candidates, board.held]
         assert not any(left), left
         assert board.lending == 0
         assert not any(board.budget.reserved)

@@ -17,9 +17,10 @@ _LAST_LIMITED = 2
 
 
 class RandomWorld:
-    def __init__(self, seed: str, trouble: float) -> None:
+    def __init__(self, seed: str, trouble: float, *, holds: bool = True) -> None:
         self.seed = seed
         self.trouble = trouble
+        self.parts = (How.FAILED, How.CONFLICT, How.LOST, How.INFRA, How.HELD if holds else How.FAILED)
         self.limits = Random(f"{seed} limits").choice([0.0, 0.0, 0.4])
         self._firings: dict[str, list[int]] = {}
         self._questions: dict[str, int] = {}
@@ -44,7 +45,7 @@ class RandomWorld:
 
     def _trouble(self, random: Random, order: Ordered) -> How:
         if not isinstance(order, Launch):
-            return random.choice([How.FAILED, How.CONFLICT, How.LOST, How.INFRA, How.HELD])
+            return random.choice(self.parts)
         return random.choice(_TROUBLES)
 
     def _name(self, order: Ordered) -> str:

@@ -42,10 +42,12 @@ def for_each(part: int, gate: int, check: Callable[[CompiledPlan, str], object])
                 raise
 
 
-def play(compiled: CompiledPlan, world: str, chances: Chances | None = None) -> SimulatedRun:
-    """A run in which all laws held."""
+def play(
+    compiled: CompiledPlan, world: str, chances: Chances | None = None, *, holds: bool = True
+) -> SimulatedRun:
+    """A run in which all laws held. `holds`: whether merges may be held."""
     trouble = Random(world).choice([0.0, 0.03, 0.1, 0.1, 0.3])
-    random_world, laws = RandomWorld(world, trouble), Laws(compiled)
+    random_world, laws = RandomWorld(world, trouble, holds=holds), Laws(compiled)
     run = Simulator(
         compiled,
         random_world.happens,

@@ -1,45 +1,150 @@
 """Subplans that work in the plan's own directory, among others that have one of their own."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from weft.ports.workspaces import ConflictError, WorkspaceRequest
+from contracts.workspaces_contract import WorkspacesContract
+from weft.engine.run.facts import RefMove
+from weft.errors import WeftError
+from weft.ports.workspaces import ConflictError, Merged, MergeRequest, Work, WorkspaceRequest, Workspaces
 from weft.workspaces.chosen import ChosenWorkspaces
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.in_place import InPlaceWorkspaces
+from workspaces.trees import do, gather, keep, prepare, tree
 
 
 @pytest.fixture
-def workspaces(tmp_path: Path) -> ChosenWorkspaces:
-    plan_dir = tmp_path / "plan"
-    plan_dir.mkdir()
+def plan_dir(tmp_path: Path) -> Path:
+    made = tmp_path / "plan"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def workspaces(tmp_path: Path, plan_dir: Path) -> ChosenWorkspaces:
     own = DirectoryWorkspaces(tmp_path / "work", plan_dir)
     return ChosenWorkspaces(own, InPlaceWorkspaces(plan_dir), {"shared"})
+
+
+class TestChosenWorkspaces(WorkspacesContract):
+    @pytest.fixture
+    def workspaces(self, tmp_path: Path, plan_dir: Path) -> Workspaces:
+        own = DirectoryWorkspaces(tmp_path / "work", plan_dir)
+        return ChosenWorkspaces(own, InPlaceWorkspaces(plan_dir), {"shared"})
 
 
 def test_each_subplan_has_the_workspace_that_the_plan_says(
     workspaces: ChosenWorkspaces, tmp_path: Path
 ) -> None:
-    assert workspaces.place("shared") == tmp_path / "plan"
-    assert workspaces.prepare(WorkspaceRequest(path="shared")) == tmp_path / "plan"
-    assert workspaces.prepare(WorkspaceRequest(path="a")) == workspaces.place("a") == tmp_path / "work" / "a"
+    assert prepare(workspaces, "shared") == workspaces.scratch("shared") == tmp_path / "plan"
+    assert prepare(workspaces, "a") == workspaces.scratch("a") == tmp_path / "work" / "a"
+    assert workspaces.place("") == tmp_path / "work" / "_plan"
 
 
 def test_what_is_brought_together_is_what_was_done_in_own_directories(workspaces: ChosenWorkspaces) -> None:
-    place = workspaces.prepare(WorkspaceRequest(path="a"))
+    place = prepare(workspaces, "a")
     (place / "set-up").touch()
     workspaces.accept("a")
     workspaces.accept("shared")
     (place / "made").touch()
-    workspaces.keep("a")
-    workspaces.keep("shared")
-    assert [file.name for file in workspaces.gather("", ["a"]).iterdir()] == ["made"]
+    keep(workspaces, "a")
+    keep(workspaces, "shared")
+    assert [file.name for file in gather(workspaces, "", ["a"]).iterdir()] == ["made"]
 
 
 def test_conflicts_are_those_between_own_directories(workspaces: ChosenWorkspaces) -> None:
-    for path in ("a", "b"):
-        (workspaces.prepare(WorkspaceRequest(path=path)) / "same").write_text(path)
-        workspaces.keep(path)
+    do(workspaces, "a", {"same": "a"})
+    do(workspaces, "b", {"same": "b"})
+    workspaces.merge(MergeRequest(path="shared", subject="done", slices=("a", "b")))
     with pytest.raises(ConflictError):
-        workspaces.check(["a", "b"])
+        workspaces.merge(MergeRequest(path="b", subject="done", slices=("a", "b")))
+
+
+def test_a_plan_that_works_in_its_directory_has_the_results_of_others_where_those_are(
+    tmp_path: Path, plan_dir: Path
+) -> None:
+    own = DirectoryWorkspaces(tmp_path / "work", plan_dir)
+    workspaces = ChosenWorkspaces(own, InPlaceWorkspaces(plan_dir), {"", "shared"})
+    do(workspaces, "a", {"made": "1"})
+    assert gather(workspaces, "", ["a"]) == workspaces.place("") == plan_dir
+    assert tree(own.place("")) == {"made": "1"}
+
+
+# Each question is for one of the two
+
+
+class Speaker(InPlaceWorkspaces):
+    """Answers with its name; where there is no answer, it fails with it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(Path("/", name))
+        self._name = name
+
+    def _answer(self) -> Merged:
+        return Merged(moves=(RefMove(ref=self._name, before="", after=""),))
+
+    def has_history(self, path: str) -> bool:
+        return self._name == "own"
+
+    def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
+        return self._answer().moves
+
+    def accept(self, path: str) -> None:
+        raise WeftError(self._name)
+
+    def prove(self, path: str) -> None:
+        raise WeftError(self._name)
+
+    def record(self, work: Work) -> Sequence[RefMove]:
+        return self._answer().moves
+
+    def gather(self, request: MergeRequest) -> Sequence[RefMove]:
+        return self._answer().moves
+
+    def merge(self, request: MergeRequest) -> Merged:
+        return self._answer()
+
+    def land(self, request: MergeRequest) -> Merged:
+        return self._answer()
+
+    def publish(self, path: str, *, landing: bool) -> Merged:
+        return Merged(moves=(RefMove(ref=self._name, before="", after=str(landing)),))
+
+    def discard(self, path: str) -> None:
+        raise WeftError(self._name)
+
+
+QUESTIONS: dict[str, Callable[[Workspaces, str], object]] = {
+    "place": lambda asked, path: asked.place(path),
+    "scratch": lambda asked, path: asked.scratch(path),
+    "has_history": lambda asked, path: asked.has_history(path),
+    "prepare": lambda asked, path: asked.prepare(WorkspaceRequest(path=path)),
+    "accept": lambda asked, path: asked.accept(path),
+    "prove": lambda asked, path: asked.prove(path),
+    "record": lambda asked, path: asked.record(Work(path=path, step="x", attempt=1, subject="done")),
+    "gather": lambda asked, path: asked.gather(MergeRequest(path=path, subject="together")),
+    "merge": lambda asked, path: asked.merge(MergeRequest(path=path, subject="done")),
+    "land": lambda asked, path: asked.land(MergeRequest(path=path, subject="done")),
+    "publish": lambda asked, path: asked.publish(path, landing=False),
+    "publish what landed": lambda asked, path: asked.publish(path, landing=True),
+    "discard": lambda asked, path: asked.discard(path),
+}
+
+
+def answer(question: Callable[[Workspaces, str], object], asked: Workspaces, path: str) -> object:
+    try:
+        return question(asked, path)
+    except WeftError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_whoever_a_subplan_s_workspace_is_of_is_asked(question: Callable[[Workspaces, str], object]) -> None:
+    own, shared = Speaker("own"), Speaker("shared")
+    chosen = ChosenWorkspaces(own, shared, {"group/a"})
+    assert answer(question, chosen, "group/a") == answer(question, shared, "group/a")
+    assert answer(question, chosen, "group") == answer(question, own, "group")
+    assert answer(question, chosen, "") == answer(question, own, "")
+    assert answer(question, own, "group") != answer(question, shared, "group")

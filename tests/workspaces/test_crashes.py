@@ -16,16 +16,16 @@ from weft.workspaces.changes import Record, VersionKind
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.errors import WorkspaceError
 from workspaces.faults import KilledError, machine, operations_of, quick_folder
-from workspaces.trees import Made, do, inside, put, tree
+from workspaces.trees import Made, do, gather, inside, keep, prepare, put, tree
 
 Action = Callable[[DirectoryWorkspaces], object]
 
 ACTIONS: dict[str, Action] = {
-    "prepare": lambda workspaces: workspaces.prepare(
-        WorkspaceRequest(path="c", after=("a", "b"), copy=(".env", "lib/**"), link=("big",))
+    "prepare": lambda workspaces: prepare(
+        workspaces, "c", after=("a", "b"), copy=(".env", "lib/**"), link=("big",)
     ),
-    "keep": lambda workspaces: workspaces.keep("d"),
-    "gather": lambda workspaces: workspaces.gather("", ["a", "b"]),
+    "keep": lambda workspaces: keep(workspaces, "d"),
+    "gather": lambda workspaces: gather(workspaces, "", ["a", "b"]),
 }
 RESULTS = {
     "prepare": {".env": "secret", "lib/tool": ["#!"], "one": "1", "sub/two": ["2"], "old": ("one",)},
@@ -49,8 +49,8 @@ def template(folder: Path) -> Path:
     do(workspaces, "a", {"one": "1", "old": ("one",)})
     do(workspaces, "b", {"sub/two": ["2"]})
     do(workspaces, "c", {"leftover": "of an earlier go", "sub/leftover": "another"})
-    put(workspaces.gather("", ["b"]), {"leftover/of/verify": ""})
-    place = workspaces.prepare(WorkspaceRequest(path="d", after=("a",)))
+    put(gather(workspaces, "", ["b"]), {"leftover/of/verify": ""})
+    place = prepare(workspaces, "d", after=("a",))
     put(place, {"one": "changed", "old": None, "deep/er/new": "new", "link": ("one",)})
     return top
 
@@ -71,7 +71,7 @@ def worlds(template: Path, folder: Path) -> Iterator[DirectoryWorkspaces]:
 
 PLACES: dict[str, Callable[[DirectoryWorkspaces], Path]] = {
     "prepare": lambda workspaces: workspaces.place("c"),
-    "keep": lambda workspaces: workspaces.gather("", ["d"]),
+    "keep": lambda workspaces: gather(workspaces, "", ["d"]),
     "gather": lambda workspaces: workspaces.place(""),
 }
 
@@ -120,7 +120,7 @@ def test_a_failure_at_any_point_is_made_good_by_doing_it_again(
 
 def kept_or_refused(workspaces: DirectoryWorkspaces) -> dict[str, Made] | str:
     try:
-        workspaces.keep("d")
+        keep(workspaces, "d")
     except WorkspaceError:
         return "refused"
     return seen("keep", workspaces)
@@ -174,7 +174,7 @@ def test_contents_are_on_the_disk_before_the_record_that_speaks_of_them(
     root = workspaces.place("").parent
     with pytest.MonkeyPatch.context() as patch:
         trace(patch, told, root)
-        workspaces.keep("d")
+        keep(workspaces, "d")
     # Three files were written, one was a link: two contents.
     assert told == [
         *["synced _objects/_d", "renamed _d"] * 2,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from contracts.workspaces_contract import WorkspacesContract
-from weft.ports.workspaces import ConflictError, WorkspaceRequest, Workspaces
+from weft.ports.workspaces import ConflictError, Workspaces
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.errors import WorkspaceError
-from workspaces.trees import Made, do, put, tree
+from workspaces.trees import Made, check, do, gather, keep, prepare, put, tree
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_the_longest_of_paths_have_places_of_their_own(workspaces: DirectoryWork
     long = "/".join(["a" * 64] * 6)
     do(workspaces, long + "/b", {"x": "1"})
     do(workspaces, long + "/c", {"y": "2"})
-    assert tree(workspaces.gather(long, [long + "/b", long + "/c"])) == {"x": "1", "y": "2"}
+    assert tree(gather(workspaces, long, [long + "/b", long + "/c"])) == {"x": "1", "y": "2"}
     assert workspaces.place(long + "/b") != workspaces.place(long + "/c")
 
 
@@ -62,7 +62,7 @@ def test_what_is_no_path_of_a_subplan_has_no_place(workspaces: DirectoryWorkspac
 def test_slices_named_as_weft_names_things_are_in_nobody_s_way(workspaces: DirectoryWorkspaces) -> None:
     for name in ("objects", "records", "starts", "new", "old", "plan"):
         do(workspaces, name, {name: name})
-    assert sorted(tree(workspaces.gather("", ["objects", "plan"]))) == ["objects", "plan"]
+    assert sorted(tree(gather(workspaces, "", ["objects", "plan"]))) == ["objects", "plan"]
 
 
 # Starting
@@ -78,24 +78,23 @@ def test_a_slice_starts_with_the_files_of_those_before_it_and_only_those(
     )
     do(workspaces, "b", {"two": "2"})
     do(workspaces, "c", {"one": None, "sub/three": "3"}, after=("a",))
-    place = workspaces.prepare(WorkspaceRequest(path="d", after=("a", "c")))
+    place = prepare(workspaces, "d", after=("a", "c"))
     expected = {"sub/program": ["#!"], "link": ("one",), "dangling": ("nowhere/at/all",), "sub/three": "3"}
     assert tree(place) == expected
 
 
 def test_what_an_earlier_try_left_is_gone(workspaces: DirectoryWorkspaces) -> None:
-    request = WorkspaceRequest(path="a")
-    put(workspaces.prepare(request), {"x": "1", "deep/er/y": "2"})
-    assert list(workspaces.prepare(request).iterdir()) == []
+    put(prepare(workspaces, "a"), {"x": "1", "deep/er/y": "2"})
+    assert list(prepare(workspaces, "a").iterdir()) == []
 
 
 def test_a_slice_before_that_was_not_kept_is_an_error(workspaces: DirectoryWorkspaces) -> None:
-    workspaces.prepare(WorkspaceRequest(path="a"))
+    prepare(workspaces, "a")
     with pytest.raises(
         WorkspaceError,
         match="nothing is recorded of what 'a' did; to do everything anew, type: weft run --fresh",
     ):
-        workspaces.prepare(WorkspaceRequest(path="b", after=("a",)))
+        prepare(workspaces, "b", after=("a",))
 
 
 def test_a_slice_after_two_in_conflict_does_not_start_and_its_workspace_is_untouched(
@@ -105,15 +104,15 @@ def test_a_slice_after_two_in_conflict_does_not_start_and_its_workspace_is_untou
     do(workspaces, "b", {"x": "2"})
     do(workspaces, "c", {"mine": ""})
     with pytest.raises(ConflictError, match=r"x \(a, b\)"):
-        workspaces.prepare(WorkspaceRequest(path="c", after=("a", "b")))
+        prepare(workspaces, "c", after=("a", "b"))
     assert tree(workspaces.place("c")) == {"mine": ""}
 
 
 def test_a_modified_file_keeps_no_tie_to_what_is_kept(workspaces: DirectoryWorkspaces) -> None:
     do(workspaces, "a", {"x": "1"})
-    place = workspaces.prepare(WorkspaceRequest(path="b", after=("a",)))
+    place = prepare(workspaces, "b", after=("a",))
     (place / "x").write_text("in place")
-    assert tree(workspaces.gather("", ["a"])) == {"x": "1"}
+    assert tree(gather(workspaces, "", ["a"])) == {"x": "1"}
 
 
 # Keeping
@@ -122,20 +121,20 @@ def test_a_modified_file_keeps_no_tie_to_what_is_kept(workspaces: DirectoryWorks
 def test_what_is_kept_is_not_changed_by_what_happens_later(workspaces: DirectoryWorkspaces) -> None:
     place = do(workspaces, "a", {"x": "1"})
     put(place, {"x": "2", "y": "2"})
-    workspaces.keep("a")
-    assert tree(workspaces.gather("", ["a"])) == {"x": "1"}
+    keep(workspaces, "a")
+    assert tree(gather(workspaces, "", ["a"])) == {"x": "1"}
 
 
 def test_a_slice_that_was_prepared_again_is_kept_anew(workspaces: DirectoryWorkspaces) -> None:
     do(workspaces, "a", {"x": "1"})
     do(workspaces, "a", {"y": "2"})
-    assert tree(workspaces.gather("", ["a"])) == {"y": "2"}
+    assert tree(gather(workspaces, "", ["a"])) == {"y": "2"}
 
 
 def test_what_was_kept_stays_until_something_else_is_kept(workspaces: DirectoryWorkspaces) -> None:
     do(workspaces, "a", {"x": "1"})
-    workspaces.prepare(WorkspaceRequest(path="a"))
-    assert tree(workspaces.gather("", ["a"])) == {"x": "1"}
+    prepare(workspaces, "a")
+    assert tree(gather(workspaces, "", ["a"])) == {"x": "1"}
 
 
 def test_a_workspace_that_was_not_prepared_cannot_be_kept(workspaces: DirectoryWorkspaces) -> None:
@@ -143,54 +142,62 @@ def test_a_workspace_that_was_not_prepared_cannot_be_kept(workspaces: DirectoryW
         WorkspaceError,
         match="the workspace of 'g/a' is not whole; to do everything anew, type: weft run --fresh",
     ):
-        workspaces.keep("g/a")
+        keep(workspaces, "g/a")
 
 
 def test_a_workspace_that_is_gone_cannot_be_kept(workspaces: DirectoryWorkspaces) -> None:
-    workspaces.prepare(WorkspaceRequest(path="a")).rmdir()
+    prepare(workspaces, "a").rmdir()
     with pytest.raises(WorkspaceError, match="the workspace of 'a' is no directory any more"):
-        workspaces.keep("a")
+        keep(workspaces, "a")
+
+
+def test_a_workspace_that_is_gone_is_not_proven(workspaces: DirectoryWorkspaces) -> None:
+    place = prepare(workspaces, "a")
+    workspaces.prove("a")
+    place.rmdir()
+    with pytest.raises(WorkspaceError, match="the workspace of 'a' is no directory any more"):
+        workspaces.prove("a")
 
 
 def test_changes_of_one_byte_with_the_same_size_and_time_are_kept(workspaces: DirectoryWorkspaces) -> None:
     do(workspaces, "a", {"x": "1"})
-    place = workspaces.prepare(WorkspaceRequest(path="b", after=("a",)))
+    place = prepare(workspaces, "b", after=("a",))
     before = (place / "x").stat()
     (place / "x").write_text("2")
     os.utime(place / "x", ns=(before.st_atime_ns, before.st_mtime_ns))
-    workspaces.keep("b")
-    assert tree(workspaces.gather("", ["a", "b"])) == {"x": "2"}
+    keep(workspaces, "b")
+    assert tree(gather(workspaces, "", ["a", "b"])) == {"x": "2"}
 
 
 def test_an_executable_bit_that_was_set_or_taken_is_a_change(workspaces: DirectoryWorkspaces) -> None:
     do(workspaces, "a", {"x": "1", "y": ["2"]})
     do(workspaces, "b", {"x": ["1"], "y": "2"}, after=("a",))
-    assert tree(workspaces.gather("", ["a", "b"])) == {"x": ["1"], "y": "2"}
+    assert tree(gather(workspaces, "", ["a", "b"])) == {"x": ["1"], "y": "2"}
 
 
 def test_a_file_may_become_a_link_or_a_directory_and_back(workspaces: DirectoryWorkspaces) -> None:
     do(workspaces, "a", {"x": "1", "y": ("x",), "z/f": "2"})
-    place = workspaces.prepare(WorkspaceRequest(path="b", after=("a",)))
+    place = prepare(workspaces, "b", after=("a",))
     put(place, {"x": ("y",), "y": None, "z/f": None})
     (place / "z").rmdir()
     put(place, {"y/f": "3", "z": "4"})
-    workspaces.keep("b")
-    assert tree(workspaces.gather("", ["a", "b"])) == {"x": ("y",), "y/f": "3", "z": "4"}
+    keep(workspaces, "b")
+    assert tree(gather(workspaces, "", ["a", "b"])) == {"x": ("y",), "y/f": "3", "z": "4"}
 
 
 def test_empty_directories_are_not_kept(workspaces: DirectoryWorkspaces) -> None:
-    place = workspaces.prepare(WorkspaceRequest(path="a"))
+    place = prepare(workspaces, "a")
     (place / "empty" / "er").mkdir(parents=True)
-    workspaces.keep("a")
-    assert list(workspaces.gather("", ["a"]).iterdir()) == []
+    keep(workspaces, "a")
+    assert list(gather(workspaces, "", ["a"]).iterdir()) == []
 
 
 def test_what_is_no_file_is_left_out_and_told(workspaces: DirectoryWorkspaces) -> None:
-    place = workspaces.prepare(WorkspaceRequest(path="a"))
+    place = prepare(workspaces, "a")
     put(place, {"x": "1"})
     os.mkfifo(place / "pipe\n")
-    workspaces.keep("a")
-    assert tree(workspaces.gather("", ["a"])) == {"x": "1"}
+    keep(workspaces, "a")
+    assert tree(gather(workspaces, "", ["a"])) == {"x": "1"}
     assert workspaces.left_out("a") == (r"pipe\n",)
 
 
@@ -208,7 +215,7 @@ def test_a_directory_that_says_that_it_is_a_cache_is_not_kept(
     do(workspaces, "a", {"cache/old": "kept when it was no cache", "x": "1"})
     marked = {f"cache/{name}": text for name, text in mark.items()}
     do(workspaces, "b", {"cache/old": None, "cache/new": "2", "cache/sub/new": "3", **marked}, after=("a",))
-    assert tree(workspaces.gather("", ["a", "b"])) == {"cache/old": "kept when it was no cache", "x": "1"}
+    assert tree(gather(workspaces, "", ["a", "b"])) == {"cache/old": "kept when it was no cache", "x": "1"}
 
 
 @pytest.mark.parametrize(
@@ -225,7 +232,7 @@ def test_a_directory_that_only_looks_like_a_cache_is_kept(
     workspaces: DirectoryWorkspaces, files: dict[str, Made]
 ) -> None:
     do(workspaces, "a", {"sub/x": "1", **files})
-    assert tree(workspaces.gather("", ["a"])) == {"sub/x": "1", **files}
+    assert tree(gather(workspaces, "", ["a"])) == {"sub/x": "1", **files}
 
 
 def test_what_git_and_weft_keep_about_files_is_not_kept(workspaces: DirectoryWorkspaces) -> None:
@@ -234,7 +241,7 @@ def test_what_git_and_weft_keep_about_files_is_not_kept(workspaces: DirectoryWor
         "a",
         {"x": "1", ".git/HEAD": "ref", "sub/.git": "gitdir: elsewhere", ".weft/run": "", ".gitignore": ""},
     )
-    assert tree(workspaces.gather("", ["a"])) == {"x": "1", ".gitignore": ""}
+    assert tree(gather(workspaces, "", ["a"])) == {"x": "1", ".gitignore": ""}
 
 
 def test_the_same_content_is_stored_once_for_all(workspaces: DirectoryWorkspaces, root: Path) -> None:
@@ -246,7 +253,7 @@ def test_the_same_content_is_stored_once_for_all(workspaces: DirectoryWorkspaces
 def test_an_empty_file_and_a_large_one_are_kept(workspaces: DirectoryWorkspaces) -> None:
     large = "0123456789abcdef" * 200_000
     do(workspaces, "a", {"empty": "", "large": large})
-    assert tree(workspaces.gather("", ["a"])) == {"empty": "", "large": large}
+    assert tree(gather(workspaces, "", ["a"])) == {"empty": "", "large": large}
 
 
 # Gathering
@@ -254,8 +261,8 @@ def test_an_empty_file_and_a_large_one_are_kept(workspaces: DirectoryWorkspaces)
 
 def test_leftovers_of_an_earlier_verify_are_gone(workspaces: DirectoryWorkspaces) -> None:
     do(workspaces, "g/a", {"x": "1"})
-    put(workspaces.gather("g", ["g/a"]), {"x": "broken", "build/out": ""})
-    assert tree(workspaces.gather("g", ["g/a"])) == {"x": "1"}
+    put(gather(workspaces, "g", ["g/a"]), {"x": "broken", "build/out": ""})
+    assert tree(gather(workspaces, "g", ["g/a"])) == {"x": "1"}
 
 
 def test_slices_in_conflict_do_not_come_together_and_what_was_gathered_stays(
@@ -263,12 +270,12 @@ def test_slices_in_conflict_do_not_come_together_and_what_was_gathered_stays(
 ) -> None:
     do(workspaces, "a", {"x": "1"})
     do(workspaces, "b", {"x": "2", "y": "2"})
-    workspaces.gather("", ["a"])
+    gather(workspaces, "", ["a"])
     with pytest.raises(ConflictError) as caught:
-        workspaces.gather("", ["a", "b"])
+        gather(workspaces, "", ["a", "b"])
     assert caught.value.files == ("x",)
     with pytest.raises(ConflictError):
-        workspaces.check(["a", "b"])
+        check(workspaces, ["a", "b"])
     assert tree(workspaces.place("")) == {"x": "1"}
 
 
@@ -277,7 +284,7 @@ def test_what_is_gathered_may_be_given_files_of_the_plan_too(
 ) -> None:
     put(plan, {".env": "secret", "big/file": "large"})
     do(workspaces, "a", {"x": "1"})
-    place = workspaces.gather("", ["a"], copy=[".env"], link=["big"])
+    place = gather(workspaces, "", ["a"], copy=[".env"], link=["big"])
     assert tree(place) == {".env": "secret", "big": (str(plan / "big"),), "x": "1"}
 
 
@@ -294,7 +301,7 @@ def test_threads_may_work_for_different_slices_at_the_same_time(workspaces: Dire
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(tree(workspaces.gather("", names))) == 8 * 6 + 1
+    assert len(tree(gather(workspaces, "", names))) == 8 * 6 + 1
 
 
 # Damage
@@ -314,7 +321,7 @@ def test_a_content_that_is_not_as_it_was_kept_is_told(
 ) -> None:
     damaged(workspaces, root, text)
     with pytest.raises(WorkspaceError, match=f"that was kept of a slice {said}; to do everything anew"):
-        workspaces.gather("", ["a"])
+        gather(workspaces, "", ["a"])
 
 
 def test_a_content_that_is_not_as_it_was_kept_is_mended_by_keeping_it_again(
@@ -322,7 +329,7 @@ def test_a_content_that_is_not_as_it_was_kept_is_mended_by_keeping_it_again(
 ) -> None:
     damaged(workspaces, root, "longer")
     do(workspaces, "b", {"y": "1"})
-    assert tree(workspaces.gather("", ["a"])) == {"x": "1"}
+    assert tree(gather(workspaces, "", ["a"])) == {"x": "1"}
 
 
 @pytest.mark.parametrize("data", [b"", b"\x81", b"\x81\xa1\xff\xc0"], ids=["empty", "cut off", "no text"])
@@ -334,7 +341,7 @@ def test_a_record_that_cannot_be_read_is_told(
     with pytest.raises(
         WorkspaceError, match=r"cannot read what is recorded of 'a': .* to do everything anew"
     ):
-        workspaces.gather("", ["a"])
+        gather(workspaces, "", ["a"])
 
 
 def test_what_is_kept_is_nobody_else_s_to_read(workspaces: DirectoryWorkspaces, root: Path) -> None:
@@ -345,22 +352,22 @@ def test_what_is_kept_is_nobody_else_s_to_read(workspaces: DirectoryWorkspaces, 
 
 
 def test_what_is_accepted_is_no_work_of_the_slice(workspaces: DirectoryWorkspaces) -> None:
-    place = workspaces.prepare(WorkspaceRequest(path="a"))
+    place = prepare(workspaces, "a")
     (place / "installed").write_text("by a command that set it up")
     (place / "gone").write_text("for a while")
     workspaces.accept("a")
     (place / "gone").unlink()
     (place / "made").write_text("by the slice")
-    workspaces.keep("a")
-    assert sorted(file.name for file in workspaces.gather("", ["a"]).iterdir()) == ["made"]
+    keep(workspaces, "a")
+    assert sorted(file.name for file in gather(workspaces, "", ["a"]).iterdir()) == ["made"]
 
 
 def test_two_slices_that_were_set_up_differently_go_together(workspaces: DirectoryWorkspaces) -> None:
     for path in ("a", "b"):
-        (workspaces.prepare(WorkspaceRequest(path=path)) / "installed").write_text(path)
+        (prepare(workspaces, path) / "installed").write_text(path)
         workspaces.accept(path)
-        workspaces.keep(path)
-    workspaces.check(["a", "b"])
+        keep(workspaces, path)
+    check(workspaces, ["a", "b"])
 
 
 def test_a_workspace_that_is_not_whole_cannot_be_accepted(workspaces: DirectoryWorkspaces) -> None:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.ports.workspaces import WorkspaceRequest
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.errors import WorkspaceError
-from workspaces.trees import Made, do, put, tree
+from workspaces.trees import Made, do, gather, keep, prepare, put, tree
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def workspaces(plan: Path, tmp_path: Path) -> DirectoryWorkspaces:
 
 
 def given(workspaces: DirectoryWorkspaces, *copy: str, link: tuple[str, ...] = ()) -> dict[str, Made]:
-    return tree(workspaces.prepare(WorkspaceRequest(path="a", copy=copy, link=link)))
+    return tree(prepare(workspaces, "a", copy=copy, link=link))
 
 
 def test_a_name_without_wildcards_is_a_file_or_a_directory_with_all_that_is_below(
@@ -101,15 +100,15 @@ def test_a_fifo_is_not_copied(workspaces: DirectoryWorkspaces, plan: Path) -> No
 
 def test_what_was_given_and_not_changed_is_no_change(workspaces: DirectoryWorkspaces) -> None:
     given(workspaces, "src", link=("big", ".env"))
-    workspaces.keep("a")
-    assert tree(workspaces.gather("", ["a"])) == {}
+    keep(workspaces, "a")
+    assert tree(gather(workspaces, "", ["a"])) == {}
 
 
 def test_a_link_is_never_followed_when_files_are_kept(workspaces: DirectoryWorkspaces, plan: Path) -> None:
     given(workspaces, link=("big",))
     put(workspaces.place("a"), {"big/new": "written through the link"})
-    workspaces.keep("a")
-    assert tree(workspaces.gather("", ["a"])) == {}
+    keep(workspaces, "a")
+    assert tree(gather(workspaces, "", ["a"])) == {}
 
 
 def test_a_copy_that_was_changed_or_removed_is_so_for_those_that_come_after(
@@ -118,9 +117,8 @@ def test_a_copy_that_was_changed_or_removed_is_so_for_those_that_come_after(
     copy = (".env", "src")
     given(workspaces, *copy)
     put(workspaces.place("a"), {".env": "changed", "src/main.py": None, "src/tool": "#!"})
-    workspaces.keep("a")
-    after = WorkspaceRequest(path="b", after=("a",), copy=copy)
-    assert tree(workspaces.prepare(after)) == {
+    keep(workspaces, "a")
+    assert tree(prepare(workspaces, "b", after=("a",), copy=copy)) == {
         ".env": "changed",
         "src/deep/er/util.py": "util",
         "src/tool": "#!",
@@ -132,23 +130,21 @@ def test_two_that_changed_a_copy_differ_from_each_other_and_not_from_the_plan_s(
 ) -> None:
     given(workspaces, ".env")
     put(workspaces.place("a"), {".env": "changed"})
-    workspaces.keep("a")
+    keep(workspaces, "a")
     put(plan, {".env": "changed by a person"})
-    after = WorkspaceRequest(path="b", after=("a",), copy=(".env",))
-    assert tree(workspaces.prepare(after)) == {".env": "changed"}
+    assert tree(prepare(workspaces, "b", after=("a",), copy=(".env",))) == {".env": "changed"}
 
 
 def test_what_slices_wrote_goes_before_what_is_given_in_its_way(workspaces: DirectoryWorkspaces) -> None:
-    do(workspaces, "w", {"src": "a file", ".env/inside": "a directory", "big/mine": "not a link"})
-    after = WorkspaceRequest(path="b", after=("w",), copy=("src", ".env"), link=("big",))
-    expected = {"src": "a file", ".env/inside": "a directory", "big/mine": "not a link"}
-    assert tree(workspaces.prepare(after)) == expected
+    written: dict[str, Made] = {"src": "a file", ".env/inside": "a directory", "big/mine": "not a link"}
+    do(workspaces, "w", written)
+    assert tree(prepare(workspaces, "b", after=("w",), copy=("src", ".env"), link=("big",))) == written
 
 
 def test_a_plan_s_directory_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
     workspaces = DirectoryWorkspaces(tmp_path / "root", tmp_path / "gone")
     with pytest.raises(WorkspaceError, match=r"directory is gone: .*/gone; put it back"):
-        workspaces.prepare(WorkspaceRequest(path="a", copy=("**",)))
+        prepare(workspaces, "a", copy=("**",))
 
 
 def test_a_copy_of_weft_s_or_git_s_things_is_not_held_to_be_removed(
@@ -157,5 +153,5 @@ def test_a_copy_of_weft_s_or_git_s_things_is_not_held_to_be_removed(
     put(plan, {".git/HEAD": "ref"})
     assert given(workspaces, ".git") == {".git/HEAD": "ref"}
     put(workspaces.place("a"), {".git/HEAD": None, "x": "1"})
-    workspaces.keep("a")
-    assert tree(workspaces.gather("", ["a"])) == {"x": "1"}
+    keep(workspaces, "a")
+    assert tree(gather(workspaces, "", ["a"])) == {"x": "1"}

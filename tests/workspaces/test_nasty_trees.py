@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from weft.ports.workspaces import WorkspaceRequest
 from weft.workspaces import comparing
 from weft.workspaces.changes import Change, Record, Version, VersionKind
 from weft.workspaces.contents import Contents
@@ -17,7 +16,7 @@ from weft.workspaces.cursor import Cursor, Entry, Kind, walk, wipe
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.errors import WorkspaceError
 from workspaces.faults import quick_folder
-from workspaces.trees import do, inside, put, tree
+from workspaces.trees import do, gather, inside, keep, prepare, put, tree
 
 NOBODY = 65534
 
@@ -65,11 +64,11 @@ def ordinary() -> Iterator[Path]:
 def test_a_workspace_that_was_replaced_by_a_link_is_not_kept(
     workspaces: DirectoryWorkspaces, outside: Path
 ) -> None:
-    place = workspaces.prepare(WorkspaceRequest(path="a"))
+    place = prepare(workspaces, "a")
     place.rmdir()
     place.symlink_to(outside)
     with pytest.raises(WorkspaceError, match="no directory any more"):
-        workspaces.keep("a")
+        keep(workspaces, "a")
 
 
 @pytest.mark.parametrize("name", ["a", "_new.a", "_old.a", "_starts/_new.a", "_starts/a"])
@@ -78,7 +77,7 @@ def test_a_link_in_the_way_is_replaced_and_not_followed(
 ) -> None:
     do(workspaces, "b", {"x": "1"})
     (root / name).symlink_to(outside / "sub")
-    place = workspaces.prepare(WorkspaceRequest(path="a", after=("b",)))
+    place = prepare(workspaces, "a", after=("b",))
     assert tree(place) == {"x": "1"}
     assert not place.is_symlink()
 
@@ -87,10 +86,10 @@ def test_a_link_in_the_way_is_replaced_and_not_followed(
 def test_a_link_where_something_is_to_be_written_is_not_written_to(
     workspaces: DirectoryWorkspaces, root: Path, outside: Path, name: str
 ) -> None:
-    put(workspaces.prepare(WorkspaceRequest(path="a")), {"x": "1"})
+    put(prepare(workspaces, "a"), {"x": "1"})
     (root / name).symlink_to(outside / "file")
-    workspaces.keep("a")
-    assert tree(workspaces.gather("", ["a"])) == {"x": "1"}
+    keep(workspaces, "a")
+    assert tree(gather(workspaces, "", ["a"])) == {"x": "1"}
 
 
 def test_a_link_where_a_content_is_to_be_is_not_taken_for_it(
@@ -101,9 +100,9 @@ def test_a_link_where_a_content_is_to_be_is_not_taken_for_it(
     content.unlink()
     content.symlink_to(outside / "file")
     with pytest.raises(OSError, match="symbolic links"):
-        workspaces.gather("", ["a"])
+        gather(workspaces, "", ["a"])
     do(workspaces, "b", {"y": "precious"})
-    assert tree(workspaces.gather("", ["a", "b"])) == {"x": "precious", "y": "precious"}
+    assert tree(gather(workspaces, "", ["a", "b"])) == {"x": "precious", "y": "precious"}
     assert not content.is_symlink()
 
 
@@ -123,7 +122,7 @@ def test_a_root_that_is_a_link_is_an_error(
 ) -> None:
     root.symlink_to(outside)
     with pytest.raises(WorkspaceError, match="root is no directory"):
-        workspaces.prepare(WorkspaceRequest(path="a"))
+        prepare(workspaces, "a")
 
 
 def test_links_in_a_workspace_are_kept_as_links_and_removed_as_links(
@@ -131,10 +130,10 @@ def test_links_in_a_workspace_are_kept_as_links_and_removed_as_links(
 ) -> None:
     links = {"folder": (str(outside),), "file": (str(outside / "file"),), "up": ("../../outside",)}
     do(workspaces, "a", links)
-    found = workspaces.gather("", ["a"])
+    found = gather(workspaces, "", ["a"])
     assert {place.name: (str(place.readlink()),) for place in found.iterdir()} == links
-    workspaces.gather("", [])
-    workspaces.prepare(WorkspaceRequest(path="a"))
+    gather(workspaces, "", [])
+    prepare(workspaces, "a")
 
 
 @pytest.mark.parametrize("path", [b"../outside/new", b"sub/../../outside/new", b"/etc/new", b"a//b"])
@@ -146,7 +145,7 @@ def test_a_record_that_somebody_changed_leads_nowhere_else(
     record = Record(preparation="", after=(), changes={path: link})
     (root / "_records" / "a").write_bytes(msgspec.msgpack.encode(record))
     with pytest.raises(WorkspaceError, match="leads out of its directory"):
-        workspaces.gather("", ["a"])
+        gather(workspaces, "", ["a"])
 
 
 def test_a_directory_that_is_moved_while_it_is_read_does_not_lead_elsewhere(tmp_path: Path) -> None:
@@ -172,11 +171,11 @@ def test_a_file_that_becomes_a_fifo_while_it_is_read_is_an_error_and_not_waited_
 
 def test_names_that_are_no_text_are_kept(workspaces: DirectoryWorkspaces) -> None:
     names = [b"\xff\xfe", b"new\nline", b" ", b"*?[", b"-rf", "é\u202e".encode(), b"sub\xff/\n", b"n" * 255]
-    place = workspaces.prepare(WorkspaceRequest(path="a"))
+    place = prepare(workspaces, "a")
     for name in names:
         put(place, {os.fsdecode(name): repr(name)})
-    workspaces.keep("a")
-    found = tree(workspaces.gather("", ["a"]))
+    keep(workspaces, "a")
+    found = tree(gather(workspaces, "", ["a"]))
     assert found == {os.fsdecode(name): repr(name) for name in names}
 
 
@@ -185,29 +184,29 @@ def test_a_tree_may_be_deeper_than_paths_can_be_long_or_files_can_be_open() -> N
     with quick_folder() as top:
         root = top / "root"
         workspaces = DirectoryWorkspaces(root, top)
-        with Cursor(os.open(workspaces.prepare(WorkspaceRequest(path="a")), os.O_RDONLY)) as cursor:
+        with Cursor(os.open(prepare(workspaces, "a"), os.O_RDONLY)) as cursor:
             cursor.go(folders, make=True)
             os.symlink("target", "link", dir_fd=cursor.fd)
-        workspaces.keep("a")
-        with Cursor(os.open(workspaces.gather("", ["a"]), os.O_RDONLY)) as cursor:
+        keep(workspaces, "a")
+        with Cursor(os.open(gather(workspaces, "", ["a"]), os.O_RDONLY)) as cursor:
             links = [entry.path for entry in walk(cursor, without=frozenset()) if entry.kind is Kind.LINK]
         assert links == [b"/".join((*folders, b"link"))]
-        workspaces.prepare(WorkspaceRequest(path="a"))
-        workspaces.gather("", [])
+        prepare(workspaces, "a")
+        gather(workspaces, "", [])
         assert {place.name for place in root.iterdir()} == {"a", "_plan", "_objects", "_records", "_starts"}
         assert [*(root / "a").iterdir(), *(root / "_plan").iterdir()] == []
 
 
 def test_hard_links_are_files_of_their_own(workspaces: DirectoryWorkspaces, outside: Path) -> None:
-    place = workspaces.prepare(WorkspaceRequest(path="a"))
+    place = prepare(workspaces, "a")
     put(place, {"one": "1"})
     (place / "two").hardlink_to(place / "one")
     (place / "three").hardlink_to(outside / "file")
-    workspaces.keep("a")
-    found = workspaces.prepare(WorkspaceRequest(path="b", after=("a",)))
+    keep(workspaces, "a")
+    found = prepare(workspaces, "b", after=("a",))
     assert tree(found) == {"one": "1", "two": "1", "three": "precious"}
     put(found, {"one": "changed", "three": "changed"})
-    workspaces.prepare(WorkspaceRequest(path="a"))
+    prepare(workspaces, "a")
     assert tree(found)["two"] == "1"
 
 
@@ -217,34 +216,34 @@ def test_hard_links_are_files_of_their_own(workspaces: DirectoryWorkspaces, outs
 @pytest.mark.parametrize("mode", [0o555, 0o333, 0o000], ids=["read-only", "write-only", "nothing"])
 def test_directories_that_lock_their_owner_out_are_removed(ordinary: Path, mode: int) -> None:
     workspaces = DirectoryWorkspaces(ordinary / "root", ordinary / "plan")
-    place = workspaces.prepare(WorkspaceRequest(path="a"))
+    place = prepare(workspaces, "a")
     put(place, {"sub/folder/file": "text"})
     (place / "sub" / "folder" / "file").chmod(0)
     for folder in (place / "sub" / "folder", place / "sub", place):
         folder.chmod(mode)
-    assert tree(workspaces.prepare(WorkspaceRequest(path="a"))) == {}
+    assert tree(prepare(workspaces, "a")) == {}
     assert {place.name for place in (ordinary / "root").iterdir()} == {"a", "_objects", "_records", "_starts"}
 
 
 def test_read_only_files_and_directories_are_kept(ordinary: Path) -> None:
     workspaces = DirectoryWorkspaces(ordinary / "root", ordinary / "plan")
-    place = workspaces.prepare(WorkspaceRequest(path="a"))
+    place = prepare(workspaces, "a")
     put(place, {"sub/file": "text"})
     (place / "sub" / "file").chmod(0o444)
     (place / "sub").chmod(0o555)
-    workspaces.keep("a")
-    found = workspaces.prepare(WorkspaceRequest(path="b", after=("a",)))
+    keep(workspaces, "a")
+    found = prepare(workspaces, "b", after=("a",))
     put(found, {"sub/file": "may be written", "sub/more": ""})
     assert tree(found) == {"sub/file": "may be written", "sub/more": ""}
 
 
 def test_a_file_that_may_not_be_read_is_the_system_s_error_with_its_name(ordinary: Path) -> None:
     workspaces = DirectoryWorkspaces(ordinary / "root", ordinary / "plan")
-    place = workspaces.prepare(WorkspaceRequest(path="a"))
+    place = prepare(workspaces, "a")
     put(place, {"sub/locked": "text"})
     (place / "sub" / "locked").chmod(0)
     with pytest.raises(PermissionError) as caught:
-        workspaces.keep("a")
+        keep(workspaces, "a")
     assert caught.value.filename == "sub/locked"
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.ports.workspaces import ConflictError, WorkspaceRequest
+from weft.ports.workspaces import ConflictError
 from weft.workspaces.directories import DirectoryWorkspaces
 from workspaces.faults import machine, quick_folder
-from workspaces.trees import Made, put, tree
+from workspaces.trees import Made, gather, keep, prepare, put, tree
 
 Files = dict[str, Made]
 Edit = tuple[str, Made]
@@ -103,7 +103,7 @@ def folded(slices: Mapping[str, Slice]) -> Files | None:
 
 def result(workspaces: DirectoryWorkspaces, name: str, after: tuple[str, ...]) -> Files | None:
     try:
-        return tree(workspaces.prepare(WorkspaceRequest(path=name, after=after)))
+        return tree(prepare(workspaces, name, after=after))
     except ConflictError:
         return None
 
@@ -126,7 +126,7 @@ def test_every_slice_starts_and_everything_ends_as_the_model_says(
             if start is None:
                 continue
             edit_on_disk(workspaces.place(name), edits)
-            workspaces.keep(name)
+            keep(workspaces, name)
             done[name] = Slice(after, start, edited(start, edits))
             assert tree(workspaces.place(name)) == edited(start, edits)
         assert result(workspaces, "end", tuple(done)) == folded(done)
@@ -139,6 +139,6 @@ def test_what_is_kept_is_what_the_next_one_starts_with(first: list[Edit], second
     with quick_folder() as top, machine(0, dies=False):
         workspaces = DirectoryWorkspaces(top / "root", top)
         for name, after, edits in (("a", (), first), ("b", ("a",), second)):
-            edit_on_disk(workspaces.prepare(WorkspaceRequest(path=name, after=after)), edits)
-            workspaces.keep(name)
-        assert tree(workspaces.gather("", ["a", "b"])) == tree(workspaces.place("b"))
+            edit_on_disk(prepare(workspaces, name, after=after), edits)
+            keep(workspaces, name)
+        assert tree(gather(workspaces, "", ["a", "b"])) == tree(workspaces.place("b"))

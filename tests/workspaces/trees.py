@@ -1,11 +1,10 @@
 """Trees as dictionaries: a file is its text, a program a list with its text, a link a tuple with its target."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from weft.ports.workspaces import WorkspaceRequest
-from weft.workspaces.directories import DirectoryWorkspaces
+from weft.ports.workspaces import MergeRequest, WorkspaceRequest, Workspaces
 
 Made = str | list[str] | tuple[str] | None
 Tree = Mapping[str, Made]
@@ -39,14 +38,6 @@ def tree(top: Path) -> dict[str, Made]:
     return found
 
 
-def do(workspaces: DirectoryWorkspaces, path: str, edits: Tree, *, after: tuple[str, ...] = ()) -> Path:
-    """A slice from its beginning to its end."""
-    place = workspaces.prepare(WorkspaceRequest(path=path, after=after))
-    put(place, edits)
-    workspaces.keep(path)
-    return place
-
-
 def inside(root: Path) -> dict[str, bytes]:
     """All that a root holds, byte for byte, links not followed."""
     return {
@@ -56,3 +47,52 @@ def inside(root: Path) -> dict[str, bytes]:
         for place in sorted(root.rglob("*"))
         if place.is_symlink() or place.is_file()
     }
+
+
+# What is asked of workspaces, and where that is then
+
+
+def prepare(
+    workspaces: Workspaces,
+    path: str,
+    *,
+    after: Sequence[str] = (),
+    copy: Sequence[str] = (),
+    link: Sequence[str] = (),
+) -> Path:
+    workspaces.prepare(WorkspaceRequest(path=path, after=tuple(after), copy=tuple(copy), link=tuple(link)))
+    return workspaces.place(path)
+
+
+def keep(workspaces: Workspaces, path: str, *, files: Sequence[str] | None = None) -> None:
+    """A slice is merged, with no other."""
+    allowed = None if files is None else tuple(files)
+    workspaces.merge(MergeRequest(path=path, subject="done", slices=(path,), files=allowed))
+
+
+def check(workspaces: Workspaces, slices: Sequence[str]) -> None:
+    """A group is merged, in which these slices are."""
+    workspaces.merge(MergeRequest(path="group", subject="done", slices=tuple(slices), is_group=True))
+
+
+def gather(
+    workspaces: Workspaces,
+    path: str,
+    slices: Sequence[str],
+    *,
+    copy: Sequence[str] = (),
+    link: Sequence[str] = (),
+) -> Path:
+    request = MergeRequest(
+        path=path, subject="together", slices=tuple(slices), copy=tuple(copy), link=tuple(link)
+    )
+    workspaces.gather(request)
+    return workspaces.place(path)
+
+
+def do(workspaces: Workspaces, path: str, edits: Tree, *, after: Sequence[str] = ()) -> Path:
+    """A slice from its beginning to its end."""
+    place = prepare(workspaces, path, after=after)
+    put(place, edits)
+    keep(workspaces, path)
+    return place

@@ -1,4 +1,4 @@
-"""What `weft check` and `weft show` do: find a plan, read it with its configuration, and report.
+"""A plan that a person names: found, and read with its configuration.
 
 A plan is read where it lies: its project is the nearest directory around it that has `.weft` or `.git`, and that
 one's `.weft/config.yaml` counts, then the user's own. Nothing is run to find that out.
@@ -12,15 +12,12 @@ from weft.app.files import STDIN, Source, read_text
 from weft.app.places import absolute, around
 from weft.errors import FileFormatError, InputError
 from weft.garbage import without_gc
-from weft.plan.compile.compile import compile_plan
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.language.reader import BAD, Reader
 from weft.plan.language.records import Key
 from weft.plan.language.tables import SETTINGS
 from weft.plan.loading.load import Config, Surroundings, load_plan, read_config
 from weft.plan.model import Plan
-from weft.plan.proof.prove import prove
-from weft.plan.report.check import CheckReport, check_report
 from weft.plan.settings import Layer
 from weft.plan.showing.origins import flag_name
 from weft.plan.text.document import LIMITS, Document, Items, Scalar, Table, read_document
@@ -142,15 +139,6 @@ def _flag(key: Key, text: str) -> object:
     if value is BAD:
         raise InputError(f"{flag_name(key.name)}: {reader.problems[0].message}")
     return value
-
-
-# --- reports ---
-
-
-def check(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] = os.environ) -> CheckReport:
-    with without_gc():
-        compiled = compile_plan(load(source, flags=flags, environ=environ))
-        return check_report(compiled, prove(compiled))
 
 
 def places(source: Source) -> Iterator[str]:

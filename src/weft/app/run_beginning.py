@@ -15,6 +15,7 @@ from weft.app import plans
 from weft.app.files import Source
 from weft.app.places import Places
 from weft.app.run_stage import Begun
+from weft.app.run_workspaces import Workplace, Workplaces
 from weft.engine.run.engine import Engine
 from weft.engine.run.facts import AnyFact, Resumed, RunStarted
 from weft.errors import InputError
@@ -52,12 +53,6 @@ def refuse(compiled: CompiledPlan) -> None:
         raise InputError(
             f"{plan.document.file}: the plan cannot always finish; type: weft check {plan.document.file}"
         )
-    for row, scope in enumerate(plan.scopes):
-        if scope.settings.isolation == "worktree" and plan.outline.is_leaf(row):
-            raise InputError(
-                f"{plan.outline.paths[row]}: `isolation: worktree` is not in this version yet; "
-                "write `isolation: dir` in the plan, or type: weft run --isolation dir"
-            )
     for use in sorted({agent.use for agent in _agents(plan)}):
         adapter_of(use)
 
@@ -83,31 +78,64 @@ def begin(
     wish: Wish, compiled: CompiledPlan, places: Places, journal: SqliteJournal, environ: Mapping[str, str]
 ) -> tuple[Begun, Engine, AnyFact | None]:
     """With what the engine is to hear first; None if everything has been completed before."""
-    plan = compiled.plan
+    plan, folder = compiled.plan, plans.folder_of(wish.source)
     digest = plan_digest(plan)
     last = _last(journal, plan.id)
     unfinished = last is not None and last.state in UNFINISHED
-    make = partial(_begun, plan, places, directory=plans.folder_of(wish.source))
+    workplaces = Workplaces(plan, places, folder, environ)
+    make = partial(_begun, plan, places, directory=folder)
     if last is not None and unfinished and last.digest == digest and not wish.fresh:
-        engine = recovered(compiled, journal, last.run)
-        begun = make(run=last.run, resumed=True, history=journal.events(last.run))
-        return begun, engine, Resumed(at=time.time(), epoch=journal.epoch)
+        return resumed(last, compiled, journal, workplaces)
+    workplace = workplaces.new()
     if last is not None and unfinished:
         _give_up(journal, places, last)
     kept = Kept() if last is None or wish.fresh else _kept(plan, journal, last)
     if last is not None and kept.is_all:
-        begun = make(run=last.run, done_by=last.run, history=journal.events(last.run))
+        begun = make(run=last.run, workplace=workplace, done_by=last.run, history=journal.events(last.run))
         if begun.result is None or (begun.result.is_dir() and places.gathered(last.run).exists()):
             return begun, Engine(compiled), None
-    run = _new_run(journal, wish, plan, digest)
+    now = datetime.now(UTC)
+    run = f"{now:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
     env = {name: environ[name] for name in sorted(plan.env_allow) if name in environ}
     begun = make(
         run=run,
+        workplace=workplace,
         given_up=last.run if last is not None and unfinished else "",
         changed=last is not None and last.digest != digest,
         carried=kept.paths,
     )
-    return begun, Engine(compiled), RunStarted(at=time.time(), run=run, env=env, carried=kept.paths)
+    moves = tuple(workplace.start_anew()) if wish.fresh else ()
+    begun.host.prepare()  # which takes longer than all that is still to do here
+    journal.add_run(_record(begun, file=wish.source.shown, digest=digest, at=now.timestamp()))
+    started = RunStarted(
+        at=time.time(),
+        run=run,
+        env=env,
+        carried=kept.paths,
+        target=workplace.target,
+        base=workplace.base,
+        moves=moves,
+    )
+    return begun, Engine(compiled), started
+
+
+def resumed(
+    last: RunRecord, compiled: CompiledPlan, journal: SqliteJournal, workplaces: Workplaces
+) -> tuple[Begun, Engine, AnyFact]:
+    """A run that goes on where it was."""
+    started = next(iter(journal.facts(last.run)))
+    assert isinstance(started, RunStarted)
+    engine = recovered(compiled, journal, last.run)
+    begun = _begun(
+        compiled.plan,
+        workplaces.places,
+        run=last.run,
+        workplace=workplaces.resumed(started),
+        directory=workplaces.folder,
+        resumed=True,
+        history=journal.events(last.run),
+    )
+    return begun, engine, Resumed(at=time.time(), epoch=journal.epoch)
 
 
 def _last(journal: SqliteJournal, plan: str) -> RunRecord | None:
@@ -119,28 +147,39 @@ def _last(journal: SqliteJournal, plan: str) -> RunRecord | None:
     return None
 
 
-def _begun(plan: Plan, places: Places, **more: Any) -> Begun:  # noqa: ANN401 - the fields of what is made
-    apart = any(scope.settings.isolation != "none" for scope in plan.scopes)
-    result = places.work(plan.id) / "_plan" if apart else None
-    return Begun(plan=plan, places=places, result=result, **more)
-
-
-def _new_run(journal: SqliteJournal, wish: Wish, plan: Plan, digest: str) -> str:
-    now = datetime.now(UTC)
-    run = f"{now:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
-    journal.add_run(
-        RunRecord(
-            run=run,
-            plan=plan.id,
-            file=wish.source.shown,
-            directory=str(plans.folder_of(wish.source)),
-            text=show_plan(plan),
-            digest=digest,
-            created_at=now.timestamp(),
-            state="running",
-        )
+def _begun(
+    plan: Plan,
+    places: Places,
+    *,
+    run: str,
+    workplace: Workplace,
+    **more: Any,  # noqa: ANN401 - the other fields of what is made
+) -> Begun:
+    apart = any(scope.settings.isolation == "dir" for scope in plan.scopes)
+    return Begun(
+        run=run,
+        plan=plan,
+        places=places,
+        host=LocalHost(places.host(run)),
+        workspaces=workplace.workspaces,
+        target=workplace.target,
+        notes=workplace.notes,
+        result=places.work(plan.id) / "_plan" if apart else None,
+        **more,
     )
-    return run
+
+
+def _record(begun: Begun, *, file: str, digest: str, at: float) -> RunRecord:
+    return RunRecord(
+        run=begun.run,
+        plan=begun.plan.id,
+        file=file,
+        directory=str(begun.directory),
+        text=show_plan(begun.plan),
+        digest=digest,
+        created_at=at,
+        state="running",
+    )
 
 
 def recovered(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engine:

@@ -5,6 +5,7 @@ from itertools import islice
 from pathlib import Path
 
 from weft.app.journals import Book, open_book
+from weft.app.run_holds import held as holds
 from weft.app.run_questions import open_questions
 from weft.app.run_steps import MOST_NAMES, names
 from weft.errors import WeftError
@@ -21,6 +22,10 @@ def subplans_and_steps(directory: Path, run: str | None, beginning: str) -> list
 
 def questions(directory: Path, run: str | None, beginning: str) -> list[str]:
     return _found(directory, run, beginning, lambda book: [one.name for one in open_questions(book)])
+
+
+def held(directory: Path, run: str | None, beginning: str) -> list[str]:
+    return _found(directory, run, beginning, lambda book: [one.subplan for one in holds(book)])
 
 
 def _found(

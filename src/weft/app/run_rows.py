@@ -1,6 +1,6 @@
 """What is known of one subplan of a run, and of a step under way in it."""
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from weft.engine.states import SubplanExecutionState as State
 
@@ -25,8 +25,6 @@ class StepView(Struct, kw_only=True, eq=False):
 
     step: str
     attempt: int
-    most_attempts: int
-    """0: not known."""
     firing: int
     execution: int
     started_at: float
@@ -58,9 +56,9 @@ class RowView(Struct, kw_only=True, eq=False):
     """The step that was to blame, if it was one of its own."""
     trouble: StepFailure | None = None
     """The last step that ended badly, whatever came of that."""
-    steps: dict[int, StepView] = field(default_factory=dict[int, StepView])
+    steps: dict[int, StepView] = {}
     """Those under way, by firing."""
-    questions: dict[str, Question] = field(default_factory=dict[str, Question])
+    questions: dict[str, Question] = {}
     """Open ones, by step."""
     limited_until: float | None = None
     """When an agent's usage limit ends that it waits for."""

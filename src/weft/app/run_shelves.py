@@ -30,6 +30,8 @@ class Shelves:
         self._outline = outline
         self._rows = rows
         self._opened: set[int] = set()
+        self._where: list[Shelf | None] = [None] * len(rows)
+        """By row, the shelf it lies on."""
         self._open(ROOT)
 
     def changed(self, row: int) -> None:
@@ -48,7 +50,7 @@ class Shelves:
             return
         for one in reversed([one for one in self._up_from(group) if one not in self._opened]):
             self._opened.add(one)
-            self.waiting.pop(one, None)
+            self._shelve(one)
             for child in self._outline.children(one):
                 self._shelve(child)
 
@@ -58,12 +60,14 @@ class Shelves:
             row = self._outline.parents[row]
 
     def _shelve(self, row: int) -> None:
-        right = self._shelf(row)
-        for shelf in (self.asking, self.running, self.failed, self.waiting, self.settled):
-            if shelf is right:
-                shelf[row] = None
-            else:
-                shelf.pop(row, None)
+        before, right = self._where[row], self._shelf(row)
+        if right is before:
+            return
+        if before is not None:
+            del before[row]
+        if right is not None:
+            right[row] = None
+        self._where[row] = right
 
     def _shelf(self, row: int) -> Shelf | None:
         one, is_leaf = self._rows[row], self._outline.leaves[row]

@@ -27,9 +27,6 @@ from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import Jobs
 from weft.runtime.lineage import Lineage
 from weft.runtime.status_files import StatusFiles
-from weft.workspaces.chosen import ChosenWorkspaces
-from weft.workspaces.directories import DirectoryWorkspaces
-from weft.workspaces.in_place import InPlaceWorkspaces
 
 FRAME = 0.25
 """Seconds between looks of whoever shows the run."""
@@ -47,6 +44,10 @@ class Begun(Struct, frozen=True, kw_only=True):
     run: str
     plan: Plan
     places: Places
+    host: LocalHost
+    """Where its processes run."""
+    workspaces: Workspaces
+    """Where its slices work."""
     directory: Path
     """The plan's own."""
     resumed: bool = False
@@ -62,7 +63,11 @@ class Begun(Struct, frozen=True, kw_only=True):
     history: Iterable[Recorded] = ()
     """What has happened in it before."""
     result: Path | None = None
-    """Where the files are that come out of it; None if slices work in the plan's own directory."""
+    """Where the files are that come out of it; None if they land on a branch, or lie in the plan's directory."""
+    target: str = ""
+    """The branch that results land on, if there is one."""
+    notes: tuple[str, ...] = ()
+    """What a person should know before anything starts."""
 
 
 class Audience(Protocol):
@@ -92,12 +97,6 @@ class Clock:
             await anyio.sleep(min(left, LONGEST_SLEEP))
 
 
-def _workspaces(plan: Plan, root: Path, plan_dir: Path) -> Workspaces:
-    paths = plan.outline.paths
-    shared = {paths[row] for row, scope in enumerate(plan.scopes) if scope.settings.isolation == "none"}
-    return ChosenWorkspaces(DirectoryWorkspaces(root, plan_dir), InPlaceWorkspaces(plan_dir), shared)
-
-
 class Stage:
     """All that takes part in a run, put together."""
 
@@ -122,8 +121,6 @@ class Stage:
         begun, plan = self._begun, self._begun.plan
         lineage = Lineage(plan, self._engine.tracker)
         plan_dir = begun.directory
-        workspaces = _workspaces(plan, begun.places.work(plan.id), plan_dir)
-        host = LocalHost(begun.places.host(begun.run))
         inbox = Inbox()
         jobs = Jobs(
             run=begun.run,
@@ -134,13 +131,18 @@ class Stage:
             environ=self._environ,
         )
         effects = Effects(
-            host=host, workspaces=workspaces, jobs=jobs, lineage=lineage, clock=self._clock, inbox=inbox
+            host=begun.host,
+            workspaces=begun.workspaces,
+            jobs=jobs,
+            lineage=lineage,
+            clock=self._clock,
+            inbox=inbox,
         )
         coordinator = Coordinator(
             begun.run,
             self._engine,
             journal=self._journal,
-            host=host,
+            host=begun.host,
             effects=effects,
             inbox=inbox,
         )
@@ -154,13 +156,13 @@ class Stage:
             tasks.cancel_scope.cancel()
         state = LEFT if self._left else self._engine.state
         if begun.result is not None and state in {"completed", "failed"}:
-            self._bring_together(workspaces, lineage)
+            self._bring_together(begun.workspaces, lineage)
         return state
 
     def _bring_together(self, workspaces: Workspaces, lineage: Lineage) -> None:
         """The results. If that fails or we die meanwhile, the next run of the plan does it."""
         try:
-            workspaces.gather("", lineage.all_completed())
+            workspaces.gather(lineage.whole())
             self._begun.places.gathered(self._begun.run).touch()
         except OSError as error:
             raise failure(f"cannot bring the results together in {self._begun.result}", error) from None

@@ -108,6 +108,10 @@ class RunView:
         under_way = ((row, self.rows[row].seconds(now)) for row in slices if self.outline.leaves[row])
         return self._pace.remaining((row, spent or 0.0) for row, spent in under_way)
 
+    def most_attempts(self, row: int, step: str) -> int:
+        """How often a step may be tried; 0: not known."""
+        return self._attempts.most(row, step)
+
     def blocked_by(self, row: int) -> Iterator[str]:
         """What a subplan still waits for: what it and the groups around it depend on."""
         outline = self.outline
@@ -167,9 +171,7 @@ class RunView:
     def _change(self, row: int, state: State, data: dict[str, Any], at: float) -> None:
         one = self.rows[row]
         before, one.state = one.state, state
-        one.reason, one.message = data.get("reason", ""), data.get("message", "")
-        one.cause, one.carried = data.get("cause", ""), data.get("carried", False)
-        if one.state.terminal:
+        if state.terminal:
             self._end(row, data, at)
         else:
             one.started_at = at
@@ -178,7 +180,10 @@ class RunView:
         self.shelves.changed(row)
 
     def _end(self, row: int, data: dict[str, Any], at: float) -> None:
+        """Only an end has reasons."""
         one = self.rows[row]
+        one.reason, one.message = data.get("reason", ""), data.get("message", "")
+        one.cause, one.carried = data.get("cause", ""), data.get("carried", False)
         one.ended_at = at
         one.questions.clear()
         is_leaf = self.outline.leaves[row]
@@ -222,7 +227,6 @@ class RunView:
         one.steps[data["firing"]] = StepView(
             step=event.step,
             attempt=event.attempt,
-            most_attempts=self._attempts.most(row, event.step),
             firing=data["firing"],
             execution=data.get("execution", 1),
             started_at=at,
@@ -248,6 +252,8 @@ class RunView:
         data = event.data
         never_ran = event.outcome == "infra" and data.get("exit_code") is None and data.get("signal") is None
         is_unknown = event.cost is None and step is not None and bool(step.agent) and not never_ran
+        if not event.cost and not is_unknown:
+            return
         for one in (row, *self._around(row)):
             self.rows[one].cost += event.cost or 0
             self.rows[one].unknown_costs += is_unknown

@@ -73,10 +73,10 @@ def check(*, plan: str | None, place: str | None, verbose: bool, as_json: bool, 
 
 
 def _check(source: Source, flags: Flags, *, verbose: bool, as_json: bool) -> int:
-    from weft.app import plans
+    from weft.app.plan_check import check
     from weft.cli.check_text import check_lines
 
-    report = plans.check(source, flags=flags)
+    report = check(source, flags=flags)
     if as_json:
         show_json({"valid": True, **report.to_json()})
     else:

@@ -10,6 +10,7 @@
 141  nobody reads the output any more, as when it is piped into `head`
 """
 
+import gc
 import sys
 import traceback
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from weft.cli.convert import convert
 from weft.cli.events import events
 from weft.cli.graph import graph
 from weft.cli.logs import logs
+from weft.cli.merge import merge
 from weft.cli.net import net
 from weft.cli.output import examples, forget_broken_outputs, note, note_lines, write_text
 from weft.cli.replay import replay
@@ -38,6 +40,9 @@ EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 
 SHELLS = ("bash", "zsh", "fish")
+
+OBJECTS_PER_SEARCH = 100_000
+"""How many new ones Python lets come before it looks for garbage; what we make, modules first, mostly stays."""
 
 
 class Root(click.Group):
@@ -120,10 +125,14 @@ def completion(context: click.Context, shell: str) -> int:
     return 0
 
 
-for command in (answer, check, convert, events, graph, logs, net, replay, run, schema, show):
+for command in (answer, check, convert, events, graph, logs, merge, net, replay, run, schema, show):
     cli.add_command(command)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; ends the process."""
-    cli.main(args, prog_name="weft")
+    gc.set_threshold(OBJECTS_PER_SEARCH)
+    try:
+        cli.main(args, prog_name="weft")
+    finally:
+        gc.freeze()  # else Python, before it ends, looks through all that goes with the process anyway

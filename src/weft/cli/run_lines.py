@@ -24,7 +24,9 @@ def lines_of(
     The time is that of the zone, or of the machine.
     """
     say = _SAID.get(event.kind)
-    text = "" if say is None or (quiet and not _is_urgent(event, view)) else say(event, view)
+    if say is None or (quiet and not _is_urgent(event, view)):
+        return []
+    text = say(event, view)
     if not text:
         return []
     time = datetime.fromtimestamp(at, UTC).astimezone(zone).strftime("%H:%M:%S")
@@ -33,7 +35,7 @@ def lines_of(
 
 def _is_urgent(event: Event, view: RunView) -> bool:
     if event.kind == "subplan_state":
-        return view.row(event.subplan).failed_by_itself
+        return event.outcome == "failed" and view.row(event.subplan).failed_by_itself
     return event.kind == "ask" or (event.kind == "budget" and event.outcome == "reached")
 
 

@@ -7,14 +7,13 @@ new one has never heard of is handed over again. So nothing here needs to be ack
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
 
 from weft.errors import WeftError
 from weft.hosts.link import Heard, Link
-from weft.hosts.reach import PROGRAM, reach
+from weft.hosts.reach import PROGRAM, Start, reach, start
 from weft.ports.host import Job, JobEnded, Known, Why
 
 _TRIES = 5
@@ -35,7 +34,9 @@ class LocalHost:
         Of each output the first `head` bytes are stored and the last `tail`. With nothing to do and nobody there
         the supervisor goes after `linger` seconds.
         """
-        self._reach = partial(reach, directory.absolute(), program, (str(head), str(tail), str(linger)))
+        self._directory = directory.absolute()
+        self._program = (*program, str(self._directory), str(head), str(tail), str(linger))
+        self._under_way: Start | None = None
         self._link: Link | None = None
         self._there: dict[str, Job | None] = {}
         """Jobs that are not over; those that somebody else handed over are known by name only."""
@@ -45,6 +46,13 @@ class LocalHost:
         self._failure: WeftError | OSError | None = None
         self._recovery: asyncio.Task[None] | None = None
         self._closed = False
+
+    def prepare(self) -> None:
+        """Starts a supervisor where there is none yet, to come to life while there is other work to do.
+
+        This blocks for a moment, and is meant for before the loop runs; `open` does without it, too.
+        """
+        self._under_way = start(self._directory, self._program)
 
     async def open(self) -> Known:
         known = await self._connect()
@@ -88,7 +96,9 @@ class LocalHost:
     async def _connect(self) -> Heard:
         """What is known there. From then on we hear of what ends."""
         for _ in range(_TRIES):
-            connection = await anyio.to_thread.run_sync(self._reach)
+            connection = await anyio.to_thread.run_sync(
+                reach, self._directory, self._program, self._under_way
+            )
             link = await Link.over(connection, self._hear, self._lose)
             known = await link.ask()
             if known is not None:

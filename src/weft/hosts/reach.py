@@ -31,22 +31,35 @@ _TRIES = 4
 _LARGE_LOG = 1 << 20
 
 
-def reach(directory: Path, program: Sequence[str], arguments: Sequence[str]) -> socket.socket:
-    """A connection to the supervisor, from which nothing but its greeting has been read."""
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        directory.chmod(0o700)
-    except OSError as error:
-        raise WeftError(f"cannot make the directory {directory}: {error.strerror}") from None
+Start = subprocess.Popen[bytes]
+"""A supervisor on its way. When it has returned it listens, or another one does, or it could not be started."""
+
+
+def reach(directory: Path, program: Sequence[str], under_way: Start | None = None) -> socket.socket:
+    """A connection to the supervisor, from which nothing but its greeting has been read.
+
+    If one is under way already, that is waited for first.
+    """
+    _make(directory)
     until = time.monotonic() + _PATIENCE
     tries = 0
+    if under_way is not None:
+        under_way.wait()
     while (connection := _knock(directory)) is None:
-        code = _start(directory, [*program, str(directory), *arguments])
+        code = start(directory, program).wait()
         tries += code not in {0, BUSY}
         if tries == _TRIES or time.monotonic() > until:
             raise WeftError(f"cannot start the supervisor in {directory}: {_last_words(directory, code)}")
         time.sleep(_PAUSE if code else 0.0)
     return connection
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.chmod(0o700)
+    except OSError as error:
+        raise WeftError(f"cannot make the directory {directory}: {error.strerror}") from None
 
 
 def _knock(directory: Path) -> socket.socket | None:
@@ -88,20 +101,21 @@ def _check(greeting: bytes, directory: Path) -> None:
         raise WeftError(f"the supervisor in {directory} runs on another machine or in another container")
 
 
-def _start(directory: Path, command: Sequence[str]) -> int:
+def start(directory: Path, program: Sequence[str]) -> Start:
+    """Starts a supervisor; does not wait for it."""
+    _make(directory)
     log = directory / "supervisor.log"
     if log.exists() and log.stat().st_size > _LARGE_LOG:
         log.unlink()
     with log.open("ab") as stream:
-        return subprocess.run(  # noqa: S603 - our own program
-            command,
+        return subprocess.Popen(  # noqa: S603 - our own program
+            program,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stream,
             cwd="/",
             start_new_session=True,
-            check=False,
-        ).returncode
+        )
 
 
 def _last_words(directory: Path, code: int) -> str:

@@ -46,11 +46,15 @@ class Settings(Struct, frozen=True, kw_only=True):
     strict_files: bool = False
     overlap: str = "warn"
     isolation: str = "worktree"
-    worktrees: str = ".weft/worktrees/{{ slice.path }}"
+    worktrees: str = ".weft/worktrees/{{ plan.id }}/{{ slice.path }}"
     branch_prefix: str = "weft/"
     setup: tuple[Any, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
+
+    @property
+    def setup_commands(self) -> tuple[str | tuple[str, ...], ...]:
+        return tuple(command if isinstance(command, str) else tuple(command) for command in self.setup)
 
 
 def field_name(setting: str) -> str:

@@ -48,7 +48,7 @@ class Request(Struct, frozen=True, kw_only=True):
     id: int
     run: str
     kind: str
-    """`answer`."""
+    """`answer` or `merge`."""
     subplan: str
     step: str
     data: dict[str, object]

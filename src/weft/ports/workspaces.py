@@ -1,4 +1,4 @@
-"""Workspaces: where slices work, and how what they did comes together.
+"""Workspaces: where slices work, and how what they did comes together and gets to where the user wants it.
 
 Everything here may be done again after a crash in the middle of it: what is asked for twice is the same as once.
 """
@@ -9,6 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from weft.engine.run.facts import RefMove
 from weft.errors import WeftError
 
 
@@ -23,12 +24,77 @@ class WorkspaceRequest(Struct, frozen=True, kw_only=True):
     """Globs of files and directories of the plan's directory that are linked in."""
 
 
+class Work(Struct, frozen=True, kw_only=True):
+    """What a step did, or one go at it."""
+
+    path: str
+    step: str
+    attempt: int
+    subject: str
+    """A line about it."""
+
+
+class MergeRequest(Struct, frozen=True, kw_only=True):
+    """Something is to be brought to the subplan around it, or to where the user wants it."""
+
+    path: str
+    subject: str
+    """A line about it."""
+    slices: tuple[str, ...] = ()
+    """The slices whose work is together after it, in plan order."""
+    take_branch: tuple[str, ...] = ()
+    """Globs of files that are taken as the subplan has them, where they are in conflict."""
+    files: tuple[str, ...] | None = None
+    """Globs of the only files that it may have changed; None: any."""
+    verifies: bool = False
+    """Whether what comes together can be verified."""
+    is_group: bool = False
+    agreed: bool = True
+    """Whether it may land; if not, a person is to be asked once it could."""
+    not_landed: tuple[str, ...] = ()
+    """What else is to land and has not: none of it may come along."""
+    copy: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    """As of a workspace, for the directory in which it is verified."""
+
+
+class Merged(Struct, frozen=True, kw_only=True):
+    """What came of a merge."""
+
+    moves: tuple[RefMove, ...] = ()
+    verify_in: Path | None = None
+    """If this is not None, nothing has moved yet: what came together is here, and is to be verified first."""
+
+
+class InfraError(WeftError):
+    """What it takes to do it did not work; that says nothing about the work."""
+
+
 class ConflictError(WeftError):
-    """Subplans changed the same files in different ways."""
+    """Subplans changed the same files in different ways, and nothing but doing one of them anew helps."""
 
     def __init__(self, message: str, files: Sequence[str]) -> None:
         super().__init__(message)
         self.files = tuple(files)
+
+
+class HeldError(WeftError):
+    """It cannot go on before a person has done something; nothing has moved. The message says what to do."""
+
+    def __init__(
+        self,
+        message: str,
+        files: Sequence[str] = (),
+        *,
+        conflict: bool = False,
+        waits_for: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.files = tuple(files)
+        self.conflict = conflict
+        """Whether two changed the same files in different ways; else something else is in the way."""
+        self.waits_for = tuple(waits_for)
+        """What must land first."""
 
 
 class Workspaces(Protocol):
@@ -36,24 +102,49 @@ class Workspaces(Protocol):
         """Where the subplan works; the directory need not be there yet."""
         ...
 
-    def prepare(self, request: WorkspaceRequest) -> Path:
-        """A fresh workspace; what an earlier, unfinished try left there goes."""
+    def scratch(self, path: str) -> Path:
+        """Where what a subplan did is verified together with what others did."""
+        ...
+
+    def has_history(self, path: str) -> bool:
+        """Whether a workspace is proven before each step, and what the step did is recorded after it."""
+        ...
+
+    def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
+        """A fresh workspace. What an earlier, unfinished try left there goes, and nothing of it is lost."""
         ...
 
     def accept(self, path: str) -> None:
         """What is in a workspace now is what its slice starts with: commands that set it up have been run."""
         ...
 
-    def keep(self, path: str) -> None:
-        """Record what a slice did, so that others can start with it, and nothing that happens later changes it."""
+    def prove(self, path: str) -> None:
+        """Raises `WeftError` if the workspace is not what was prepared: then no step may start in it."""
         ...
 
-    def check(self, slices: Sequence[str]) -> None:
-        """Raises ConflictError if what these slices did does not go together."""
+    def record(self, work: Work) -> Sequence[RefMove]:
+        """Keep what a step has changed."""
         ...
 
-    def gather(
-        self, path: str, slices: Sequence[str], *, copy: Sequence[str] = (), link: Sequence[str] = ()
-    ) -> Path:
-        """A directory with what these slices did; for a group's verify, and as its result."""
+    def gather(self, request: MergeRequest) -> Sequence[RefMove]:
+        """What the slices in a group did, in one directory at its place: for its verify, and as its result."""
+        ...
+
+    def merge(self, request: MergeRequest) -> Merged:
+        """Bring what a subplan did to the subplan around it.
+
+        Raises `ConflictError` or `HeldError` if that cannot be; then nothing has changed.
+        """
+        ...
+
+    def land(self, request: MergeRequest) -> Merged:
+        """Bring what a subplan did to where the user wants it; as `merge`."""
+        ...
+
+    def publish(self, path: str, *, landing: bool) -> Merged | None:
+        """What was to be verified has passed: let it move. None if what it was merged with has moved meanwhile."""
+        ...
+
+    def discard(self, path: str) -> None:
+        """What was to be verified is not wanted any more."""
         ...

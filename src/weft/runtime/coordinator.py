@@ -13,7 +13,7 @@ from anyio.lowlevel import cancel_shielded_checkpoint
 
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import Answered, AnyFact, StopAsked
+from weft.engine.run.facts import Answered, AnyFact, MergeAsked, StopAsked
 from weft.engine.run.orders import AnyOrder
 from weft.ports.host import Host
 from weft.ports.journal import Journal, Request
@@ -64,6 +64,7 @@ class Coordinator:
                 tasks.start_soon(self._hear_host)
                 tasks.start_soon(self._hear_people)
                 self._effects.take_over(self._engine.in_flight, known)
+                self._take_requests()  # now, or the run might be over before anybody looks
                 self._inbox.put_first(first)
                 while self._inbox or not self._is_over(waits=waits):
                     await self._inbox.wait()
@@ -77,8 +78,9 @@ class Coordinator:
         return self._engine.state
 
     def _is_over(self, *, waits: bool) -> bool:
+        """Also when nothing but questions and merges wait for people; for questions one may want to stay."""
         state = self._engine.state
-        return state in ENDS or (state == "waiting" and not waits)
+        return state in ENDS or (state == "waiting" and not (waits and self._engine.questions()))
 
     def _turn(self) -> Sequence[Recorded]:
         engine = self._engine
@@ -108,16 +110,20 @@ class Coordinator:
                 self._effects.job_ended(end)
 
     async def _hear_people(self) -> None:
-        for request in self._journal.requests(self._run):
-            self._take(request)
         while True:
             await anyio.sleep(REQUESTS_EVERY)
             if self._journal.changed():
-                for request in self._journal.requests(self._run):
-                    self._take(request)
+                self._take_requests()
+
+    def _take_requests(self) -> None:
+        for request in self._journal.requests(self._run):
+            self._take(request)
 
     def _take(self, request: Request) -> None:
         self._taken.append(request.id)
+        if request.kind == "merge":
+            self._inbox.put(MergeAsked(at=self._effects.now(), subplan=request.subplan))
+            return
         data = request.data
         self._inbox.put(
             Answered(

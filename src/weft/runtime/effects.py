@@ -3,24 +3,33 @@
 What is ordered is reported as ended exactly once. After the death of a coordinator, its successor comes here with
 what was ordered and not reported: what the host knows is taken over, and all else is done again, as nothing of it
 was begun, or as it can be done twice without harm.
+
+Some of what Weft does itself has processes, too: commands that set up a workspace, and a verify of what has come
+together in a merge. They run as jobs of the order that they belong to; a merge that has to be made anew, since its
+branch moved while it was verified, has another round of them.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
+from msgspec.structs import replace
 
-from weft.engine.run.facts import Ended, How, Woke
+from weft.engine.run.facts import Ended, How, RefMove, Woke
 from weft.engine.run.orders import AnyOrder, Halt, Land, Launch, Merge, Order, Ordered, Prepare, WakeAt
 from weft.errors import WeftError
 from weft.ports.clock import Clock
 from weft.ports.host import Host, JobEnded, Known, Running
-from weft.ports.workspaces import ConflictError, Workspaces
+from weft.ports.workspaces import ConflictError, HeldError, InfraError, MergeRequest, Work, Workspaces
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import SETUP, Jobs, could_not
+from weft.runtime.jobs import LAND, MERGE, SETUP, Jobs, could_not
 from weft.runtime.lineage import Lineage
+
+_T = TypeVar("_T")
+_VERIFIES = frozenset({MERGE, LAND})
 
 
 class Effects:
@@ -43,6 +52,8 @@ class Effects:
         self._launched: dict[str, Launch] = {}
         """Jobs whose end has not been reported, by id."""
         self._halted: dict[str, How] = {}
+        self._merges: dict[str, Merge | Land] = {}
+        """Whose result is being verified, by the id of the job."""
         self._tasks: TaskGroup | None = None
         self._unsafe: list[str] = []
         """Jobs whose ends are reported, and not known to be in the journal yet."""
@@ -65,33 +76,41 @@ class Effects:
                 self._soon(self._wake, order.at)
             case Prepare():
                 self._soon(self._prepare, order)
-            case Merge():
-                self._soon(self._in_thread, order, partial(self._merge, order))
-            case Land():
-                self._done(order)
+            case Merge() | Land():
+                self._soon(self._merge, order, 0)
 
     def take_over(self, orders: Sequence[Ordered], known: Known) -> None:
         """What was ordered before, by somebody else."""
-        ordered = {self._jobs.id(order): order for order in orders}
-        for job, order in ordered.items():
-            if job in known:
-                self._take_over(job, order, known[job])
-            else:
+        last = {_without_round(job): job for job in sorted(known, key=_round)}
+        taken: set[str] = set()
+        for order in orders:
+            job = last.get(self._jobs.id(order))
+            if job is None:
                 self.obey(order)
-        self._host.forget([job for job in known if job not in ordered])
+            else:
+                taken.add(job)
+                self._take_over(job, order, known[job])
+        self._host.forget([job for job in known if job not in taken])
 
-    def _take_over(self, job: str, order: Order, found: Running | JobEnded) -> None:
-        self._launched[job] = order if isinstance(order, Launch) else self._setup_of(order)
+    def _take_over(self, job: str, order: Ordered, found: Running | JobEnded) -> None:
+        self._launched[job] = self._launch_of(job, order)
         # Whoever was here before may have asked for its end; whether that was wanted is for the engine to say.
         self._halted[job] = How.STOPPED
         if isinstance(found, JobEnded):
             self.job_ended(found)
 
-    def _setup_of(self, order: Order) -> Launch:
-        assert isinstance(order, Prepare)
-        launch = self._jobs.setup(order)
-        assert launch is not None
-        return launch
+    def _launch_of(self, job: str, order: Ordered) -> Launch:
+        """The process that an order has come to."""
+        match order:
+            case Launch():
+                return order
+            case Prepare():
+                launch = self._jobs.setup(order)
+                assert launch is not None
+                return launch
+            case Merge() | Land():
+                self._merges[job] = order
+                return self._jobs.verify(order, self._lineage.verify_of(order.row), _round(job))
 
     def _soon(self, work: Callable[..., object], *arguments: object) -> None:
         assert self._tasks is not None
@@ -100,11 +119,13 @@ class Effects:
     # Processes
 
     def _launch(self, launch: Launch) -> None:
-        slices = self._lineage.gathered_for(launch)
-        if slices is None:
-            self._start(launch)
+        request = self._lineage.gathered_for(launch)
+        if request is not None:
+            self._soon(self._gather, launch, request)
+        elif self._workspaces.has_history(launch.path):
+            self._soon(self._prove, launch)
         else:
-            self._soon(self._gather, launch, slices)
+            self._start(launch)
 
     def _start(self, launch: Launch) -> None:
         halted = self._halted.pop(self._jobs.id(launch), None)
@@ -120,17 +141,12 @@ class Effects:
         self._host.start(job)
 
     def _cwd(self, launch: Launch) -> Path:
-        return self._workspaces.place(launch.path)
-
-    async def _gather(self, launch: Launch, slices: Sequence[str]) -> None:
-        """A group's verify works on what all in it did."""
-        settings = self._lineage.settings(launch.row)
-        gather = partial(self._workspaces.gather, launch.path, slices, copy=settings.copy, link=settings.link)
-        if await self._in_thread(launch, gather, done=False):
-            self._start(launch)
+        place = self._workspaces.scratch if launch.step in _VERIFIES else self._workspaces.place
+        return place(launch.path)
 
     def _halt(self, order: Halt) -> None:
         job = self._jobs.id(order)
+        job = next((one for one in self._launched if _without_round(one) == job), job)
         self._halted[job] = How(order.how)
         if job in self._launched:
             self._host.stop(job, grace=0.0 if order.now else None)
@@ -143,9 +159,21 @@ class Effects:
         fact = self._jobs.fact(launch, ended, self._cwd(launch), at=self.now(), halted=halted)
         if launch.step == SETUP and fact.how is How.DONE:
             self._soon(self._accept, launch, ended.id)
+        elif launch.step in _VERIFIES:
+            self._soon(self._verified, launch, fact, ended.id)
+        elif self._has_changed_something(launch):
+            self._soon(self._record, launch, fact, ended.id)
         else:
-            self._unsafe.append(ended.id)
-            self._report(fact)
+            self._report_end(fact, ended.id)
+
+    def _has_changed_something(self, launch: Launch) -> bool:
+        """Whether it was a step of a slice, in a workspace where that is recorded."""
+        is_step = launch.step != SETUP and self._lineage.is_slice(launch.row)
+        return is_step and self._workspaces.has_history(launch.path)
+
+    def _report_end(self, fact: Ended, job: str) -> None:
+        self._unsafe.append(job)
+        self._report(fact)
 
     def committed(self) -> None:
         """All that was reported is in the journal: the host need not keep it."""
@@ -156,43 +184,118 @@ class Effects:
     # Workspaces
 
     async def _prepare(self, order: Prepare) -> None:
-        request = self._lineage.request(order)
+        moves = await self._in_thread(order, partial(self._workspaces.prepare, self._lineage.request(order)))
+        if moves is None:
+            return
         launch = self._jobs.setup(order)
-        prepare = partial(self._workspaces.prepare, request)
-        if await self._in_thread(order, prepare, done=launch is None) and launch is not None:
+        if launch is None:
+            self._report(self._ended(order, How.DONE, moves=moves))
+        else:
             self._start(launch)
 
     async def _accept(self, launch: Launch, job: str) -> None:
         """What was set up is no work of the slice."""
-        await self._in_thread(launch, partial(self._workspaces.accept, launch.path))
+        if await self._in_thread(launch, partial(self._accepted, launch.path)):
+            self._report(self._ended(launch, How.DONE))
         self._unsafe.append(job)
 
-    def _merge(self, order: Merge) -> None:
-        slices = self._lineage.merged_with(order)
-        if self._lineage.is_slice(order.row):
-            self._workspaces.keep(order.path)
-        self._workspaces.check(slices)
+    def _accepted(self, path: str) -> bool:
+        self._workspaces.accept(path)
+        return True
 
-    async def _in_thread(self, order: Order, work: Callable[[], object], *, done: bool = True) -> bool:
-        """Whether it went well; that it did not is reported, and with `done` also that it did."""
+    async def _gather(self, launch: Launch, request: MergeRequest) -> None:
+        """A group's verify works on what all in it did."""
+        if await self._in_thread(launch, partial(self._workspaces.gather, request)) is not None:
+            self._start(launch)
+
+    async def _prove(self, launch: Launch) -> None:
+        """No step begins in a directory that is not its workspace."""
         try:
-            await run_sync(work)
-        except ConflictError as error:
-            self._report(self._ended(order, How.CONFLICT, str(error), error.files))
-        except OSError as error:
-            self._report(could_not(order, error, at=self.now()))
-        except WeftError as error:
-            self._report(self._ended(order, How.FAILED, str(error)))
+            await run_sync(self._workspaces.prove, launch.path)
+        except (WeftError, OSError) as error:
+            self._report(could_not(launch, error, at=self.now()))
         else:
-            if done:
-                self._done(order)
-            return True
-        return False
+            self._start(launch)
 
-    def _done(self, order: Order) -> None:
-        self._report(self._ended(order, How.DONE))
+    async def _record(self, launch: Launch, fact: Ended, job: str) -> None:
+        """However the step ended, what it did is kept."""
+        again = f" (attempt {launch.attempt})" if launch.attempt > 1 else ""
+        work = Work(
+            path=launch.path,
+            step=launch.step,
+            attempt=launch.attempt,
+            subject=f"{launch.path}: {launch.step}{again}",
+        )
+        try:
+            moves = await run_sync(self._workspaces.record, work)
+        except (WeftError, OSError) as error:
+            said = f"what it did could not be committed: {could_not(launch, error, at=0).message}"
+            how = How.FAILED if fact.how is How.DONE else fact.how
+            fact = replace(fact, how=how, message="; ".join(filter(None, (fact.message, said))))
+        else:
+            fact = replace(fact, moves=tuple(moves))
+        self._report_end(fact, job)
 
-    def _ended(self, order: Order, how: How, message: str = "", files: Sequence[str] = ()) -> Ended:
+    # Merging
+
+    async def _merge(self, order: Merge | Land, number: int) -> None:
+        bring = self._workspaces.land if isinstance(order, Land) else self._workspaces.merge
+        merged = await self._in_thread(order, partial(bring, self._lineage.merge(order)))
+        if merged is None:
+            return
+        if merged.verify_in is None:
+            self._report(self._ended(order, How.DONE, moves=merged.moves))
+            return
+        launch = self._jobs.verify(order, self._lineage.verify_of(order.row), number)
+        self._merges[self._jobs.id(launch)] = order
+        self._start(launch)
+
+    async def _verified(self, launch: Launch, fact: Ended, job: str) -> None:
+        order = self._merges.pop(job)
+        if fact.how is not How.DONE:
+            await self._in_thread(order, partial(self._workspaces.discard, order.path))
+            self._report_end(_held(fact) if isinstance(order, Land) else _red(fact), job)
+            return
+        publish = partial(self._workspaces.publish, order.path, landing=isinstance(order, Land))
+        try:
+            merged = await run_sync(publish)
+        except (WeftError, OSError) as error:
+            self._report_end(self._failed(order, error), job)
+            return
+        if merged is None:  # it has to be made anew, with what came meanwhile
+            self._unsafe.append(job)
+            await self._merge(order, launch.round + 1)
+        else:
+            self._report_end(replace(fact, moves=merged.moves), job)
+
+    async def _in_thread(self, order: Order, work: Callable[[], _T]) -> _T | None:
+        """What came of it; nothing if it did not go well, which is reported."""
+        try:
+            return await run_sync(work)
+        except (WeftError, OSError) as error:
+            self._report(self._failed(order, error))
+            return None
+
+    def _failed(self, order: Order, error: WeftError | OSError) -> Ended:
+        match error:
+            case HeldError():
+                held = self._ended(order, How.HELD, str(error), error.files)
+                return replace(held, conflict=error.conflict, waits_for=error.waits_for)
+            case ConflictError():
+                return self._ended(order, How.CONFLICT, str(error), error.files)
+            case OSError() | InfraError():
+                return could_not(order, error, at=self.now())
+            case _:
+                return self._ended(order, How.FAILED, str(error))
+
+    def _ended(
+        self,
+        order: Order,
+        how: How,
+        message: str = "",
+        files: Sequence[str] = (),
+        moves: Sequence[RefMove] = (),
+    ) -> Ended:
         return Ended(
             at=self.now(),
             firing=order.firing,
@@ -200,6 +303,7 @@ class Effects:
             how=how,
             message=message,
             files=tuple(files),
+            moves=tuple(moves),
         )
 
     # Time
@@ -207,3 +311,24 @@ class Effects:
     async def _wake(self, at: float) -> None:
         await self._clock.sleep_until(at)
         self._report(Woke(at=self.now()))
+
+
+def _without_round(job: str) -> str:
+    return ".".join(job.split(".")[:3])
+
+
+def _round(job: str) -> int:
+    more = job.split(".")[3:]
+    return int(more[0]) if more else 0
+
+
+def _red(fact: Ended) -> Ended:
+    said = f"`verify` fails on what came together, though it passed before: {fact.message}"
+    return replace(fact, message=said)
+
+
+def _held(fact: Ended) -> Ended:
+    """Nothing lands that fails; what to do about it is for a person to say."""
+    if fact.how not in {How.FAILED, How.TIMEOUT}:
+        return fact
+    return replace(_red(fact), how=How.HELD)

@@ -1,21 +1,25 @@
 """Jobs for the host, made of the engine's orders; and facts, made of the ends of jobs."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from weft.engine.run.facts import Ended, How
-from weft.engine.run.orders import Halt, Launch, Order, Prepare
+from weft.engine.run.orders import Halt, Land, Launch, Merge, Order, Prepare
 from weft.errors import WeftError
 from weft.ids import file_name
 from weft.plan.model import Command, Plan
+from weft.plan.settings import Settings
 from weft.ports.agent import AgentAdapter, AgentCall, Invocation
 from weft.ports.host import Job, JobEnded
 from weft.runtime.environment import StepEnvironment, StepIdentity
 from weft.runtime.results import agent_ended, fact_of, read_output
 
 SHELL = "/bin/sh"
-SETUP = "@workspace"
+SETUP, MERGE, LAND = "@workspace", "@merge", "@land"
+"""Steps that are none of the plan's own, and have processes nevertheless."""
 
 
 class Jobs:
@@ -38,11 +42,12 @@ class Jobs:
         self._folders: set[str] = set()
 
     def id(self, order: Order | Halt) -> str:
-        return f"{self._run}.{order.firing}.{order.execution}"
+        again = f".{order.round}" if isinstance(order, Launch) and order.round else ""
+        return f"{self._run}.{order.firing}.{order.execution}{again}"
 
     def job(self, launch: Launch, cwd: Path) -> Job:
         """Raises `WeftError` if it cannot be made, and `OSError` if there is no room for its output."""
-        output = self._prefix(launch)
+        name, output = self.id(launch), self._prefix(launch)
         commands = [_argv(command) for command in launch.commands]
         called = None
         if launch.agent is not None:
@@ -50,10 +55,10 @@ class Jobs:
             called = self._adapter(launch).invoke(self._call(launch, cwd))
             commands = [called.argv]
         return Job(
-            id=self.id(launch),
+            id=name,
             commands=tuple(commands),
             cwd=str(cwd),
-            env=self._env(launch, called, output),
+            env=self._env(launch, called, name, output),
             stdin=None if called is None else called.stdin,
             output=output,
             timeout=launch.timeout,
@@ -62,22 +67,32 @@ class Jobs:
 
     def setup(self, order: Prepare) -> Launch | None:
         """What is run in a fresh workspace, if anything."""
-        settings = self._plan.scopes[order.row].settings
-        if not settings.setup:
-            return None
+        commands = self._settings(order).setup_commands
+        return self._own(order, SETUP, commands) if commands else None
+
+    def verify(self, order: Merge | Land, commands: Sequence[Command], number: int) -> Launch:
+        """What is run on what has come together, before it moves; it may be that several times."""
+        step = LAND if isinstance(order, Land) else MERGE
+        return replace(
+            self._own(order, step, (*self._settings(order).setup_commands, *commands)), round=number
+        )
+
+    def _own(self, order: Order, step: str, commands: tuple[Command, ...]) -> Launch:
+        settings = self._settings(order)
         return Launch(
             firing=order.firing,
             execution=order.execution,
             row=order.row,
             path=order.path,
-            step=SETUP,
+            step=step,
             attempt=1,
-            commands=tuple(
-                command if isinstance(command, str) else tuple(command) for command in settings.setup
-            ),
+            commands=commands,
             timeout=settings.timeout,
             grace=settings.grace,
         )
+
+    def _settings(self, order: Order) -> Settings:
+        return self._plan.scopes[order.row].settings
 
     def fact(self, launch: Launch, ended: JobEnded, cwd: Path, *, at: float, halted: How | None) -> Ended:
         prefix = self._prefix(launch)
@@ -106,13 +121,13 @@ class Jobs:
             result_file=f"{self._prefix(launch)}.result.json",
         )
 
-    def _env(self, launch: Launch, called: Invocation | None, output: str) -> dict[str, str]:
+    def _env(self, launch: Launch, called: Invocation | None, job: str, output: str) -> dict[str, str]:
         identity = StepIdentity(
             run=self._run,
             subplan=launch.path,
             step=launch.step,
             attempt=launch.attempt,
-            job=self.id(launch),
+            job=job,
             result_file=f"{output}.result.json",
             plan_dir=str(self._plan_dir),
         )

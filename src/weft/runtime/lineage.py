@@ -5,12 +5,14 @@ Only slices with a directory of their own are named; what works in the plan's di
 
 from collections.abc import Sequence
 
-from weft.engine.run.orders import Launch, Merge, Prepare
+from msgspec.structs import replace
+
+from weft.engine.run.orders import Land, Launch, Merge, Prepare
 from weft.engine.states import SubplanExecutionState, SubplanTracker
-from weft.plan.model import Plan
+from weft.plan.model import Command, Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.settings import Settings
-from weft.ports.workspaces import WorkspaceRequest
+from weft.ports.workspaces import MergeRequest, WorkspaceRequest
 
 
 class Lineage:
@@ -24,13 +26,49 @@ class Lineage:
         after = self._paths(self._before(order.row))
         return WorkspaceRequest(path=order.path, after=after, copy=settings.copy, link=settings.link)
 
-    def gathered_for(self, launch: Launch) -> Sequence[str] | None:
-        """The slices on whose work a group's verify is run; None if it need not be brought together."""
+    def gathered_for(self, launch: Launch) -> MergeRequest | None:
+        """What a group's verify is run on; None if it need not be brought together."""
         if self._outline.is_leaf(launch.row) or not self._has_directory(launch.row):
             return None
-        return self._paths(set(self._slices(launch.row)))
+        return self._request(launch.row, slices=self._paths(set(self._slices(launch.row))))
 
-    def merged_with(self, order: Merge) -> Sequence[str]:
+    def merge(self, order: Merge | Land) -> MergeRequest:
+        subplan, settings = self._plan.subplans[order.row], self.settings(order.row)
+        is_slice = self.is_slice(order.row)
+        return replace(
+            self._request(order.row, slices=() if isinstance(order, Land) else self._merged_with(order)),
+            take_branch=settings.merge_take_branch,
+            files=subplan.files if settings.strict_files and is_slice else None,
+            verifies=bool(self.verify_of(order.row)),
+            agreed=order.agreed if isinstance(order, Land) else True,
+            not_landed=order.not_landed if isinstance(order, Land) else (),
+        )
+
+    def verify_of(self, row: int) -> tuple[Command, ...]:
+        """What tells whether a subplan is as it should be: its own verify, or those of the subplans in it."""
+        subplan = self._plan.subplans[row]
+        if subplan.verify or self._outline.is_leaf(row):
+            return subplan.verify
+        found = (command for child in self._outline.children(row) for command in self.verify_of(child))
+        return tuple(dict.fromkeys(found))
+
+    def _request(self, row: int, *, slices: Sequence[str]) -> MergeRequest:
+        settings, subplan, path = self.settings(row), self._plan.subplans[row], self._outline.paths[row]
+        title = "" if subplan.title in {"", subplan.id} else f": {subplan.title}"
+        return MergeRequest(
+            path=path,
+            subject=f"Merge {path or self._plan.id}{title}",
+            slices=tuple(slices),
+            is_group=not self.is_slice(row),
+            copy=settings.copy,
+            link=settings.link,
+        )
+
+    def whole(self) -> MergeRequest:
+        """All that has come out of the plan as far as it has got."""
+        return self._request(ROOT, slices=self.all_completed())
+
+    def _merged_with(self, order: Merge) -> Sequence[str]:
         """The slices whose work is together after this merge."""
         group = self._outline.parents[order.row]
         found: set[int] = set()

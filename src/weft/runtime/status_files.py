@@ -23,6 +23,7 @@ _LISTENS = 0.1
 class StatusFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._found = _names_in(folder)
         # Another process may still be about to die that wrote here, so what is written aside has names of our own.
         self._aside = f".{os.urandom(8).hex()}.new"
         self._changed: dict[str, Mapping[str, object]] = {}
@@ -37,9 +38,9 @@ class StatusFiles:
         """The first thing that went wrong."""
         return self._error
 
-    def has(self, path: str) -> bool:
-        """Whether there is a file for a subplan."""
-        return status_file(self._folder, path).exists()
+    def had(self, path: str) -> bool:
+        """Whether there was a file for a subplan before, as from a coordinator that died."""
+        return _name(path) in self._found
 
     def set(self, path: str, record: Mapping[str, object]) -> None:
         """The newest about a subplan; it must not be changed afterwards. After `close` it is not written."""
@@ -89,7 +90,18 @@ class StatusFiles:
 
 
 def status_file(folder: Path, path: str) -> Path:
-    return folder / f"{file_name(path)}.status.json"
+    return folder / _name(path)
+
+
+def _name(path: str) -> str:
+    return f"{file_name(path)}.status.json"
+
+
+def _names_in(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(folder))  # noqa: PTH208 - names are all that is wanted
+    except OSError:  # most often it is not there yet; if it is something else, to write there will fail, too
+        return frozenset()
 
 
 def read_status(file: Path) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import AnyFact
@@ -16,9 +16,9 @@ from weft.store.errors import BusyError, LeaseLostError
 class Book(Struct):
     """What a file is to the other journal: what all that write and read have in common."""
 
-    runs: dict[str, RunRecord] = field(default_factory=dict[str, RunRecord])
-    events: list[rows.EventRow] = field(default_factory=list[rows.EventRow])
-    requests: dict[int, Request] = field(default_factory=dict[int, Request])
+    runs: dict[str, RunRecord] = {}
+    events: list[rows.EventRow] = []
+    requests: dict[int, Request] = {}
     """By number; those not taken up yet."""
     requested: int = 0
     holder: Holder | None = None

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from weft.ports.workspaces import WorkspaceRequest, Workspaces
+from weft.engine.run.facts import RefMove
+from weft.ports.workspaces import Merged, MergeRequest, Work, WorkspaceRequest, Workspaces
 
 
 class ChosenWorkspaces:
@@ -17,22 +18,40 @@ class ChosenWorkspaces:
     def place(self, path: str) -> Path:
         return self._of(path).place(path)
 
-    def prepare(self, request: WorkspaceRequest) -> Path:
+    def scratch(self, path: str) -> Path:
+        return self._of(path).scratch(path)
+
+    def has_history(self, path: str) -> bool:
+        return self._of(path).has_history(path)
+
+    def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         return self._of(request.path).prepare(request)
 
     def accept(self, path: str) -> None:
         self._of(path).accept(path)
 
-    def keep(self, path: str) -> None:
-        self._of(path).keep(path)
+    def prove(self, path: str) -> None:
+        self._of(path).prove(path)
 
-    def check(self, slices: Sequence[str]) -> None:
-        self._own.check(slices)
+    def record(self, work: Work) -> Sequence[RefMove]:
+        return self._of(work.path).record(work)
 
-    def gather(
-        self, path: str, slices: Sequence[str], *, copy: Sequence[str] = (), link: Sequence[str] = ()
-    ) -> Path:
-        return self._of(path).gather(path, slices, copy=copy, link=link)
+    def gather(self, request: MergeRequest) -> Sequence[RefMove]:
+        """The plan's result is what was done in own directories, even if its verify works in the shared one."""
+        chosen = self._of(request.path) if request.path else self._own
+        return chosen.gather(request)
+
+    def merge(self, request: MergeRequest) -> Merged:
+        return self._of(request.path).merge(request)
+
+    def land(self, request: MergeRequest) -> Merged:
+        return self._of(request.path).land(request)
+
+    def publish(self, path: str, *, landing: bool) -> Merged | None:
+        return self._of(path).publish(path, landing=landing)
+
+    def discard(self, path: str) -> None:
+        self._of(path).discard(path)
 
     def _of(self, path: str) -> Workspaces:
         return self._shared if path in self._in_shared else self._own

@@ -22,7 +22,7 @@ the root; none is ever followed. The root itself is opened by its path.
 
 import os
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -30,16 +30,19 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from weft.engine.run.facts import RefMove
 from weft.ids import file_name
 from weft.plan.language.tables import ID_PATTERN
-from weft.ports.workspaces import WorkspaceRequest
+from weft.plan.order.globs import matches
+from weft.ports.workspaces import Merged, MergeRequest, WorkspaceRequest
 from weft.workspaces.building import build
 from weft.workspaces.changes import Folded, Record, Start, Version, fold
 from weft.workspaces.comparing import changes_since
 from weft.workspaces.contents import Contents, load, remove, save
 from weft.workspaces.cursor import FOLDER_FLAGS, Cursor, wipe
-from weft.workspaces.errors import ANEW, WorkspaceError, shown
+from weft.workspaces.errors import ANEW, WorkspaceError, listed, shown
 from weft.workspaces.given import given, with_changes
+from weft.workspaces.no_history import NoHistory
 
 _T = TypeVar("_T")
 _PATH = re.compile(f"{ID_PATTERN}(/{ID_PATTERN})*")
@@ -54,7 +57,7 @@ class _Rooms(msgspec.Struct, frozen=True, kw_only=True):
     objects: int
 
 
-class DirectoryWorkspaces:
+class DirectoryWorkspaces(NoHistory):
     """Several threads may use one, if no two are about the same subplan."""
 
     def __init__(self, root: Path, plan_dir: Path) -> None:
@@ -64,7 +67,10 @@ class DirectoryWorkspaces:
     def place(self, path: str) -> Path:
         return self._root / _name(path)
 
-    def prepare(self, request: WorkspaceRequest) -> Path:
+    def scratch(self, path: str) -> Path:
+        return self.place(path)
+
+    def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         name = _name(request.path)
         with self._opened() as rooms:
             folded = _fold(rooms, request.after)
@@ -72,7 +78,7 @@ class DirectoryWorkspaces:
             files = self._make(rooms, name, folded, (request.copy, request.link))
             start = Start(preparation=os.urandom(16).hex(), after=request.after, files=files)
             save(rooms.starts, name, msgspec.msgpack.encode(start))
-        return self._root / name
+        return ()
 
     def accept(self, path: str) -> None:
         name = _name(path)
@@ -83,29 +89,22 @@ class DirectoryWorkspaces:
             files |= {file: change.after for file, change in changes.items() if change.after is not None}
             save(rooms.starts, name, msgspec.msgpack.encode(replace(start, files=files)))
 
-    def keep(self, path: str) -> None:
-        """Does nothing if this making of the workspace was kept before, whatever has been done there since."""
-        name = _name(path)
+    def prove(self, path: str) -> None:
         with self._opened() as rooms:
-            start = self._start(rooms, path)
-            kept = _loaded(rooms.records, name, Record)
-            if kept is not None and kept.preparation == start.preparation:
-                return
-            record = self._compared(rooms, path, start)
-            save(rooms.records, name, msgspec.msgpack.encode(record))
+            os.close(_entered(rooms, path))
 
-    def gather(
-        self, path: str, slices: Sequence[str], *, copy: Sequence[str] = (), link: Sequence[str] = ()
-    ) -> Path:
-        name = _name(path)
+    def gather(self, request: MergeRequest) -> Sequence[RefMove]:
         with self._opened() as rooms:
-            self._make(rooms, name, _fold(rooms, slices), (copy, link))
-        return self._root / name
+            folded = _fold(rooms, request.slices)
+            self._make(rooms, _name(request.path), folded, (request.copy, request.link))
+        return ()
 
-    def check(self, slices: Sequence[str]) -> None:
-        """Raises ConflictError if what these slices did does not go together."""
+    def merge(self, request: MergeRequest) -> Merged:
         with self._opened() as rooms:
-            _fold(rooms, slices)
+            if not request.is_group:
+                self._keep(rooms, request.path, request.files)
+            _fold(rooms, request.slices)
+        return Merged()
 
     def left_out(self, path: str) -> tuple[str, ...]:
         """What a slice that was kept left that cannot be kept: fifos, sockets, devices."""
@@ -118,14 +117,21 @@ class DirectoryWorkspaces:
             raise WorkspaceError(f"the workspace of {path!r} is not whole; {ANEW}")
         return start
 
+    def _keep(self, rooms: _Rooms, path: str, files: Sequence[str] | None) -> None:
+        """If this making of the workspace was kept before, that stays, whatever has been done there since."""
+        name, start = _name(path), self._start(rooms, path)
+        kept = _loaded(rooms.records, name, Record)
+        if kept is not None and kept.preparation != start.preparation:
+            kept = None
+        record = kept or self._compared(rooms, path, start)
+        if files is not None:
+            _refuse_others(path, record.changes, files)
+        if kept is None:
+            save(rooms.records, name, msgspec.msgpack.encode(record))
+
     def _compared(self, rooms: _Rooms, path: str, start: Start) -> Record:
-        name = _name(path)
-        try:
-            top = os.open(name, FOLDER_FLAGS, dir_fd=rooms.root)
-        except (FileNotFoundError, NotADirectoryError):
-            raise WorkspaceError(f"the workspace of {path!r} is no directory any more; {ANEW}") from None
-        contents = Contents(rooms.objects, name)
-        with Cursor(top) as cursor:
+        contents = Contents(rooms.objects, _name(path))
+        with Cursor(_entered(rooms, path)) as cursor:
             changes, left_out = changes_since(start, cursor, contents)
         contents.sync()
         return Record(preparation=start.preparation, after=start.after, changes=changes, left_out=left_out)
@@ -185,6 +191,22 @@ def _name(path: str) -> str:
     if path and not _PATH.fullmatch(path):
         raise WorkspaceError(f"{path!r} is not the path of a subplan, so it has no workspace")
     return file_name(path)
+
+
+def _entered(rooms: _Rooms, path: str) -> int:
+    try:
+        return os.open(_name(path), FOLDER_FLAGS, dir_fd=rooms.root)
+    except (FileNotFoundError, NotADirectoryError):
+        raise WorkspaceError(f"the workspace of {path!r} is no directory any more; {ANEW}") from None
+
+
+def _refuse_others(path: str, changed: Iterable[bytes], allowed: Sequence[str]) -> None:
+    others = [file for file in changed if not any(matches(glob, os.fsdecode(file)) for glob in allowed)]
+    if others:
+        raise WorkspaceError(
+            f"{path} changed files outside of its `files`, and `strict_files` forbids that: "
+            f"{listed([shown(file) for file in sorted(others)])}"
+        )
 
 
 def _fold(rooms: _Rooms, slices: Sequence[str]) -> Folded:

@@ -3,42 +3,40 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft.ports.workspaces import WorkspaceRequest
+from weft.engine.run.facts import RefMove
+from weft.ports.workspaces import Merged, MergeRequest, WorkspaceRequest
 from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.no_history import NoHistory
 
 
-class InPlaceWorkspaces:
+class InPlaceWorkspaces(NoHistory):
     def __init__(self, plan_dir: Path) -> None:
         self._plan_dir = plan_dir.absolute()
 
     def place(self, path: str) -> Path:  # noqa: ARG002 - the same for all
         return self._plan_dir
 
-    def prepare(self, request: WorkspaceRequest) -> Path:  # noqa: ARG002
-        return self._there()
+    def scratch(self, path: str) -> Path:
+        return self.place(path)
+
+    def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
+        self.prove(request.path)
+        return ()
 
     def accept(self, path: str) -> None:
         """There is no telling what was there before."""
 
-    def keep(self, path: str) -> None:  # noqa: ARG002
-        self._there()
-
-    def check(self, slices: Sequence[str]) -> None:
-        """Who works in one directory has seen all that others did."""
-
-    def gather(
-        self,
-        path: str,  # noqa: ARG002
-        slices: Sequence[str],  # noqa: ARG002
-        *,
-        copy: Sequence[str] = (),  # noqa: ARG002
-        link: Sequence[str] = (),  # noqa: ARG002
-    ) -> Path:
-        return self._there()
-
-    def _there(self) -> Path:
+    def prove(self, path: str) -> None:  # noqa: ARG002
         if not self._plan_dir.is_dir():
             raise WorkspaceError(
                 f"the plan's directory is gone: {self._plan_dir}; put it back and type `weft run` again"
             )
-        return self._plan_dir
+
+    def gather(self, request: MergeRequest) -> Sequence[RefMove]:
+        self.prove(request.path)
+        return ()
+
+    def merge(self, request: MergeRequest) -> Merged:
+        """Who works in one directory has seen all that others did."""
+        self.prove(request.path)
+        return Merged()

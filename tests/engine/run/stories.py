@@ -187,7 +187,7 @@ def tell(
     simulator = Simulator(
         compiled,
         world,
-        person=lambda path, step: answers.get(f"{path}:{step}", Reply()),
+        person=lambda path, step: answers.get(f"{path}:{step}", None if step[0] == "@" else Reply()),
         interruptions=interruptions or Interruptions(),
     )
     return Story(simulator.play(env=env, carried=carried))

@@ -36,6 +36,15 @@ def test_branches_run_at_once_and_are_told_as_one_group() -> None:
     assert (ended["y"]["launched_at"], ended["y"]["completed_at"]) == (1.0, 4.0)
 
 
+def test_a_branch_that_is_a_pipeline_is_told_as_one_of_its_group() -> None:
+    story = steps(
+        branch("x"), {"id": "y", "pipeline": "p", "async": True}, join("both", "x", "y"),
+        pipelines={"p": [run("in")]},
+    )  # fmt: skip
+    (ended,) = [event.data for event in story.of("step_finished", "a") if event.step == "y"]
+    assert (ended["concurrent_group"], ended["launched_at"], ended["completed_at"]) == ("a:x#1", 1.0, 2.0)
+
+
 def test_a_join_merges_texts_in_the_order_of_its_dependencies_and_calls_nobody() -> None:
     story = steps(
         branch("x"), branch("y"), join("both", "y", "x"), agent("sum", "{{ step.both.result }}"),

@@ -210,7 +210,7 @@ merge:
 strict_files: false  # default
 overlap: warn  # default
 isolation: dir  # default
-worktrees: ".weft/worktrees/{{ slice.path }}"  # default
+worktrees: ".weft/worktrees/{{ plan.id }}/{{ slice.path }}"  # default
 branch_prefix: weft/  # default
 copy: []  # default
 link: []  # default

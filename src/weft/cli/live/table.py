@@ -108,12 +108,16 @@ def _working(view: RunView, row: int, name: str, now: float) -> Line:
         sign="running",
         name=name,
         is_group=not view.outline.leaves[row],
-        step=", ".join(step_name(step.step, step.attempt, step.most_attempts) for step in steps),
+        step=", ".join(_attempt(view, row, step) for step in steps),
         time=clock(max(0.0, now - min(step.started_at for step in steps))),
         cost=spent_shortly(one),
         detail=detail,
         style=style,
     )
+
+
+def _attempt(view: RunView, row: int, step: StepView) -> str:
+    return step_name(step.step, step.attempt, view.most_attempts(row, step.step))
 
 
 def _last_word(steps: Sequence[StepView]) -> str:

@@ -49,10 +49,10 @@ class Board(Struct, eq=False, kw_only=True):
     limits: Limits
     leases: Leases
     budget: Budget
-    branches: dict[int, int] = field(default_factory=dict[int, int])
+    branches: dict[int, int] = {}
     """For each group, the pool that stands for the branch that its parts are merged into."""
     run: str = ""
-    env: dict[str, str] = field(default_factory=dict[str, str])
+    env: dict[str, str] = {}
     at: float = 0.0
     started_at: float = 0.0
     stopping: bool = False
@@ -60,37 +60,41 @@ class Board(Struct, eq=False, kw_only=True):
     """Whether nobody wants to hear the events and orders."""
     carried: frozenset[str] = frozenset()
     serial: int = 0
-    tickets: dict[int, Ticket] = field(default_factory=dict[int, Ticket])
+    tickets: dict[int, Ticket] = {}
     next_ticket: int = 0
-    short: set[int] = field(default_factory=set[int])
+    short: set[int] = set()
     """Tickets that wait for money that is reserved elsewhere."""
-    throttled: set[int] = field(default_factory=set[int])
+    throttled: set[int] = set()
     """Tickets that wait for the end of a usage limit."""
-    limited: dict[str, float] = field(default_factory=dict[str, float])
+    limited: dict[str, float] = {}
     """Agents that have met a usage limit, and until when."""
     lending: int = 0
     """How many slices have lent their slots to others."""
-    candidates: dict[int, int] = field(default_factory=dict[int, int])
+    candidates: dict[int, int] = {}
     """Slices that are ready and wait for their slots: their rows, by ticket."""
-    plays: dict[int, Play] = field(default_factory=dict[int, Play])
+    plays: dict[int, Play] = {}
     """The plays under way, by row; landings by the number of rows plus their own."""
-    firings: dict[int, Firing] = field(default_factory=dict[int, Firing])
-    questions: dict[int, Firing] = field(default_factory=dict[int, Firing])
+    firings: dict[int, Firing] = {}
+    questions: dict[int, Firing] = {}
     """Those among the firings that wait for a person."""
-    failures: dict[int, Failure] = field(default_factory=dict[int, Failure])
+    held: dict[int, Firing] = {}
+    """Those that wait for a person to do something, before they are tried again."""
+    agreed: set[int] = set()
+    """Rows that a person wants to land."""
+    landed: set[int] = set()
+    """Rows whose landing is over."""
+    merges_only: bool = False
+    """Whether nothing but merges may begin, while the run is stopped."""
+    failures: dict[int, Failure] = {}
     """Of rows: those that have failed, or are certain to."""
     arrivals: deque[tuple[Play, int]] = field(default_factory=deque[tuple[Play, int]])
     ended: deque[Play] = field(default_factory=deque[Play])
-    events: list[Event] = field(default_factory=list[Event])
-    orders: list[AnyOrder] = field(default_factory=list[AnyOrder])
+    events: list[Event] = []
+    orders: list[AnyOrder] = []
     moves: list[tuple[str, str]] | None = None
     """Where someone wants to see every move of the net: the transition and the outcome; empty as it begins."""
-    _placed: dict[tuple[int, bool], Mapping[str, Placed]] = field(
-        default_factory=dict[tuple[int, bool], Mapping[str, Placed]]
-    )
-    _claims: dict[tuple[Move, tuple[int, ...]], Claims] = field(
-        default_factory=dict[tuple[Move, tuple[int, ...]], Claims]
-    )
+    _placed: dict[tuple[int, bool], Mapping[str, Placed]] = {}
+    _claims: dict[tuple[Move, tuple[int, ...]], Claims] = {}
 
     @property
     def plan(self) -> Plan:

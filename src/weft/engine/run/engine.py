@@ -12,8 +12,20 @@ from weft.engine.run.board import board
 from weft.engine.run.dooming import Dooming
 from weft.engine.run.ending import Ending
 from weft.engine.run.events import Event
-from weft.engine.run.facts import Answered, AnyFact, Ended, How, Resumed, RunStarted, StopAsked, Woke
-from weft.engine.run.moves import Moves
+from weft.engine.run.facts import (
+    Answered,
+    AnyFact,
+    Ended,
+    Foreseen,
+    How,
+    MergeAsked,
+    Resumed,
+    RunStarted,
+    StopAsked,
+    Woke,
+)
+from weft.engine.run.holding import Holding
+from weft.engine.run.moves import MERGING, Moves
 from weft.engine.run.orders import AnyOrder, Ordered
 from weft.engine.run.pausing import Pausing
 from weft.engine.run.plays import Firing
@@ -27,7 +39,7 @@ from weft.errors import StateError
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.order.outline import ROOT
 
-_UNFINISHED = frozenset({How.STOPPED, How.LIMITED, How.LOST, How.INFRA})
+_UNFINISHED = frozenset({How.STOPPED, How.LIMITED, How.LOST, How.INFRA, How.HELD})
 
 
 class Engine:
@@ -44,7 +56,9 @@ class Engine:
         self._ending = Ending(one, moves, self._dooming, self._telling)
         self._starting = Starting(one, moves, self._scopes, self._ending, self._spending, self._telling)
         self._tokens = Tokens(one, moves, self._starting, self._ending, self._dooming, self._telling)
-        self._pausing = Pausing(one, moves, self._starting, self._spending, self._telling)
+        self._holding = Holding(one, moves, self._telling)
+        self._pausing = Pausing(one, moves, self._starting, self._spending, self._holding, self._telling)
+        self._moves = moves
         self._over = ""
 
     # What the driver may ask
@@ -62,9 +76,10 @@ class Engine:
 
     @property
     def waits_for_people(self) -> bool:
-        """Whether nothing is under way but questions."""
+        """Whether nothing is under way but questions, and what is held."""
         one = self._board
-        return bool(one.questions) and len(one.questions) == len(one.firings) and not one.throttled
+        waiting = len(one.questions) + len(one.held)
+        return bool(waiting) and waiting == len(one.firings) and not one.throttled
 
     @property
     def in_flight(self) -> Sequence[Ordered]:
@@ -74,6 +89,10 @@ class Engine:
 
     def questions(self) -> Sequence[Firing]:
         return list(self._board.questions.values())
+
+    def held(self) -> Sequence[Firing]:
+        """What waits for a person to help."""
+        return list(self._board.held.values())
 
     @property
     def moves(self) -> Sequence[tuple[str, str]]:
@@ -93,11 +112,19 @@ class Engine:
 
     def apply(self, fact: AnyFact) -> None:
         self._board.at = max(fact.at, self._board.at)
+        self._take(fact)
+        self._advance()
+        if not self._over and self._board.run:
+            self._look_whether_over()
+
+    def _take(self, fact: AnyFact) -> None:
         match fact:
             case Ended():
                 self._ended(fact)
-            case Answered():
-                self._answered(fact)
+            case Answered() | MergeAsked():
+                self._person_said(fact)
+            case Foreseen():
+                self._telling.foreseen(fact)
             case Woke():
                 self._pausing.wakes(fact)
             case StopAsked():
@@ -107,9 +134,6 @@ class Engine:
                 self._pausing.resumes(fact)
             case RunStarted():
                 self._start(fact)
-        self._advance()
-        if not self._over and self._board.run:
-            self._look_whether_over()
 
     def _start(self, fact: RunStarted) -> None:
         one = self._board
@@ -128,14 +152,31 @@ class Engine:
             return
         how = fact.how if fact.how is How.DONE else _meant(firing, fact.how)
         self._telling.finished(firing, fact, how)
+        if firing.move.act.role in MERGING:
+            self._telling.merged(firing, fact, how)
         self._spending.pays(firing, fact)
         if how is How.STOPPED or how is How.LIMITED:
             self._pausing.parks(firing, how, fact)
+        elif how is How.HELD:
+            self._held(firing, fact)
         elif firing.step:
             self._ending.step_ended(firing, how, fact)
         else:
             self._ending.part_ended(firing, how, fact)
+            if firing.play.landing is not None:
+                self._holding.landed(firing.play)
         self._spending.looks_again()
+
+    def _held(self, firing: Firing, fact: Ended) -> None:
+        self._holding.holds(firing, fact)
+        if firing.play.landing is not None:
+            self._scopes.landing_settled(firing.play.landing)
+
+    def _person_said(self, fact: Answered | MergeAsked) -> None:
+        if isinstance(fact, MergeAsked):
+            self._holding.asked(fact)
+        else:
+            self._answered(fact)
 
     def _answered(self, fact: Answered) -> None:
         firing = next((one for one in self.questions() if _is_asked(one, fact)), None)
@@ -148,6 +189,12 @@ class Engine:
     # All that follows
 
     def _advance(self) -> None:
+        self._settle()
+        while not self._board.stopping and self.waits_for_people and self._scopes.release_landing():
+            self._settle()
+
+    def _settle(self) -> None:
+        """Until nothing more can happen before the next fact."""
         one, scopes = self._board, self._scopes
         while True:
             if one.arrivals:
@@ -160,20 +207,38 @@ class Engine:
                 scopes.reject(scopes.rejected.popleft())
             elif scopes.ready:
                 scopes.begin(scopes.ready.popleft())
-            elif one.stopping or (number := one.allocator.next()) is None:
-                break
-            else:
+            elif (number := self._next()) is not None:
                 self._starting.granted(number)
+            else:
+                break
+
+    def _next(self) -> int | None:
+        """What there is room for; while the run is stopped that is nothing, or only merges."""
+        one = self._board
+        if one.stopping and not one.merges_only:
+            return None
+        number = one.allocator.next()
+        if number is None or not one.stopping or self._moves.is_merge(number):
+            return number
+        if number in one.candidates:
+            self._scopes.waits_on(number)
+        else:
+            self._moves.waits_on(number)
+        return None
 
     def _look_whether_over(self) -> None:
         one = self._board
         if self._scopes.finished:
             self._finish("failed" if ROOT in one.failures else "completed")
         elif one.stopping:
-            if not any(firing.is_under_way for firing in one.firings.values()):
+            if not any(firing.is_under_way for firing in one.firings.values()) and not self._only_waits:
                 self._finish("stopped")
         elif not one.firings and not one.throttled:
             self._finish("failed", list(self._scopes.unfinished()))
+
+    @property
+    def _only_waits(self) -> bool:
+        return self._board.merges_only and self.waits_for_people
 
     def _finish(self, state: str, stuck: Sequence[str] = ()) -> None:
         self._over = state
@@ -183,8 +248,8 @@ class Engine:
 def _meant(firing: Firing, how: How) -> How:
     """What an end comes to that is none of the work's own.
 
-    What was to be ended for good is cancelled, even if it was stopped or limited or lost meanwhile. What ended as
-    if it had been told to, and had not, is lost. Only agents have usage limits.
+    What was to be ended for good is cancelled, even if it was stopped, limited, held or lost meanwhile. What ended
+    as if it had been told to, and had not, is lost. Only agents have usage limits, and no step is held.
     """
     if firing.halted == "cancelled":
         return How.CANCELLED if how in _UNFINISHED else how
@@ -192,6 +257,8 @@ def _meant(firing: Firing, how: How) -> How:
         return How.STOPPED if firing.halted else How.LOST
     if how is How.LIMITED:
         return how if firing.launch is not None else How.INFRA
+    if how is How.HELD:
+        return how if not firing.step else How.FAILED
     return How.LOST if how is How.STOPPED and not firing.halted else how
 
 

@@ -12,7 +12,8 @@ subplan_state    the state it is in now                   from, reason, message,
 step_started                                              firing, execution, transition, kind, command, agent,
                                                           concurrent_group, launched_at, pools
 step_finished    done, failed, timeout, cancelled, …      firing, execution, exit_code, signal, message, tail,
-                                                          seconds, until, files, concurrent_group,
+                                                          seconds, until, files, conflict, waits_for, moves,
+                                                          concurrent_group,
                                                           launched_at, completed_at; of what is no process, as
                                                           a join, only message and the times
 step_skipped     condition, dependency, cancelled         message
@@ -22,6 +23,9 @@ answered         yes, no                                  text
 stopping                                                  now
 recovered                                                 epoch, running (firings taken over)
 woke
+merge            merged, held, conflict                   of a @merge or @land: message, files, waits_for, moves
+merge_asked                                               subplan
+conflict_ahead   ahead, over                              other, files
 budget           alert, reached                           spent, reserved, ceiling, percent
 ignored                                                   what came too late: firing, or subplan and step
 

@@ -30,7 +30,17 @@ class How(StrEnum):
     CONFLICT = "conflict"
     """Two subplans changed the same file in different ways."""
     HELD = "held"
-    """A result waits for a person before it lands."""
+    """It cannot go on before a person has done something, and nothing has changed; it is done again then."""
+
+
+class RefMove(Struct, frozen=True, kw_only=True):
+    """A name of git's that leads elsewhere now."""
+
+    ref: str
+    before: str
+    """A commit; empty for a name that was not there."""
+    after: str
+    """Empty for one that is gone."""
 
 
 class Fact(Struct, frozen=True, kw_only=True, tag_field="fact", omit_defaults=True):
@@ -44,6 +54,12 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started", omit_defaul
     """What templates may read as `env.NAME`."""
     carried: tuple[str, ...] = ()
     """Paths of subplans that an earlier run has completed; they count as completed here."""
+    target: str = ""
+    """The branch that results land on, if there is one."""
+    base: str = ""
+    """The commit that slices start from."""
+    moves: tuple[RefMove, ...] = ()
+    """What was put aside in git, to begin anew."""
 
 
 class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
@@ -63,7 +79,13 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
     message: str = ""
     """For people: what went wrong."""
     files: tuple[str, ...] = ()
-    """In conflict."""
+    """In conflict, or in the way."""
+    conflict: bool = False
+    """Of what is held: whether it is for a conflict."""
+    waits_for: tuple[str, ...] = ()
+    """Of what is held: the subplans that must land first."""
+    moves: tuple[RefMove, ...] = ()
+    """What it changed in git, in order."""
     cost: int | None = None
     """In micro-dollars; None is unknown."""
     tokens: int | None = None
@@ -86,6 +108,22 @@ class Answered(Fact, frozen=True, kw_only=True, tag="answered", omit_defaults=Tr
     text: str = ""
 
 
+class MergeAsked(Fact, frozen=True, kw_only=True, tag="merge_asked", omit_defaults=True):
+    """A person wants what is held to be merged, or to land."""
+
+    subplan: str
+    """Its path; empty for all."""
+
+
+class Foreseen(Fact, frozen=True, kw_only=True, tag="foreseen", omit_defaults=True):
+    """Two subplans that are under way have changed the same files in different ways."""
+
+    subplan: str
+    other: str
+    files: tuple[str, ...]
+    """None: not any more."""
+
+
 class StopAsked(Fact, frozen=True, kw_only=True, tag="stop_asked", omit_defaults=True):
     """The run is to end in a way that it can go on later; `now`: without grace."""
 
@@ -96,10 +134,12 @@ class Resumed(Fact, frozen=True, kw_only=True, tag="resumed", omit_defaults=True
     """A new coordinator has taken over, after a stop or after the death of the last one."""
 
     epoch: int
+    merges_only: bool = False
+    """Whether it is there to merge and to land, and begins nothing else."""
 
 
 class Woke(Fact, frozen=True, kw_only=True, tag="woke", omit_defaults=True):
     """A time has come that the engine asked to be woken at."""
 
 
-AnyFact = RunStarted | Ended | Answered | StopAsked | Resumed | Woke
+AnyFact = RunStarted | Ended | Answered | MergeAsked | Foreseen | StopAsked | Resumed | Woke

@@ -11,7 +11,7 @@ from weft.engine.run.values import Texts
 from weft.plan.loading.slices_check import agent_of
 from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
 
-_PARTS: dict[str, type[Prepare | Merge | Land]] = {"workspace": Prepare, "merge": Merge, "land": Land}
+_PARTS: dict[str, type[Prepare | Merge]] = {"workspace": Prepare, "merge": Merge}
 
 
 class Launching:
@@ -24,12 +24,30 @@ class Launching:
         play, kind = firing.play, firing.move.act.kind
         if kind == "verify":
             return self._verify(firing)
+        if kind == "land":
+            return self._land(firing)
         return _PARTS[kind](firing=firing.serial, execution=1, row=play.row, path=play.path)
+
+    def _land(self, firing: Firing) -> Land:
+        board, row = self._board, firing.play.row
+        settings = board.settings(row)
+        others = (other for other in board.compiled.wiring.landings if other != row)
+        return Land(
+            firing=firing.serial,
+            execution=1,
+            row=row,
+            path=firing.play.path,
+            agreed=settings.isolation != "worktree" or settings.merge_mode == "auto" or row in board.agreed,
+            not_landed=tuple(board.path(other) for other in others if other not in board.landed),
+        )
 
     def _verify(self, firing: Firing) -> Launch:
         """That of a group."""
         play = firing.play
         settings = self._board.settings(play.row)
+        verify = self._board.plan.subplans[play.row].verify
+        if settings.isolation == "worktree":  # it is a fresh directory, as that of a slice
+            verify = (*settings.setup_commands, *verify)
         return Launch(
             firing=firing.serial,
             execution=1,
@@ -37,7 +55,7 @@ class Launching:
             path=play.path,
             step=part_name(firing.move),
             attempt=firing.attempt,
-            commands=self._board.plan.subplans[play.row].verify,
+            commands=verify,
             timeout=settings.timeout,
             grace=settings.grace,
         )
@@ -124,6 +142,8 @@ class Launching:
         """The order for another execution; what was leased may be other things now."""
         order = firing.order
         assert order is not None
+        if isinstance(order, Land):
+            order = self._land(firing)
         if isinstance(order, Launch) and firing.leases:
             order = replace(order, env={**order.env, **self._leased(firing)})
         return replace(order, execution=firing.execution)

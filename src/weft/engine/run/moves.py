@@ -1,13 +1,18 @@
 """Moves of the net: tokens taken and put down, room asked for and given back. What they mean is decided elsewhere.
 
-One thing is beside the net: who waits for the end of a usage limit lends what it holds. In the net the move goes
-on and holds its claims; in the pools they are with others, until there is room for it again.
+One thing is beside the net: who waits for the end of a usage limit, or for a person to help with a merge, lends
+what it holds. In the net the move goes on and holds its claims; in the pools they are with others, until there is
+room for it again.
 """
 
 from weft.engine.run.board import Board
 from weft.engine.run.lanes import Claims
 from weft.engine.run.plays import Firing, Play, Ticket
 from weft.engine.run.script import Move
+from weft.plan.compile.parts import Role
+
+MERGING = frozenset({Role.MERGE, Role.LAND})
+MERGES_FIRST = -(1 << 60)
 
 
 class Moves:
@@ -61,7 +66,8 @@ class Moves:
         board, play = self._board, firing.play
         del board.firings[firing.serial], play.firings[firing.serial]
         board.questions.pop(firing.serial, None)
-        if firing.parked in {"limited", "asking"}:
+        board.held.pop(firing.serial, None)
+        if firing.parked in {"limited", "asking", "held"}:
             self.regains(firing, ())
         self.gives_back(firing)
 
@@ -145,7 +151,14 @@ class Moves:
         ticket.slots = play.lent or (move.takes_slot and ticket.firing is None)
         if ticket.slots:
             claims = (*board.limits.slots[play.row], *claims)
-        board.allocator.ask(number, claims, (-board.levels[play.row], play.row, move.number))
+        board.allocator.ask(number, claims, self._rank(number, ticket))
+
+    def _rank(self, number: int, ticket: Ticket) -> tuple[int, int, int]:
+        """Who goes first. What only waits to be merged does: in plan order, or as it comes."""
+        board, row, move = self._board, ticket.play.row, ticket.move
+        if move.act.role in MERGING:
+            return (MERGES_FIRST, row if board.settings(row).merge_order == "sequential" else number, 0)
+        return (-board.levels[row], row, move.number)
 
     def granted(self, number: int) -> Ticket:
         ticket = self._forget(number)
@@ -163,6 +176,17 @@ class Moves:
             if ticket.slots:
                 self._board.allocator.withdraw(number)
                 self._ask(number)
+
+    def is_merge(self, number: int) -> bool:
+        ticket = self._board.tickets.get(number)
+        return ticket is not None and ticket.move.act.role in MERGING
+
+    def waits_on(self, number: int) -> None:
+        """There is room for what the ticket is for, and it does not take it yet."""
+        board, ticket = self._board, self._board.tickets[number]
+        slots = board.limits.slots[ticket.play.row] if ticket.slots else ()
+        board.allocator.give_back((*slots, *ticket.claims))
+        self._ask(number)
 
     def withdraws(self, number: int) -> Ticket:
         board = self._board

@@ -26,6 +26,8 @@ class Launch(Order, frozen=True, kw_only=True):
     step: str
     """The address of the step, as `outer.inner`; `@verify` for that of a group."""
     attempt: int
+    round: int = 0
+    """Of what may be done several times within an execution: how often it has been."""
     commands: tuple[Command, ...] = ()
     """Rendered. Text for /bin/sh, or an argv."""
     agent: Agent | None = None
@@ -53,6 +55,11 @@ class Merge(Order, frozen=True, kw_only=True):
 
 class Land(Order, frozen=True, kw_only=True):
     """Bring what a subplan did to where the user wants it."""
+
+    agreed: bool = True
+    """Whether a person need not be asked any more."""
+    not_landed: tuple[str, ...] = ()
+    """The other subplans that are to land and have not."""
 
 
 class Halt(Struct, frozen=True, kw_only=True):

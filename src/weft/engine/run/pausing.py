@@ -2,6 +2,7 @@
 
 from weft.engine.run.board import Board
 from weft.engine.run.facts import Ended, How, Resumed, StopAsked, Woke
+from weft.engine.run.holding import Holding
 from weft.engine.run.moves import Moves
 from weft.engine.run.orders import Halt
 from weft.engine.run.plays import Firing, Ticket
@@ -12,12 +13,19 @@ from weft.engine.run.telling import Telling
 
 class Pausing:
     def __init__(
-        self, board: Board, moves: Moves, starting: Starting, spending: Spending, telling: Telling
+        self,
+        board: Board,
+        moves: Moves,
+        starting: Starting,
+        spending: Spending,
+        holding: Holding,
+        telling: Telling,
     ) -> None:
         self._board = board
         self._moves = moves
         self._starting = starting
         self._spending = spending
+        self._holding = holding
         self._telling = telling
 
     def parks(self, firing: Firing, how: How, fact: Ended) -> None:
@@ -54,11 +62,14 @@ class Pausing:
                 self._halt(firing, now=fact.now)
 
     def resumes(self, fact: Resumed) -> None:
-        """A new coordinator has taken over. What was stopped is done again."""
+        """A new coordinator has taken over. What was stopped is done again, and what is held tried again."""
         board = self._board
         running = [firing.serial for firing in board.firings.values() if firing.is_under_way]
         self._telling.recovered(fact, running)
-        board.stopping = False
+        board.stopping = board.merges_only = fact.merges_only
+        if fact.merges_only:
+            return
+        self._holding.resumes()
         for firing in list(board.firings.values()):
             match firing.parked:
                 case "stopped":

@@ -56,20 +56,38 @@ class _Places(Struct, frozen=True):
 
     def of(self, given: Sequence[Step], prefix: str) -> Iterator[Placed]:
         steps = effective(given, verifies=self.verifies)
-        heard_by = flow(steps).heard_by
-        schemas = {step.id: schema for step, schema in zip(steps, self.results.of(steps), strict=True)}
+        waiters, schemas = _waiters(steps), self._schemas(steps)
         for number, step in enumerate(steps):
             address = f"{prefix}{step.id}"
             inner = self.pipelines[step.body.pipeline].steps if isinstance(step.body, Nested) else ()
-            together = takewhile(lambda one: one.is_async, steps[number:])
             yield Placed(
                 address=address,
                 step=step,
                 prefix=prefix,
                 beside=steps,
-                waiters=tuple(steps[other] for other in heard_by[number]),
-                launched=tuple(f"{prefix}{one.id}" for one in together),
+                waiters=waiters.get(number, ()),
+                launched=_launched(steps, number, prefix),
                 inner=inner,
-                schemas={name: schemas[name] for name in step.depends_on},
+                schemas={name: schemas[name] for name in step.depends_on} if schemas else {},
             )
-            yield from self.of(inner, f"{address}.")
+            if inner:
+                yield from self.of(inner, f"{address}.")
+
+    def _schemas(self, steps: Sequence[Step]) -> Mapping[str, Schema | None]:
+        if not any(isinstance(step.body, Join) for step in steps):
+            return {}
+        return {step.id: schema for step, schema in zip(steps, self.results.of(steps), strict=True)}
+
+
+def _waiters(steps: Sequence[Step]) -> Mapping[int, tuple[Step, ...]]:
+    if not any(step.is_async for step in steps):
+        return {}
+    heard_by = flow(steps).heard_by
+    return {number: tuple(steps[other] for other in others) for number, others in enumerate(heard_by)}
+
+
+def _launched(steps: Sequence[Step], number: int, prefix: str) -> tuple[str, ...]:
+    if not steps[number].is_async:
+        return ()
+    together = takewhile(lambda one: one.is_async, steps[number:])
+    return tuple(f"{prefix}{one.id}" for one in together)

@@ -54,34 +54,34 @@ class Play(Struct, eq=False, kw_only=True):
     """The number of the landing, if this is one."""
     carried: bool = False
     """Whether an earlier run has done it."""
-    steps: Mapping[str, Placed] = field(default_factory=dict[str, Placed])
+    steps: Mapping[str, Placed] = {}
     """Those of a slice, by address."""
     frames: dict[str, Frame] = field(default_factory=lambda: {"": Frame("")})
-    tokens: set[int] = field(default_factory=set[int])
+    tokens: set[int] = set()
     """Places where a token waits for others."""
-    arrived: dict[int, int] = field(default_factory=dict[int, int])
+    arrived: dict[int, int] = {}
     """Of moves that wait for several tokens: how many are there."""
-    outputs: dict[str, StepOutput] = field(default_factory=dict[str, StepOutput])
-    failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    outputs: dict[str, StepOutput] = {}
+    failures: dict[str, Failure] = {}
     """Why the steps failed that did, by address, the first one first."""
-    attempts: dict[str, int] = field(default_factory=dict[str, int])
-    launched: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
+    attempts: dict[str, int] = {}
+    launched: dict[str, tuple[str, float]] = {}
     """Of async steps: with whom they were launched, and when."""
-    cancelled: dict[str, str] = field(default_factory=dict[str, str])
+    cancelled: dict[str, str] = {}
     """Steps that a failed branch beside them ends: their addresses, and the step that failed."""
-    faults: dict[str, str] = field(default_factory=dict[str, str])
+    faults: dict[str, str] = {}
     """Steps whose condition could not be evaluated, by address."""
     feedback: str = ""
-    sessions: dict[str, str] = field(default_factory=dict[str, str])
+    sessions: dict[str, str] = {}
     """The last conversation of each agent."""
     slots: Claims = ()
     """What it holds of the limits around it."""
     lent: bool = False
     """Whether its slots are with others while it waits for the end of a usage limit."""
-    pools: dict[int, int] = field(default_factory=dict[int, int])
+    pools: dict[int, int] = {}
     """Its own pools: place in the shape, number in the allocator."""
-    firings: dict[int, "Firing"] = field(default_factory=dict[int, "Firing"])
-    tickets: dict[int, "Ticket"] = field(default_factory=dict[int, "Ticket"])
+    firings: dict[int, "Firing"] = {}
+    tickets: dict[int, "Ticket"] = {}
 
     @property
     def frame(self) -> Frame:
@@ -101,12 +101,15 @@ class Firing(Struct, eq=False, kw_only=True):
     halted: str = ""
     """`cancelled` or `stopped` once it was told to end so; `revoked` if it was stopped and the run goes on."""
     parked: str = ""
-    """Why another execution is to follow: the last one was `stopped` or `limited`; `asking`: it waits for room."""
+    """Why another execution is to follow: the last one was `stopped`, `limited` or `held`; `asking`: it waits for
+    room."""
     until: float = 0.0
     """When its usage limit ends."""
     reserved: int = 0
     leases: tuple[tuple[str, tuple[str, ...]], ...] = ()
     question: str = ""
+    waits_for: tuple[str, ...] = ()
+    """Of what is held: the subplans that must land first."""
 
     @property
     def is_under_way(self) -> bool:

@@ -15,7 +15,10 @@ from collections.abc import Iterator
 from weft.engine import states
 from weft.engine.run.board import Board
 from weft.engine.run.failures import Failure
+from weft.engine.run.landings import Landings
+from weft.engine.run.lanes import Claims
 from weft.engine.run.plays import Play
+from weft.engine.run.script import Move
 from weft.engine.run.telling import Telling
 from weft.engine.states import FailureReason
 from weft.plan.compile.parts import READY
@@ -38,6 +41,9 @@ class Scopes:
         self._to_close = [len(ended) for ended in wiring.closes]
         self._closes = {one: group for group, ended in enumerate(wiring.closes) for one in ended}
         self._landings = {row: number for number, row in enumerate(wiring.landings)}
+        self._landing_order = Landings(
+            [board.settings(row).merge_order == "sequential" for row in wiring.landings]
+        )
         self._dooms: dict[int, Failure] = {}
         self._culprits: dict[int, int] = {}
         self._has_ended = bytearray(rows)
@@ -84,14 +90,30 @@ class Scopes:
     def _queue(self, row: int) -> None:
         """A slice waits for its slots. However many do, all there is of each is a number."""
         board = self._board
-        one = board.scripts[board.compiled.shape_of[row]]
-        begin = one.spots[READY].go
-        assert begin is not None
         board.next_ticket += 1
         board.candidates[board.next_ticket] = row
         self._numbers[row] = board.next_ticket
-        claims = (*board.limits.slots[row], *board.shared_claims(row, one.shape, begin))
-        board.allocator.ask(board.next_ticket, claims, (-board.levels[row], row, begin.number))
+        self._ask_for_slots(board.next_ticket, row)
+
+    def _ask_for_slots(self, number: int, row: int) -> None:
+        board = self._board
+        board.allocator.ask(number, self._claims(row), (-board.levels[row], row, self._begin_of(row).number))
+
+    def _claims(self, row: int) -> Claims:
+        board = self._board
+        shape = board.scripts[board.compiled.shape_of[row]].shape
+        return (*board.limits.slots[row], *board.shared_claims(row, shape, self._begin_of(row)))
+
+    def _begin_of(self, row: int) -> Move:
+        begin = self._board.scripts[self._board.compiled.shape_of[row]].spots[READY].go
+        assert begin is not None
+        return begin
+
+    def waits_on(self, number: int) -> None:
+        """There are slots for a slice, and it does not take them yet."""
+        row = self._board.candidates[number]
+        self._board.allocator.give_back(self._claims(row))
+        self._ask_for_slots(number, row)
 
     def admits(self, number: int) -> Play:
         """There are slots for a slice."""
@@ -116,9 +138,13 @@ class Scopes:
         if landing is None and self._outline.leaves[row]:
             play.steps = board.steps_of(row)
         play.frame.doom = failure
-        play.carried = failure is None and path in board.carried
+        play.carried = failure is None and path in board.carried and not self._may_land(row, landing)
         board.plays[row if landing is None else len(self._outline.paths) + landing] = play
         return play
+
+    def _may_land(self, row: int, landing: int | None) -> bool:
+        """What was completed earlier need not have landed: that is for git to say."""
+        return landing is not None and self._board.settings(row).isolation == "worktree"
 
     def _blocked(self, row: int) -> Failure | None:
         """Why it cannot start, if something it depends on has failed."""
@@ -154,7 +180,9 @@ class Scopes:
             self._row_ended(play.row)
         else:
             del self._board.plays[rows + play.landing]
+            self._board.landed.add(play.row)
             self._heard(rows + play.landing)
+            self.landing_settled(play.landing)
 
     def _row_ended(self, row: int) -> None:
         if row != ROOT:
@@ -162,8 +190,23 @@ class Scopes:
         self._has_ended[row] = 1
         self._heard(row)
         number = self._landings.get(row)
+        if number is not None and (row in self._board.failures or self._landing_order.ready(number)):
+            self._land(number)
+
+    def _land(self, number: int) -> None:
+        self._play(self._wiring.landings[number], self._board.compiled.landing_shapes[number], number)
+
+    def landing_settled(self, number: int) -> None:
+        """It has landed, or is held: those after it need not wait for it any more."""
+        for other in self._landing_order.settled(number):
+            self._land(other)
+
+    def release_landing(self) -> bool:
+        """Whether there was a landing that only waited for its turn."""
+        number = self._landing_order.release()
         if number is not None:
-            self._play(row, self._board.compiled.landing_shapes[number], number)
+            self._land(number)
+        return number is not None
 
     def _heard(self, one: int) -> None:
         """Those who wait for a row, or for a landing, hear that it has ended."""

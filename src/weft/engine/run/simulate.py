@@ -8,12 +8,23 @@ successor gets the facts, and nothing else, while the world goes on.
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event
-from weft.engine.run.facts import Answered, AnyFact, Ended, How, Resumed, RunStarted, StopAsked, Woke
+from weft.engine.run.facts import (
+    Answered,
+    AnyFact,
+    Ended,
+    How,
+    MergeAsked,
+    Resumed,
+    RunStarted,
+    StopAsked,
+    Woke,
+)
+from weft.engine.run.meaning import part_name
 from weft.engine.run.orders import AnyOrder, Halt, Order, Ordered, WakeAt
 from weft.plan.compile.compiled import CompiledPlan
 
@@ -47,16 +58,16 @@ class Reply(Struct, frozen=True):
 
 World = Callable[[Ordered], Happening]
 Person = Callable[[str, str], Reply | None]
-"""How a question is answered, by subplan and step; None: not at all."""
+"""How a question is answered, by subplan and step; None: not at all. What is held is tried again after it."""
 
 
 class SimulatedRun(Struct, kw_only=True):
     """What would have happened."""
 
     engine: Engine
-    facts: list[AnyFact] = field(default_factory=list[AnyFact])
-    events: list[tuple[float, Event]] = field(default_factory=list[tuple[float, Event]])
-    orders: list[AnyOrder] = field(default_factory=list[AnyOrder])
+    facts: list[AnyFact] = []
+    events: list[tuple[float, Event]] = []
+    orders: list[AnyOrder] = []
     seconds: float = 0.0
     peak: int = 0
     """The most executions under way at once."""
@@ -103,6 +114,7 @@ class Simulator:
         self._now = 0.0
         self._under_way: dict[tuple[int, int], float] = {}
         self._asked: set[int] = set()
+        self._helped: set[tuple[int, int]] = set()
         self._dead = False
         self.run = SimulatedRun(engine=Engine(compiled, trace=trace))
 
@@ -184,6 +196,18 @@ class Simulator:
                     at=0.0, subplan=path, step=question.step, accepted=reply.accepted, text=reply.text
                 )
                 self._at(self._now + reply.after, answer)
+        self._ask_for_help()
+
+    def _ask_for_help(self) -> None:
+        """A person settles what is held, and has it tried again."""
+        for firing in self.run.engine.held():
+            key = (firing.serial, firing.execution)
+            if key in self._helped:
+                continue
+            self._helped.add(key)
+            reply = self._person(firing.play.path, part_name(firing.move))
+            if reply is not None:
+                self._at(self._now + reply.after, MergeAsked(at=0.0, subplan=firing.play.path))
 
     def _obey(self, order: AnyOrder) -> None:
         match order:

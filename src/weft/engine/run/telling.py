@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import asdict
+
 from weft.engine.run.board import Board
 from weft.engine.run.events import Event
-from weft.engine.run.facts import Answered, AnyFact, Ended, How, Resumed, RunStarted, StopAsked
+from weft.engine.run.facts import Answered, AnyFact, Ended, Foreseen, How, Resumed, RunStarted, StopAsked
 from weft.engine.run.failures import Failure
 from weft.engine.run.meaning import output_tail, part_name, shown
 from weft.engine.run.orders import Launch
@@ -50,6 +52,25 @@ class Telling:
     def noted(self, kind: str, fact: AnyFact, **data: object) -> None:
         """A fact from which nothing follows that has an event of its own."""
         self._board.tell(Event(kind=kind, data=data, fact=fact))
+
+    def foreseen(self, fact: Foreseen) -> None:
+        data: Data = {"other": fact.other, "files": list(fact.files)}
+        outcome = "ahead" if fact.files else "over"
+        event = Event(kind="conflict_ahead", subplan=fact.subplan, outcome=outcome, data=data, fact=fact)
+        self._board.tell(event)
+
+    def merged(self, firing: Firing, fact: Ended, how: How) -> None:
+        """Of a merge or a landing that changed something in git, or could not."""
+        outcome = {How.DONE: "merged", How.HELD: "conflict" if fact.conflict else "held"}.get(how)
+        if self._board.quiet or outcome is None or not (fact.moves or how is How.HELD):
+            return
+        data: Data = {
+            name: value
+            for name, value in _said(fact).items()
+            if name in {"message", "files", "waits_for", "moves"}
+        }
+        step = part_name(firing.move)
+        self._tell("merge", firing.play.path, step, firing.attempt, outcome, data)
 
     def budget(self, row: int, percent: int) -> None:
         board = self._board
@@ -112,6 +133,8 @@ class Telling:
         self, firing: Firing, kind: str, data: Data, outcome: str = "", fact: Ended | None = None
     ) -> None:
         play = firing.play
+        if firing.step in play.launched:
+            data |= self._launched(play, firing.step, ended=fact is not None)
         self._board.tell(
             Event(
                 kind=kind,
@@ -121,7 +144,7 @@ class Telling:
                 outcome=outcome,
                 cost=None if fact is None else fact.cost,
                 tokens=None if fact is None else fact.tokens,
-                data=data | self._launched(play, firing.step, ended=fact is not None),
+                data=data,
                 fact=fact,
             )
         )
@@ -131,7 +154,8 @@ class Telling:
         if self._board.quiet:
             return
         data: Data = {"message": message} if message else {}
-        data |= self._launched(play, step, ended=True)
+        if step in play.launched:
+            data |= self._launched(play, step, ended=True)
         self._tell("step_finished", play.path, step, play.attempts.get(step, 1), outcome, data)
 
     def skipped(self, play: Play, step: str, outcome: str, message: str = "") -> None:
@@ -175,10 +199,8 @@ class Telling:
         )
 
     def _launched(self, play: Play, step: str, *, ended: bool) -> Data:
-        group = play.launched.get(step)
-        if group is None:
-            return {}
-        data: Data = {"concurrent_group": group[0], "launched_at": group[1]}
+        group, at = play.launched[step]
+        data: Data = {"concurrent_group": group, "launched_at": at}
         return data | {"completed_at": self._board.at} if ended else data
 
 
@@ -189,6 +211,9 @@ def _said(fact: Ended) -> Data:
         "signal": fact.signal,
         "message": fact.message or None,
         "files": list(fact.files) or None,
+        "conflict": fact.conflict or None,
+        "waits_for": list(fact.waits_for) or None,
+        "moves": [asdict(move) for move in fact.moves] or None,
         "until": fact.until,
         "seconds": round(fact.seconds, 3),
     }

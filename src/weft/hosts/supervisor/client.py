@@ -4,7 +4,8 @@ import os
 from contextlib import suppress
 from socket import socket
 
-_MOST = 256 * 1024
+_MOST = 64 * 1024
+"""Bytes to take at once. For a buffer that is larger the kernel is asked each time."""
 
 
 class Client:
@@ -21,7 +22,7 @@ class Client:
         self.watched = False
         """Whether somebody waits until it takes more."""
 
-    def read(self) -> list[bytes] | None:
+    def read(self) -> list[bytearray] | None:
         """The lines that are complete; None if it has gone."""
         try:
             data = os.read(self.descriptor, _MOST)
@@ -32,7 +33,7 @@ class Client:
         self._incoming += data
         *lines, rest = self._incoming.split(b"\n") if b"\n" in data else [self._incoming]
         self._incoming = rest
-        return [bytes(line) for line in lines] if data else None
+        return lines if data else None
 
     def send(self, *lines: str) -> None:
         self._outgoing += "".join(f"{line}\n" for line in lines).encode()

@@ -61,29 +61,22 @@ class Job:
         if self._command == 0:
             self.started_at = time.time()
             self.deadline = NEVER if request.timeout is None else time.monotonic() + request.timeout
-        stdin = open_input(request.stdin)
         set_mark(self.mark)
+        env = request.env | token(self.id, directory)
+        argv = request.commands[self._command] if request.commands else []
+        stdin = None if request.stdin is None else open_input(request.stdin)
         try:
-            env = request.env | token(self.id, directory)
-            descriptors = [stdin, *(stream.writer for stream in self.streams)]
-            argv = request.commands[self._command] if request.commands else []
-            self.pid = spawn(argv, request.cwd, env, descriptors)
+            self.pid = spawn(argv, request.cwd, env, [stdin, *(stream.writer for stream in self.streams)])
         finally:
-            os.close(stdin)
+            if stdin is not None:
+                os.close(stdin)
         self.pids.append(self.pid)
-        if self._is_last:
-            for stream in self.streams:
-                stream.close_writer()
-
-    @property
-    def _is_last(self) -> bool:
-        return self._command == len(self.request.commands) - 1
 
     def command_ended(self, status: int) -> bool:
         """Whether another one is to follow."""
         self.pid = 0
         self._status = os.waitstatus_to_exitcode(status)
-        if self._status != 0 or self.ending or self._is_last:
+        if self._status != 0 or self.ending or self._command == len(self.request.commands) - 1:
             return False
         self._command += 1
         return True
@@ -116,8 +109,10 @@ class Job:
 
     @property
     def due(self) -> float:
-        first = min((stream.due for stream in self.streams), default=NEVER)
-        return min(first, self.ending.look_at if self.ending else self.deadline)
+        due = self.ending.look_at if self.ending else self.deadline
+        for stream in self.streams:
+            due = min(due, stream.due)
+        return due
 
     def store_tails(self, now: float) -> None:
         for stream in self.streams:

@@ -14,7 +14,7 @@ from .job import STOPPED, TIMEOUT, Job, Request
 from .log import Log
 from .processes import Marks, Process, descendants, look, own_children
 from .spawn import NotStartedError
-from .streams import NEVER, Limits, Stream
+from .streams import NEVER, Limits
 from .watch import Watch
 
 
@@ -74,14 +74,9 @@ class Jobs:
     def _prepare(self, job: Job) -> None:
         job.open_streams(self._limits)
         for stream in job.streams:
-            self._watch.add(stream.reader, partial(self._read, stream))
+            self._watch.add(stream.reader, stream.read)
         self._log.add_start(job.id, job.mark)
         self._marks.add(job.id, job.mark)
-
-    def _read(self, stream: Stream) -> None:
-        if stream.read() == 0:
-            self._watch.drop(stream.reader)
-            stream.close_reader()
 
     # --- ending ---
 
@@ -96,8 +91,10 @@ class Jobs:
                 self._waiting.append(job)
             else:
                 over.append(job)
-        for job in over:
-            self._settle(job)
+        if over:
+            settle = self._settle if self._has_orphans() else self._finish
+            for job in over:
+                settle(job)
 
     def _look_again(self) -> None:
         """It was what some job has left; perhaps the last of it."""
@@ -123,6 +120,13 @@ class Jobs:
         self.ended[job.id] = job.finish()
         del self.there[job.id]
         self._marks.remove(job.id, job.mark, job.pids)
+
+    def _has_orphans(self) -> bool:
+        """Whether any of our children is not a command, as far as we can know."""
+        try:
+            return any(pid not in self._by_pid for pid in own_children())
+        except OSError:
+            return True
 
     def _family(self, job: Job) -> list[Process]:
         """All that is alive of it."""

@@ -3,7 +3,7 @@
 Lines of JSON, only ever appended to:
   {"supervisor": pid, "started": …, "boot": …}   who writes from here on
   {"start": job, "mark": …, "at": …}             about to be started
-  {"run": job, "pid": …, "started": …}           a command of it runs
+  {"run": job, "pid": …, "started": …}           a command of it runs, and had started by then
   {"ended": {…}}                                 its end, as it is told
   {"forget": [job, …]}                           their ends are not asked for any more
 
@@ -32,7 +32,7 @@ class Begun:
         self.boot = boot
         """In which life of the machine."""
         self.pids: list[tuple[int, int]] = []
-        """Of its commands, each with its start time."""
+        """Of its commands, each with a time, in ticks, when it had started."""
 
 
 class History:
@@ -89,7 +89,7 @@ class Log:
         return size == 0 or os.pread(self._descriptor, 1, size - 1) == b"\n"
 
     def add(self, *records: str) -> None:
-        data = "".join(f"{record}\n" for record in records).encode()
+        data = ("\n".join(records) + "\n").encode()
         if self._torn:
             data = b"\n" + data
         self._torn = True
@@ -106,10 +106,10 @@ class Log:
         self.add(encode(record))
 
     def add_start(self, job: str, mark: int) -> None:
-        self.add(encode({"start": job, "mark": mark, "at": time.time()}))
+        self.add(f'{{"start":{encode(job)},"mark":{mark},"at":{time.time()}}}')
 
     def add_run(self, job: str, pid: int) -> None:
-        self.add(encode({"run": job, "pid": pid, "started": start_time(pid)}))
+        self.add(f'{{"run":{encode(job)},"pid":{pid},"started":{processes.now()}}}')
 
     def add_forget(self, jobs: list[str]) -> None:
         self.add(encode({"forget": jobs}))

@@ -41,10 +41,10 @@ def _marks(suspects: dict[str, Begun], directory: str) -> Marks:
     marks = Marks(directory)
     for job, begun in suspects.items():
         marks.add(job, begun.mark)
-        for pid, started in begun.pids:
+        for pid, had_started in begun.pids:
             process = look(pid)
             # With its leader gone, a session of that number may be anybody's.
-            if process is not None and process.started == started:
+            if process is not None and process.started <= had_started:
                 marks.add_session(job, pid)
     return marks
 

@@ -14,11 +14,13 @@ import errno
 import os
 import resource
 import signal
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 _LOCKS = 10  # RLIMIT_LOCKS, for which the module has no name
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
+_TICK = 10**9 // os.sysconf("SC_CLK_TCK")
 _LISTS_CHILDREN = os.access("/proc/thread-self/children", os.R_OK)
 
 
@@ -39,6 +41,11 @@ class Process:
 
 
 # --- who is there ---
+
+
+def now() -> int:
+    """In ticks since the machine was started. Who has a pid now had started by now; who gets it later had not."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // _TICK
 
 
 def look(pid: int) -> Process | None:

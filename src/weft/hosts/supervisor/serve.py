@@ -126,7 +126,7 @@ class Supervisor:
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 complain(f"cannot make sense of what was asked for: {error!r}")
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: bytearray) -> None:
         message = json.loads(line)
         if "start" in message:
             self._start(Request(message["start"]))

@@ -16,8 +16,8 @@ class NotStartedError(Exception):
     """Says what could not be done, and why not."""
 
 
-def spawn(argv: list[str], cwd: str, env: dict[str, str], descriptors: list[int]) -> int:
-    """The pid. The descriptors become its standard input, output and error."""
+def spawn(argv: list[str], cwd: str, env: dict[str, str], descriptors: list[int | None]) -> int:
+    """The pid. The descriptors become its standard input, output and error; None is an empty file."""
     if not argv:
         raise NotStartedError("there is no program to run")
     try:
@@ -32,16 +32,22 @@ def spawn(argv: list[str], cwd: str, env: dict[str, str], descriptors: list[int]
         os.chdir("/")  # not to keep the job's directory busy
 
 
-def _spawn(argv: list[str], env: dict[str, str], descriptors: list[int]) -> int:
+def _spawn(argv: list[str], env: dict[str, str], descriptors: list[int | None]) -> int:
     return os.posix_spawn(
         _program(argv[0], env),
         argv,
         env,
-        file_actions=[(os.POSIX_SPAWN_DUP2, given, number) for number, given in enumerate(descriptors)],
+        file_actions=[_given(descriptor, number) for number, descriptor in enumerate(descriptors)],
         setsid=True,
         setsigmask=[],
         setsigdef=_SIGNALS,
     )
+
+
+def _given(descriptor: int | None, number: int) -> tuple[object, ...]:
+    if descriptor is None:
+        return (os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDONLY, 0)
+    return (os.POSIX_SPAWN_DUP2, descriptor, number)
 
 
 def _program(name: str, env: dict[str, str]) -> str:
@@ -65,10 +71,8 @@ def _said(error: OSError | ValueError) -> str:
     return words(error) if isinstance(error, OSError) else str(error)
 
 
-def open_input(text: str | None) -> int:
+def open_input(text: str) -> int:
     """A descriptor to read it from, for one who expects a file."""
-    if text is None:
-        return os.open("/dev/null", os.O_RDONLY)
     descriptor = os.memfd_create("stdin")
     data = text.encode(errors="surrogateescape")
     try:

@@ -52,7 +52,10 @@ class Tail:
 
 
 class Stream:
-    """One of the two outputs of a job."""
+    """One of the two outputs of a job.
+
+    Both ends of the pipe stay open here until the job is over. So nobody is woken when the job closes its end.
+    """
 
     def __init__(self, path: str, limits: Limits) -> None:
         self._path = path
@@ -122,27 +125,16 @@ class Stream:
     def _fail(self, error: OSError) -> None:
         self.trouble = f"cannot write {self._path}: {words(error)}"
 
-    def close_writer(self) -> None:
-        if self.writer >= 0:
-            os.close(self.writer)
-            self.writer = -1
-
-    def close_reader(self) -> None:
-        if self.reader >= 0:
-            os.close(self.reader)
-            self.reader = -1
-
     def finish(self) -> None:
         """Nobody writes any more; what they wrote last is still in the pipe."""
-        self.close_writer()
-        for _ in range(_READS_AT_END if self.reader >= 0 else 0):
+        os.close(self.writer)
+        for _ in range(_READS_AT_END):
             if self.read() <= 0:
                 break
-        self.close_reader()
+        os.close(self.reader)
         self.store_tail()
         if self._file >= 0:
             os.close(self._file)
-            self._file = -1
 
     def text(self) -> str | None:
         """All of it, if it is short."""

@@ -7,9 +7,9 @@ from collections.abc import Callable
 class Watch:
     def __init__(self) -> None:
         self._poll = select.epoll()
-        self._handlers: dict[int, Callable[[], None]] = {}
+        self._handlers: dict[int, Callable[[], object]] = {}
 
-    def add(self, descriptor: int, handler: Callable[[], None]) -> None:
+    def add(self, descriptor: int, handler: Callable[[], object]) -> None:
         self._poll.register(descriptor, select.EPOLLIN)
         self._handlers[descriptor] = handler
 

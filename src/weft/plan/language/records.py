@@ -59,6 +59,10 @@ class Record(Struct, frozen=True, eq=False, dict=True):
     def _known(self) -> dict[str, Key]:
         return {key.name: key for key in self.keys}
 
+    @cached_property
+    def _required(self) -> list[Key]:
+        return [key for key in self.keys if key.required]
+
     def __repr__(self) -> str:
         # By its name: records hold each other, and all of them are long.
         return f"Record({self.name!r})"
@@ -89,8 +93,8 @@ class Record(Struct, frozen=True, eq=False, dict=True):
             read = known[written].kind.read(value, reader, written)
             if read is not BAD:
                 given[written] = read
-        for key in self.keys:
-            if key.required and key.name not in node.entries:
+        for key in self._required:
+            if key.name not in node.entries:
                 reader.wrong(node, f"{self.name} needs the key {key.name!r} ({key.kind.words})")
         for rule in self.rules:
             rule.check(node, reader, self.name)
@@ -120,9 +124,8 @@ class Record(Struct, frozen=True, eq=False, dict=True):
             "type": "object",
             "properties": {key.name: _described(key) for key in self.keys},
         }
-        required = [key.name for key in self.keys if key.required]
-        if required:
-            schema["required"] = required
+        if self._required:
+            schema["required"] = [key.name for key in self._required]
         schema["additionalProperties"] = False
         if self.rules:
             schema["allOf"] = [rule.schema() for rule in self.rules]

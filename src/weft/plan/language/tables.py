@@ -162,7 +162,7 @@ SETTINGS = (
             "depends on; with `none` in the plan's own directory (agents then need `policy: serial`).",
     ),
     Key(
-        name="worktrees", kind=PLACE, default=".weft/worktrees/{{ slice.path }}",
+        name="worktrees", kind=PLACE, default=".weft/worktrees/{{ plan.id }}/{{ slice.path }}",
         doc="Where worktrees are made.",
     ),
     Key(name="branch_prefix", kind=BRANCH, default="weft/", doc="What the names of branches begin with."),

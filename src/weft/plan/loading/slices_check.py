@@ -115,7 +115,7 @@ class SlicesCheck(Struct):
                 self.no_agent(step.source if not owner.built_in else subplan.source, step, scope)
         self.first_agent(subplan, way, scope)
         self.one_directory(row, way)
-        for one in way.pipelines:
+        for one in way.pipelines if agents else ():
             self.conversations(subplan, one, agents)
         self.size(subplan, pipeline, scope.settings)
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from weft.plan.language.reader import Reader
 from weft.plan.language.tables import STEP
 from weft.plan.model import AgentWork, Join, Nested, Pipeline, Pool, Step
-from weft.plan.pipelines.flow import flow, loop_region
+from weft.plan.pipelines.flow import Flow, flow, loop_region
 from weft.plan.results.json_schemas import join_contradictions, schema_fault
 from weft.plan.results.known import ANYTHING, Results, Schema
 from weft.plan.text.document import Items, Node, Table
@@ -48,14 +48,28 @@ class _Check:
         self.steps = steps
         self.catalog = catalog
         self.reader = reader
-        self.flow = flow(steps)
-        self.heard_by = flow(in_doubt(steps)).heard_by
-        self.named = {name for step in steps for name in step.depends_on}
         self.numbers: dict[str, int] = {}
         for number, step in enumerate(steps):
             self.numbers.setdefault(step.id, number)
-        self.results = catalog.results.of(steps)
         self.faults: dict[int, str | None] = {}
+
+    # Few pipelines have branches, joins or loops; only those take what follows.
+
+    @cached_property
+    def flow(self) -> Flow:
+        return flow(self.steps)
+
+    @cached_property
+    def heard_by(self) -> tuple[tuple[int, ...], ...]:
+        return flow(in_doubt(self.steps)).heard_by
+
+    @cached_property
+    def named(self) -> set[str]:
+        return {name for step in self.steps for name in step.depends_on}
+
+    @cached_property
+    def results(self) -> list[Schema | None]:
+        return self.catalog.results.of(self.steps)
 
     def step(self, number: int) -> None:
         self.id(number)

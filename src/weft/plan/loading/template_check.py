@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 
 from weft.plan.language.reader import Reader
 from weft.plan.loading.steps_check import Catalog, in_doubt, listed, place
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
-from weft.plan.pipelines.flow import flow
+from weft.plan.pipelines.flow import Flow, flow
 from weft.plan.results.known import ANYTHING, is_unknown
 from weft.plan.templates.names import ROOTS, Scope, StepKind, StepSeen, unknown_names
 from weft.plan.templates.parse import Name, Path, Template, TemplateError, parse_expression, parse_template
@@ -134,10 +135,21 @@ class _StepsCheck:
     def __init__(self, check: TemplatesCheck, steps: tuple[Step, ...]) -> None:
         self.check = check
         self.steps = steps
-        self.flow = flow(in_doubt(steps))
-        self.ended = check.views(steps, ended=True)
-        self.running = check.views(steps, ended=False)
         self.read: set[Path] = set()
+
+    # Only templates that read the results of other steps take what follows.
+
+    @cached_property
+    def flow(self) -> Flow:
+        return flow(in_doubt(self.steps))
+
+    @cached_property
+    def ended(self) -> dict[str, StepSeen]:
+        return self.check.views(self.steps, ended=True)
+
+    @cached_property
+    def running(self) -> dict[str, StepSeen]:
+        return self.check.views(self.steps, ended=False)
 
     def step(self, number: int) -> None:
         for written in _texts(self.steps[number]):

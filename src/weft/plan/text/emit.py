@@ -9,6 +9,7 @@ gives back each character, and is quoted as in JSON otherwise.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | Mapping[str, Plain] | None"
@@ -37,82 +38,86 @@ def to_yaml(data: Plain, *, comments: Mapping[Path, str] | None = None) -> str:
     A short comment about a value on one line is put behind it, any other above; that of the path `()` comes first.
     """
     writer = _Writer(comments or {})
-    return "".join(f"{line}\n" for line in [*writer.above((), ""), *writer.block(data, (), "")])
+    writer.above((), "")
+    writer.block(data, (), "")
+    return "".join(f"{line}\n" for line in writer.lines)
 
 
 class _Writer:
     def __init__(self, comments: Mapping[Path, str]) -> None:
+        self.lines: list[str] = []
         self._comments = comments
 
-    def block(self, data: Plain, path: Path, indent: str) -> Iterator[str]:
+    def block(self, data: Plain, path: Path, indent: str) -> None:
         """The lines of a value that stands by itself."""
         short = _on_one_line(data, WIDTH - len(indent))
         if short is not None:
-            yield indent + short
+            self.lines.append(indent + short)
         elif isinstance(data, str):
-            yield indent + _literal_sign(data)
-            yield from _literal_lines(data, indent or _STEP)
+            self.lines.append(indent + _literal_sign(data))
+            self.lines += _literal_lines(data, indent or _STEP)
         elif isinstance(data, Mapping):
             for key, value in data.items():
-                yield from self._entry(key, value, (*path, key), indent)
+                self._entry(key, value, (*path, key), indent)
         else:
             assert isinstance(data, Sequence)
             for index, item in enumerate(data):
-                yield from self._item(item, (*path, index), indent)
+                self._item(item, (*path, index), indent)
 
-    def _entry(self, key: str, value: Plain, path: Path, indent: str) -> Iterator[str]:
-        name = _scalar(key)
+    def _entry(self, key: str, value: Plain, path: Path, indent: str) -> None:
+        name = _key(key)
         if len(name) > _LONGEST_KEY:
-            yield from self.above(path, indent)
-            yield f"{indent}? {name}"
-            yield from _led_by(":", self.block(value, path, indent + _STEP), indent)
+            self.above(path, indent)
+            self.lines.append(f"{indent}? {name}")
+            self._led_by(":", value, path, indent)
             return
         head = f"{indent}{name}:"
         short = _on_one_line(value, WIDTH - len(head))
         if short is not None:
-            yield from self._line(f"{head} {short}", path, indent)
+            self._line(f"{head} {short}", path, indent)
             return
-        yield from self.above(path, indent)
+        self.above(path, indent)
         if isinstance(value, str):
-            yield f"{head} {_literal_sign(value)}"
-            yield from _literal_lines(value, indent + _STEP)
+            self.lines.append(f"{head} {_literal_sign(value)}")
+            self.lines += _literal_lines(value, indent + _STEP)
         else:
-            yield head
-            yield from self.block(value, path, indent + _STEP)
+            self.lines.append(head)
+            self.block(value, path, indent + _STEP)
 
-    def _item(self, value: Plain, path: Path, indent: str) -> Iterator[str]:
+    def _item(self, value: Plain, path: Path, indent: str) -> None:
         short = _on_one_line(value, WIDTH - len(indent) - 2)
         if short is not None:
-            yield from self._line(f"{indent}- {short}", path, indent)
+            self._line(f"{indent}- {short}", path, indent)
             return
-        yield from self.above(path, indent)
-        yield from _led_by("-", self.block(value, path, indent + _STEP), indent)
+        self.above(path, indent)
+        self._led_by("-", value, path, indent)
 
-    def _line(self, line: str, path: Path, indent: str) -> Iterator[str]:
-        comment = _comment_lines(self._comments.get(path, ""))
+    def _led_by(self, sign: str, value: Plain, path: Path, indent: str) -> None:
+        """The lines of a value, with the sign before the first that is no comment."""
+        inner = len(indent) + len(_STEP)
+        first = len(self.lines)
+        self.block(value, path, indent + _STEP)
+        while self.lines[first].startswith("#", inner):
+            first += 1
+        self.lines[first] = f"{indent}{sign} {self.lines[first][inner:]}"
+
+    def _line(self, line: str, path: Path, indent: str) -> None:
+        comment = self._comment(path)
         if len(comment) == 1 and len(line) + len(comment[0]) + 2 <= WIDTH:
-            yield f"{line}  {comment[0]}"
+            self.lines.append(f"{line}  {comment[0]}")
             return
-        yield from self.above(path, indent)
-        yield line
+        self.above(path, indent)
+        self.lines.append(line)
 
-    def above(self, path: Path, indent: str) -> list[str]:
-        return [indent + line for line in _comment_lines(self._comments.get(path, ""))]
+    def above(self, path: Path, indent: str) -> None:
+        self.lines += [indent + line for line in self._comment(path)]
 
-
-def _comment_lines(comment: str) -> list[str]:
-    return [f"# {_UNFIT_FOR_A_LINE.sub(' ', line)}".rstrip() for line in comment.split("\n") if line.strip()]
-
-
-def _led_by(sign: str, lines: Iterator[str], indent: str) -> Iterator[str]:
-    """The lines, with the sign before the first that is no comment."""
-    for line in lines:
-        if line.startswith("#", len(indent) + len(_STEP)):
-            yield line
-            continue
-        yield f"{indent}{sign} {line[len(indent) + len(_STEP) :]}"
-        break
-    yield from lines
+    def _comment(self, path: Path) -> list[str]:
+        comment = self._comments.get(path)
+        if comment is None:
+            return []
+        lines = [line for line in comment.split("\n") if line.strip()]
+        return [f"# {_UNFIT_FOR_A_LINE.sub(' ', line)}".rstrip() for line in lines]
 
 
 def _on_one_line(data: Plain, room: int) -> str | None:
@@ -157,6 +162,12 @@ def _float(value: float) -> str:
         return text.replace("inf", ".inf").replace("nan", ".nan")
     # YAML 1.1 takes 1e+16 for a string: it wants a dot.
     return text if "." in text else text.replace("e", ".0e")
+
+
+@lru_cache(maxsize=1024)
+def _key(text: str) -> str:
+    """The same few stand in all of a list's entries."""
+    return _scalar(text)
 
 
 def _scalar(text: str, *, in_brackets: bool = False) -> str:

@@ -1,0 +1,84 @@
+"""Where the slices of a run work, and with git where that starts from and lands."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app.places import Places
+from weft.engine.run.facts import RefMove, RunStarted
+from weft.errors import InputError
+from weft.plan.model import Plan
+from weft.ports.workspaces import Workspaces
+from weft.workspaces.chosen import ChosenWorkspaces
+from weft.workspaces.directories import DirectoryWorkspaces
+from weft.workspaces.in_place import InPlaceWorkspaces
+
+
+def _nothing() -> Sequence[RefMove]:
+    return ()
+
+
+class Workplace(Struct, frozen=True, kw_only=True):
+    workspaces: Workspaces
+    target: str = ""
+    """The branch that results land on; empty without worktrees."""
+    base: str = ""
+    notes: tuple[str, ...] = ()
+    """What a person should know before anything starts."""
+    start_anew: Callable[[], Sequence[RefMove]] = _nothing
+    """What earlier runs left is put aside."""
+
+
+class Workplaces:
+    """Where the slices of a plan can work. Git is looked at only where a plan has worktrees."""
+
+    def __init__(self, plan: Plan, places: Places, folder: Path, environ: Mapping[str, str]) -> None:
+        self._plan = plan
+        self.places = places
+        self.folder = folder
+        self._environ = environ
+        rows = range(len(plan.subplans))
+        kinds = {plan.scopes[row].settings.isolation for row in rows if plan.outline.is_leaf(row)}
+        self._has_worktrees = "worktree" in kinds
+
+    def new(self) -> Workplace:
+        """For a run that begins; raises `InputError` for what would go wrong later, and cost money by then."""
+        if not self._has_worktrees:
+            return self._without_git()
+        from weft.app import run_repository  # noqa: PLC0415 - of no use without git
+
+        repository = run_repository.repository_of(self._plan, self.folder, self._environ)
+        ends = run_repository.ends_of(self._plan, repository)
+        worries = run_repository.worries(self._plan, repository, ends)
+        if worries.refusals:
+            raise InputError("\n".join(worries.refusals))
+        worktrees = run_repository.worktrees_of(self._plan, self.places, repository, ends)
+        return Workplace(
+            workspaces=self._chosen(worktrees),
+            target=ends.target,
+            base=ends.base,
+            notes=worries.notes,
+            start_anew=worktrees.start_anew,
+        )
+
+    def resumed(self, started: RunStarted) -> Workplace:
+        """For one that goes on."""
+        if not self._has_worktrees:
+            return self._without_git()
+        from weft.app import run_repository  # noqa: PLC0415 - of no use without git
+        from weft.workspaces.git.repository import Ends  # noqa: PLC0415 - the same
+
+        repository = run_repository.repository_of(self._plan, self.folder, self._environ)
+        ends = Ends(target=started.target, target_ref=f"refs/heads/{started.target}", base=started.base)
+        worktrees = run_repository.worktrees_of(self._plan, self.places, repository, ends)
+        return Workplace(workspaces=self._chosen(worktrees), target=ends.target, base=ends.base)
+
+    def _without_git(self) -> Workplace:
+        directories = DirectoryWorkspaces(self.places.work(self._plan.id), self.folder)
+        return Workplace(workspaces=self._chosen(directories))
+
+    def _chosen(self, own: Workspaces) -> Workspaces:
+        paths, scopes = self._plan.outline.paths, self._plan.scopes
+        shared = {paths[row] for row, scope in enumerate(scopes) if scope.settings.isolation == "none"}
+        return ChosenWorkspaces(own, InPlaceWorkspaces(self.folder), shared)

@@ -1,0 +1,1 @@
+"""Slices in git worktrees: made, proven, committed, merged and landed, by the program `git` alone."""

@@ -1,0 +1,272 @@
+"""What a step did becomes a commit on the branch of its slice, whatever the step has left behind.
+
+Committed is all that git does not ignore, but for what Weft brought. An agent may have made commits of its own:
+they are on the branch already. It may have undone commits, too, by an amend, a rebase or a reset: those the log of
+the worktree's head still knows, and what nothing leads to any more gets a ref of its own. So everything that was
+ever committed there can be found.
+
+What is not as it should be is kept aside, as a commit that only such a ref leads to, and then told: another branch
+or none checked out, a merge half done. The worktree stays as it is then, down to its index.
+
+A branch moves when its commit is whole, by one transaction, together with the note of how far was recorded. Killed
+before, it is done again; killed after, it is found done.
+"""
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.engine.run.facts import RefMove
+from weft.ports.workspaces import Work
+from weft.workspaces.errors import WorkspaceError, listed, shown
+from weft.workspaces.git.brought import brought_into, is_in
+from weft.workspaces.git.linked import git_dir_of, operation_in, text_of
+from weft.workspaces.git.locks import Pause, free, locks_explained
+from weft.workspaces.git.names import Names
+from weft.workspaces.git.program import Git
+from weft.workspaces.git.refs import move, tips, tree_of
+from weft.workspaces.git.sparse import settings
+from weft.workspaces.git.status import Status, status
+
+_NOTE = "weft-recorded"
+_OWN_INDEX = "weft-index"
+
+
+class _Slice(Struct, frozen=True, kw_only=True):
+    """A worktree after a step, and all that is needed to keep what the step did."""
+
+    git: Git
+    git_dir: Path
+    work: Work
+    names: Names
+    message: bytes
+    identity: Mapping[str, str]
+    status: Status
+    tip: str
+    """Where the branch was when it was last recorded; empty: it never was."""
+    start: str
+    """Where it began, as far as that is known."""
+    kept: frozenset[str]
+    """What was kept of it before."""
+
+    @property
+    def branch(self) -> str:
+        return self.names.branch(self.work.path)
+
+
+def record(
+    git: Git,
+    work: Work,
+    *,
+    plan: str,
+    names: Names,
+    identity: Mapping[str, str],
+    pause: Pause = time.sleep,
+) -> str:
+    """The head, if something was committed since the last record, by us or by the agent; else nothing.
+
+    `git` is at the worktree, in which nothing may work any more. Asked again for the same work it tells the same.
+    """
+    git_dir = git_dir_of(git.directory)
+    free(git.directory, git_dir, pause=pause)
+    with locks_explained():
+        one = _slice(git, git_dir, work, names, _message(work, plan), identity)
+        _keep_undone(one)
+        _refuse_repositories(one)
+        _refuse_astray(one)
+        before = _before(one)
+        head = _commit(one, one.status.head, {}) or one.status.head
+        _advance(one, head)
+    return head if head not in {before, one.start} else ""
+
+
+def _slice(
+    git: Git, git_dir: Path, work: Work, names: Names, message: bytes, identity: Mapping[str, str]
+) -> _Slice:
+    path = work.path
+    refs = tips(git, names.tip(path), names.start(path), names.kept(path, "").rstrip("/"))
+    return _Slice(
+        git=git,
+        git_dir=git_dir,
+        work=work,
+        names=names,
+        message=message,
+        identity=identity,
+        status=status(git, git_dir),
+        tip=refs.pop(names.tip(path), ""),
+        start=refs.pop(names.start(path), ""),
+        kept=frozenset(refs.values()),
+    )
+
+
+def _message(work: Work, plan: str) -> bytes:
+    subject = " ".join(work.subject.split()) or work.step
+    trailers = {
+        "Weft-Plan": plan,
+        "Weft-Subplan": work.path,
+        "Weft-Step": work.step,
+        "Weft-Attempt": str(work.attempt),
+    }
+    lines = (f"{name}: {value}" for name, value in trailers.items())
+    return "\n".join((subject, "", *lines, "")).encode(errors="replace")
+
+
+# The commit
+
+
+def _commit(one: _Slice, parent: str, index: Mapping[str, str]) -> str | None:
+    """What differs from the worktree's commit, as a commit upon another one; None if nothing does."""
+    brought = brought_into(one.git_dir)
+    found = one.status.differences
+    own = [each for each in found if not is_in(brought, each.path)]
+    unstage = [each.path for each in found if is_in(brought, each.path) and each.staged and each.is_new]
+    if not own and not unstage:
+        return None
+    git = one.git
+    env = {**settings(one.git_dir), **index}
+    changed = [each.path for each in own if each.changed and not each.gone]
+    there = [path for path in changed if _can_be_kept(git.directory, path)]
+    gone = [each.path for each in own if each.changed and each.gone]
+    _update_index(git, ("--force-remove",), [*gone, *unstage, *(set(changed) - set(there))], env)
+    _update_index(git, ("--add", "--remove", "--replace"), there, env)
+    tree = git.line("write-tree", env=env)
+    if parent and tree == tree_of(git, parent):
+        return None
+    parents = ("-p", parent) if parent else ()
+    command = ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *parents, "-F", "-")
+    return os.fsdecode(git.do(*command, stdin=one.message, env=one.identity)).strip()
+
+
+def _update_index(git: Git, how: Sequence[str], paths: Sequence[bytes], env: Mapping[str, str]) -> None:
+    """A setting of the user's that refuses files with unusual ends of lines would have work be lost."""
+    if paths:
+        command = ("-c", "core.safecrlf=false", "update-index", *how, "-z", "--stdin")
+        git.do(*command, stdin=b"".join(path + b"\0" for path in paths), env=env)
+
+
+def _can_be_kept(top: Path, path: bytes) -> bool:
+    """A fifo or a socket in place of a file cannot: then the file is gone."""
+    mode = (top / os.fsdecode(path)).lstat().st_mode
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)
+
+
+def _advance(one: _Slice, head: str) -> None:
+    wishes = (
+        RefMove(ref=one.names.head(one.work.path), before=one.status.head, after=head),
+        RefMove(ref=one.names.tip(one.work.path), before=one.tip, after=head),
+    )
+    moves = [wish for wish in wishes if wish.before != wish.after]
+    if not move(one.git, moves, reason=f"weft: {one.work.path} {one.work.step}"):
+        raise WorkspaceError(
+            f"the branch {one.branch} was moved while its worktree was recorded; end what works in "
+            f"{one.git.directory}, and try again"
+        )
+
+
+def _before(one: _Slice) -> str:
+    """Where the branch was when this work was recorded first."""
+    note, key = one.git_dir / _NOTE, f"{one.work.step} {one.work.attempt} {one.work.path}"
+    before, _, known = (text_of(note) or "").partition(" ")
+    if known == key:
+        return before
+    before = one.tip or one.start
+    aside = note.with_name(f"{_NOTE}.new")
+    aside.write_text(f"{before} {key}\n")
+    aside.replace(note)
+    return before
+
+
+# What nothing leads to any more
+
+
+def _keep_undone(one: _Slice) -> None:
+    """Of commits that were checked out here: a ref to the last of each line leads to those before it, too."""
+    seen = {oid for oid in (*_log(one.git_dir), one.tip) if oid.strip("0")} - {one.status.head}
+    if seen <= one.kept:
+        return
+    known = one.kept.union((one.status.head,)) - {""}
+    wishes = [*sorted(seen - one.kept), *(f"^{commit}" for commit in sorted(known))]
+    command = ("rev-list", "--ignore-missing", "--children", "--stdin")
+    lines = os.fsdecode(one.git.do(*command, stdin="\n".join((*wishes, "")).encode())).splitlines()
+    _keep(one, [line for line in lines if " " not in line])
+
+
+def _log(git_dir: Path) -> list[str]:
+    """The commits that the head of the worktree was at, one after the other."""
+    lines = (text_of(git_dir / "logs" / "HEAD") or "").split("\n")
+    return [line.split(" ", 2)[1] for line in lines if line]
+
+
+def _keep(one: _Slice, commits: Sequence[str]) -> None:
+    names, path = one.names, one.work.path
+    moves = [RefMove(ref=names.kept(path, commit), before="", after=commit) for commit in commits]
+    if not move(one.git, moves, reason=f"weft: {path} left it behind"):
+        raise WorkspaceError(
+            f"what {path} left behind cannot be kept, for refs that are to lead to it lead elsewhere: "
+            f"{listed([wish.ref for wish in moves])}; remove them with `git update-ref -d`"
+        )
+
+
+# What is not as it should be
+
+
+def _refuse_repositories(one: _Slice) -> None:
+    """Of one, a commit would hold no more than a name. A submodule that was added has its repository elsewhere."""
+    top, brought = one.git.directory, brought_into(one.git_dir)
+    found = [
+        shown(each.path)
+        for each in one.status.differences
+        if each.is_repository
+        and not is_in(brought, each.path)
+        and not (each.staged and (top / os.fsdecode(each.path) / ".git").is_file())
+    ]
+    if found:
+        raise WorkspaceError(
+            f"in {top} there are repositories of their own, whose files cannot be committed: {listed(found)}; "
+            f"remove the `.git` in each, or have git ignore it, and try again"
+        )
+
+
+def _refuse_astray(one: _Slice) -> None:
+    found, wanted, top = one.status, one.names.head(one.work.path), one.git.directory
+    operation = operation_in(one.git_dir)
+    if operation is not None:
+        what = f"a `git {operation}` is unfinished in {top}"
+        then = f"finish it there, or type: git -C {top} {operation} --abort"
+    elif found.branch != wanted:
+        has = f"the branch {found.branch.removeprefix('refs/heads/')}" if found.branch else "no branch"
+        what = f"the worktree {top} has {has} checked out, and is to have {one.branch}"
+        then = (
+            f"to have this as the work of {one.work.path}, type: git -C {top} switch -C {one.branch}; "
+            f"to have it left aside: git -C {top} switch --discard-changes {one.branch}"
+        )
+    elif not found.head:
+        last = next(
+            (oid for oid in (*reversed(_log(one.git_dir)), one.tip, one.start) if oid.strip("0")), "COMMIT"
+        )
+        what = f"the branch {one.branch} of the worktree {top} is gone"
+        then = f"to have it back, type: git branch {one.branch} {last[:12]}"
+    else:
+        return
+    raise WorkspaceError(f"{what}; {_kept_aside(one)}{then}")
+
+
+def _kept_aside(one: _Slice) -> str:
+    """All that is there gets a name, without a change of anything there."""
+    own = one.git_dir / _OWN_INDEX
+    for leftover in (own, own.with_name(f"{_OWN_INDEX}.lock")):
+        leftover.unlink(missing_ok=True)
+    if (one.git_dir / "index").exists():
+        shutil.copyfile(one.git_dir / "index", own)
+    made = _commit(one, one.status.head, {"GIT_INDEX_FILE": str(own)}) or one.status.head
+    own.unlink(missing_ok=True)
+    if not made:
+        return ""
+    if made not in one.kept:
+        _keep(one, [made])
+    return f"what is there is kept as {one.names.kept(one.work.path, made)}; "

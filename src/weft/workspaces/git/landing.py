@@ -1,0 +1,239 @@
+"""A branch moves on, also where a person has it checked out.
+
+There git moves it, together with the files: by a fast-forward, which refuses if something is in the way. What the
+person has changed and not committed is not ours, so we refuse more than git does. git would bring back a file that
+was removed, and would overwrite what it is told to ignore; the one is found by asking for changes beforehand, the
+other by an option. Whatever we find, git has the last word; whether the branch has moved is read from the branch.
+
+A rebase or a bisection takes the branch off the checkout for a while and means to put it back. So a branch that is
+on the way through one of these counts as checked out: to move it then would spoil what the person is about.
+"""
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from time import sleep
+
+from msgspec import Struct
+
+from weft.engine.run.facts import RefMove
+from weft.ports.workspaces import HeldError
+from weft.workspaces.errors import shown
+from weft.workspaces.git.program import Answer, Git, GitError
+from weft.workspaces.git.refs import about_lock, is_ancestor, lock_in_the_way, move, tip
+
+_HEADS = "refs/heads/"
+_NAMED = 10
+"""Files that a message names; the rest is counted."""
+_UNFINISHED = {
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "sequencer": "a series of picks or reverts",
+    "BISECT_LOG": "a bisection",
+}
+"""What is in the git directory of a checkout in which something has been begun."""
+_CLAIMS = ("rebase-merge/head-name", "rebase-apply/head-name", "rebase-merge/update-refs", "BISECT_START")
+"""Where git notes the branches that it will come back to."""
+_FORWARD = (
+    "merge", "--ff-only", "--no-overwrite-ignore",
+    # Whatever the user's configuration says about merges in general:
+    "--no-autostash", "--no-squash", "--no-verify-signatures", "--no-stat", "--quiet",
+)  # fmt: skip
+_PAUSES = (0.1, 0.2, 0.4, 0.8)
+"""How many seconds are waited for another git, one after another."""
+_COMMIT = "commit them or put them aside (git -C {place} stash)"
+_MOVE = "move them elsewhere"
+
+
+class _Checkout(Struct, frozen=True):
+    git: Git
+    """git in there."""
+    branch: str
+    """As people name it."""
+    again: str
+    """What to type to have another go."""
+
+    def held(self, what: str, remedy: str, files: Sequence[str] = ()) -> HeldError:
+        place = self.git.directory
+        return HeldError(
+            f"{self.branch} is checked out in {_name(str(place))}, and {what}. Nothing has moved; "
+            f"{remedy.format(place=shlex.quote(_name(str(place))))}, then type: {self.again}",
+            files,
+        )
+
+
+def checkout_of(git: Git, ref: str) -> Path | None:
+    """The worktree in which a branch is checked out, or will be again when a rebase or a bisection ends there."""
+    return next(iter(_checkouts(git, ref)), None)
+
+
+def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan: str = "") -> bool:
+    """Move a branch to a commit that follows on the one where it is; False if it is not there any more.
+
+    Raises `HeldError` if something is in the way in the checkout of the branch; nothing has changed then. No two
+    threads may do this for the same branch at once.
+    """
+    places = _checkouts(git, ref)
+    if not places:
+        return move(git, [RefMove(ref=ref, before=before, after=after)], reason=reason)
+    now = tip(git, ref)
+    if now != before:
+        return now == after
+    checkout = _Checkout(git.at(places[0]), ref.removeprefix(_HEADS), f"weft merge {subplan}".strip())
+    _refuse_place(checkout, places)
+    folder, head = checkout.git.line(
+        "rev-parse", "--absolute-git-dir", "--symbolic-full-name", "HEAD"
+    ).splitlines()
+    _refuse_unfinished(checkout, Path(folder))
+    if head != ref:  # another branch has been checked out since we looked
+        return False
+    _refuse_changes(checkout, before, after)
+    answer = _forward(checkout.git, after, reason)
+    now = tip(git, ref)
+    if now == before:
+        raise _refusal(checkout, before, after, answer)
+    return now == after
+
+
+# Where it is checked out
+
+
+def _checkouts(git: Git, ref: str) -> list[Path]:
+    """A worktree whose directory is gone counts only if it is locked: then somebody wants to have it back."""
+    listed = os.fsdecode(git.do("worktree", "list", "--porcelain", "-z")).split("\0\0")
+    worktrees = [lines for entry in listed if (lines := entry.split("\0"))[0]]
+    found = [
+        _place(lines)
+        for lines in worktrees
+        if f"branch {ref}" in lines and not any(line.startswith("prunable") for line in lines)
+    ]
+    return found or list(_claimed(git, ref, _place(worktrees[0])))
+
+
+def _place(lines: Sequence[str]) -> Path:
+    return Path(lines[0].removeprefix("worktree "))
+
+
+def _claimed(git: Git, ref: str, first: Path) -> Iterator[Path]:
+    """The worktrees that have lent their branch to a rebase or a bisection; `first` is that of the repository."""
+    common = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
+    names = {ref, ref.removeprefix(_HEADS)}
+    for folder in (common, *sorted(common.glob("worktrees/*"))):
+        if any(names.intersection(_lines(folder / claim)) for claim in _CLAIMS):
+            linked = _lines(folder / "gitdir")
+            place = Path(linked[0]).parent if linked else first
+            if place.is_dir() or (folder / "locked").exists():
+                yield place
+
+
+def _lines(file: Path) -> list[str]:
+    """The lines of a small file of git's; none if it is not there."""
+    try:
+        return os.fsdecode(file.read_bytes()).splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+# What is in the way
+
+
+def _refuse_place(checkout: _Checkout, places: Sequence[Path]) -> None:
+    if len(places) > 1:
+        others = " and ".join(_name(str(place)) for place in places[1:])
+        raise checkout.held(
+            f"in {others}, too, so its files cannot be updated in all of these at once",
+            "switch all but one of them to another branch (git switch)",
+        )
+    if not checkout.git.directory.is_dir():
+        raise checkout.held(
+            "that directory is not there now, but its worktree is locked, so somebody means to bring it back",
+            "bring it back, or type `git worktree unlock {place}`",
+        )
+
+
+def _refuse_unfinished(checkout: _Checkout, folder: Path) -> None:
+    for name, what in _UNFINISHED.items():
+        if (folder / name).exists():
+            raise checkout.held(
+                f"{what} is unfinished there", "finish it or give it up (git -C {place} status says how)"
+            )
+
+
+def _refuse_changes(checkout: _Checkout, before: str, after: str) -> None:
+    """Of what git would overwrite, or would not notice, all that is tracked."""
+    wanted = _wanted(checkout.git, before, after)
+    files = [
+        path
+        for path, staged in _changes(checkout.git)
+        if staged is None or (path in wanted and staged != wanted[path])
+    ]
+    if files:
+        raise _in_the_way(checkout, files, "have changes that are not committed", _COMMIT)
+
+
+def _wanted(git: Git, before: str, after: str) -> dict[str, tuple[str, str]]:
+    """The files that differ, with mode and id as they will be."""
+    fields = git.fields("diff-tree", "-r", "-z", "--no-renames", before, after)
+    return {
+        path: (mode, oid)
+        for (_, mode, _, oid, _), path in zip(
+            (field.split(" ") for field in fields[::2]), fields[1::2], strict=True
+        )
+    }
+
+
+def _changes(git: Git) -> Iterator[tuple[str, tuple[str, str] | None]]:
+    """The files that are not as in the last commit, with mode and id in the index; None where that has several."""
+    fields = git.fields(
+        "status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=all"
+    )
+    for field in fields:
+        if field.startswith("u "):
+            yield field.split(" ", 10)[10], None
+        else:
+            _, _, _, _, mode, _, _, oid, path = field.split(" ", 8)
+            yield path, (mode, oid)
+
+
+def _forward(git: Git, after: str, reason: str) -> Answer:
+    """Editors and prompts ask git all the time, and while they do, it does nothing else: that is waited for."""
+    for pause in _PAUSES:
+        answer = git.ask(*_FORWARD, after, env={"GIT_REFLOG_ACTION": reason})
+        if lock_in_the_way(answer.said) is None:
+            return answer
+        sleep(pause)
+    return git.ask(*_FORWARD, after, env={"GIT_REFLOG_ACTION": reason})
+
+
+def _refusal(checkout: _Checkout, before: str, after: str, answer: Answer) -> Exception:
+    if not is_ancestor(checkout.git, before, after):
+        return GitError((*_FORWARD, after), answer.exit_code, f"{after} does not follow on {before}")
+    lock = lock_in_the_way(answer.said)
+    if lock:
+        return _locked(checkout, lock)
+    files = [line.removeprefix("\t") for line in answer.said.splitlines() if line.startswith("\t")]
+    if not files:
+        return checkout.held(f"git does not bring it forward there ({answer.said})", "mend that")
+    if "untracked" in answer.said:
+        return _in_the_way(checkout, files, "are not tracked, or hold what is not tracked,", _MOVE)
+    return _in_the_way(checkout, files, "have changes that are not committed", _COMMIT)
+
+
+def _locked(checkout: _Checkout, lock: str) -> HeldError:
+    return checkout.held(
+        about_lock(lock), "wait until that git has ended or, if there is none, remove the file"
+    )
+
+
+def _in_the_way(checkout: _Checkout, files: Sequence[str], are: str, remedy: str) -> HeldError:
+    named = ", ".join(_name(file) for file in files[:_NAMED])
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return checkout.held(f"files {are} where the merge has other ones: {named}{more}", remedy, files)
+
+
+def _name(path: str) -> str:
+    return shown(os.fsencode(path))

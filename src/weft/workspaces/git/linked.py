@@ -1,0 +1,104 @@
+"""How a worktree and its repository lead to each other, read from small files of git's without asking git.
+
+In a worktree `.git` is a file that names the worktree's *git directory*, one of those in `worktrees/` of the
+repository; there a file `gitdir` names the file `.git` in turn.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from weft.workspaces.errors import ANEW, WorkspaceError
+
+MAKING = "Weft is making it"
+"""Why a worktree is locked as long as it is not whole."""
+
+_POINTS = b"gitdir: "
+_UNFINISHED = {
+    "rebase-merge": "rebase",
+    "rebase-apply/applying": "am",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+}
+
+
+def git_dir_of(directory: Path) -> Path:
+    """Raises `WorkspaceError` if the directory is no worktree, or not one of a repository any more."""
+    _require_directory(directory)
+    link = directory / ".git"
+    try:
+        content = link.read_bytes()
+    except FileNotFoundError:
+        raise WorkspaceError(
+            f"{directory} is no worktree: it has no file `.git`, so git would take it for a part of what is "
+            f"around it; move it away; {ANEW}"
+        ) from None
+    except IsADirectoryError:
+        raise WorkspaceError(
+            f"{directory} is a repository of its own, as if made by `git init`: its `.git` is a directory; "
+            f"move {link} away and type `git worktree repair`"
+        ) from None
+    if not content.startswith(_POINTS):
+        raise WorkspaceError(f"{link} does not say where its repository is; type `git worktree repair`")
+    git_dir = directory / os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
+    if not git_dir.is_dir():
+        raise WorkspaceError(
+            f"{directory} is not registered as a worktree any more: {git_dir} is gone; save what you want of it, "
+            f"and move it away; {ANEW}"
+        )
+    return git_dir
+
+
+def _require_directory(directory: Path) -> None:
+    try:
+        mode = directory.lstat().st_mode
+    except FileNotFoundError:
+        raise WorkspaceError(f"the worktree {directory} is gone; put it back; {ANEW}") from None
+    if not stat.S_ISDIR(mode):
+        raise WorkspaceError(
+            f"{directory} is to be a worktree, and is no directory, or a link to one; remove it; {ANEW}"
+        )
+
+
+def require_registered(directory: Path, git_dir: Path, common: Path) -> None:
+    """That the worktree is one of this repository, and the repository says so, too."""
+    if git_dir.resolve().parent != common.resolve() / "worktrees":
+        raise WorkspaceError(
+            f"{directory} is a worktree of another repository: its `.git` leads to {git_dir}, and not into "
+            f"{common}; move it away; {ANEW}"
+        )
+    back = text_of(git_dir / "gitdir")
+    if back is None or (git_dir / back).resolve() != (directory / ".git").resolve():
+        raise WorkspaceError(
+            f"the repository does not know {directory}: in its place it knows {back or 'nothing'}; "
+            f"if it was moved, type `git worktree repair {directory}`"
+        )
+
+
+def is_unfinished(git_dir: Path) -> bool:
+    """Whether the worktree was not made to its end."""
+    return text_of(git_dir / "locked") == MAKING
+
+
+def operation_in(git_dir: Path) -> str | None:
+    """The command of git that was begun in a worktree and waits for somebody to go on."""
+    return next((name for file, name in _UNFINISHED.items() if (git_dir / file).exists()), None)
+
+
+def refuse_operation(directory: Path, git_dir: Path) -> None:
+    name = operation_in(git_dir)
+    if name is not None:
+        raise WorkspaceError(
+            f"a `git {name}` is unfinished in {directory}; finish it there, or type: "
+            f"git -C {directory} {name} --abort"
+        )
+
+
+def text_of(file: Path) -> str | None:
+    """Of a small file, without the end of its line; None if it is not there."""
+    try:
+        return os.fsdecode(file.read_bytes()).rstrip("\n")
+    except (FileNotFoundError, NotADirectoryError):
+        return None

@@ -1,0 +1,120 @@
+"""git, as the program that it is: one call is one process, and a failure is an error with git's own words.
+
+Nothing that surrounds us leaks in: variables that would lead git to another repository are left out, and what
+would wait for a person, open an editor or sign with a key is off. The user's hooks do not run. A call outlives us:
+it has a session of its own, so a Ctrl-C that is meant for Weft does not leave half a checkout behind.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.ports.workspaces import InfraError
+
+# What says who the user is, how servers are reached and where configuration lies. A hook that Weft is started from
+# sets others: the repository, index and object store of what it is a hook of.
+_KEPT = (
+    *("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_ASKPASS", "GIT_SSH", "GIT_SSL_", "GIT_LFS_"),
+    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
+    *("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"),
+    *("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH"),
+)
+_SET = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_EDITOR": "false",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+}
+_CONFIG = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.quotePath": "false",
+    "commit.gpgSign": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "submodule.recurse": "false",
+    "advice.detachedHead": "false",
+}
+_OPTIONS = tuple(part for name, value in _CONFIG.items() for part in ("-c", f"{name}={value}"))
+
+
+class GitError(InfraError):
+    """git could not do what it was asked for."""
+
+    def __init__(self, command: Sequence[str], exit_code: int, said: str) -> None:
+        super().__init__(f"`git {' '.join(command)}` failed: {said or f'exit code {exit_code}'}")
+        self.command = tuple(command)
+        self.exit_code = exit_code
+        self.said = said
+
+
+class Answer(Struct, frozen=True):
+    exit_code: int
+    out: bytes
+    said: str
+    """What git wrote to standard error."""
+
+    @property
+    def text(self) -> str:
+        return os.fsdecode(self.out).strip("\n")
+
+
+class Git:
+    """git in one directory."""
+
+    def __init__(self, directory: Path, *, environ: Mapping[str, str] = os.environ) -> None:
+        self.directory = directory
+        self._environ = _clean(environ)
+
+    def at(self, directory: Path) -> "Git":
+        """The same, elsewhere."""
+        return Git(directory, environ=self._environ)
+
+    def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
+        """Whatever comes of it; raises `OSError` if there is no git, or no such directory."""
+        done = subprocess.run(  # noqa: S603 - an argv of our own
+            ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+            cwd=self.directory,
+            env=self._environ if env is None else {**self._environ, **env},
+            input=b"" if stdin is None else stdin,
+            capture_output=True,
+            check=False,
+            start_new_session=True,
+        )
+        said = done.stderr.decode(errors="replace").strip()
+        return Answer(done.returncode, done.stdout, said)
+
+    def do(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
+        """What it writes; raises `GitError` if it fails."""
+        answer = self.ask(*command, stdin=stdin, env=env)
+        if answer.exit_code:
+            raise GitError(command, answer.exit_code, answer.said)
+        return answer.out
+
+    def line(self, *command: str, env: Mapping[str, str] | None = None) -> str:
+        """The one line that it writes."""
+        return os.fsdecode(self.do(*command, env=env)).strip("\n")
+
+    def fields(self, *command: str) -> list[str]:
+        """What it writes with zeros between, as with `-z`."""
+        return [os.fsdecode(part) for part in self.do(*command).split(b"\0") if part]
+
+    def says_yes(self, *command: str) -> bool:
+        """Of a question that git answers by exit code 0 or 1; anything else is an error."""
+        answer = self.ask(*command)
+        if answer.exit_code not in {0, 1}:
+            raise GitError(command, answer.exit_code, answer.said)
+        return answer.exit_code == 0
+
+
+def _clean(environ: Mapping[str, str]) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("GIT_") or name.startswith(_KEPT)
+    }
+    return kept | _SET

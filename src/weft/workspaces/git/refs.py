@@ -1,0 +1,101 @@
+"""Refs: where they lead, and how they are moved: all of them or none, and only from where they are known to be.
+
+A move is one transaction of git's. Whether it was done is not read from what git says, but from where the refs are
+afterwards: so a move that is asked for twice is done once, and one that was cut off half way is finished.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+
+from weft.engine.run.facts import RefMove
+from weft.workspaces.git.program import Answer, Git, GitError
+
+_LOCK = re.compile(r"Unable to create '(.+?\.lock)': File exists", re.DOTALL)
+_PATIENCE = "core.filesRefLockTimeout=1000"
+"""So many milliseconds another git may take for a ref that we want to move."""
+
+
+def tip(git: Git, ref: str) -> str | None:
+    """The object that a full ref leads to; None if there is no such ref."""
+    command = ("show-ref", "--verify", "--hash", "--", ref)
+    answer = git.ask(*command)
+    if answer.exit_code == 0:
+        return answer.text
+    # A ref that leads nowhere is listed, or git complains about it; of one that is missing there is no word.
+    listed = git.ask("for-each-ref", "--format=%(refname)", ref)
+    if listed.exit_code or listed.said or ref in listed.text.splitlines():
+        said = f"{ref} is broken: {listed.said or answer.said}; `git fsck` may tell more"
+        raise GitError(command, answer.exit_code, said)
+    return None
+
+
+def tips(git: Git, *prefixes: str) -> dict[str, str]:
+    """All refs whose names are one of these, or lie below it, and the objects that they lead to."""
+    command = ("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
+    answer = git.ask(*command)
+    if answer.exit_code or answer.said:
+        said = f"{answer.said or 'it gives no reason'}; `git fsck` may tell more"
+        raise GitError(command, answer.exit_code, said)
+    pairs = (line.split(" ", 1) for line in answer.text.splitlines())
+    return {ref: found for found, ref in pairs}
+
+
+def is_ancestor(git: Git, one: str, other: str) -> bool:
+    """Whether all that led to one commit led to the other too, or they are the same."""
+    return git.says_yes("merge-base", "--is-ancestor", one, other)
+
+
+def tree_of(git: Git, commit: str) -> str:
+    command = ("rev-parse", "--quiet", "--verify", f"{commit}^{{tree}}")
+    answer = git.ask(*command)
+    if answer.exit_code:
+        raise GitError(command, answer.exit_code, f"{commit} is no commit of this repository {answer.said}")
+    return answer.text
+
+
+def move(git: Git, moves: Sequence[RefMove], *, reason: str) -> bool:
+    """Move all these refs; False if one is neither where it is expected nor where it is to be: then none moves.
+
+    An empty `before` makes a ref, an empty `after` removes it. Several threads may do this at once.
+    """
+    if not moves:
+        return True
+    command = ("-c", _PATIENCE, "update-ref", "-m", reason, "--stdin")
+    lines = ("start", *(_line(wish) for wish in moves), "prepare", "commit", "")
+    answer = git.ask(*command, stdin=os.fsencode("\n".join(lines)))
+    if answer.exit_code == 0:
+        return True
+    now = {wish.ref: tip(git, wish.ref) or "" for wish in moves}
+    if any(now[wish.ref] not in {wish.before, wish.after} for wish in moves):
+        return False
+    left = [wish for wish in moves if now[wish.ref] != wish.after]
+    if len(left) == len(moves):
+        raise GitError(command, answer.exit_code, _reason(answer))
+    return move(git, left, reason=reason)
+
+
+def lock_in_the_way(said: str) -> str | None:
+    """The lock file that git could not make, if that is what it complains about."""
+    found = _LOCK.search(said)
+    return found[1] if found else None
+
+
+def about_lock(lock: str) -> str:
+    return (
+        f"another git is at work, or one that died has left its lock {lock}; "
+        "if no git runs in this repository, remove that file"
+    )
+
+
+def _line(wish: RefMove) -> str:
+    if not wish.before:
+        return f"create {wish.ref} {wish.after}" if wish.after else f"verify {wish.ref}"
+    if not wish.after:
+        return f"delete {wish.ref} {wish.before}"
+    return f"update {wish.ref} {wish.after} {wish.before}"
+
+
+def _reason(answer: Answer) -> str:
+    lock = lock_in_the_way(answer.said)
+    return about_lock(lock) if lock else answer.said

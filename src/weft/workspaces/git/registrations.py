@@ -1,0 +1,129 @@
+"""The worktrees that a repository knows, in `worktrees/` of its common directory; one is entered at a time.
+
+While git writes an entry, any other git that reads them all may fail. So whoever reads or writes them here holds a
+lock, which also keeps out other processes of ours. With others, such as a user's own `git worktree add`, some
+patience helps. An entry of ours that was left half written is removed: nothing can be in its worktree yet.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+
+from msgspec import Struct
+
+from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.git.linked import MAKING, text_of
+from weft.workspaces.git.locks import Pause
+from weft.workspaces.git.program import Answer, Git, GitError
+
+_LOCK_FILE = "weft-worktrees.lock"
+_HALF_WRITTEN = re.compile(r"failed to read .*worktrees/([^/]+)/commondir")
+_LOOKS = 20
+_MOMENT = 0.05
+
+_THREADS = Lock()  # on network file systems the lock of a file is one of the whole process
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    path: Path
+    head: str
+    """The commit; zeros if there is none yet."""
+    branch: str | None = None
+    """The full ref; None: none is checked out."""
+    detached: bool = False
+    locked: str | None = None
+    """The reason, which may be empty; None: it is not locked."""
+    prunable: str | None = None
+    """Why git would forget it: mostly because its directory is gone."""
+
+
+class Registrations:
+    def __init__(self, git: Git, common: Path, *, pause: Pause = time.sleep) -> None:
+        self._git = git
+        self._common = common
+        self._pause = pause
+
+    def listed(self) -> Sequence[Listed]:
+        with self._locked():
+            out = self._do("list", "--porcelain", "-z").out
+        return [_listed(os.fsdecode(entry)) for entry in out.split(b"\0\0") if entry]
+
+    def add(self, directory: Path, *, branch: str | None, commit: str) -> None:
+        """Without any files, and locked until it has them."""
+        detached = () if branch is not None else ("--detach",)
+        what = commit if branch is None else branch.removeprefix("refs/heads/")
+        with self._locked():
+            self._do(
+                "add",
+                "--quiet",
+                "--no-checkout",
+                "--lock",
+                "--reason",
+                MAKING,
+                *detached,
+                "--",
+                str(directory),
+                what,
+            )
+
+    def remove(self, directory: Path) -> None:
+        """Of one whose directory is gone."""
+        with self._locked():
+            self._do("remove", "--force", "--force", "--", str(directory))
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        with _THREADS, (self._common / _LOCK_FILE).open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _do(self, *command: str) -> Answer:
+        # With a log of its head, even if the user wants none elsewhere: it tells what an agent has undone.
+        whole = ("-c", "core.logAllRefUpdates=true", "worktree", *command)
+        answer = self._git.ask(*whole)
+        for _ in range(_LOOKS):
+            half = _HALF_WRITTEN.search(answer.said) if answer.exit_code else None
+            if half is None:
+                break
+            self._forget(self._common / "worktrees" / half[1])
+            answer = self._git.ask(*whole)
+        if answer.exit_code:
+            raise self._error(whole, answer)
+        return answer
+
+    def _forget(self, entry: Path) -> None:
+        if text_of(entry / "locked") == MAKING:
+            shutil.rmtree(entry)
+        else:
+            self._pause(_MOMENT)
+
+    def _error(self, command: Sequence[str], answer: Answer) -> WorkspaceError | GitError:
+        half = _HALF_WRITTEN.search(answer.said)
+        if half is None:
+            return GitError(command, answer.exit_code, answer.said)
+        entry = self._common / "worktrees" / half[1]
+        return WorkspaceError(
+            f"git cannot read its entry of a worktree, {entry}, which somebody else left half written; "
+            "if no git is running, remove that directory"
+        )
+
+
+def _listed(entry: str) -> Listed:
+    fields = dict[str, str]()
+    for line in entry.strip("\0").split("\0"):
+        name, _, value = line.partition(" ")
+        fields[name] = value
+    return Listed(
+        path=Path(fields["worktree"]),
+        head=fields.get("HEAD", ""),
+        branch=fields.get("branch"),
+        detached="detached" in fields,
+        locked=fields.get("locked"),
+        prunable=fields.get("prunable"),
+    )
