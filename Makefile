@@ -17,8 +17,8 @@ help: ## this list
 setup: $(VENV)/ready ## a .venv with all that is needed; nothing to do when it is there
 	@echo "ready: $(BIN)/weft"
 
-demo: $(VENV)/ready ## a plan of seven slices, from YAML to tested files; no key, no network
-	@place=$$(mktemp -d) && cp examples/demo/* $$place && $(BIN)/weft -C $$place run
+demo: $(VENV)/ready ## a plan of nine slices, from YAML to what landed on main; no key, no network
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/demo.sh
 
 test: $(VENV)/ready ## all tests that need no other tool, with coverage
 	@$(BIN)/pytest -n auto --cov --cov-report=term --ignore=tests/e2e --ignore=tests/sim

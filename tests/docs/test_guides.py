@@ -115,3 +115,28 @@ def test_the_picture_of_the_readme_is_what_weft_graph_draws(tmp_path: Path) -> N
     assert drawn.read_text(encoding="utf-8") == (ROOT / "docs/pictures/migration.svg").read_text(
         encoding="utf-8"
     )
+
+
+def git(project: Project, *command: str) -> None:
+    who = {"NAME": "You", "EMAIL": "you@localhost"}
+    env = {f"GIT_{role}_{name}": value for role in ("AUTHOR", "COMMITTER") for name, value in who.items()}
+    subprocess.run(("git", "-C", str(project.root), *command), env=project.env | env, check=True)
+
+
+def test_the_guide_to_worktrees_leads_through_a_conflict_to_what_landed(project: Project) -> None:
+    guide = ROOT / "docs" / "guide" / "worktrees.md"
+    git(project, "init", "--quiet", "--initial-branch", "main")
+    (project.root / "colours.txt").write_text("none yet\n")
+    git(project, "add", "colours.txt")
+    git(project, "commit", "--quiet", "--message", "one")
+    (project.root / "weft.yaml").write_text(plans(guide)[0])
+    assert project.weft("run").exit_code == 4
+    assert (project.root / "not-cold.txt").read_text() == "red orange"
+    told = project.weft("merge", "--list").stdout
+    typed = blocks(guide.read_text(), "sh")[0].splitlines()
+    assert [line for line in typed if line.replace(" -C ", f" -C {project.root}/") not in told] == []
+    subprocess.run(typed[0].split(), cwd=project.root, env=project.env, capture_output=True, check=False)
+    (project.root / ".weft/worktrees/colours/soft/colours.txt").write_text("soft neon\n")
+    git(project, "-C", ".weft/worktrees/colours/soft", "commit", "--quiet", "--all", "--no-edit")
+    assert project.weft("merge", "soft").exit_code == 0
+    assert (project.root / "colours.txt").read_text() == "soft neon\n"

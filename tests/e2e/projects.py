@@ -4,7 +4,7 @@ import fcntl
 import os
 import shlex
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -88,6 +88,11 @@ class Outcome(Struct):
 
 
 class Project:
+    environ: Mapping[str, str] = ENVIRON
+    """Of whoever runs it."""
+    head = "weft: 1\nplan: tried\nisolation: dir\n"
+    """What its plans begin with."""
+
     def __init__(self, root: Path) -> None:
         self.root = root
         self.root.mkdir(exist_ok=True)
@@ -100,7 +105,7 @@ class Project:
 
     def plan(self, text: str, **files: str) -> "Project":
         """`MARK` in the text is a command that notes that a step was here; `GATE(x)` one that waits for `open`."""
-        (self.root / "weft.yaml").write_text(f"weft: 1\nplan: tried\nisolation: dir\n{self._filled(text)}")
+        (self.root / "weft.yaml").write_text(f"{self.head}{self._filled(text)}")
         for name, content in files.items():
             (self.root / name.replace("__", ".")).write_text(self._filled(content))
         return self
@@ -118,7 +123,7 @@ class Project:
     def run(self, react: React | None = None, **wish: object) -> Outcome:
         """In this process."""
         heard = Heard(react=react)
-        state = run_plan(Wish(source=self.source, **wish), heard, environ=ENVIRON)  # type: ignore[arg-type]
+        state = run_plan(Wish(source=self.source, **wish), heard, environ=self.environ)  # type: ignore[arg-type]
         return Outcome(state=state, events=heard.events, begun=heard.begun)
 
     def answer(self, name: str, *, accepted: bool = True, text: str = "") -> None:

@@ -61,23 +61,22 @@ async def test_a_setup_that_fails_fails_the_slice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["prepare", "accept", "gather", "merge"])
 async def test_a_machine_that_fails_is_no_failure_of_the_work(tmp_path: Path, what: str) -> None:
-    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, **{what: FULL}))
+    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={what: FULL}))
     assert await theatre.run() == "failed"
     told = [one for one in theatre.events() if one.kind == "step_finished" and one.outcome == "infra"]
     assert [one.data["message"] for one in told] == ["/some/file: No space left on device"]
 
 
 async def test_a_machine_that_fails_once_is_tried_again(tmp_path: Path) -> None:
-    workspaces = NoWorkspaces(tmp_path, prepare=OSError(28, "No space left on device"))
+    workspaces = NoWorkspaces(tmp_path, failures={"prepare": FULL})
     theatre = Theatre(tmp_path, GROUP.replace("infra_retries: 0", "infra_retries: 1"), workspaces=workspaces)
     assert await theatre.run() == "completed"
     assert workspaces.asked[:2] == ["prepare g/a", "prepare g/a"]
 
 
 async def test_a_conflict_is_told_with_its_files(tmp_path: Path) -> None:
-    theatre = Theatre(
-        tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, merge=ConflictError("two of them", ["one", "two"]))
-    )
+    conflict = ConflictError("two of them", ["one", "two"])
+    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={"merge": conflict}))
     assert await theatre.run() == "failed"
     assert last(theatre, "g/a")[:2] == ("failed", "conflict")
     (told,) = [one for one in theatre.events() if one.outcome == "conflict"]
@@ -85,7 +84,8 @@ async def test_a_conflict_is_told_with_its_files(tmp_path: Path) -> None:
 
 
 async def test_a_workspace_that_cannot_be_used_fails_the_slice(tmp_path: Path) -> None:
-    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, merge=WeftError("it is gone")))
+    gone = WeftError("it is gone")
+    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={"merge": gone}))
     assert await theatre.run() == "failed"
     assert last(theatre, "g/a") == ("failed", "error", "@merge: it is gone")
 

@@ -33,7 +33,7 @@ def one_step(words: str, **more: object) -> str:
 
 
 def with_history(root: Path, text: str, **failures: BaseException) -> tuple[Theatre, NoWorkspaces]:
-    workspaces = NoWorkspaces(root, history=True, **failures)
+    workspaces = NoWorkspaces(root, history=True, failures=failures)
     return Theatre(root, text, workspaces=workspaces), workspaces
 
 
@@ -176,7 +176,9 @@ async def test_a_stopped_step_that_cannot_be_recorded_is_stopped(tmp_path: Path)
     assert theatre.outcomes("x") == ["stopped"]
 
 
-async def test_the_host_may_forget_a_step_only_when_it_is_recorded_and_that_is_written(tmp_path: Path) -> None:
+async def test_the_host_may_forget_a_step_only_when_it_is_recorded_and_that_is_written(
+    tmp_path: Path,
+) -> None:
     theatre, workspaces = with_history(tmp_path, one_step("[mark]"))
     seen: list[tuple[str, list[str]]] = []
 
@@ -223,15 +225,8 @@ async def test_what_moved_for_the_verify_of_a_group_is_told(tmp_path: Path) -> N
 
 async def test_a_step_that_is_stopped_while_its_workspace_is_proven_is_not_started(tmp_path: Path) -> None:
     theatre, workspaces = with_history(tmp_path, one_step("[mark]", merge="{mode: auto}"))
-
-    def stop(events: object) -> None:
-        assert theatre.coordinator is not None
-        under_way = {one.step for one in theatre.events() if one.kind == "step_started"}
-        stopping = {one.kind for one in theatre.events()} & {"stopping"}
-        for _ in {"x"} & under_way - stopping:
-            theatre.coordinator.stop()
-
-    assert await theatre.run(stop) == "stopped"
+    theatre.stop_while("prove a")
+    assert await theatre.run() == "stopped"
     assert theatre.outcomes("x") == ["stopped"]
     assert (started(theatre, "x"), workspaces.works) == ([], [])
     assert await theatre.run() == "completed"

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from pathlib import Path
+from threading import Event as Signal
 from typing import Any, TypeVar
 
 import anyio
+from anyio import from_thread
 from msgspec import Struct
 
 from runtime.virtual_host import VirtualHost, VirtualMachine
@@ -59,7 +61,7 @@ class Deed(Struct, frozen=True):
 class NoWorkspaces:
     """Of all that is asked for nothing is done, but on the record. What has moved stays moved, as on a disk.
 
-    Each failure is raised once, by the method of its name. With `history` there are moves to tell of. What is in
+    Each of the failures is raised once, by the method of its name. With `history` there are moves to tell of. What is in
     `verifies`, as `merge a` or `land a`, is to be verified before it moves; and what is in `overtaken` finds so
     often that its branch has moved meanwhile.
     """
@@ -71,15 +73,17 @@ class NoWorkspaces:
         history: bool = False,
         verifies: Collection[str] = (),
         overtaken: Mapping[str, int] | None = None,
-        **failures: BaseException,
+        failures: Mapping[str, BaseException] | None = None,
     ) -> None:
         self._root = root
         self._history = history
         self._verifies = verifies
         self._overtaken = dict(overtaken or {})
-        self._failures = failures
+        self._failures = dict(failures or {})
         self._commits = count(1)
         self._behind: set[int] = set()
+        self.foreseen: dict[str, Sequence[str]] = {}
+        """What is in conflict with whatever is asked about, and the files."""
         self.asked: list[str] = []
         self.works: list[Work] = []
         self.merging: dict[str, int] = {}
@@ -158,6 +162,11 @@ class NoWorkspaces:
     def discard(self, path: str) -> None:
         self._ask("discard", path, lambda: self.merging.pop(path, None))
 
+    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
+        if "foresee" in self._failures:
+            raise self._failures.pop("foresee")
+        return self.foreseen
+
 
 class Theatre:
     """The machine and the book stay; each `run` is another coordinator."""
@@ -207,6 +216,22 @@ class Theatre:
         result = action()
         self.after(deed)
         return result
+
+    def stop_while(self, asked: str) -> None:
+        """The first time that this is asked of the workspaces, it is answered when the run is to stop."""
+        heard = Signal()
+
+        def ask(deed: Deed) -> None:
+            if deed.job == asked and not heard.is_set():
+                assert self.coordinator is not None
+                from_thread.run_sync(self.coordinator.stop)
+                assert heard.wait(60.0)
+
+        def look(deed: Deed) -> None:
+            if "stopping" in deed.kinds:
+                heard.set()
+
+        self.before, self.after = ask, look
 
     async def run(
         self, listener: Callable[[Sequence[Recorded]], None] = lambda events: None, *, waits: bool = True

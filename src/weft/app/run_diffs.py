@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 from msgspec import Struct
@@ -25,7 +26,7 @@ from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.workspaces.git.linked import git_dir_of
 from weft.workspaces.git.names import Names
-from weft.workspaces.git.program import Git, GitError
+from weft.workspaces.git.program import Git, GitError, show
 from weft.workspaces.git.refs import tip
 from weft.workspaces.git.repository import Repository, open_repository
 from weft.workspaces.git.sparse import settings
@@ -37,6 +38,9 @@ _WORDS = {"A": "added", "D": "deleted"}
 _PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 """For programs, such as `git apply`, a diff is the same whatever the user likes to see."""
 
+_FAILURES = frozenset({128, 129})
+"""Exit codes of git's own; who leaves the pager early ends git in other ways."""
+
 
 class FileChange(Struct, frozen=True):
     path: str
@@ -45,6 +49,9 @@ class FileChange(Struct, frozen=True):
     added: int | None
     """Lines; None if it is no text."""
     removed: int | None
+
+    def to_json(self) -> dict[str, object]:
+        return {"path": self.path, "status": self.status, "added": self.added, "removed": self.removed}
 
 
 class Diff(Struct, frozen=True, kw_only=True):
@@ -57,6 +64,15 @@ class Diff(Struct, frozen=True, kw_only=True):
     git: Git
     """In the worktree, if there is one."""
     has_worktree: bool = False
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "run": self.run,
+            "subplan": self.subplan or None,
+            "branch": self.branch,
+            "start": self.start,
+            "head": self.head,
+        }
 
 
 class View(Struct, frozen=True, kw_only=True):
@@ -74,6 +90,13 @@ class View(Struct, frozen=True, kw_only=True):
     def plain(self, *options: str) -> bytes:
         """As it is for programs."""
         return self.git.do(*self.command(*_PLAIN, *options), env=self.env)
+
+    def on_terminal(self, *options: str) -> None:
+        """As the user likes it."""
+        command = self.command(*options)
+        exit_code = show(self.git.directory, *command, environ=os.environ, env=self.env)
+        if exit_code in _FAILURES:
+            raise GitError(command, exit_code, "")
 
     def changes(self) -> list[FileChange]:
         fields = self.git.do(
@@ -142,7 +165,7 @@ def find_diff(book: Book, name: str | None, *, environ: Mapping[str, str] = os.e
     path = _path(book, plan, name or WHOLE)
     repository = open_repository(Path(book.run.directory), environ=environ)
     names = names_of(plan)
-    ends = _ends_now(book, repository.git, names, path) or _ends_then(book, repository.git, names, path)
+    ends = _ends(book, repository.git, names, path)
     worktree = None if ends.is_past else _worktree(repository, names.head(path))
     return Diff(
         run=book.run.run,
@@ -164,14 +187,13 @@ def _path(book: Book, plan: Plan, name: str) -> str:
     kinds = {plan.scopes[row].settings.isolation for row in rows.values() if is_leaf(row)}
     if "worktree" in kinds:
         return path
+    what = f"there is no branch of {path or 'this plan'} to compare"
     if "dir" in kinds:
         place = book.places.work(plan.id)
-        raise InputError(
-            f"{path or 'this plan'} has no branch to compare, as it runs with `isolation: dir`; its files are in {place}"
-        )
+        raise InputError(f"{what}, as it is run with `isolation: dir`; what it did is in {place}")
     raise InputError(
-        f"{path or 'this plan'} has no branch to compare, as it works in the plan's own directory (`isolation: none`); "
-        "to see what has changed there, type: git diff"
+        f"{what}, as it works in the plan's own directory (`isolation: none`); to see what has changed there "
+        "since the last commit, type: git diff"
     )
 
 
@@ -182,34 +204,57 @@ class _Ends(Struct, frozen=True, kw_only=True):
     """Whether the branch is not there, or not this run's, any more."""
 
 
-def _ends_now(book: Book, git: Git, names: Names, path: str) -> _Ends | None:
-    newest = next(one.run for one in book.journal.runs(book.run.plan) if _has_begun(book, one.run))
-    if newest != book.run.run:
-        return None
-    start, head = tip(git, names.start(path)), tip(git, names.head(path))
-    return None if start is None or head is None else _Ends(start=start, head=head)
+def _ends(book: Book, git: Git, names: Names, path: str) -> _Ends:
+    told = _told(book, names.head(path), path)
+    what = path or "the plan"
+    if not told.begun:
+        raise InputError(
+            f"{what} has not begun in this run, so it has changed nothing; to see what happened, type: weft events"
+        )
+    if _is_newest(book):
+        start, head = tip(git, names.start(path)), tip(git, names.head(path))
+        if start is not None and head is not None:
+            return _Ends(start=start, head=head)
+    if told.start and _is_there(git, told.start) and _is_there(git, told.head):
+        return _Ends(start=told.start, head=told.head, is_past=True)
+    trailer = f"Weft-Subplan: {path}" if path else f"Weft-Plan: {names.plan}"
+    raise InputError(
+        f"the branch {names.branch(path)} of {what} is gone, or not this run's any more; what landed of it "
+        f"is found by: git log --grep='^{trailer}$'"
+    )
 
 
-def _has_begun(book: Book, run: str) -> bool:
-    """One that died before anything happened in it never was."""
-    return run == book.run.run or any(True for _ in book.journal.facts(run))
+def _is_newest(book: Book) -> bool:
+    """Whether no other run of the plan began later; one that died before anything happened in it never was."""
+    newer = takewhile(lambda one: one.run != book.run.run, book.journal.runs(book.run.plan))
+    return all(next(book.journal.facts(one.run), None) is None for one in newer)
 
 
-def _ends_then(book: Book, git: Git, names: Names, path: str) -> _Ends:
-    """As the journal has them. The branch of a group follows others, so of that it does not tell enough."""
-    start = head = ""
-    begun = False
+class _Told(Struct):
+    """What the journal says of a subplan."""
+
+    begun: bool = False
+    """Also if an earlier run had completed it."""
+    start: str = ""
+    """Of a slice; the branch of a group follows others, so of that the journal does not tell enough."""
+    head: str = ""
+
+
+def _told(book: Book, ref: str, path: str) -> _Told:
+    told = _Told()
     for one in book.journal.events(book.run.run):
         event = one.event
-        begun |= event.kind == "step_started" and _is_in(event.subplan, path)
-        moves = event.fact.moves if isinstance(event.fact, Ended | RunStarted) else ()
-        for move in moves:
-            if move.ref == names.head(path) and event.subplan == path:
-                head = move.after
-                start = move.after if event.step == "@workspace" else start
-    if start and head and _is_there(git, start) and _is_there(git, head):
-        return _Ends(start=start, head=head, is_past=True)
-    raise InputError(_nothing(path, names.branch(path), begun=begun))
+        told.begun |= event.kind == "step_started" and _is_in(event.subplan, path)
+        match event.fact:
+            case RunStarted(carried=carried):
+                told.begun |= any(_is_in(before, path) for before in carried)
+            case Ended(moves=moves) if event.subplan == path:
+                for after in (move.after for move in moves if move.ref == ref):
+                    told.head = after
+                    told.start = after if event.step == "@workspace" else told.start
+            case _:
+                pass
+    return told
 
 
 def _is_in(subplan: str, path: str) -> bool:
@@ -218,17 +263,6 @@ def _is_in(subplan: str, path: str) -> bool:
 
 def _is_there(git: Git, commit: str) -> bool:
     return git.ask("cat-file", "-e", f"{commit}^{{commit}}").exit_code == 0
-
-
-def _nothing(path: str, branch: str, *, begun: bool) -> str:
-    what = path or "the plan"
-    if not begun:
-        return f"{what} has not begun in this run, so it has changed nothing; to see what has, type: weft events"
-    search = f"--grep='^Weft-Subplan: {path}'" if path else "--grep='^Weft-Plan: '"
-    return (
-        f"the branch {branch} of {what} is gone, or not this run's any more; what landed of it is found by: "
-        f"git log {search}"
-    )
 
 
 def _worktree(repository: Repository, ref: str) -> Path | None:

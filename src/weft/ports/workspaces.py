@@ -3,7 +3,7 @@
 Everything here may be done again after a crash in the middle of it: what is asked for twice is the same as once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -124,6 +124,10 @@ class Workspaces(Protocol):
 
     def record(self, work: Work) -> Sequence[RefMove]:
         """Keep what a step has changed."""
+        ...
+
+    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
+        """The other subplans under way with whose work that of this one is in conflict by now, and the files."""
         ...
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:

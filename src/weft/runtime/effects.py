@@ -23,10 +23,11 @@ from weft.engine.run.orders import AnyOrder, Halt, Land, Launch, Merge, Order, O
 from weft.errors import WeftError
 from weft.ports.clock import Clock
 from weft.ports.host import Host, JobEnded, Known, Running
-from weft.ports.workspaces import ConflictError, HeldError, InfraError, MergeRequest, Work, Workspaces
+from weft.ports.workspaces import ConflictError, HeldError, InfraError, Merged, MergeRequest, Work, Workspaces
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import LAND, MERGE, SETUP, Jobs, could_not
+from weft.runtime.jobs import LAND, MERGE, SETUP, Jobs, could_not, reason
 from weft.runtime.lineage import Lineage
+from weft.runtime.outlook import Outlook
 
 _T = TypeVar("_T")
 _VERIFIES = frozenset({MERGE, LAND})
@@ -48,12 +49,18 @@ class Effects:
         self._jobs = jobs
         self._lineage = lineage
         self._clock = clock
-        self._report = inbox.put
+        self._inbox = inbox
         self._launched: dict[str, Launch] = {}
-        """Jobs whose end has not been reported, by id."""
+        """Whose jobs have not ended, by the id of the order."""
         self._halted: dict[str, How] = {}
+        """What is to end, by the id of the order."""
+        self._found: dict[str, Running | JobEnded] = {}
+        """Jobs that were there when we came."""
         self._merges: dict[str, Merge | Land] = {}
         """Whose result is being verified, by the id of the job."""
+        self._moved: dict[tuple[int, int], tuple[RefMove, ...]] = {}
+        """What was moved for orders that have not ended."""
+        self._outlook = Outlook()
         self._tasks: TaskGroup | None = None
         self._unsafe: list[str] = []
         """Jobs whose ends are reported, and not known to be in the journal yet."""
@@ -93,9 +100,8 @@ class Effects:
         self._host.forget([job for job in known if job not in taken])
 
     def _take_over(self, job: str, order: Ordered, found: Running | JobEnded) -> None:
-        self._launched[job] = self._launch_of(job, order)
-        # Whoever was here before may have asked for its end; whether that was wanted is for the engine to say.
-        self._halted[job] = How.STOPPED
+        self._launched[self._jobs.id(order)] = self._launch_of(job, order)
+        self._found[job] = found
         if isinstance(found, JobEnded):
             self.job_ended(found)
 
@@ -128,7 +134,8 @@ class Effects:
             self._start(launch)
 
     def _start(self, launch: Launch) -> None:
-        halted = self._halted.pop(self._jobs.id(launch), None)
+        order = _without_round(self._jobs.id(launch))
+        halted = self._halted.get(order)
         if halted is not None:  # before it could be started
             self._report(self._ended(launch, halted))
             return
@@ -137,7 +144,7 @@ class Effects:
         except (WeftError, OSError) as error:
             self._report(could_not(launch, error, at=self.now()))
             return
-        self._launched[job.id] = launch
+        self._launched[order] = launch
         self._host.start(job)
 
     def _cwd(self, launch: Launch) -> Path:
@@ -145,17 +152,20 @@ class Effects:
         return place(launch.path)
 
     def _halt(self, order: Halt) -> None:
-        job = self._jobs.id(order)
-        job = next((one for one in self._launched if _without_round(one) == job), job)
-        self._halted[job] = How(order.how)
-        if job in self._launched:
-            self._host.stop(job, grace=0.0 if order.now else None)
+        halted = self._jobs.id(order)
+        self._halted[halted] = How(order.how)
+        launch = self._launched.get(halted)
+        if launch is not None:
+            self._host.stop(self._jobs.id(launch), grace=0.0 if order.now else None)
 
     def job_ended(self, ended: JobEnded) -> None:
-        launch = self._launched.pop(ended.id, None)
-        if launch is None:
+        order = _without_round(ended.id)
+        launch = self._launched.get(order)
+        if launch is None or self._jobs.id(launch) != ended.id:
             return
-        halted = self._halted.pop(ended.id, None)
+        del self._launched[order]
+        # Whoever was here before may have asked for its end; whether that was wanted is for the engine to say.
+        halted = self._halted.get(order, How.STOPPED if ended.id in self._found else None)
         fact = self._jobs.fact(launch, ended, self._cwd(launch), at=self.now(), halted=halted)
         if launch.step == SETUP and fact.how is How.DONE:
             self._soon(self._accept, launch, ended.id)
@@ -175,6 +185,15 @@ class Effects:
         self._unsafe.append(job)
         self._report(fact)
 
+    def _report(self, fact: Ended) -> None:
+        moved = self._moved.pop((fact.firing, fact.execution), ())
+        self._inbox.put(replace(fact, moves=moved) if moved else fact)
+
+    def _has_moved(self, order: Order, moves: Sequence[RefMove]) -> None:
+        """To be told with the end of the order."""
+        key = (order.firing, order.execution)
+        self._moved[key] = (*self._moved.get(key, ()), *moves)
+
     def committed(self) -> None:
         """All that was reported is in the journal: the host need not keep it."""
         if self._unsafe:
@@ -187,9 +206,10 @@ class Effects:
         moves = await self._in_thread(order, partial(self._workspaces.prepare, self._lineage.request(order)))
         if moves is None:
             return
+        self._has_moved(order, moves)
         launch = self._jobs.setup(order)
         if launch is None:
-            self._report(self._ended(order, How.DONE, moves=moves))
+            self._report(self._ended(order, How.DONE))
         else:
             self._start(launch)
 
@@ -205,7 +225,9 @@ class Effects:
 
     async def _gather(self, launch: Launch, request: MergeRequest) -> None:
         """A group's verify works on what all in it did."""
-        if await self._in_thread(launch, partial(self._workspaces.gather, request)) is not None:
+        moves = await self._in_thread(launch, partial(self._workspaces.gather, request))
+        if moves is not None:
+            self._has_moved(launch, moves)
             self._start(launch)
 
     async def _prove(self, launch: Launch) -> None:
@@ -226,15 +248,27 @@ class Effects:
             attempt=launch.attempt,
             subject=f"{launch.path}: {launch.step}{again}",
         )
+        moves: Sequence[RefMove] = ()
         try:
             moves = await run_sync(self._workspaces.record, work)
         except (WeftError, OSError) as error:
-            said = f"what it did could not be committed: {could_not(launch, error, at=0).message}"
             how = How.FAILED if fact.how is How.DONE else fact.how
-            fact = replace(fact, how=how, message="; ".join(filter(None, (fact.message, said))))
-        else:
-            fact = replace(fact, moves=tuple(moves))
+            fact = replace(_but(fact, "what it did could not be committed", error), how=how)
+        self._has_moved(launch, moves)
         self._report_end(fact, job)
+        if moves:
+            await self._foresee(launch.path)
+
+    async def _foresee(self, path: str) -> None:
+        """Two that are under way and will not go together: the sooner that is known, the cheaper."""
+        if not self._workspaces.has_history(path):
+            return
+        try:
+            found = await run_sync(self._workspaces.foresee, path)
+        except (WeftError, OSError):  # it was a kindness; the merge will say what there is to say
+            return
+        for news in self._outlook.news(path, found, at=self.now()):
+            self._inbox.put(news)
 
     # Merging
 
@@ -243,8 +277,10 @@ class Effects:
         merged = await self._in_thread(order, partial(bring, self._lineage.merge(order)))
         if merged is None:
             return
+        self._has_moved(order, merged.moves)
         if merged.verify_in is None:
-            self._report(self._ended(order, How.DONE, moves=merged.moves))
+            self._report(self._ended(order, How.DONE))
+            self._soon(self._foresee, order.path)
             return
         launch = self._jobs.verify(order, self._lineage.verify_of(order.row), number)
         self._merges[self._jobs.id(launch)] = order
@@ -253,20 +289,35 @@ class Effects:
     async def _verified(self, launch: Launch, fact: Ended, job: str) -> None:
         order = self._merges.pop(job)
         if fact.how is not How.DONE:
-            await self._in_thread(order, partial(self._workspaces.discard, order.path))
-            self._report_end(_held(fact) if isinstance(order, Land) else _red(fact), job)
+            self._report_end(_red(await self._discarded(order, fact), lands=isinstance(order, Land)), job)
             return
-        publish = partial(self._workspaces.publish, order.path, landing=isinstance(order, Land))
         try:
-            merged = await run_sync(publish)
+            merged = await self._publish(order, job)
         except (WeftError, OSError) as error:
             self._report_end(self._failed(order, error), job)
             return
         if merged is None:  # it has to be made anew, with what came meanwhile
-            self._unsafe.append(job)
             await self._merge(order, launch.round + 1)
+            # Only now: who does not find this round would begin with the first, and its id has been used.
+            self._unsafe.append(job)
         else:
-            self._report_end(replace(fact, moves=merged.moves), job)
+            self._has_moved(order, merged.moves)
+            self._report_end(fact, job)
+            await self._foresee(order.path)
+
+    async def _publish(self, order: Merge | Land, job: str) -> Merged | None:
+        """None if it has to be made anew, and verified."""
+        if isinstance(self._found.get(job), JobEnded):
+            # Whoever was here before may have made it anew already, and what is there now was never verified.
+            return None
+        return await run_sync(partial(self._workspaces.publish, order.path, landing=isinstance(order, Land)))
+
+    async def _discarded(self, order: Merge | Land, fact: Ended) -> Ended:
+        try:
+            await run_sync(self._workspaces.discard, order.path)
+        except (WeftError, OSError) as error:
+            return _but(fact, "what was verified could not be removed", error)
+        return fact
 
     async def _in_thread(self, order: Order, work: Callable[[], _T]) -> _T | None:
         """What came of it; nothing if it did not go well, which is reported."""
@@ -294,7 +345,6 @@ class Effects:
         how: How,
         message: str = "",
         files: Sequence[str] = (),
-        moves: Sequence[RefMove] = (),
     ) -> Ended:
         return Ended(
             at=self.now(),
@@ -303,14 +353,13 @@ class Effects:
             how=how,
             message=message,
             files=tuple(files),
-            moves=tuple(moves),
         )
 
     # Time
 
     async def _wake(self, at: float) -> None:
         await self._clock.sleep_until(at)
-        self._report(Woke(at=self.now()))
+        self._inbox.put(Woke(at=self.now()))
 
 
 def _without_round(job: str) -> str:
@@ -322,13 +371,14 @@ def _round(job: str) -> int:
     return int(more[0]) if more else 0
 
 
-def _red(fact: Ended) -> Ended:
-    said = f"`verify` fails on what came together, though it passed before: {fact.message}"
-    return replace(fact, message=said)
+def _but(fact: Ended, said: str, error: WeftError | OSError) -> Ended:
+    """An end, and something that went wrong after it."""
+    return replace(fact, message="; ".join(filter(None, (fact.message, f"{said}: {reason(error)}"))))
 
 
-def _held(fact: Ended) -> Ended:
-    """Nothing lands that fails; what to do about it is for a person to say."""
+def _red(fact: Ended, *, lands: bool) -> Ended:
+    """Nothing lands that fails, and what to do about it is for a person to say."""
     if fact.how not in {How.FAILED, How.TIMEOUT}:
         return fact
-    return replace(_red(fact), how=How.HELD)
+    said = f"`verify` fails on what came together, though it passed before: {fact.message}"
+    return replace(fact, message=said, how=How.HELD if lands else fact.how)

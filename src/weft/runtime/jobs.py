@@ -138,7 +138,8 @@ class Jobs:
 
     def _prefix(self, launch: Launch) -> str:
         which = (launch.attempt, launch.firing, launch.execution)
-        return output_prefix(self._logs, launch.path, launch.step, which)
+        prefix = output_prefix(self._logs, launch.path, launch.step, which)
+        return f"{prefix}.{launch.round}" if launch.round else prefix
 
     def _make_folder(self, prefix: str) -> None:
         folder = os.path.dirname(prefix)  # noqa: PTH120 - as text, like all here
@@ -159,7 +160,12 @@ def _argv(command: Command) -> tuple[str, ...]:
 
 def could_not(order: Order, error: WeftError | OSError, *, at: float) -> Ended:
     """The fact that something could not even be begun."""
-    said = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-    if isinstance(error, OSError) and error.filename is not None:
-        said = f"{error.filename}: {said}"
-    return Ended(at=at, firing=order.firing, execution=order.execution, how=How.INFRA, message=said)
+    return Ended(at=at, firing=order.firing, execution=order.execution, how=How.INFRA, message=reason(error))
+
+
+def reason(error: WeftError | OSError) -> str:
+    """For people."""
+    if not isinstance(error, OSError):
+        return str(error)
+    said = error.strerror or str(error)
+    return said if error.filename is None else f"{error.filename}: {said}"

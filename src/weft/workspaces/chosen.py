@@ -1,6 +1,6 @@
 """Which kind of workspace a subplan has, by what the plan says of it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from weft.engine.run.facts import RefMove
@@ -35,6 +35,9 @@ class ChosenWorkspaces:
 
     def record(self, work: Work) -> Sequence[RefMove]:
         return self._of(work.path).record(work)
+
+    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
+        return self._of(path).foresee(path)
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
         """The plan's result is what was done in own directories, even if its verify works in the shared one."""

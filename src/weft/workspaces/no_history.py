@@ -1,6 +1,6 @@
 """What workspaces without a history have in common: steps are not recorded, and there is nowhere to land."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import Merged, MergeRequest, Work
@@ -12,6 +12,9 @@ class NoHistory:
 
     def record(self, work: Work) -> Sequence[RefMove]:  # noqa: ARG002
         return ()
+
+    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
+        return {}
 
     def land(self, request: MergeRequest) -> Merged:  # noqa: ARG002
         return Merged()

@@ -19,6 +19,7 @@ from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.brought import bring
 from weft.workspaces.git.commits import record
 from weft.workspaces.git.conflicts import Conflict, explain
+from weft.workspaces.git.foreseeing import Foresight
 from weft.workspaces.git.landing import advance
 from weft.workspaces.git.merging import commit_merge, message, try_merge
 from weft.workspaces.git.names import Names, dotted
@@ -52,6 +53,7 @@ class WorktreeWorkspaces:
         self._git = ground.repository.git
         self._identity: Mapping[str, str] = ground.repository.identity
         self._worktrees = Worktrees(self._git, ground.repository.common)
+        self._foresight = Foresight(self._git)
         self._branches = Lock()
         """Whoever makes or moves the branch of a group."""
 
@@ -131,6 +133,9 @@ class WorktreeWorkspaces:
 
     def record(self, work: Work) -> Sequence[RefMove]:
         self._record(work)
+        start = tip(self._git, self._names.start(work.path))
+        if start is not None:
+            self._foresight.moved(work.path, start, self._tip(work.path))
         before, after = tip(self._git, self._names.told(work.path)) or "", self._tip(work.path)
         return (
             [RefMove(ref=self._names.head(work.path), before=before, after=after)] if before != after else []
@@ -150,6 +155,9 @@ class WorktreeWorkspaces:
             top=repository.top,
             worktree=worktree,
         )
+
+    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
+        return {found.other: found.files for found in self._foresight.conflicts(path)}
 
     # What a slice starts with
 
@@ -253,7 +261,11 @@ class WorktreeWorkspaces:
 
     def _refuse_to_bring_along(self, request: MergeRequest) -> None:
         merged = self._merged_into(self._tip(request.path))
-        along = [other for other in request.not_landed if self._names.head(other) in merged]
+        along = [
+            other
+            for other in request.not_landed
+            if self._names.head(other) in merged and self._has_work(other)
+        ]
         landed = self._merged_into(self._ground.ends.target_ref)
         along = [other for other in along if self._names.head(other) not in landed]
         if along:
@@ -262,6 +274,10 @@ class WorktreeWorkspaces:
                 f"to land all of it, type: weft merge {' '.join((*along, request.path))}",
                 waits_for=along,
             )
+
+    def _has_work(self, path: str) -> bool:
+        """Whether there is anything on its branch but what it began with."""
+        return tip(self._git, self._names.head(path)) != tip(self._git, self._names.start(path))
 
     def _check(self, request: MergeRequest) -> None:
         path, worktree = request.path, self._worktree(request.path)
@@ -339,6 +355,7 @@ class WorktreeWorkspaces:
         else:
             moved = move(self._git, [RefMove(ref=into, before=ours, after=commit)], reason=reason)
             if moved:
+                self._foresight.gone(path)
                 self._set(self._names.tip(_around(path)), commit, "has what was verified")
         return Merged(moves=(RefMove(ref=into, before=ours, after=commit),)) if moved else None
 

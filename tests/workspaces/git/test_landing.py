@@ -50,7 +50,7 @@ def held(git: Git, before: str, after: str) -> HeldError:
     with pytest.raises(HeldError) as raised:
         land(git, before, after)
     assert state(git) == seen
-    assert "Nothing has moved" in str(raised.value)
+    assert ". It has not moved; " in str(raised.value)
     assert str(raised.value).endswith("then type: weft merge x")
     assert not raised.value.conflict
     return raised.value
@@ -266,9 +266,15 @@ def test_changes_that_git_was_told_not_to_look_at_are_kept(
 def test_what_is_staged_is_kept(git: Git, before: str, after: str) -> None:
     write(git.directory, {"a": "staged\n", "d/new": "staged\n"})
     git.do("add", "a", "d/new")
-    git.do("rm", "--quiet", "--cached", "gone")
     write(git.directory, {"a": LINES})
-    assert held(git, before, after).files == ("a", "d/new", "gone")
+    assert held(git, before, after).files == ("a", "d/new")
+
+
+def test_a_file_that_git_is_no_longer_to_track_is_kept(git: Git, before: str, after: str) -> None:
+    git.do("rm", "--quiet", "--cached", "a", "gone")
+    assert held(git, before, after).files == ("a",)
+    git.do("reset", "--quiet", "a")
+    assert held(git, before, after).files == ("gone",)
 
 
 def test_files_that_are_in_conflict_are_named_though_the_merge_does_not_touch_them(
@@ -340,6 +346,8 @@ def test_a_lock_that_goes_is_waited_for(git: Git, before: str, after: str) -> No
     lock.touch()
 
     class Unlocking(Git):
+        """The other git has ended when we have failed once."""
+
         def at(self, directory: Path) -> Git:
             return Unlocking(directory, environ=self._environ)
 
@@ -347,9 +355,8 @@ def test_a_lock_that_goes_is_waited_for(git: Git, before: str, after: str) -> No
             self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
         ) -> Answer:
             answer = super().ask(*command, stdin=stdin, env=env)
-            lock.unlink(missing_ok=command[0] != "merge" or answer.exit_code == 0) if command[
-                0
-            ] == "merge" else None
+            if "index.lock" in answer.said:
+                lock.unlink()
             return answer
 
     assert land(Unlocking(git.directory, environ=git._environ), before, after)
@@ -378,12 +385,18 @@ def test_a_branch_that_is_checked_out_twice_stays(git: Git, before: str, after: 
     assert f"and in {tmp_path / 'linked'}, too" in str(held(git, before, after))
 
 
-def test_what_git_refuses_for_another_reason_is_told_in_its_words(git: Git, before: str, after: str) -> None:
-    git.do("config", "filter.bad.smudge", "false")
-    git.do("config", "filter.bad.required", "true")
+@pytest.mark.parametrize(
+    ("clean", "said"), [("cat", "smudge filter bad failed"), ("false", "clean filter 'bad' failed")]
+)
+def test_what_git_cannot_do_for_another_reason_is_told_in_its_words(
+    git: Git, before: str, after: str, clean: str, said: str
+) -> None:
+    for name, value in {"clean": clean, "smudge": "false", "required": "true"}.items():
+        git.do("config", f"filter.bad.{name}", value)
     (git.directory / ".git/info/attributes").write_text("a filter=bad\n")
-    with pytest.raises(HeldError, match="smudge filter bad failed"):
+    with pytest.raises(HeldError, match=said) as raised:
         land(git, before, after)
+    assert f"mend that (git -C {git.directory} status tells" in str(raised.value)
     assert tip(git, MAIN) == before
 
 
@@ -409,6 +422,11 @@ def test_a_checkout_that_has_been_switched_meanwhile_is_left_alone(git: Git, bef
 # Death
 
 
+def land_again_and_again(git: Git, before: str, after: str) -> None:
+    while True:
+        land(git, before, after)
+
+
 @pytest.mark.parametrize("calls", range(8))
 def test_a_landing_that_is_killed_between_two_commands_is_done_when_it_is_asked_for_again(
     git: Git, before: str, after: str, calls: int
@@ -416,8 +434,7 @@ def test_a_landing_that_is_killed_between_two_commands_is_done_when_it_is_asked_
     files = change_elsewhere(git)
     dying = DyingGit(git, calls)
     with pytest.raises(KilledError):
-        while True:
-            land(dying, before, after)
+        land_again_and_again(dying, before, after)
     assert {name: (git.directory / name).read_text() for name in files} == files
     assert land(git, before, after)
     assert {name: (git.directory / name).read_text() for name in files} == files

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ LINES = "".join(f"{number}\n" for number in range(1, 10))
 OTHER = "".join(f"line {number}\n" for number in range(1, 10))
 TOP = LINES.replace("1\n", "one\n", 1)
 END = LINES.replace("9\n", "nine\n", 1)
-Tree = dict[str, Made]
+Tree = Mapping[str, Made]
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def told(trial: Trial) -> list[tuple[str, str]]:
 def have(git: Git, conflict: Conflict) -> list[str | None]:
     """What base, ours and theirs have."""
     versions = (conflict.base, conflict.ours, conflict.theirs)
-    return [version and git.do("cat-file", "-p", version.oid).decode() for version in versions]
+    return [git.do("cat-file", "-p", version.oid).decode() if version else None for version in versions]
 
 
 # Clean
@@ -248,8 +249,8 @@ def test_a_file_with_two_new_names_is_taken_without_what_git_has_merged_into_it(
 
 
 def test_a_version_that_theirs_never_had_is_not_taken(git: Git) -> None:
-    ours: Tree = {"d/x": None, "d/y": None, "e/x": OTHER, "e/y": OTHER * 2}
-    ours |= {"a": None, "b": LINES.replace("5\n", "five\n")}
+    moved: Tree = {"d/x": None, "d/y": None, "e/x": OTHER, "e/y": OTHER * 2}
+    ours = {**moved, "a": None, "b": LINES.replace("5\n", "five\n")}
     trial = tried(git, ours, {"a": None, "d/n": LINES.replace("5\n", "fünf\n")}, take=("**",))
     assert [conflict.path for conflict in trial.conflicts] == ["e/n"]
 

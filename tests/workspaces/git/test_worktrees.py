@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -13,6 +13,7 @@ import pytest
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.worktrees import Worktrees
+from workspaces.faults import quick_folder
 from workspaces.git.repositories import DyingGit, KilledError, commit, repository, write
 
 BRANCH = "refs/heads/weft/p/a"
@@ -20,8 +21,9 @@ FILES = {"README": "hello\n", "src/main.py": "main\n", ".gitignore": "*.log\n"}
 
 
 @pytest.fixture
-def git(tmp_path: Path) -> Git:
-    return repository(tmp_path / "top", FILES)
+def git() -> Iterator[Git]:
+    with quick_folder() as folder:
+        yield repository(folder / "top", FILES)
 
 
 @pytest.fixture
@@ -65,7 +67,9 @@ def entry(git: Git, name: str = "a") -> Path:
 # Making
 
 
-def test_a_worktree_has_the_files_of_its_commit_and_the_branch_is_made(git: Git, made: Path, head: str) -> None:
+def test_a_worktree_has_the_files_of_its_commit_and_the_branch_is_made(
+    git: Git, made: Path, head: str
+) -> None:
     assert files(made) == FILES
     assert git.line("rev-parse", BRANCH) == head
     assert git.at(made).line("status", "--porcelain") == ""
@@ -94,7 +98,9 @@ def test_a_branch_that_is_elsewhere_than_expected_is_an_error(
 ) -> None:
     other = commit(git, {"README": "new\n"})
     git.do("update-ref", BRANCH, other)
-    with pytest.raises(WorkspaceError, match=f"weft/p/a is at {other[:12]} and not at {head[:12]}.*git branch -m"):
+    with pytest.raises(
+        WorkspaceError, match=f"weft/p/a is at {other[:12]} and not at {head[:12]}.*git branch -m"
+    ):
         worktrees.make(place, branch=BRANCH, commit=head)
     assert not place.exists()
 
@@ -153,14 +159,18 @@ def test_a_commit_that_is_checked_out_and_has_no_name_is_not_lost(
     inside.do("checkout", "-q", "--detach")
     nameless = commit(inside, {"new": "1"})
     shutil.rmtree(made)
-    with pytest.raises(WorkspaceError, match=f"on no branch; to keep it, type: git branch NAME {nameless[:12]}"):
+    with pytest.raises(
+        WorkspaceError, match=f"on no branch; to keep it, type: git branch NAME {nameless[:12]}"
+    ):
         worktrees.make(made, branch=BRANCH, commit=head)
     git.do("branch", "kept", nameless)
     worktrees.make(made, branch=BRANCH, commit=head)
     assert files(made) == FILES
 
 
-def test_one_for_verifying_is_made_anew_whatever_is_in_it(git: Git, worktrees: Worktrees, place: Path) -> None:
+def test_one_for_verifying_is_made_anew_whatever_is_in_it(
+    git: Git, worktrees: Worktrees, place: Path
+) -> None:
     worktrees.make(place, branch=None, commit=git.line("rev-parse", "HEAD"))
     write(place, {"README": "changed", "left/by/verify": "1", "cache.log": "stale"})
     commit(git.at(place), {"nobody": "wants it"})
@@ -216,7 +226,9 @@ def test_one_that_is_gone_and_locked_is_left_to_who_locked_it(
 ) -> None:
     git.do("worktree", "lock", "--reason", reason, str(made))
     shutil.rmtree(made)
-    with pytest.raises(WorkspaceError, match=rf"/a is gone, but it was locked{told}; .*git worktree unlock /.*/a"):
+    with pytest.raises(
+        WorkspaceError, match=rf"/a is gone, but it was locked{told}; .*git worktree unlock /.*/a"
+    ):
         worktrees.make(made, branch=BRANCH, commit=head)
 
 
@@ -232,10 +244,14 @@ def test_a_branch_that_is_checked_out_elsewhere_is_an_error_that_says_where(
     git: Git, worktrees: Worktrees, made: Path, head: str
 ) -> None:
     other = made.parent / "b"
-    with pytest.raises(WorkspaceError, match=r"weft/p/a is checked out in /.*/p/a, .*git -C /.*/p/a switch --detach"):
+    with pytest.raises(
+        WorkspaceError, match=r"weft/p/a is checked out in /.*/p/a, .*git -C /.*/p/a switch --detach"
+    ):
         worktrees.make(other, branch=BRANCH, commit=head)
     shutil.rmtree(made)
-    with pytest.raises(WorkspaceError, match="that directory is gone: put it back, or type `git worktree prune`"):
+    with pytest.raises(
+        WorkspaceError, match="that directory is gone: put it back, or type `git worktree prune`"
+    ):
         worktrees.make(other, branch=BRANCH, commit=head)
 
 
@@ -427,8 +443,14 @@ def branch_and_log_gone(git: Git, made: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "told"),
     [
-        (switched, r"has the branch other checked out, and is to have weft/p/a; type: git -C /.*/a switch weft/p/a$"),
-        (detached, r"has no branch checked out, and is to have weft/p/a; type: git -C /.*/a switch weft/p/a$"),
+        (
+            switched,
+            r"has the branch other checked out, and is to have weft/p/a; type: git -C /.*/a switch weft/p/a$",
+        ),
+        (
+            detached,
+            r"has no branch checked out, and is to have weft/p/a; type: git -C /.*/a switch weft/p/a$",
+        ),
         (rebasing, r"a `git rebase` is unfinished in /.*/a; .*git -C /.*/a rebase --abort"),
         (applying, r"a `git am` is unfinished"),
         (merging, r"a `git merge` is unfinished"),
@@ -439,13 +461,22 @@ def branch_and_log_gone(git: Git, made: Path) -> None:
         (initialised, r"/a is a repository of its own, as if made by `git init`"),
         (with_nonsense, r"/a/.git does not say where its repository is; type `git worktree repair`"),
         (pruned, r"/a is not registered as a worktree any more: /.*/worktrees/a is gone"),
-        (of_another, r"/a is a worktree of another repository: its `.git` leads to /.*/other/.git/worktrees/w"),
-        (moved_away, r"does not know /.*/a: in its place it knows /nowhere/.git; .*`git worktree repair /.*/a`"),
+        (
+            of_another,
+            r"/a is a worktree of another repository: its `.git` leads to /.*/other/.git/worktrees/w",
+        ),
+        (
+            moved_away,
+            r"does not know /.*/a: in its place it knows /nowhere/.git; .*`git worktree repair /.*/a`",
+        ),
         (half_registered, r"does not know /.*/a: in its place it knows nothing"),
         (gone, r"the worktree /.*/a is gone; put it back"),
         (linked, r"/a is to be a worktree, and is no directory, or a link to one; remove it"),
         (elsewhere, r"git takes /.*/top for the root of /.*/a: so it is set; look for `core.worktree`"),
-        (branch_gone, r"the branch weft/p/a of the worktree /.*/a is gone; .*git branch weft/p/a [0-9a-f]{12}$"),
+        (
+            branch_gone,
+            r"the branch weft/p/a of the worktree /.*/a is gone; .*git branch weft/p/a [0-9a-f]{12}$",
+        ),
         (branch_and_log_gone, r"is gone; to have it back, type: git branch weft/p/a COMMIT$"),
     ],
 )
@@ -494,9 +525,7 @@ def test_a_sparse_worktree_may_be_empty(git: Git, worktrees: Worktrees, place: P
     worktrees.prove(place, BRANCH)
 
 
-def test_another_choice_of_directories_makes_it_anew(
-    worktrees: Worktrees, place: Path, head: str
-) -> None:
+def test_another_choice_of_directories_makes_it_anew(worktrees: Worktrees, place: Path, head: str) -> None:
     worktrees.make(place, branch=BRANCH, commit=head, sparse=["lib"])
     assert "src/main.py" not in files(place)
     worktrees.make(place, branch=BRANCH, commit=head, sparse=["src"])
@@ -516,7 +545,9 @@ def test_plain_git_works_in_a_sparse_worktree(git: Git, worktrees: Worktrees, pl
     assert plain.line("diff", "--name-only", head, "HEAD").splitlines() == ["README", "lib/new", "other/new"]
 
 
-def test_a_file_that_was_left_out_and_comes_back_is_seen(worktrees: Worktrees, place: Path, head: str) -> None:
+def test_a_file_that_was_left_out_and_comes_back_is_seen(
+    worktrees: Worktrees, place: Path, head: str
+) -> None:
     worktrees.make(place, branch=BRANCH, commit=head, sparse=["lib"])
     write(place, {"src/main.py": "changed\n"})
     assert not worktrees.is_clean(place)
@@ -610,7 +641,9 @@ def test_a_repository_in_a_worktree_keeps_it_from_being_removed(
 
 def test_what_is_not_registered_is_not_removed(worktrees: Worktrees, place: Path) -> None:
     write(place, {"mine": "precious"})
-    with pytest.raises(WorkspaceError, match=r"/a is not registered as a worktree, so Weft does not remove it"):
+    with pytest.raises(
+        WorkspaceError, match=r"/a is not registered as a worktree, so Weft does not remove it"
+    ):
         worktrees.remove(place, force=True)
     assert files(place) == {"mine": "precious"}
 
@@ -640,7 +673,9 @@ def is_removing_killed(git: Git, calls: int, place: Path, head: str) -> bool:
     return False
 
 
-def test_worktrees_are_listed_with_all_that_git_tells(git: Git, worktrees: Worktrees, made: Path, head: str) -> None:
+def test_worktrees_are_listed_with_all_that_git_tells(
+    git: Git, worktrees: Worktrees, made: Path, head: str
+) -> None:
     other = made.parent / "b"
     worktrees.make(other, branch=None, commit=head)
     shutil.rmtree(other)

@@ -31,7 +31,7 @@ from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.refs import move, tips, tree_of
 from weft.workspaces.git.sparse import settings
-from weft.workspaces.git.status import Status, status
+from weft.workspaces.git.status import Difference, Status, status
 
 _NOTE = "weft-recorded"
 _OWN_INDEX = "weft-index"
@@ -221,15 +221,19 @@ def _refuse_repositories(one: _Slice) -> None:
     found = [
         shown(each.path)
         for each in one.status.differences
-        if each.is_repository
-        and not is_in(brought, each.path)
-        and not (each.staged and (top / os.fsdecode(each.path) / ".git").is_file())
+        if _is_repository(each, top / os.fsdecode(each.path) / ".git") and not is_in(brought, each.path)
     ]
     if found:
         raise WorkspaceError(
             f"in {top} there are repositories of their own, whose files cannot be committed: {listed(found)}; "
             f"remove the `.git` in each, or have git ignore it, and try again"
         )
+
+
+def _is_repository(found: Difference, link: Path) -> bool:
+    if found.gone:
+        return link.exists()  # without a commit, and in place of a file: git says no more than that the file is gone
+    return found.is_repository and not (found.staged and link.is_file())
 
 
 def _refuse_astray(one: _Slice) -> None:

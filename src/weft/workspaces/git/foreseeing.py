@@ -55,7 +55,7 @@ class _Changes(Struct, frozen=True, kw_only=True):
     folders: frozenset[str]
     """Those that the files are in, near and far."""
     grown: frozenset[str]
-    """Folders to which files were added, near and far."""
+    """Folders to which files were added."""
     shrunk: frozenset[str]
     """Folders out of which files were taken."""
 
@@ -85,8 +85,8 @@ class Foresight:
         self._state = Lock()
         """Held for a moment by whoever uses these ends."""
         self._changes: dict[str, _Changes] = {}
-        self._known: dict[_Pair, tuple[_Pair, _Files]] = {}
-        """For two names, the smaller first, the commits that were looked at, and what comes of a merge of them."""
+        self._known: dict[_Pair, tuple[tuple[_Pair, _Pair], _Files]] = {}
+        """For two names, the smaller first, the ends that were looked at, and what comes of a merge."""
         self._looking = Lock()
         """Held by whoever uses what is known of the branches, also while git works."""
 
@@ -117,17 +117,17 @@ class Foresight:
         self._changes = old | dict(zip(new, changes, strict=True))
 
     def _merge(self) -> None:
-        tips = {
-            (one, other): (self._changes[one].ends[1], self._changes[other].ends[1])
+        ends = {
+            (one, other): (self._changes[one].ends, self._changes[other].ends)
             for one, other in combinations(sorted(self._changes), 2)
         }
-        self._known = {pair: known for pair, known in self._known.items() if known[0] == tips.get(pair)}
-        new = [pair for pair in tips if pair not in self._known]
-        apart = [pair for pair in new if not self._changes[pair[0]].touches(self._changes[pair[1]])]
-        self._known |= {pair: (tips[pair], None) for pair in apart}
-        near = [pair for pair in new if pair not in self._known]
-        for pair, files in zip(near, self._merged([tips[pair] for pair in near]), strict=True):
-            self._known[pair] = (tips[pair], self._named(pair, files))
+        self._known = {pair: known for pair, known in self._known.items() if known[0] == ends.get(pair)}
+        new = [pair for pair in ends if pair not in self._known]
+        near = [pair for pair in new if self._changes[pair[0]].touches(self._changes[pair[1]])]
+        merged = self._merged([(ends[pair][0][1], ends[pair][1][1]) for pair in near])
+        results = dict(zip(near, merged, strict=True))
+        for pair in new:
+            self._known[pair] = (ends[pair], self._named(pair, results.get(pair)))
 
     def _results(self, name: str) -> Iterator[tuple[str, _Files]]:
         for (one, other), (_, files) in self._known.items():
@@ -184,7 +184,9 @@ def _changes(git: Git, ends: Sequence[_Pair]) -> list[_Changes]:
     # Told so, git takes the second commit for the parent of the first.
     lines = "".join(f"{tip} {start}\n" for start, tip in ends)
     answer = git.do(*_COMPARE, stdin=lines.encode())
-    differences = _differences(os.fsdecode(answer).split("\0"))
+    differences = list(_differences(os.fsdecode(answer).split("\0")))
+    if len(differences) != len(ends):  # about a commit that it does not know, git says nothing
+        raise GitError(_COMPARE, 0, f"one of these commits is missing: {lines.replace(chr(10), ' ')}")
     return [_summary(pair, statuses) for pair, statuses in zip(ends, differences, strict=True)]
 
 
@@ -207,10 +209,14 @@ def _summary(ends: _Pair, statuses: Mapping[str, str]) -> _Changes:
         ends=ends,
         files=frozenset(statuses),
         folders=_around(statuses),
-        grown=_around(path for path, status in statuses.items() if status == "A"),
-        shrunk=frozenset(path.rpartition("/")[0] for path, status in statuses.items() if status == "D")
-        - {""},
+        grown=_folders_with(statuses, "A"),
+        shrunk=_folders_with(statuses, "D"),
     )
+
+
+def _folders_with(statuses: Mapping[str, str], wanted: str) -> frozenset[str]:
+    """Those that such files are in, but for the topmost."""
+    return frozenset(path.rpartition("/")[0] for path, status in statuses.items() if status == wanted) - {""}
 
 
 def _around(paths: Iterable[str]) -> frozenset[str]:

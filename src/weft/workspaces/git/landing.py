@@ -38,6 +38,14 @@ _UNFINISHED = {
 """What is in the git directory of a checkout in which something has been begun."""
 _CLAIMS = ("rebase-merge/head-name", "rebase-apply/head-name", "rebase-merge/update-refs", "BISECT_START")
 """Where git notes the branches that it will come back to."""
+_STATUS = (
+    "status",
+    "--porcelain=v2",
+    "-z",
+    "--no-renames",
+    "--untracked-files=no",
+    "--ignore-submodules=all",
+)
 _FORWARD = (
     "merge", "--ff-only", "--no-overwrite-ignore",
     # Whatever the user's configuration says about merges in general:
@@ -47,6 +55,7 @@ _PAUSES = (0.1, 0.2, 0.4, 0.8)
 """How many seconds are waited for another git, one after another."""
 _COMMIT = "commit them or put them aside (git -C {place} stash)"
 _MOVE = "move them elsewhere"
+_MEND = "mend that (git -C {place} status tells what is left of the try)"
 
 
 class _Checkout(Struct, frozen=True):
@@ -60,7 +69,7 @@ class _Checkout(Struct, frozen=True):
     def held(self, what: str, remedy: str, files: Sequence[str] = ()) -> HeldError:
         place = self.git.directory
         return HeldError(
-            f"{self.branch} is checked out in {_name(str(place))}, and {what}. Nothing has moved; "
+            f"{self.branch} is checked out in {_name(str(place))}, and {what}. It has not moved; "
             f"{remedy.format(place=shlex.quote(_name(str(place))))}, then type: {self.again}",
             files,
         )
@@ -168,7 +177,7 @@ def _refuse_changes(checkout: _Checkout, before: str, after: str) -> None:
     wanted = _wanted(checkout.git, before, after)
     files = [
         path
-        for path, staged in _changes(checkout.git)
+        for path, staged in _changes(checkout)
         if staged is None or (path in wanted and staged != wanted[path])
     ]
     if files:
@@ -186,12 +195,12 @@ def _wanted(git: Git, before: str, after: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def _changes(git: Git) -> Iterator[tuple[str, tuple[str, str] | None]]:
+def _changes(checkout: _Checkout) -> Iterator[tuple[str, tuple[str, str] | None]]:
     """The files that are not as in the last commit, with mode and id in the index; None where that has several."""
-    fields = git.fields(
-        "status", "--porcelain=v2", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=all"
-    )
-    for field in fields:
+    answer = checkout.git.ask(*_STATUS)
+    if answer.exit_code:
+        raise checkout.held(f"git cannot tell what has changed there ({answer.said})", _MEND)
+    for field in os.fsdecode(answer.out).split("\0")[:-1]:
         if field.startswith("u "):
             yield field.split(" ", 10)[10], None
         else:
@@ -217,7 +226,7 @@ def _refusal(checkout: _Checkout, before: str, after: str, answer: Answer) -> Ex
         return _locked(checkout, lock)
     files = [line.removeprefix("\t") for line in answer.said.splitlines() if line.startswith("\t")]
     if not files:
-        return checkout.held(f"git does not bring it forward there ({answer.said})", "mend that")
+        return checkout.held(f"git does not bring it forward there ({answer.said})", _MEND)
     if "untracked" in answer.said:
         return _in_the_way(checkout, files, "are not tracked, or hold what is not tracked,", _MOVE)
     return _in_the_way(checkout, files, "have changes that are not committed", _COMMIT)

@@ -22,11 +22,12 @@ _KEPT = (
     *("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"),
     *("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH"),
 )
+_PAGER = "GIT_PAGER"
 _SET = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_EDITOR": "false",
-    "GIT_PAGER": "cat",
+    _PAGER: "cat",
     "LC_ALL": "C",
 }
 _CONFIG = {
@@ -111,10 +112,25 @@ class Git:
         return answer.exit_code == 0
 
 
+def show(directory: Path, *command: str, environ: Mapping[str, str], env: Mapping[str, str]) -> int:
+    """Git writes to our own terminal, in the language, the colours and the pager of the user; its exit code."""
+    mine = {_PAGER: environ[_PAGER]} if _PAGER in environ else {}
+    done = subprocess.run(  # noqa: S603 - an argv of our own
+        ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+        cwd=directory,
+        env={**_kept(environ), **mine, "GIT_OPTIONAL_LOCKS": "0", **env},
+        check=False,
+    )
+    return done.returncode
+
+
 def _clean(environ: Mapping[str, str]) -> dict[str, str]:
-    kept = {
+    return _kept(environ) | _SET
+
+
+def _kept(environ: Mapping[str, str]) -> dict[str, str]:
+    return {
         name: value
         for name, value in environ.items()
         if not name.startswith("GIT_") or name.startswith(_KEPT)
     }
-    return kept | _SET

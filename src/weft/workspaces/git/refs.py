@@ -57,7 +57,8 @@ def tree_of(git: Git, commit: str) -> str:
 def move(git: Git, moves: Sequence[RefMove], *, reason: str) -> bool:
     """Move all these refs; False if one is neither where it is expected nor where it is to be: then none moves.
 
-    An empty `before` makes a ref, an empty `after` removes it. Several threads may do this at once.
+    An empty `before` makes a ref, an empty `after` removes it; if both are the same, the others move only if it is
+    there. Several threads may do this at once.
     """
     if not moves:
         return True
@@ -69,7 +70,7 @@ def move(git: Git, moves: Sequence[RefMove], *, reason: str) -> bool:
     now = {wish.ref: tip(git, wish.ref) or "" for wish in moves}
     if any(now[wish.ref] not in {wish.before, wish.after} for wish in moves):
         return False
-    left = [wish for wish in moves if now[wish.ref] != wish.after]
+    left = [wish for wish in moves if wish.before == wish.after or now[wish.ref] != wish.after]
     if len(left) == len(moves):
         raise GitError(command, answer.exit_code, _reason(answer))
     return move(git, left, reason=reason)
@@ -89,8 +90,10 @@ def about_lock(lock: str) -> str:
 
 
 def _line(wish: RefMove) -> str:
+    if wish.before == wish.after:
+        return f"verify {wish.ref} {wish.before}".rstrip()
     if not wish.before:
-        return f"create {wish.ref} {wish.after}" if wish.after else f"verify {wish.ref}"
+        return f"create {wish.ref} {wish.after}"
     if not wish.after:
         return f"delete {wish.ref} {wish.before}"
     return f"update {wish.ref} {wish.after} {wish.before}"

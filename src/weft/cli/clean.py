@@ -1,0 +1,44 @@
+"""`weft clean`: removes what plans have left in git and what is proven to have landed."""
+
+import click
+
+from weft.cli.output import examples, note, show_json, show_lines
+from weft.cli.plan_options import directory, json_option
+from weft.cli.run_options import directory_of
+
+EXIT_WAITING = 4
+
+
+def _complete_plan(context: click.Context, _argument: click.Parameter, incomplete: str) -> list[str]:
+    from weft.app import run_names
+
+    return run_names.plans(directory_of(context), incomplete)
+
+
+@click.command(
+    epilog=examples("weft clean --dry-run", "weft clean", "weft clean notes"),
+    short_help="Remove worktrees and branches whose work has landed.",
+)
+@click.argument("plans", metavar="[PLAN-ID…]", nargs=-1, shell_complete=_complete_plan)
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@json_option
+def clean(*, plans: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
+    """Remove the worktrees, branches and private refs of the plans PLAN-ID, or of all that were run here.
+
+    Nothing goes that is not proven to be on the branch where the plan's work lands: worktrees with changes that are
+    not committed and branches with commits that have not landed are kept, and it is said why. Results of plans that
+    work in directories (isolation: dir) are not touched.
+
+    Exit code: 0; 4 if something is kept that has not landed; 2 if a plan is being run, or there is no such plan.
+    """
+    from weft.app.cleaning import clean as clean_up
+    from weft.cli.clean_text import cleaned_data, cleaned_lines
+
+    done = clean_up(directory(), plans, dry_run=dry_run)
+    if as_json:
+        show_json({"dry_run": dry_run, "plans": [cleaned_data(one) for one in done]})
+    else:
+        show_lines(line for one in done for line in cleaned_lines(one, dry_run=dry_run))
+        if not any(one.removed for one in done):
+            note("there is nothing to remove")
+    return EXIT_WAITING if any(one.waits for one in done) else 0

@@ -1,0 +1,56 @@
+"""`weft diff`: what a subplan has changed since it began."""
+
+import os
+import sys
+
+import click
+
+from weft.cli.output import examples, show_json, write_bytes
+from weft.cli.plan_options import directory, json_option
+from weft.cli.run_options import directory_of, run_option
+
+
+def _complete_name(context: click.Context, _argument: click.Parameter, incomplete: str) -> list[str]:
+    from weft.app import run_names
+
+    return run_names.subplans_and_steps(directory_of(context), context.params.get("run_id"), incomplete)
+
+
+@click.command(
+    epilog=examples("weft diff store/model", "weft diff store --stat", "weft diff --name-only"),
+    short_help="Print what a subplan has changed since it began.",
+)
+@click.argument("name", metavar="[ID]", required=False, shell_complete=_complete_name)
+@click.option("--stat", "how", flag_value="--stat", help="Print how much has changed in each file.")
+@click.option("--name-only", "how", flag_value="--name-only", help="Print the names of the files only.")
+@run_option
+@json_option
+def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool) -> int:
+    """Print what the subplan ID has changed, from where its branch began to where it is now.
+
+    Of a slice whose worktree is there, also what is not committed yet. Of a group, what has come together in it;
+    without ID or with /, what has come together in the whole plan. On a terminal git shows it in the colours and
+    with the pager that you have set for it.
+
+    Exit code: 0; 2 if there is no such subplan or run, if it has not begun, or has no branch.
+    """
+    from weft.app.journals import open_book
+    from weft.app.run_diffs import find_diff, looked_at
+
+    with open_book(directory(), run_id) as book:
+        found = find_diff(book, name)
+    options = [] if how is None else [how]
+    with looked_at(found) as view:
+        if as_json:
+            files = [one.to_json() for one in view.changes()]
+            show_json({**found.to_json(), "files": files, "uncommitted": view.uncommitted()})
+        elif sys.stdout is not None and sys.stdout.isatty():
+            view.on_terminal(*_colours(), *options)
+        else:
+            write_bytes(view.plain(*options))
+    return 0
+
+
+def _colours() -> list[str]:
+    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return ["--no-color"] if unwanted else []

@@ -1,0 +1,352 @@
+"""Merges and landings: what is verified before it moves, how often, and what is told of it."""
+
+from pathlib import Path
+
+import pytest
+
+from runtime.theatre import Deed, NoWorkspaces, Theatre
+from weft.engine.run.events import Event
+from weft.errors import WeftError
+from weft.ports.host import Job
+from weft.ports.workspaces import ConflictError, HeldError, InfraError
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def plan(verify: str = "[mark]", **more: object) -> str:
+    """Of one slice; its own steps do not verify it."""
+    settings = "".join(f"{name}: {value}\n" for name, value in more.items())
+    return (
+        f"infra_retries: 0\nmerge: {{mode: auto}}\nsetup: [[say set-up]]\n{settings}"
+        f"subplans: [{{id: a, verify: [{verify}], steps: [{{id: x, run: [mark]}}]}}]"
+    )
+
+
+def merging(
+    root: Path,
+    text: str,
+    *verifies: str,
+    overtaken: dict[str, int] | None = None,
+    **failures: BaseException,
+) -> tuple[Theatre, NoWorkspaces]:
+    workspaces = NoWorkspaces(root, history=True, verifies=verifies, overtaken=overtaken, failures=failures)
+    return Theatre(root, text, workspaces=workspaces), workspaces
+
+
+def jobs(theatre: Theatre, step: str) -> list[Job]:
+    return [job for job in theatre.machine.started.values() if job.env["WEFT_STEP"] == step]
+
+
+def told(theatre: Theatre, kind: str) -> list[Event]:
+    return [one for one in theatre.events() if one.kind == kind]
+
+
+def asked(workspaces: NoWorkspaces) -> list[str]:
+    """All since the last step was recorded."""
+    return workspaces.asked[workspaces.asked.index("record a:x") + 1 :]
+
+
+BOTH = [("merge a", "@merge"), ("land a", "@land")]
+
+
+# --- without a verify ---
+
+
+async def test_what_need_not_be_verified_moves_at_once(tmp_path: Path) -> None:
+    theatre, workspaces = merging(tmp_path, plan())
+    assert await theatre.run() == "completed"
+    assert asked(workspaces) == ["merge a", "land a"]
+    assert theatre.moves("@merge") == ["merge a"]
+    assert theatre.moves("@land") == ["land a"]
+    assert [one.step for one in told(theatre, "merge")] == ["@merge", "@land"]
+    assert jobs(theatre, "@merge") == jobs(theatre, "@land") == []
+
+
+async def test_without_history_landing_tells_of_nothing(tmp_path: Path) -> None:
+    workspaces = NoWorkspaces(tmp_path)
+    theatre = Theatre(tmp_path, plan(), workspaces=workspaces)
+    assert await theatre.run() == "completed"
+    assert theatre.outcomes("@land") == ["done"]
+    assert told(theatre, "merge") == []
+
+
+# --- with one ---
+
+
+@pytest.mark.parametrize(("what", "step"), BOTH)
+async def test_what_came_together_is_set_up_and_verified_and_then_moves(
+    tmp_path: Path, what: str, step: str
+) -> None:
+    theatre, workspaces = merging(tmp_path, plan("[say verified], say again"), what)
+    assert await theatre.run() == "completed"
+    (job,) = jobs(theatre, step)
+    assert job.cwd == str(workspaces.scratch("a"))
+    assert job.commands == (("say set-up",), ("say verified",), ("/bin/sh", "-c", "say again"))
+    assert workspaces.published == {what: 1}
+    assert theatre.outcomes(step) == ["done"]
+    assert theatre.moves(step) == ["follow a", what]
+
+
+@pytest.mark.parametrize(("what", "step"), BOTH)
+async def test_nothing_moves_before_it_is_verified(tmp_path: Path, what: str, step: str) -> None:
+    theatre, workspaces = merging(tmp_path, plan("[wait]"), what)
+    moved: list[int] = []
+
+    def release(events: object) -> None:
+        for job in theatre.machine.waiting():
+            moved.append(len(workspaces.published))
+            theatre.machine.release(job)
+
+    theatre.after = lambda deed: release(()) if deed.kind == "start" else None
+    assert await theatre.run() == "completed"
+    assert moved == [0]
+    assert list(workspaces.published) == [what]
+
+
+@pytest.mark.parametrize("verify", ["[exit 3]", "[wait]"])
+async def test_a_merge_whose_verify_is_red_has_failed_and_nothing_moved(tmp_path: Path, verify: str) -> None:
+    theatre, workspaces = merging(tmp_path, plan(verify, timeout="0.5s"), "merge a")
+    assert await theatre.run() == "failed"
+    (end,) = theatre.ends("@merge")
+    assert end["message"].startswith("`verify` fails on what came together, though it passed before: ")
+    assert asked(workspaces) == ["merge a", "discard a"]
+    assert (workspaces.merging, workspaces.published) == ({}, {})
+
+
+async def test_a_red_merge_says_how_it_ended(tmp_path: Path) -> None:
+    theatre, _ = merging(tmp_path, plan("[exit 3]"), "merge a")
+    await theatre.run()
+    assert theatre.outcomes("@merge") == ["failed"]
+    assert theatre.ends("@merge")[0]["message"].endswith(": exit code 3")
+
+
+@pytest.mark.parametrize("verify", ["[exit 3]", "[wait]"])
+async def test_a_landing_whose_verify_is_red_is_held(tmp_path: Path, verify: str) -> None:
+    theatre, workspaces = merging(tmp_path, plan(verify, timeout="0.5s"), "land a")
+    assert await theatre.run() == "waiting"
+    assert theatre.outcomes("@land") == ["held"]
+    assert "`verify` fails on what came together" in theatre.ends("@land")[0]["message"]
+    assert asked(workspaces) == ["merge a", "land a", "discard a"]
+    assert [one.outcome for one in told(theatre, "merge")] == ["merged", "held"]
+
+
+@pytest.mark.parametrize(("what", "step"), BOTH)
+async def test_a_verify_that_could_not_be_run_says_nothing_about_what_came_together(
+    tmp_path: Path, what: str, step: str
+) -> None:
+    theatre, workspaces = merging(tmp_path, plan("[run nothing]"), what)
+    await theatre.run()
+    assert theatre.outcomes(step) == ["infra"]
+    assert theatre.ends(step)[0]["message"] == "it could not be started: there is no nothing"
+    assert workspaces.asked[-1] == "discard a"
+
+
+@pytest.mark.parametrize("error", [OSError(5, "no"), WeftError("no"), HeldError("no")])
+async def test_what_cannot_be_removed_after_a_red_verify_is_told_and_changes_nothing(
+    tmp_path: Path, error: Exception
+) -> None:
+    theatre, _ = merging(tmp_path, plan("[exit 3]"), "merge a", discard=error)
+    assert await theatre.run() == "failed"
+    assert theatre.outcomes("@merge") == ["failed"]
+    assert theatre.ends("@merge")[0]["message"].endswith(
+        "exit code 3; what was verified could not be removed: no"
+    )
+    assert told(theatre, "ignored") == []
+
+
+# --- what goes wrong without a verify, or after it ---
+
+WRONG = [
+    (OSError(28, "No space", "/f"), "infra", "/f: No space"),
+    (InfraError("git is gone"), "infra", "git is gone"),
+    (WeftError("no"), "failed", "no"),
+    (HeldError("do it", ["f"], waits_for=["b"]), "held", "do it"),
+]
+
+
+@pytest.mark.parametrize(("error", "outcome", "said"), WRONG)
+@pytest.mark.parametrize("method", ["merge", "publish"])
+async def test_a_merge_that_cannot_be_says_why(
+    tmp_path: Path, method: str, error: Exception, outcome: str, said: str
+) -> None:
+    theatre, workspaces = merging(tmp_path, plan(), "merge a", **{method: error})
+    await theatre.run()
+    assert theatre.outcomes("@merge") == [outcome]
+    assert theatre.ends("@merge")[0]["message"] == said
+    assert workspaces.published == {}
+
+
+@pytest.mark.parametrize(("error", "outcome", "said"), WRONG)
+@pytest.mark.parametrize("method", ["land", "publish"])
+async def test_a_landing_that_cannot_be_says_why(
+    tmp_path: Path, method: str, error: Exception, outcome: str, said: str
+) -> None:
+    theatre, workspaces = merging(tmp_path, plan(), "land a", **{method: error})
+    await theatre.run()
+    assert theatre.outcomes("@land") == [outcome]
+    assert theatre.ends("@land")[0]["message"] == said
+    assert workspaces.published == {}
+
+
+async def test_what_is_held_says_for_what(tmp_path: Path) -> None:
+    error = HeldError("both changed it", ["f", "g"], conflict=True, waits_for=["b"])
+    theatre, _ = merging(tmp_path, plan(), merge=error)
+    assert await theatre.run() == "waiting"
+    (one,) = told(theatre, "merge")
+    assert (one.outcome, one.data["files"], one.data["waits_for"]) == ("conflict", ["f", "g"], ["b"])
+
+
+async def test_a_conflict_that_nobody_can_settle_fails(tmp_path: Path) -> None:
+    theatre, _ = merging(tmp_path, plan(), merge=ConflictError("both changed it", ["f"]))
+    assert await theatre.run() == "failed"
+    assert theatre.outcomes("@merge") == ["conflict"]
+    assert theatre.ends("@merge")[0]["files"] == ["f"]
+
+
+async def test_what_is_held_is_tried_again_by_the_next_coordinator(tmp_path: Path) -> None:
+    theatre, workspaces = merging(tmp_path, plan(), "land a", land=HeldError("wait"))
+    assert await theatre.run() == "waiting"
+    assert await theatre.run() == "completed"
+    assert theatre.outcomes("@land") == ["held", "done"]
+    assert [job.id.split(".")[2:] for job in jobs(theatre, "@land")] == [["2"]]
+    assert workspaces.published == {"land a": 1}
+
+
+# --- rounds ---
+
+
+@pytest.mark.parametrize(("what", "step"), BOTH)
+async def test_where_the_branch_has_moved_meanwhile_all_is_done_again_as_another_job(
+    tmp_path: Path, what: str, step: str
+) -> None:
+    theatre, workspaces = merging(tmp_path, plan(), what, overtaken={what: 2})
+    assert await theatre.run() == "completed"
+    first, *others = [job.id for job in jobs(theatre, step)]
+    assert others == [f"{first}.1", f"{first}.2"]
+    assert workspaces.asked.count("publish a") == 3
+    assert workspaces.published == {what: 3}
+    assert theatre.outcomes(step) == ["done"]
+    assert told(theatre, "ignored") == []
+    assert theatre.moves(step) == ["follow a", "follow a", "follow a", what]
+
+
+async def test_each_round_writes_to_files_of_its_own(tmp_path: Path) -> None:
+    theatre, _ = merging(tmp_path, plan(), "merge a", overtaken={"merge a": 1})
+    await theatre.run()
+    first, second = [job.output for job in jobs(theatre, "@merge")]
+    assert second == f"{first}.1"
+
+
+async def test_a_later_round_may_be_red(tmp_path: Path) -> None:
+    theatre, workspaces = merging(tmp_path, plan("[wait, exit 3]"), "merge a", overtaken={"merge a": 1})
+
+    def release(deed: Deed) -> None:
+        for job in theatre.machine.waiting() if deed.kind == "start" else ():
+            (theatre.machine.release if job.endswith(".1.1") else finish)(job)
+
+    def finish(job: str) -> None:
+        theatre.machine.end(job, why="exited", exit_code=0)
+
+    theatre.after = release
+    assert await theatre.run() == "failed"
+    assert theatre.outcomes("@merge") == ["failed"]
+    assert len(jobs(theatre, "@merge")) == 2
+    assert workspaces.published == {}
+
+
+async def test_the_end_of_an_earlier_round_told_again_is_not_that_of_the_next(tmp_path: Path) -> None:
+    theatre, workspaces = merging(tmp_path, plan("[wait]"), "merge a", overtaken={"merge a": 1})
+
+    def release(deed: Deed) -> None:
+        for end in list(theatre.machine.ended.values()) if deed.kind == "start" else ():
+            theatre.machine._tell(end)
+        for job in theatre.machine.waiting() if deed.kind == "start" else ():
+            theatre.machine.release(job)
+
+    theatre.after = release
+    assert await theatre.run() == "completed"
+    assert workspaces.published == {"merge a": 2}
+
+
+async def test_a_round_is_not_forgotten_before_the_next_is_on_its_way(tmp_path: Path) -> None:
+    """Else whoever comes after a death between the two would begin with the first, which has been started."""
+    theatre, _ = merging(tmp_path, plan(), "merge a", overtaken={"merge a": 1})
+    await theatre.run()
+    first, second = [job.id for job in jobs(theatre, "@merge")]
+    order = [(deed.kind, deed.job) for deed in theatre.deeds if deed.job in {first, second}]
+    assert order[:2] == [("start", first), ("start", second)]
+    assert sorted(order[2:]) == [("forget", first), ("forget", second)]
+
+
+# --- halting ---
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+async def test_a_verify_that_is_to_stop_is_stopped_in_whichever_round_it_is(
+    tmp_path: Path, number: int
+) -> None:
+    theatre, workspaces = merging(tmp_path, plan("[wait]"), "merge a", overtaken={"merge a": number})
+
+    def step(deed: Deed) -> None:
+        assert theatre.coordinator is not None
+        for job in theatre.machine.waiting() if deed.kind == "start" else ():
+            if len(jobs(theatre, "@merge")) > number:
+                theatre.coordinator.stop()
+            else:
+                theatre.machine.release(job)
+
+    theatre.after = step
+    assert await theatre.run() == "stopped"
+    assert theatre.outcomes("@merge") == ["stopped"]
+    last = jobs(theatre, "@merge")[-1].id
+    assert [deed.job for deed in theatre.deeds if deed.kind == "stop"] == [last]
+    assert workspaces.asked[-1] == "discard a"
+    assert "came together" not in theatre.ends("@merge")[0].get("message", "")
+
+    theatre.after = lambda deed: [theatre.machine.release(job) for job in theatre.machine.waiting()] and None
+    assert await theatre.run() == "completed"
+    assert theatre.outcomes("@merge") == ["stopped", "done"]
+
+
+@pytest.mark.parametrize("during", ["merge a", "publish a"])
+async def test_what_is_to_stop_while_git_is_at_work_is_not_verified_any_more(
+    tmp_path: Path, during: str
+) -> None:
+    theatre, _ = merging(tmp_path, plan(), "merge a", overtaken={"merge a": 1})
+    theatre.stop_while(during)
+    assert await theatre.run() == "stopped"
+    assert theatre.outcomes("@merge") == ["stopped"]
+    begun = len(jobs(theatre, "@merge"))
+    assert begun == ["merge a", "publish a"].index(during)
+    theatre.before = theatre.after = lambda deed: None
+    assert await theatre.run() == "completed"
+    assert theatre.outcomes("@merge") == ["stopped", "done"]
+
+
+async def test_what_moved_before_it_could_be_stopped_is_done(tmp_path: Path) -> None:
+    theatre, workspaces = merging(tmp_path, plan(), "merge a")
+    theatre.stop_while("publish a")
+    assert await theatre.run() == "stopped"
+    assert theatre.outcomes("@merge") == ["done"]
+    assert workspaces.published == {"merge a": 1}
+
+
+# --- what is ahead ---
+
+
+async def test_a_conflict_ahead_is_told_once(tmp_path: Path) -> None:
+    theatre, workspaces = merging(tmp_path, plan())
+    workspaces.foreseen = {"b": ["f"]}
+    assert await theatre.run() == "completed"
+    assert [(one.subplan, one.outcome) for one in told(theatre, "conflict_ahead")] == [("a", "ahead")]
+
+
+async def test_that_nothing_can_be_foreseen_is_no_harm(tmp_path: Path) -> None:
+    theatre, _ = merging(tmp_path, plan(), foresee=WeftError("no"))
+    assert await theatre.run() == "completed"
+    assert told(theatre, "conflict_ahead") == []
