@@ -117,10 +117,11 @@ def test_the_picture_of_the_readme_is_what_weft_graph_draws(tmp_path: Path) -> N
     )
 
 
-def git(project: Project, *command: str) -> None:
+def git(project: Project, *command: str, check: bool = True) -> None:
     who = {"NAME": "You", "EMAIL": "you@localhost"}
     env = {f"GIT_{role}_{name}": value for role in ("AUTHOR", "COMMITTER") for name, value in who.items()}
-    subprocess.run(("git", "-C", str(project.root), *command), env=project.env | env, check=True)
+    argv = ("git", "-C", str(project.root), *command)
+    subprocess.run(argv, env=project.env | env, capture_output=True, check=check)
 
 
 def test_the_guide_to_worktrees_leads_through_a_conflict_to_what_landed(project: Project) -> None:
@@ -135,7 +136,7 @@ def test_the_guide_to_worktrees_leads_through_a_conflict_to_what_landed(project:
     told = project.weft("merge", "--list").stdout
     typed = blocks(guide.read_text(), "sh")[0].splitlines()
     assert [line for line in typed if line.replace(" -C ", f" -C {project.root}/") not in told] == []
-    subprocess.run(typed[0].split(), cwd=project.root, env=project.env, capture_output=True, check=False)
+    git(project, *typed[0].split()[1:], check=False)
     (project.root / ".weft/worktrees/colours/soft/colours.txt").write_text("soft neon\n")
     git(project, "-C", ".weft/worktrees/colours/soft", "commit", "--quiet", "--all", "--no-edit")
     assert project.weft("merge", "soft").exit_code == 0

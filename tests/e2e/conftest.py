@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.projects import Project
+from e2e.repositories import Repository
 from hosts.places import pids, proc
 from store.books import quick_folder
 
@@ -16,6 +17,14 @@ def project(tmp_path: Path) -> Iterator[Project]:
     project = Project(tmp_path / "project")
     yield project
     project.end()
+
+
+@pytest.fixture
+def repository() -> Iterator[Repository]:
+    with quick_folder() as folder:
+        repository = Repository(folder / "project")
+        yield repository
+        repository.end()
 
 
 @pytest.fixture

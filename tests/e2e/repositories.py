@@ -1,14 +1,12 @@
 """A project that is a git repository, with a plan whose slices work in worktrees. And what git can tell of it."""
 
 import os
-import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event as Flag
-from threading import Thread
+from time import sleep
 
 from e2e.projects import ENVIRON, Outcome, Project
 from weft.engine.run.events import Event
@@ -127,7 +125,7 @@ class Repository(Project):
         """The checkout is at its commit, the repository is sound, and no lock is left."""
         assert self.git("status", "--porcelain") == ""
         self.git("fsck", "--strict", "--no-dangling")
-        return not [*(self.root / ".git").rglob("*.lock")]
+        return [file.name for file in (self.root / ".git").rglob("*.lock")] in ([], ["weft-worktrees.lock"])
 
     # --- the command ---
 
@@ -156,6 +154,12 @@ class Repository(Project):
                 yield process
             finally:
                 process.kill()
+
+
+    def wait_for(self, is_so: Callable[[], object]) -> None:
+        """For what another process is about to do."""
+        while not is_so():
+            sleep(0.02)
 
 
 MERGE = 2

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from runtime.theatre import RUN, Deed, Theatre, slices
+from runtime.theatre import RUN, Deed, NoWorkspaces, Theatre, slices
 from weft.engine.run.events import Recorded
 from weft.errors import WeftError
+from weft.ports.workspaces import HeldError
 from weft.store.errors import LeaseLostError
 from weft.store.memory import MemoryJournal, MemoryReader
 
@@ -200,6 +201,69 @@ async def test_an_answer_to_nothing_is_taken_up_too(tmp_path: Path) -> None:
             say(theatre, accepted=False)
 
     assert await theatre.run(answer) == "completed"
+    assert theatre.book.requests == {}
+
+
+# --- what is held ---
+
+HELD = "merge: {mode: auto}\nsubplans:\n  - {id: a, steps: [{id: x, run: [mark]}]}\n"
+AND_ASK = "  - {id: b, steps: [{id: sure, action: ask, question: Sure?}]}\n"
+
+
+def holds(root: Path, text: str) -> Theatre:
+    """The first landing is held."""
+    workspaces = NoWorkspaces(root, history=True, failures={"land": HeldError("it is in the way")})
+    return Theatre(root, text, workspaces=workspaces)
+
+
+def wants_merge(theatre: Theatre, subplan: str) -> None:
+    MemoryReader(theatre.book).ask(RUN, "merge", subplan=subplan, step="", data={}, at=0.0)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+async def test_nobody_stays_for_what_is_held(tmp_path: Path, waits: bool) -> None:
+    theatre = holds(tmp_path, HELD)
+    assert await theatre.run(waits=waits) == "waiting"
+    assert theatre.book.runs[RUN].state == "waiting"
+    assert theatre.outcomes("@land") == ["held"]
+
+
+async def test_who_waits_stays_for_a_question_and_hears_that_something_is_to_be_merged(
+    tmp_path: Path,
+) -> None:
+    theatre = holds(tmp_path, HELD + AND_ASK)
+
+    def speak(events: Sequence[Recorded]) -> None:
+        kinds = [one.kind for one in theatre.events()]
+        if "held" in theatre.outcomes("@land") and "ask" in kinds and not theatre.book.requests:
+            asked = "merge_asked" in kinds
+            wants_merge(theatre, "a") if not asked else answer(theatre)
+
+    def answer(theatre: Theatre) -> None:
+        MemoryReader(theatre.book).ask(
+            RUN, "answer", subplan="b", step="sure", data={"accepted": True}, at=0.0
+        )
+
+    assert await theatre.run(speak) == "completed"
+    assert theatre.outcomes("@land") == ["held", "done", "done"]
+    (asked,) = [one for one in theatre.events() if one.kind == "merge_asked"]
+    assert asked.data == {"subplan": "a"}
+    assert theatre.book.requests == {}
+
+
+async def test_without_waiting_it_ends_when_only_questions_and_what_is_held_are_left(tmp_path: Path) -> None:
+    theatre = holds(tmp_path, HELD + AND_ASK)
+    assert await theatre.run(waits=False) == "waiting"
+    assert theatre.outcomes("@land") == ["held"]
+
+
+async def test_what_people_wanted_while_nobody_was_there_is_taken_up_once(tmp_path: Path) -> None:
+    theatre = holds(tmp_path, HELD)
+    await theatre.run()
+    wants_merge(theatre, "")
+    assert await theatre.run() == "completed"
+    assert [one.kind for one in theatre.events()].count("merge_asked") == 1
+    assert theatre.outcomes("@land") == ["held", "done"]
     assert theatre.book.requests == {}
 
 

@@ -1,11 +1,12 @@
 """Merges and landings: what is verified before it moves, how often, and what is told of it."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from runtime.theatre import Deed, NoWorkspaces, Theatre
-from weft.engine.run.events import Event
+from weft.engine.run.events import Event, Recorded
 from weft.errors import WeftError
 from weft.ports.host import Job
 from weft.ports.workspaces import ConflictError, HeldError, InfraError
@@ -32,7 +33,7 @@ def merging(
     text: str,
     *verifies: str,
     overtaken: dict[str, int] | None = None,
-    **failures: BaseException,
+    failures: dict[str, BaseException] | None = None,
 ) -> tuple[Theatre, NoWorkspaces]:
     workspaces = NoWorkspaces(root, history=True, verifies=verifies, overtaken=overtaken, failures=failures)
     return Theatre(root, text, workspaces=workspaces), workspaces
@@ -49,6 +50,14 @@ def told(theatre: Theatre, kind: str) -> list[Event]:
 def asked(workspaces: NoWorkspaces) -> list[str]:
     """All since the last step was recorded."""
     return workspaces.asked[workspaces.asked.index("record a:x") + 1 :]
+
+
+def release_all(theatre: Theatre) -> Callable[[Deed], None]:
+    def release(deed: Deed) -> None:
+        for job in theatre.machine.waiting() if deed.kind == "start" else ():
+            theatre.machine.release(job)
+
+    return release
 
 
 BOTH = [("merge a", "@merge"), ("land a", "@land")]
@@ -95,17 +104,18 @@ async def test_what_came_together_is_set_up_and_verified_and_then_moves(
 @pytest.mark.parametrize(("what", "step"), BOTH)
 async def test_nothing_moves_before_it_is_verified(tmp_path: Path, what: str, step: str) -> None:
     theatre, workspaces = merging(tmp_path, plan("[wait]"), what)
-    moved: list[int] = []
+    moved: list[list[str]] = []
 
-    def release(events: object) -> None:
-        for job in theatre.machine.waiting():
-            moved.append(len(workspaces.published))
+    def release(deed: Deed) -> None:
+        for job in theatre.machine.waiting() if deed.kind == "start" else ():
+            moved.append(list(workspaces.published))
             theatre.machine.release(job)
 
-    theatre.after = lambda deed: release(()) if deed.kind == "start" else None
+    theatre.after = release
     assert await theatre.run() == "completed"
-    assert moved == [0]
+    assert moved == [[]]
     assert list(workspaces.published) == [what]
+    assert [deed.job for deed in theatre.deeds].count("publish a") == 1
 
 
 @pytest.mark.parametrize("verify", ["[exit 3]", "[wait]"])
@@ -148,9 +158,9 @@ async def test_a_verify_that_could_not_be_run_says_nothing_about_what_came_toget
 
 @pytest.mark.parametrize("error", [OSError(5, "no"), WeftError("no"), HeldError("no")])
 async def test_what_cannot_be_removed_after_a_red_verify_is_told_and_changes_nothing(
-    tmp_path: Path, error: Exception
+    tmp_path: Path, error: BaseException
 ) -> None:
-    theatre, _ = merging(tmp_path, plan("[exit 3]"), "merge a", discard=error)
+    theatre, _ = merging(tmp_path, plan("[exit 3]"), "merge a", failures={"discard": error})
     assert await theatre.run() == "failed"
     assert theatre.outcomes("@merge") == ["failed"]
     assert theatre.ends("@merge")[0]["message"].endswith(
@@ -172,9 +182,9 @@ WRONG = [
 @pytest.mark.parametrize(("error", "outcome", "said"), WRONG)
 @pytest.mark.parametrize("method", ["merge", "publish"])
 async def test_a_merge_that_cannot_be_says_why(
-    tmp_path: Path, method: str, error: Exception, outcome: str, said: str
+    tmp_path: Path, method: str, error: BaseException, outcome: str, said: str
 ) -> None:
-    theatre, workspaces = merging(tmp_path, plan(), "merge a", **{method: error})
+    theatre, workspaces = merging(tmp_path, plan(), "merge a", failures={method: error})
     await theatre.run()
     assert theatre.outcomes("@merge") == [outcome]
     assert theatre.ends("@merge")[0]["message"] == said
@@ -184,9 +194,9 @@ async def test_a_merge_that_cannot_be_says_why(
 @pytest.mark.parametrize(("error", "outcome", "said"), WRONG)
 @pytest.mark.parametrize("method", ["land", "publish"])
 async def test_a_landing_that_cannot_be_says_why(
-    tmp_path: Path, method: str, error: Exception, outcome: str, said: str
+    tmp_path: Path, method: str, error: BaseException, outcome: str, said: str
 ) -> None:
-    theatre, workspaces = merging(tmp_path, plan(), "land a", **{method: error})
+    theatre, workspaces = merging(tmp_path, plan(), "land a", failures={method: error})
     await theatre.run()
     assert theatre.outcomes("@land") == [outcome]
     assert theatre.ends("@land")[0]["message"] == said
@@ -195,21 +205,21 @@ async def test_a_landing_that_cannot_be_says_why(
 
 async def test_what_is_held_says_for_what(tmp_path: Path) -> None:
     error = HeldError("both changed it", ["f", "g"], conflict=True, waits_for=["b"])
-    theatre, _ = merging(tmp_path, plan(), merge=error)
+    theatre, _ = merging(tmp_path, plan(), failures={"merge": error})
     assert await theatre.run() == "waiting"
     (one,) = told(theatre, "merge")
     assert (one.outcome, one.data["files"], one.data["waits_for"]) == ("conflict", ["f", "g"], ["b"])
 
 
 async def test_a_conflict_that_nobody_can_settle_fails(tmp_path: Path) -> None:
-    theatre, _ = merging(tmp_path, plan(), merge=ConflictError("both changed it", ["f"]))
+    theatre, _ = merging(tmp_path, plan(), failures={"merge": ConflictError("both changed it", ["f"])})
     assert await theatre.run() == "failed"
     assert theatre.outcomes("@merge") == ["conflict"]
     assert theatre.ends("@merge")[0]["files"] == ["f"]
 
 
 async def test_what_is_held_is_tried_again_by_the_next_coordinator(tmp_path: Path) -> None:
-    theatre, workspaces = merging(tmp_path, plan(), "land a", land=HeldError("wait"))
+    theatre, workspaces = merging(tmp_path, plan(), "land a", failures={"land": HeldError("wait")})
     assert await theatre.run() == "waiting"
     assert await theatre.run() == "completed"
     assert theatre.outcomes("@land") == ["held", "done"]
@@ -308,7 +318,7 @@ async def test_a_verify_that_is_to_stop_is_stopped_in_whichever_round_it_is(
     assert workspaces.asked[-1] == "discard a"
     assert "came together" not in theatre.ends("@merge")[0].get("message", "")
 
-    theatre.after = lambda deed: [theatre.machine.release(job) for job in theatre.machine.waiting()] and None
+    theatre.after = release_all(theatre)
     assert await theatre.run() == "completed"
     assert theatre.outcomes("@merge") == ["stopped", "done"]
 
@@ -340,13 +350,23 @@ async def test_what_moved_before_it_could_be_stopped_is_done(tmp_path: Path) -> 
 
 
 async def test_a_conflict_ahead_is_told_once(tmp_path: Path) -> None:
-    theatre, workspaces = merging(tmp_path, plan())
+    """The second step ends when somebody has heard of it."""
+    text = plan().replace("{id: x, run: [mark]}", "{id: w, run: [mark]}, {id: x, run: [wait]}")
+    theatre, workspaces = merging(tmp_path, text)
     workspaces.foreseen = {"b": ["f"]}
-    assert await theatre.run() == "completed"
-    assert [(one.subplan, one.outcome) for one in told(theatre, "conflict_ahead")] == [("a", "ahead")]
+
+    def release(_: Deed | Sequence[Recorded]) -> None:
+        heard = {one.kind for one in theatre.events()}
+        for job in theatre.machine.waiting() if "conflict_ahead" in heard else ():
+            theatre.machine.release(job)
+
+    theatre.after = lambda deed: release(deed) if deed.kind == "start" else None
+    assert await theatre.run(release) == "completed"
+    (one,) = told(theatre, "conflict_ahead")
+    assert (one.subplan, one.outcome, one.data) == ("a", "ahead", {"other": "b", "files": ["f"]})
 
 
 async def test_that_nothing_can_be_foreseen_is_no_harm(tmp_path: Path) -> None:
-    theatre, _ = merging(tmp_path, plan(), foresee=WeftError("no"))
+    theatre, _ = merging(tmp_path, plan(), failures={"foresee": WeftError("no")})
     assert await theatre.run() == "completed"
     assert told(theatre, "conflict_ahead") == []

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from weft.agents.adapters import adapter_of
 from weft.engine.run.facts import How
-from weft.engine.run.orders import Halt, Launch, Prepare
+from weft.engine.run.orders import Halt, Land, Launch, Merge, Prepare
 from weft.errors import WeftError
 from weft.plan.loading.load import load_plan
 from weft.plan.model import Agent
 from weft.ports.host import JobEnded, Why
-from weft.runtime.jobs import Jobs, could_not, output_prefix
+from weft.runtime.jobs import Jobs, could_not, output_prefix, reason
 
 PLAN = """
 weft: 1
@@ -56,6 +56,38 @@ def coder(**more) -> Agent:
 def test_a_job_is_named_by_run_firing_and_execution(tmp_path: Path) -> None:
     assert jobs(tmp_path).id(launch()) == "r1.7.2"
     assert jobs(tmp_path).id(Halt(firing=7, execution=2, how="stopped")) == "r1.7.2"
+
+
+def test_all_rounds_of_an_order_have_names_of_their_own_and_the_first_has_the_order_s(tmp_path: Path) -> None:
+    made = jobs(tmp_path)
+    merge = Merge(firing=7, execution=2, row=2, path="set-up")
+    assert [made.id(made.verify(merge, (), number)) for number in (0, 1, 12)] == [
+        "r1.7.2",
+        "r1.7.2.1",
+        "r1.7.2.12",
+    ]
+    assert made.id(merge) == "r1.7.2"
+
+
+def test_all_rounds_of_an_order_have_output_and_reports_of_their_own(tmp_path: Path) -> None:
+    made = jobs(tmp_path)
+    merge = Merge(firing=7, execution=2, row=2, path="set-up")
+    found = [made.job(made.verify(merge, ("x",), number), Path("/work")) for number in (0, 1)]
+    prefix = f"{tmp_path}/logs/set-up/@merge.1.7-2"
+    assert [job.output for job in found] == [prefix, f"{prefix}.1"]
+    assert [job.env["WEFT_RESULT"] for job in found] == [f"{prefix}.result.json", f"{prefix}.1.result.json"]
+    assert [job.env["WEFT_JOB"] for job in found] == ["r1.7.2", "r1.7.2.1"]
+
+
+def test_the_output_of_a_round_is_not_that_of_another(tmp_path: Path) -> None:
+    made = jobs(tmp_path)
+    again = made.verify(Merge(firing=7, execution=2, row=2, path="set-up"), ("x",), 1)
+    prefix = made.job(again, Path("/work")).output
+    Path(prefix).parent.mkdir(parents=True)
+    Path(f"{prefix.removesuffix('.1')}.out").write_text("first")
+    Path(f"{prefix}.out").write_text("second")
+    end = ended(id="r1.7.2.1", stdout=None, stdout_bytes=6)
+    assert made.fact(again, end, Path("/work"), at=5.0, halted=None).result == "second"
 
 
 def test_text_goes_to_a_shell_and_a_list_does_not(tmp_path: Path) -> None:
@@ -105,6 +137,16 @@ def test_a_workspace_is_set_up_if_the_plan_says_how(tmp_path: Path) -> None:
     assert (found.step, found.timeout, found.grace) == ("@workspace", 300.0, 7.0)
 
 
+def test_what_came_together_is_set_up_and_then_verified(tmp_path: Path) -> None:
+    made = jobs(tmp_path)
+    merge = made.verify(Merge(firing=7, execution=2, row=2, path="set-up"), ("check", ("a", "b")), 0)
+    assert merge.commands == ("make deps", ("cp", "a b", "c"), "check", ("a", "b"))
+    assert (merge.step, merge.path, merge.row, merge.attempt) == ("@merge", "set-up", 2, 1)
+    assert (merge.timeout, merge.grace, merge.round) == (300.0, 7.0, 0)
+    land = made.verify(Land(firing=7, execution=2, row=1, path="plain"), ["check"], 3)
+    assert (land.step, land.commands, land.round) == ("@land", ("check",), 3)
+
+
 def ended(**more) -> JobEnded:
     return JobEnded(
         **{"id": "r1.7.2", "why": Why.EXITED, "exit_code": 0, "stdout": "hello\n", "stderr": "", **more}
@@ -132,6 +174,12 @@ def test_what_could_not_be_begun_says_why() -> None:
         == "No space left on device"
     )
     assert could_not(launch(), WeftError("no such agent"), at=1.0).message == "no such agent"
+
+
+def test_a_reason_names_the_file_if_there_is_one() -> None:
+    assert reason(OSError(28, "No space left on device", "/x")) == "/x: No space left on device"
+    assert reason(OSError("odd")) == "odd"
+    assert reason(WeftError("no such agent")) == "no such agent"
 
 
 def test_output_is_kept_by_subplan_step_attempt_and_execution() -> None:

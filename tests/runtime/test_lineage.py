@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from weft.engine.run.orders import Launch, Merge, Prepare
+from weft.engine.run.orders import Land, Launch, Merge, Prepare
 from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTracker
+from weft.ids import SubplanPath
 from weft.plan.loading.load import load_plan
-from weft.ports.workspaces import WorkspaceRequest
+from weft.ports.workspaces import MergeRequest, WorkspaceRequest
 from weft.runtime.lineage import Lineage
 
 PLAN = """\
@@ -18,14 +19,17 @@ subplans:
       - {id: a, steps: [{id: s, run: x}]}
       - {id: b, depends_on: [a], steps: [{id: s, run: x}]}
   - id: parts
+    title: The parts
     depends_on: [base]
+    strict_files: true
+    merge: {take_branch: ["*.lock"]}
     copy: [.env]
     link: [cache]
     subplans:
-      - {id: c, steps: [{id: s, run: x}]}
+      - {id: c, title: c, files: [src/c/**], verify: [one, [two, "2"]], steps: [{id: s, run: x}]}
       - {id: d, isolation: none, steps: [{id: s, run: x}]}
-      - {id: e, depends_on: [c, d], steps: [{id: s, run: x}]}
-  - {id: alone, steps: [{id: s, run: x}]}
+      - {id: e, depends_on: [c, d], verify: [three, one], steps: [{id: s, run: x}]}
+  - {id: alone, verify: [four], steps: [{id: s, run: x}]}
 """
 
 
@@ -61,7 +65,20 @@ def test_a_slice_starts_with_all_that_it_and_the_groups_around_it_depend_on_near
 
 def test_the_verify_of_a_group_sees_the_slices_in_it_that_have_directories() -> None:
     found, rows = lineage()
-    assert found.gathered_for(verify("parts", rows)) == ("parts/c", "parts/e")
+    assert found.gathered_for(verify("parts", rows)) == MergeRequest(
+        path="parts",
+        subject="Merge parts: The parts",
+        slices=("parts/c", "parts/e"),
+        is_group=True,
+        copy=(".env",),
+        link=("cache",),
+    )
+
+
+def test_nothing_is_brought_together_for_a_group_in_the_plan_s_own_directory() -> None:
+    plan = load_plan(PLAN.replace("title: The parts", "isolation: none"))
+    rows = {str(path): row for row, path in enumerate(plan.outline.paths)}
+    assert Lineage(plan, SubplanTracker(plan.outline.paths[1:])).gathered_for(verify("parts", rows)) is None
 
 
 def test_nothing_is_brought_together_for_a_slice() -> None:
@@ -69,15 +86,84 @@ def test_nothing_is_brought_together_for_a_slice() -> None:
     assert found.gathered_for(verify("alone", rows)) is None
 
 
+def merged(path: str, *completed: str, **more: Any) -> MergeRequest:
+    found, rows = lineage(*completed)
+    return found.merge(about(Land if more else Merge, path, rows, **more))
+
+
 def test_a_slice_is_merged_with_those_beside_it_that_are_completed() -> None:
-    found, rows = lineage("base/a")
-    assert found.merged_with(about(Merge, "base/b", rows)) == ("base/a", "base/b")
-    assert found.merged_with(about(Merge, "base/a", rows)) == ("base/a",)
+    assert merged("base/b", "base/a").slices == ("base/a", "base/b")
+    assert merged("base/a", "base/b").slices == ("base/a", "base/b")
+    assert merged("base/a").slices == ("base/a",)
 
 
 def test_a_group_is_merged_as_a_whole() -> None:
-    found, rows = lineage("alone", "parts/c")
-    assert found.merged_with(about(Merge, "base", rows)) == ("base/a", "base/b", "alone")
+    assert merged("base", "alone", "parts/c").slices == ("base/a", "base/b", "alone")
+
+
+def test_a_merge_is_asked_for_with_all_that_the_plan_says_about_it() -> None:
+    assert merged("parts/c") == MergeRequest(
+        path="parts/c",
+        subject="Merge parts/c",
+        slices=("parts/c",),
+        take_branch=("*.lock",),
+        files=("src/c/**",),
+        verifies=True,
+        copy=(".env",),
+        link=("cache",),
+    )
+
+
+def test_a_group_may_change_whatever_those_in_it_may() -> None:
+    request = merged("parts")
+    assert (request.files, request.is_group) == (None, True)
+    assert request.subject == "Merge parts: The parts"
+
+
+def test_files_bind_only_where_the_plan_is_strict() -> None:
+    assert merged("alone").files is None
+
+
+def test_what_lands_is_asked_for_with_whether_it_may_and_what_has_not_landed() -> None:
+    request = merged("alone", "base/a", agreed=False, not_landed=("base", "parts"))
+    assert request == MergeRequest(
+        path="alone", subject="Merge alone", verifies=True, agreed=False, not_landed=("base", "parts")
+    )
+    assert merged("base", agreed=True).agreed
+
+
+def test_a_merge_needs_nobody_to_agree() -> None:
+    assert (merged("alone").agreed, merged("alone").not_landed) == (True, ())
+
+
+def test_a_slice_is_verified_by_its_own_verify() -> None:
+    found, rows = lineage()
+    assert found.verify_of(rows["parts/c"]) == ("one", ("two", "2"))
+    assert found.verify_of(rows["base/a"]) == ()
+
+
+def test_a_group_without_a_verify_is_verified_by_those_of_what_is_in_it_each_once() -> None:
+    found, rows = lineage()
+    assert found.verify_of(rows["parts"]) == ("one", ("two", "2"), "three")
+    assert found.verify_of(rows[""]) == ("one", ("two", "2"), "three", "four")
+
+
+def test_a_group_with_a_verify_has_no_need_of_others() -> None:
+    plan = load_plan(PLAN.replace("title: The parts", "verify: [all]"))
+    row = list(plan.outline.paths).index(SubplanPath("parts"))
+    assert Lineage(plan, SubplanTracker(plan.outline.paths[1:])).verify_of(row) == ("all",)
+
+
+def test_what_nothing_verifies_is_not_verified() -> None:
+    assert not merged("base").verifies
+    assert merged("parts").verifies
+
+
+def test_the_whole_is_all_that_is_completed() -> None:
+    found, _ = lineage("base/a", "parts/c", "parts/d")
+    assert found.whole() == MergeRequest(
+        path="", subject="Merge p", slices=("base/a", "parts/c"), is_group=True
+    )
 
 
 def test_the_result_is_that_of_all_completed_slices() -> None:

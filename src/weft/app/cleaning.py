@@ -14,7 +14,6 @@ from msgspec import Struct, structs
 
 from weft.app.journals import Book
 from weft.app.places import Places, absolute, used_project
-from weft.app.run_beginning import UNFINISHED
 from weft.app.run_repository import names_of
 from weft.engine.run.facts import RefMove, RunStarted
 from weft.errors import InputError, WeftError
@@ -30,6 +29,7 @@ from weft.workspaces.git.refs import tip
 from weft.workspaces.git.repository import Repository, open_repository
 from weft.workspaces.git.worktrees import Worktrees
 
+ENDED = frozenset({"completed", "failed", "abandoned"})
 WANTS_SOMEBODY = frozenset({Why.UNMERGED, Why.UNCOMMITTED, Why.UNFINISHED, Why.UNCLEAR})
 """Work that may be nowhere else stays for these reasons."""
 
@@ -154,7 +154,7 @@ class _Ground(Struct, frozen=True, kw_only=True):
 
     def _stays_as_a_whole(self) -> Stays | None:
         last = self.one.last
-        if last.state not in UNFINISHED:
+        if last.state in ENDED:
             return None
         is_held = last.state == "waiting"
         command = "weft merge" if is_held else structs.replace(self.one.book, run=last).run_command()
@@ -180,7 +180,7 @@ class _Ground(Struct, frozen=True, kw_only=True):
 def _no_target(target: str, repository: Repository) -> Stays:
     return Stays(
         why=Why.NO_TARGET,
-        message=f"the branch {target}, on which all was to land, is gone from {repository.top}, so nothing is proven "
-        "to be there; make it again where it was",
+        message=f"the branch {target}, on which all was to land, is gone from {repository.top}, so nothing is "
+        "proven to be there; make it again where it was",
         command=f"git branch {target} COMMIT",
     )

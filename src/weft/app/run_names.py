@@ -16,6 +16,13 @@ def runs(directory: Path, beginning: str) -> list[str]:
     return _found(directory, None, beginning, lambda book: [one.run for one in book.journal.runs()])
 
 
+def plans(directory: Path, beginning: str) -> list[str]:
+    """Their ids; the one that was run last is the first."""
+    return _found(
+        directory, None, beginning, lambda book: dict.fromkeys(one.plan for one in book.journal.runs())
+    )
+
+
 def subplans_and_steps(directory: Path, run: str | None, beginning: str) -> list[str]:
     return _found(directory, run, beginning, lambda book: names(book.plan(), beginning))
 

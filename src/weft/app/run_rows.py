@@ -42,6 +42,27 @@ class Question(Struct, frozen=True, kw_only=True):
     asked_at: float
 
 
+class Held(Struct, frozen=True, kw_only=True):
+    """What cannot be merged, or land, before a person has done something."""
+
+    subplan: str
+    step: str
+    """`@merge` or `@land`; `@workspace` or `@verify` if it has not got that far."""
+    message: str
+    files: tuple[str, ...] = ()
+    """In conflict, or in the way."""
+    conflict: bool = False
+    waits_for: tuple[str, ...] = ()
+    """What must land first."""
+    asks: bool = False
+    """Whether nothing is in the way, and a person is only to agree."""
+
+    @property
+    def needs_help(self) -> bool:
+        """Whether there is more to do about it than to agree."""
+        return not self.asks and not self.waits_for
+
+
 class RowView(Struct, kw_only=True, eq=False):
     """A subplan; row 0 is the whole plan."""
 
@@ -71,7 +92,12 @@ class RowView(Struct, kw_only=True, eq=False):
     carried: bool = False
     """An earlier run completed it."""
     landing: str = ""
-    """`held` or `conflict`, if it is done but not where the user wants it."""
+    """Where its work is: `unmerged`, `merged` (with what is around it, or the target), `held` or `conflict`.
+
+    Empty if it has not begun, or has no branch.
+    """
+    held: Held | None = None
+    held_at: float = 0.0
 
     def seconds(self, now: float) -> float | None:
         """How long it has been at it, or was."""

@@ -4,6 +4,7 @@ Of ten thousand slices a few dozen lines are shown. Each row of the plan lies on
 in which it came there:
 
 asking    somebody has to answer a question
+held      somebody has to help with a merge
 running   steps are under way, or it waits for its next one
 failed    it failed by itself; not because of another
 waiting   it has not begun; of a group in which nothing has begun, only the group
@@ -23,6 +24,7 @@ Shelf = dict[int, None]
 class Shelves:
     def __init__(self, outline: Outline, rows: Sequence[RowView]) -> None:
         self.asking: Shelf = {}
+        self.held: Shelf = {}
         self.running: Shelf = {}
         self.failed: Shelf = {}
         self.waiting: Shelf = {}
@@ -73,6 +75,8 @@ class Shelves:
         one, is_leaf = self._rows[row], self._outline.leaves[row]
         if one.questions:
             return self.asking
+        if one.held is not None and one.held.needs_help:
+            return self.held
         if one.steps or (is_leaf and one.state is State.RUNNING):
             return self.running
         if one.failed_by_itself:

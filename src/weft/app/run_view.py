@@ -9,9 +9,11 @@ from typing import Any
 from msgspec import convert
 
 from weft.app.run_estimates import Attempts, Pace
+from weft.app.run_landing import Landings
 from weft.app.run_rows import BECAUSE_OF_OTHERS, Question, RowView, StepFailure, StepView
-from weft.app.run_shelves import Shelf, Shelves
+from weft.app.run_shelves import Shelves
 from weft.engine.run.events import Event
+from weft.engine.run.facts import RunStarted
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
@@ -20,7 +22,6 @@ OUTPUT_KEPT = 500
 """Characters of a line of output; no terminal shows more."""
 _BAD_ENDS = frozenset({"failed", "timeout", "infra", "lost", "conflict"})
 _ENDS = frozenset({State.COMPLETED, State.FAILED})
-_NOT_LANDED = frozenset({"held", "conflict"})
 
 Tally = dict[State, int]
 """Slices by state."""
@@ -37,7 +38,7 @@ class RunView:
         self.tallies: dict[int, Tally] = {}
         """Of each group, the slices in it by state."""
         self.shelves = Shelves(self.outline, self.rows)
-        self.unlanded: Shelf = {}
+        self.landings = Landings(plan, self.rows)
         self.version = 0
         """Goes up with each change."""
         self.ended_at: float | None = None
@@ -54,6 +55,7 @@ class RunView:
             "subplan_state": self._subplan_state, "step_started": self._step_started,
             "step_finished": self._step_finished, "step_cancelled": self._step_cancelled,
             "ask": self._ask, "answered": self._answered,
+            "merge": self._merge, "conflict_ahead": self._conflict_ahead,
         }  # fmt: skip
         self._count_slices()
 
@@ -135,6 +137,8 @@ class RunView:
 
     def _run_started(self, event: Event, at: float) -> None:
         self.run = event.data.get("run", "")
+        if isinstance(event.fact, RunStarted):
+            self.landings.target = event.fact.target
         self.state = "running"
         self._since = at
 
@@ -175,6 +179,7 @@ class RunView:
             self._end(row, data, at)
         else:
             one.started_at = at
+        self.landings.state_changed(row, at)
         if self.outline.leaves[row]:
             self._count(row, before)
         self.shelves.changed(row)
@@ -224,6 +229,7 @@ class RunView:
         row, data = self._numbers[event.subplan], event.data
         one = self.rows[row]
         one.limited_until = None
+        self.landings.started(row, event.step, at)
         one.steps[data["firing"]] = StepView(
             step=event.step,
             attempt=event.attempt,
@@ -235,7 +241,7 @@ class RunView:
         )
         self.shelves.changed(row)
 
-    def _step_finished(self, event: Event, _at: float) -> None:
+    def _step_finished(self, event: Event, at: float) -> None:
         row, data = self._numbers[event.subplan], event.data
         one = self.rows[row]
         step = one.steps.pop(data.get("firing", 0), None)  # a join, or a nested pipeline, is no firing
@@ -244,7 +250,7 @@ class RunView:
             one.trouble = _failure(event, step)
         if event.outcome == "limited":
             one.limited_until = data.get("until")
-        self._note_landing(row, event)
+        self.landings.finished(row, event, at)
         self.shelves.changed(row)
 
     def _add_cost(self, row: int, event: Event, step: StepView | None) -> None:
@@ -258,24 +264,25 @@ class RunView:
             self.rows[one].cost += event.cost or 0
             self.rows[one].unknown_costs += is_unknown
 
-    def _note_landing(self, row: int, event: Event) -> None:
-        if event.step != "@land":
-            return
-        is_held = event.outcome in _NOT_LANDED
-        self.rows[row].landing = event.outcome if is_held else ""
-        if is_held:
-            self.unlanded[row] = None
-        else:
-            self.unlanded.pop(row, None)
-
-    def _step_cancelled(self, event: Event, _at: float) -> None:
+    def _step_cancelled(self, event: Event, at: float) -> None:
         row, firing = self._numbers[event.subplan], event.data["firing"]
         one = self.rows[row]
         if firing in one.steps:
             one.steps[firing].cancelled_by = event.data.get("cause") or "the run"
-        elif event.step in one.questions and one.questions[event.step].firing == firing:
+            return
+        if event.step in one.questions and one.questions[event.step].firing == firing:
             del one.questions[event.step]
-            self.shelves.changed(row)
+        self.landings.cancelled(row, event.step, at)
+        self.shelves.changed(row)
+
+    def _merge(self, event: Event, _at: float) -> None:
+        self.landings.merged(self._numbers[event.subplan], event)
+
+    def _conflict_ahead(self, event: Event, _at: float) -> None:
+        row, other = self._numbers[event.subplan], self._numbers[event.data["other"]]
+        self.landings.foreseen(row, other, event.data.get("files", ()))
+
+    # People
 
     def _ask(self, event: Event, at: float) -> None:
         row = self._numbers[event.subplan]

@@ -25,9 +25,9 @@ def _complete_plan(context: click.Context, _argument: click.Parameter, incomplet
 def clean(*, plans: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
     """Remove the worktrees, branches and private refs of the plans PLAN-ID, or of all that were run here.
 
-    Nothing goes that is not proven to be on the branch where the plan's work lands: worktrees with changes that are
-    not committed and branches with commits that have not landed are kept, and it is said why. Results of plans that
-    work in directories (isolation: dir) are not touched.
+    Nothing goes that is not proven to be on the branch where the plan's work lands: a worktree with changes that
+    are not committed and a branch with commits that have not landed are kept, and it is said why. Results of plans
+    that work in directories (isolation: dir) are not touched.
 
     Exit code: 0; 4 if something is kept that has not landed; 2 if a plan is being run, or there is no such plan.
     """

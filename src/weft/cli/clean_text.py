@@ -31,9 +31,7 @@ def cleaned_data(cleaned: Cleaned) -> dict[str, object]:
         "plan": cleaned.plan,
         "run": cleaned.run,
         "target": cleaned.target,
-        "removed": [
-            {"kind": one.kind, "name": one.name, "commit": one.commit} for one in cleaned.removed
-        ],
+        "removed": [{"kind": one.kind, "name": one.name, "commit": one.commit} for one in cleaned.removed],
         "kept": [
             {
                 "subplan": one.name or None,

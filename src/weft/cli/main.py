@@ -20,7 +20,9 @@ import click
 
 from weft.cli.answer import answer
 from weft.cli.check import check
+from weft.cli.clean import clean
 from weft.cli.convert import convert
+from weft.cli.diff import diff
 from weft.cli.events import events
 from weft.cli.graph import graph
 from weft.cli.logs import logs
@@ -125,7 +127,22 @@ def completion(context: click.Context, shell: str) -> int:
     return 0
 
 
-for command in (answer, check, convert, events, graph, logs, merge, net, replay, run, schema, show):
+for command in (
+    answer,
+    check,
+    clean,
+    convert,
+    diff,
+    events,
+    graph,
+    logs,
+    merge,
+    net,
+    replay,
+    run,
+    schema,
+    show,
+):
     cli.add_command(command)
 
 

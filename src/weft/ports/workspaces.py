@@ -88,6 +88,7 @@ class HeldError(WeftError):
         *,
         conflict: bool = False,
         waits_for: Sequence[str] = (),
+        asks: bool = False,
     ) -> None:
         super().__init__(message)
         self.files = tuple(files)
@@ -95,6 +96,8 @@ class HeldError(WeftError):
         """Whether two changed the same files in different ways; else something else is in the way."""
         self.waits_for = tuple(waits_for)
         """What must land first."""
+        self.asks = asks
+        """Whether nothing is in the way, and a person is only to agree."""
 
 
 class Workspaces(Protocol):

@@ -331,7 +331,7 @@ class Effects:
         match error:
             case HeldError():
                 held = self._ended(order, How.HELD, str(error), error.files)
-                return replace(held, conflict=error.conflict, waits_for=error.waits_for)
+                return replace(held, conflict=error.conflict, waits_for=error.waits_for, asks=error.asks)
             case ConflictError():
                 return self._ended(order, How.CONFLICT, str(error), error.files)
             case OSError() | InfraError():

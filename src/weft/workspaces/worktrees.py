@@ -220,7 +220,7 @@ class WorktreeWorkspaces:
         follows = RefMove(ref=names.head(group), before=now or "", after=outer)
         new = [follows, RefMove(ref=names.start(group), before=began, after=outer)]
         self._move([one for one in new if one.before != one.after], f"weft: {group or 'the plan'} follows")
-        return outer, [*moves, follows]
+        return outer, [*moves, follows] if follows.before != follows.after else moves
 
     # Merging
 
@@ -312,7 +312,9 @@ class WorktreeWorkspaces:
         if trial.conflicts:
             raise self._conflict(request, trial.conflicts, shown)
         if not request.agreed:
-            raise HeldError(f"{request.path} is ready to land on {shown}; type: weft merge {request.path}")
+            raise HeldError(
+                f"{request.path} is ready to land on {shown}; type: weft merge {request.path}", asks=True
+            )
         commit = self._commit(trial.tree, (ours, theirs), request.subject, request.path)
         if request.verifies and not self._has_passed(request.path, theirs, trial.tree):
             self._set(self._names.merging(request.path), commit, "to be verified")

@@ -12,7 +12,7 @@ subplan_state    the state it is in now                   from, reason, message,
 step_started                                              firing, execution, transition, kind, command, agent,
                                                           concurrent_group, launched_at, pools
 step_finished    done, failed, timeout, cancelled, …      firing, execution, exit_code, signal, message, tail,
-                                                          seconds, until, files, conflict, waits_for, moves,
+                                                          seconds, until, files, conflict, waits_for, asks, moves,
                                                           concurrent_group,
                                                           launched_at, completed_at; of what is no process, as
                                                           a join, only message and the times

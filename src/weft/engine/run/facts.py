@@ -84,6 +84,8 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
     """Of what is held: whether it is for a conflict."""
     waits_for: tuple[str, ...] = ()
     """Of what is held: the subplans that must land first."""
+    asks: bool = False
+    """Of what is held: whether nothing is in the way, and a person is only to agree."""
     moves: tuple[RefMove, ...] = ()
     """What it changed in git, in order."""
     cost: int | None = None

@@ -213,6 +213,7 @@ def _said(fact: Ended) -> Data:
         "files": list(fact.files) or None,
         "conflict": fact.conflict or None,
         "waits_for": list(fact.waits_for) or None,
+        "asks": fact.asks or None,
         "moves": [asdict(move) for move in fact.moves] or None,
         "until": fact.until,
         "seconds": round(fact.seconds, 3),

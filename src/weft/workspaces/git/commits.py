@@ -232,7 +232,9 @@ def _refuse_repositories(one: _Slice) -> None:
 
 def _is_repository(found: Difference, link: Path) -> bool:
     if found.gone:
-        return link.exists()  # without a commit, and in place of a file: git says no more than that the file is gone
+        return (
+            link.exists()
+        )  # without a commit, and in place of a file: git says no more than that the file is gone
     return found.is_repository and not (found.staged and link.is_file())
 
 

@@ -1,0 +1,126 @@
+"""How far the work of subplans has got: merged, held until a person has helped, landed on the target.
+
+That is another record than whether the work passed. What is held at `@land` has been completed; what is held before
+that is still running. Of both, `landing` says `held` or `conflict`.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from weft.app.run_rows import Held, RowView
+from weft.engine.run.events import Event
+from weft.engine.states import SubplanExecutionState as State
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+
+_HEADS = "refs/heads/"
+
+
+class Move(Struct, frozen=True):
+    """Where work has come."""
+
+    branch: str
+    commit: str
+
+
+def held_of(event: Event) -> Held:
+    """The end of an execution that is held."""
+    data = event.data
+    return Held(
+        subplan=event.subplan,
+        step=event.step,
+        message=str(data.get("message", "")),
+        files=tuple(data.get("files", ())),
+        conflict=bool(data.get("conflict", False)),
+        waits_for=tuple(data.get("waits_for", ())),
+        asks=bool(data.get("asks", False)),
+    )
+
+
+def move_of(event: Event) -> Move | None:
+    """Where a merge or a landing brought the work; None if there was nothing to bring."""
+    moves = event.data.get("moves")
+    return Move(moves[-1]["ref"].removeprefix(_HEADS), moves[-1]["after"]) if moves else None
+
+
+class Course:
+    """Which way the work of each subplan goes."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._outline = plan.outline
+        self._scopes = plan.scopes
+
+    def landing(self, row: int, state: State) -> str:
+        """What is to be said of a subplan in that state, as long as it is not held and has not landed."""
+        settings = self._scopes[row].settings
+        if row == ROOT or state is State.PENDING or settings.isolation != "worktree":
+            return ""
+        return "merged" if state is State.COMPLETED and not self._lands(row) else "unmerged"
+
+    def _lands(self, row: int) -> bool:
+        if self._scopes[row].settings.merge_when == "slice":
+            return self._outline.leaves[row]
+        return self._outline.parents[row] == ROOT
+
+
+class Landings:
+    """Folds what is told of merges into the rows of a view."""
+
+    def __init__(self, plan: Plan, rows: Sequence[RowView]) -> None:
+        self.target = ""
+        """The branch that results land on, if there is one."""
+        self.unlanded: dict[int, None] = {}
+        """What only waits to land: to be agreed to, or for others."""
+        self.landed: dict[int, Move] = {}
+        self.ahead: dict[tuple[int, int], tuple[str, ...]] = {}
+        """Two that are going to conflict, and about which files."""
+        self._course = Course(plan)
+        self._rows = rows
+
+    def state_changed(self, row: int, at: float) -> None:
+        one = self._rows[row]
+        if one.held is not None and one.held.step != "@land":
+            self._let_go(row, at)
+        if one.landing not in {"held", "conflict"}:
+            one.landing = self._course.landing(row, one.state)
+        if one.state.terminal:
+            self.ahead = {pair: files for pair, files in self.ahead.items() if row not in pair}
+
+    def started(self, row: int, step: str, at: float) -> None:
+        """Something that was held is tried again."""
+        held = self._rows[row].held
+        if held is not None and held.step == step:
+            self._let_go(row, at)
+
+    cancelled = started
+
+    def finished(self, row: int, event: Event, at: float) -> None:
+        one = self._rows[row]
+        if event.outcome == "held":
+            one.held = held_of(event)
+            one.held_at = at
+            one.landing = "conflict" if one.held.conflict else "held"
+            if not one.held.needs_help:
+                self.unlanded[row] = None
+        elif event.step == "@land" and event.outcome == "done" and one.landing:
+            one.landing = "merged"
+
+    def merged(self, row: int, event: Event) -> None:
+        move = move_of(event)
+        if event.step == "@land" and event.outcome == "merged" and move is not None:
+            self.landed[row] = move
+
+    def foreseen(self, row: int, other: int, files: Sequence[str]) -> None:
+        pair = (min(row, other), max(row, other))
+        self.ahead.pop(pair, None)
+        if files:
+            self.ahead[pair] = tuple(files)
+
+    def _let_go(self, row: int, at: float) -> None:
+        one = self._rows[row]
+        if one.ended_at is None:
+            one.pause(at - one.held_at)
+        one.held = None
+        one.landing = self._course.landing(row, one.state)
+        self.unlanded.pop(row, None)
