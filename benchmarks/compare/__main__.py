@@ -11,7 +11,17 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 
-from benchmarks.compare import endurance, firing, plan_files, plans, running, schedules, states
+from benchmarks.compare import (
+    endurance,
+    firing,
+    landing,
+    plan_files,
+    plans,
+    running,
+    schedules,
+    states,
+    worktrees,
+)
 from benchmarks.compare.measuring import Sizes
 from benchmarks.compare.table import Row, exit_code, table
 
@@ -36,6 +46,11 @@ COMPARISONS: Mapping[str, Comparison] = {
     "waiting": endurance.waiting,
     "run-memory": endurance.memory,
     "recovery": endurance.recovery,
+    "worktrees": worktrees.ready,
+    "worktrees-at-once": worktrees.at_once,
+    "worktree-disk": worktrees.disk,
+    "landing": landing.landing,
+    "foresight": landing.foresight,
 }
 
 

@@ -47,9 +47,14 @@ class Written(Struct):
     def come_back(self) -> None:
         self._be(os.getpid())
 
-    def _be(self, pid: int) -> None:
+    def be(self, pid: int) -> None:
+        """As far as the journal tells, whoever writes is that process, which is alive."""
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        self._be(pid, started=int(stat[19]))
+
+    def _be(self, pid: int, *, started: int | None = None) -> None:
         with closing(sqlite3.connect(self.root / ".weft" / "weft.db")) as database, database:
-            database.execute("UPDATE lease SET pid = ?", (pid,))
+            database.execute("UPDATE lease SET pid = ?, started = coalesce(?, started)", (pid, started))
 
     @contextmanager
     def opened(self) -> Iterator[Book]:

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from app.run_stories import group, plan_of, slices
 from weft.app.run_status import LASTS, StatusMirror
 from weft.engine.run.events import Event, Recorded
 from weft.runtime.status_files import StatusFiles, read_status, status_file
+
+PLAN = plan_of(group("g", *slices("a", "b")), group("dir", *slices("a"), isolation="dir"))
 
 
 class Told:
@@ -14,7 +17,7 @@ class Told:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.mirror = StatusMirror(StatusFiles(folder), "r1")
+        self.mirror = StatusMirror(StatusFiles(folder), "r1", PLAN)
 
     def happens(self, at: float, kind: str, path: str = "g/a", **more: object) -> None:
         event = Event(kind=kind, subplan=path, **more)  # type: ignore[arg-type]
@@ -44,7 +47,8 @@ def test_what_lasts_is_told_with_its_step(told: Told) -> None:
     told.mirror.looks(LASTS)
     assert told.status() == {
         "weft": 1, "run": "r1", "subplan": "g/a", "updated_at": "1970-01-01T00:00:00.500Z",
-        "state": "running", "reason": None, "message": None, "step": "code", "attempt": 2, "question": None,
+        "state": "running", "reason": None, "message": None, "landing": "unmerged", "conflict": [],
+        "step": "code", "attempt": 2, "question": None,
     }  # fmt: skip
 
 
@@ -89,13 +93,70 @@ def test_events_of_the_whole_and_of_no_interest_leave_no_file(told: Told) -> Non
     assert told.status() is None
 
 
-def test_the_landing_of_what_has_ended_is_not_told(told: Told) -> None:
-    told.happens(0.0, "subplan_state", outcome="failed", data={"reason": "error"})
-    told.happens(0.0, "step_started", step="@land", attempt=1)
+def test_a_result_that_lands_at_once_has_no_file(told: Told) -> None:
+    told.happens(0.0, "subplan_state", path="g", outcome="completed", data={"from": "running"})
+    told.happens(0.0, "step_started", path="g", step="@land", attempt=1)
+    told.happens(0.0, "step_finished", path="g", step="@land", attempt=1, outcome="done")
     told.mirror.looks(10.0)
+    assert told.status("g") is None
+
+
+def test_what_is_held_has_a_file_at_once_with_the_files_in_conflict(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
+    told.happens(0.1, "step_started", step="@merge", attempt=1)
+    held = {"message": "it conflicts", "files": ["f.txt"], "conflict": True}
+    told.happens(0.2, "step_finished", step="@merge", attempt=1, outcome="held", data=held)
     status = told.status()
     assert status is not None
-    assert status["state"] == "failed"
+    assert (status["state"], status["landing"], status["conflict"]) == ("running", "conflict", ["f.txt"])
+    assert (status["message"], status["step"]) == ("it conflicts", None)
+
+
+def test_files_that_are_in_the_way_are_in_no_conflict(told: Told) -> None:
+    held = {"message": "in the way", "files": ["f.txt"]}
+    told.happens(0.2, "step_finished", step="@merge", attempt=1, outcome="held", data=held)
+    status = told.status()
+    assert status is not None
+    assert (status["landing"], status["conflict"]) == ("held", [])
+
+
+def test_what_is_merged_after_it_was_held_says_so(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
+    told.happens(0.2, "step_finished", step="@merge", attempt=1, outcome="held", data={"message": "no"})
+    told.happens(0.3, "step_started", step="@merge", attempt=1)
+    told.happens(0.4, "step_finished", step="@merge", attempt=1, outcome="done")
+    told.happens(0.4, "subplan_state", outcome="completed", data={"from": "running"})
+    status = told.status()
+    assert status is not None
+    assert (status["state"], status["landing"], status["message"]) == ("completed", "merged", None)
+
+
+def test_a_result_that_is_held_has_a_file_until_it_has_landed_and_then_one_that_says_so(told: Told) -> None:
+    told.happens(0.0, "subplan_state", path="g", outcome="completed", data={"from": "running"})
+    held = {"message": "g is ready", "asks": True}
+    told.happens(0.1, "step_finished", path="g", step="@land", outcome="held", data=held)
+    found = [told.status("g")]
+    again = Told(told.folder)
+    again.happens(1.0, "step_started", path="g", step="@land", attempt=1)
+    found.append(again.status("g"))
+    last = Told(told.folder)
+    last.happens(2.0, "step_finished", path="g", step="@land", attempt=1, outcome="done")
+    found.append(last.status("g"))
+    assert [(one["state"], one["landing"], one["message"]) for one in found if one is not None] == [
+        ("completed", "held", "g is ready"),
+        ("completed", "unmerged", None),
+        ("completed", "merged", None),
+    ]
+
+
+def test_what_has_no_branch_says_nothing_about_landing(told: Told) -> None:
+    told.happens(0.0, "subplan_state", path="dir", outcome="running", data={"from": "pending"})
+    told.mirror.looks(LASTS)
+    told.happens(2.0, "subplan_state", path="dir", outcome="completed", data={"from": "running"})
+    told.happens(2.0, "step_finished", path="dir", step="@land", attempt=1, outcome="done")
+    status = told.status("dir")
+    assert status is not None
+    assert (status["state"], status["landing"], status["conflict"]) == ("completed", None, [])
 
 
 def test_what_a_dead_coordinator_wrote_is_brought_up_to_date(told: Told) -> None:

@@ -21,7 +21,7 @@ def shelf(story: Story, name: str) -> list[str]:
 
 
 def shelves(story: Story) -> dict[str, list[str]]:
-    names = ("asking", "running", "failed", "waiting", "settled")
+    names = ("asking", "held", "running", "failed", "waiting", "settled")
     return {name: found for name in names if (found := shelf(story, name))}
 
 
@@ -57,7 +57,7 @@ def test_the_run_is_running_then_stopping_then_what_it_ended_as() -> None:
 
 def test_a_kind_that_is_not_known_changes_nothing() -> None:
     story = notes()
-    story.tell("conflict_ahead", "store/model")
+    story.tell("unheard_of", "store/model")
     story.tell("woke")
     assert story.view.state == "pending"
 
@@ -257,14 +257,6 @@ def test_a_join_that_failed_is_not_the_step_to_blame() -> None:
     trouble = story.view.row("cli").trouble
     assert trouble is not None
     assert trouble.step == "check"
-
-
-def test_a_result_that_did_not_land_is_remembered_until_it_does() -> None:
-    story = notes()
-    for outcome, unlanded in (("held", ["store"]), ("conflict", ["store"]), ("done", [])):
-        story.step("store", "@land")
-        story.end("store", "@land", outcome)
-        assert [story.view.outline.paths[row] for row in story.view.unlanded] == unlanded
 
 
 # Cost

@@ -10,26 +10,29 @@ import pytest
 
 from benchmarks import shapes
 from benchmarks.compare import __main__ as compare
-from benchmarks.compare import endurance, plan_files, running, schedules
+from benchmarks.compare import endurance, landing, plan_files, running, schedules, worktrees
 from benchmarks.compare import firing as compared_firing
 from benchmarks.compare.measuring import Sizes, in_turn
 from benchmarks.compare.processes import Cost, cost_of, median_costs
 from benchmarks.compare.rivals import NINJA, Rival, installed
 from benchmarks.compare.table import Row, at_least, at_most, exit_code, table, written
 from benchmarks.plan_texts import plan_text
+from benchmarks.repositories import Project
 from benchmarks.suites import dispatcher, exploration, firing, plan_language, structure
 from benchmarks.suites import running as suite_of_runs
+from benchmarks.suites import worktrees as suite_of_worktrees
 from weft.net.explore import explore
 from weft.net.structure import WorkflowNet, acyclic, free_choice, workflow_net
 
-SUITES = (dispatcher, exploration, firing, plan_language, structure, suite_of_runs)
+SUITES = (dispatcher, exploration, firing, plan_language, structure, suite_of_runs, suite_of_worktrees)
 TOO_LARGE_FOR_A_TEST = {exploration.ExploringMillions}
 
 
 def benchmark_classes():
     for module in SUITES:
         for _, class_ in inspect.getmembers(module, inspect.isclass):
-            if class_.__module__ == module.__name__ and class_ not in TOO_LARGE_FOR_A_TEST:
+            is_one = class_.__module__ == module.__name__ and not class_.__name__.startswith("_")
+            if is_one and class_ not in TOO_LARGE_FOR_A_TEST:
                 yield class_
 
 
@@ -49,6 +52,8 @@ def test_each_benchmark_runs_at_its_smallest_size(class_, monkeypatch: pytest.Mo
         if hasattr(benchmark, "setup"):
             benchmark.setup(*smallest(class_))
         assert getattr(benchmark, name)(*smallest(class_))
+        if hasattr(benchmark, "teardown"):
+            benchmark.teardown(*smallest(class_))
 
 
 @pytest.mark.parametrize(("shape", "size"), list(product(firing.SHAPES, [100, 2_500])))
@@ -226,6 +231,67 @@ def test_runs_are_compared_with_what_is_installed(monkeypatch: pytest.MonkeyPatc
     quick = Sizes(quick=True)
     assert [r.bar for r in running.beside_ninja(quick)] == [at_most(2), at_most(2.5), None, None]
     assert [r.bar for r in running.beside_others(quick)] == [at_least(1)]
+
+
+# Worktrees
+
+
+@pytest.mark.parametrize(
+    ("comparison", "bars"),
+    [
+        (worktrees.ready, [at_most(1.2), None, at_most(1)]),
+        (worktrees.at_once, [None]),
+        (worktrees.disk, [None, None]),
+        (landing.landing, [at_most(0.2), None, None, None]),
+        (landing.foresight, [at_most(1, "s"), None]),
+    ],
+    ids=["ready", "at-once", "disk", "landing", "foresight"],
+)
+def test_worktrees_and_branches_are_compared_with_what_git_does(comparison, bars) -> None:
+    assert [r.bar for r in comparison(Sizes(quick=True))] == bars
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project", 60)
+
+
+def test_worktrees_are_removed_once_they_are_measured(project: Project) -> None:
+    made = worktrees.Making(project)
+    costs = [made.ours(), made.ours(project.folder), made.plain(), made.several(2, at_once=True)]
+    assert all(cost.wall > 0 for cost in costs)
+    assert project.git.line("worktree", "list").count("\n") == 0
+
+
+def test_a_sparse_worktree_takes_less_room(project: Project) -> None:
+    made = worktrees.Making(project)
+    assert made.disk(project.folder).files < made.disk().files == made.plain_disk().files
+
+
+@pytest.mark.parametrize("checked_out", [False, True])
+def test_all_branches_land(project: Project, *, checked_out: bool) -> None:
+    landing.Landing(project, 3).ours(checked_out=checked_out)
+    landed = project.git.line("log", "--merges", "--first-parent", "--format=%s", "p0")
+    assert landed.splitlines() == ["Merge s2", "Merge s1", "Merge s0"]
+    assert project.git.line("symbolic-ref", "HEAD") == f"refs/heads/{'p0' if checked_out else 'main'}"
+
+
+def test_git_lands_the_same(project: Project) -> None:
+    both = landing.Landing(project, 3)
+    both.by_git()
+    both.ours(checked_out=False)
+    names = [
+        project.git.line("diff-tree", "-r", "--name-only", "--no-renames", "main", plan)
+        for plan in ("p0", "p1")
+    ]
+    assert names[0] == names[1]
+    assert len(names[0].splitlines()) == 12
+
+
+def test_branches_that_change_the_same_line_are_all_in_conflict(project: Project) -> None:
+    worst = landing.Overlapping(project, 6, common=2)
+    worst.round()
+    assert worst.found == 15
 
 
 @pytest.mark.parametrize(("figure", "code"), [(3.0, 0), (1.0, 1)])

@@ -230,6 +230,7 @@ In force at store/model, step code:
   setup              not set                                   default
   copy               []                                        default
   link               []                                        default
+  sparse             []                                        default
 The step itself says:
   max_cost  0.5                 weft.yaml:6, the agent 'coder'
   prompt    {{ slice.prompt }}  weft.yaml:10

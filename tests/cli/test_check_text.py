@@ -14,6 +14,7 @@ from weft.plan.compile.parts import END, READY, Act, Role, ShapeBuilder
 from weft.plan.loading.load import load_plan
 from weft.plan.proof.prove import Proof, prove
 from weft.plan.report.check import CheckReport, check_report
+from weft.plan.report.companions import FilePair
 from weft.plan.report.costs import Spend
 
 NOTES = """
@@ -316,6 +317,24 @@ def test_overlaps_beyond_a_limit_are_said_to_be_more() -> None:
     assert section("Overlap", none) == [
         "There are too many patterns in files: to tell which subplans can touch the same files."
     ]
+
+
+def test_files_that_used_to_change_together_come_after_overlaps() -> None:
+    a, b, c = (
+        {"id": name, "files": files} for name, files in {"a": ["x"], "b": ["x", "y"], "c": ["z"]}.items()
+    )
+    history = [FilePair("x/1", "z/1", 1_234), FilePair("y", "z/1", 4), FilePair("y/2", "z/2", 3)]
+    plan = compiled(a, b, c)
+    found = check_report(plan, prove(plan), history)
+    said = "2 pairs of subplans may run together and own files that used to change together:"
+    assert section("Overlap", found)[3:] == [
+        said,
+        "  a and c  x/1, z/1 (1,234 times)",
+        "  b and c  x/1, z/1 (1,234 times)  and 2 more",
+    ]
+    assert section("Overlap", found, verbose=True)[-1] == (
+        "By: three or more of the last 1,000 commits touched both files, merges not counted."
+    )
 
 
 def test_a_pair_that_is_kept_apart_needs_no_advice() -> None:

@@ -8,6 +8,7 @@ import pytest
 from app.run_stories import Story, group, slices
 from weft.cli.run_lines import lines_of
 from weft.engine.run.events import Event
+from weft.engine.run.facts import RunStarted
 
 
 def notes() -> Story:
@@ -156,6 +157,100 @@ def test_a_workspace_is_told_only_if_it_cannot_be_made() -> None:
     assert line(story, story.end("cli", "@workspace", "infra", message="no space left")) == (
         "cli  workspace failed: no space left"
     )
+
+
+# Merges
+
+
+CONFLICT = {
+    "message": "cli cannot be merged into weft/notes/_plan: 4 files in conflict. Nothing has moved.\nand more",
+    "files": ["a.txt", "b.txt", "c.txt", "d.txt"],
+    "conflict": True,
+}
+IN_THE_WAY = {
+    "message": "files have changes: f.txt. Commit them, then type: weft merge cli",
+    "files": ["f.txt"],
+}
+
+
+def held(story: Story, path: str, step: str, **why) -> Event:
+    story.step(path, step)
+    return story.end(path, step, "held", **why)
+
+
+def test_the_first_line_says_where_results_land() -> None:
+    story = notes()
+    event = Event(kind="run_started", data={"run": "r1"}, fact=RunStarted(at=0.0, run="r1", target="main"))
+    story.view.apply(event, 0.0)
+    assert line(story, event) == "notes  run r1 started; lands on main"
+    assert line(story, held(story, "cli", "@land", message="it is ready", asks=True)) == (
+        "cli  waits to land on main"
+    )
+
+
+def test_a_merge_says_where_it_brought_something_and_else_nothing() -> None:
+    story = notes()
+    for step in ("@merge", "@land"):
+        assert not line(story, story.step("cli", step))
+        assert not line(story, story.end("cli", step))
+    moves = [
+        {"ref": "refs/heads/weft/notes/store", "before": "", "after": "bd7e5b6000"},
+        {"ref": "refs/heads/main", "before": "", "after": "cd7e5b6000"},
+    ]
+    told = [
+        story.tell("merge", "store/model", "@merge", outcome="merged", moves=moves[:1]),
+        story.tell("merge", "store", "@land", outcome="merged", moves=moves),
+        story.tell("merge", "cli", "@merge", outcome="conflict", **CONFLICT),
+        story.tell("merge_asked", subplan="cli"),
+    ]
+    assert [line(story, event) for event in told] == [
+        "store/model  merged into weft/notes/store",
+        "store  landed on main (cd7e5b6)",
+        "",
+        "",
+    ]
+
+
+def test_what_is_held_is_told_in_one_line() -> None:
+    story = notes()
+    assert line(story, held(story, "cli", "@merge", **CONFLICT)) == (
+        "cli  merge is held: cannot be merged into weft/notes/_plan: 4 files in conflict: "
+        "a.txt, b.txt, c.txt and 1 more"
+    )
+    assert line(story, held(story, "cli", "@land", **IN_THE_WAY)) == (
+        "cli  land is held: files have changes: f.txt. Commit them, then type: weft merge cli"
+    )
+
+
+def test_what_only_waits_to_land_is_told_in_a_few_words() -> None:
+    story = notes()
+    found = [
+        held(story, "store", "@land", message="store is ready; type: weft merge store", asks=True),
+        held(story, "cli", "@land", message="built on store", waits_for=["store"]),
+    ]
+    assert [line(story, event) for event in found] == ["store  waits to land", "cli  lands after store"]
+
+
+def test_a_conflict_that_is_coming_is_told_and_so_is_that_it_is_over() -> None:
+    story = notes()
+    story.begin("store/disk", "cli")
+    coming = story.tell("conflict_ahead", "cli", outcome="ahead", other="store/disk", files=["f.txt"])
+    over = story.tell("conflict_ahead", "cli", outcome="over", other="store/disk", files=[])
+    assert [line(story, event) for event in (coming, over)] == [
+        "cli  is going to conflict with store/disk: f.txt",
+        "cli  is not going to conflict with store/disk any more",
+    ]
+    story.complete("store/disk")
+    assert not line(story, over), "now it is for the merge of the other to say"
+
+
+def test_quiet_means_also_what_somebody_has_to_help_with() -> None:
+    story = notes()
+    assert heard(
+        story,
+        lambda: held(story, "store", "@land", message="it is ready", asks=True),
+        lambda: held(story, "cli", "@land", **IN_THE_WAY),
+    ) == ["cli  land is held: files have changes: f.txt. Commit them, then type: weft merge cli"]
 
 
 @pytest.mark.parametrize(

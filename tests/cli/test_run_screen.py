@@ -205,19 +205,80 @@ def test_groups_that_ended_or_have_not_begun_take_one_line() -> None:
     )
 
 
-def test_what_was_carried_over_or_did_not_land_says_so() -> None:
-    story = Story(*slices("a", "b", "c"))
-    story.begin("a", "b", "c")
+def held(story: Story, path: str, step: str, **why) -> None:
+    story.step(path, step)
+    story.end(path, step, "held", **why)
+
+
+def test_what_was_carried_over_has_landed_or_waits_to_says_so() -> None:
+    story = Story(*slices("a", "b", "c", "d"), group("e", *slices("f")))
+    story.begin("a", "b", "c", "d", "e")
     story.complete("a", carried=True)
-    story.complete("b", "c")
-    for path, outcome in (("b", "held"), ("c", "conflict")):
-        story.step(path, "@land")
-        story.end(path, "@land", outcome)
-    assert rows_of(story) == snapshot(
+    story.complete("b", "c", "d")
+    story.run("e/f", cost=1)
+    story.complete("e")
+    held(story, "b", "@land", message="it is ready", asks=True)
+    held(story, "c", "@land", message="built on b", waits_for=["b"])
+    held(story, "e", "@land", message="it is ready", asks=True)
+    moves = [{"ref": "refs/heads/main", "before": "", "after": "x"}]
+    story.tell("merge", "d", "@land", outcome="merged", moves=moves)
+    assert picture(story) == snapshot("""\
+✓ a  done by an earlier run
+✓ b       0:00          waits to land
+✓ c       0:00          lands after b
+✓ d       0:00          landed
+✓ e  1/1  0:00  <$0.01  waits to land
+
+████████████████████████████████████████  5/5 done, 3 to land
+0:00  <$0.01\
+""")
+
+
+def test_what_is_held_says_why_and_where_to_look() -> None:
+    story = Story(group("g", *slices("a", "b")), *slices("c", "d", "e"))
+    story.start()
+    story.begin("g", "g/a", "g/b", "c", "d", "e")
+    held(story, "g/a", "@merge", message="no", files=["x.py", "y.py", "z.py", "0.py"], conflict=True)
+    story.complete("c")
+    held(story, "c", "@land", message="in the way", files=["f.txt"])
+    held(story, "d", "@workspace", message="d cannot start: the branch is gone\nand more")
+    story.wait(65)
+    assert picture(story) == snapshot("""\
+▶ g    0/2        1:05  1 held, 1 running
+!   a  merge      1:05  in conflict: x.py, y.py, z.py and 1 more
+▶   b  waits for a free slot or pool
+! c    land       1:05  in the way: f.txt
+! d    workspace  1:05  cannot start: the branch is gone
+▶ e    waits for a free slot or pool
+
+To see what to do about what is held, type: weft merge --list
+███████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  1/5 done, 2 held, 2 running
+1:05\
+""")
+    assert "weft merge --list" in picture(story, width=40).splitlines()
+
+
+def test_a_group_whose_result_cannot_land_is_shown_so() -> None:
+    story = Story(group("g", *slices("a")))
+    story.begin("g")
+    story.run("g/a")
+    story.complete("g")
+    held(story, "g", "@land", message="no", files=["f.txt"], conflict=True)
+    assert rows_of(story) == snapshot(["! g  land  0:00  $?  in conflict: f.txt"])
+
+
+def test_conflicts_that_are_coming_are_hinted_at() -> None:
+    story = Story(*slices(*"abcde"))
+    story.begin(*"abcde")
+    for one, other in ("ab", "bc", "cd", "de"):
+        story.tell("conflict_ahead", one, outcome="ahead", other=other, files=["f.txt"])
+    held(story, "a", "@merge", message="no", conflict=True)
+    assert picture(story).splitlines()[-6:-2] == snapshot(
         [
-            "✓ a  done by an earlier run",
-            "✓ b  0:00  its result waits to be landed",
-            "✓ c  0:00  its result conflicts",
+            "To see what to do about what is held, type: weft merge --list",
+            "b is going to conflict with c: f.txt",
+            "c is going to conflict with d: f.txt",
+            "… 1 more conflict ahead",
         ]
     )
 
@@ -285,6 +346,28 @@ def test_what_needs_somebody_failed_or_runs_comes_before_what_waits() -> None:
             "?   s28  gate  0:00  Go on?",
             "✗   s29        0:00  no",
             "… 24 more waiting",
+        ]
+    )
+
+
+def test_what_is_held_comes_before_what_waits_and_does_not_hide_what_runs() -> None:
+    story = many(1, 30)
+    story.begin("g0")
+    for number in range(20, 29):
+        story.begin(f"g0/s{number}")
+        held(story, f"g0/s{number}", "@merge", message="no", files=["f.txt"], conflict=True)
+    story.begin("g0/s29")
+    assert rows_of(story, height=13) == snapshot(
+        [
+            "▶ g0     0/30   0:00  9 held, 1 running, 20 waiting",
+            "!   s20  merge  0:00  in conflict: f.txt",
+            "!   s21  merge  0:00  in conflict: f.txt",
+            "!   s22  merge  0:00  in conflict: f.txt",
+            "!   s23  merge  0:00  in conflict: f.txt",
+            "!   s24  merge  0:00  in conflict: f.txt",
+            "!   s25  merge  0:00  in conflict: f.txt",
+            "▶   s29  waits for a free slot or pool",
+            "… 23 more: 3 running, 20 waiting",
         ]
     )
 

@@ -205,29 +205,155 @@ Next       weft run  goes on; what is completed stays so\
 """)
 
 
-def test_results_that_did_not_land_are_told_with_the_command_that_lands_them() -> None:
+def held(story: Story, path: str, step: str, **why) -> None:
+    story.step(path, step)
+    story.end(path, step, "held", **why)
+
+
+CONFLICT = """\
+cli cannot be merged into weft/notes/_plan: 1 file in conflict. Nothing has moved.
+f.txt (content)
+  weft/notes/_plan changed it: 1234567 store: code [store]
+    <<<<<<< weft/notes/_plan
+    D
+    >>>>>>> weft/notes/cli
+To settle it, merge the other way round, in the worktree of the subplan:
+  git -C place merge weft/notes/_plan
+  (mend the files that git names, and `git add` them)
+  git -C place commit
+  weft merge cli"""
+
+
+def lands_on(story: Story, target: str) -> None:
+    story.view.landings.target = target
+
+
+def test_a_conflict_is_explained_and_what_to_type_comes_last() -> None:
+    story = notes()
+    lands_on(story, "main")
+    for path in ("store/model", "store/disk"):
+        story.run(path, cost=0)
+    story.complete("store")
+    moves = [{"ref": "refs/heads/main", "before": "", "after": "x"}]
+    story.tell("merge", "store", "@land", outcome="merged", moves=moves)
+    story.begin("cli")
+    held(story, "cli", "@merge", message=CONFLICT, files=["f.txt"], conflict=True)
+    story.view.state = "waiting"
+    assert summary(story) == snapshot("""\
+Waiting for a person after 0.0 s: 2 of 3 slices completed, 1 held.
+
+Conflict   cli cannot be merged into weft/notes/_plan: 1 file in conflict. Nothing has moved.
+             f.txt (content)
+               weft/notes/_plan changed it: 1234567 store: code [store]
+                 <<<<<<< weft/notes/_plan
+                 D
+                 >>>>>>> weft/notes/cli
+Landed     1 on main: store
+Next       git -C place merge weft/notes/_plan
+           (mend the files that git names, and `git add` them)
+           git -C place commit
+           weft merge cli  merges it then\
+""")
+
+
+def test_when_all_is_completed_and_only_waits_to_land_that_is_said() -> None:
+    story = notes()
+    lands_on(story, "main")
+    for path in ("store/model", "store/disk", "cli"):
+        story.run(path, cost=0)
+    story.complete("store")
+    held(story, "store", "@land", message="store is ready", asks=True)
+    held(story, "cli", "@land", message="built on store", waits_for=["store"])
+    story.view.state = "waiting"
+    assert summary(story, changed={"store": 2}) == snapshot("""\
+All 3 slices completed in 0.0 s; 2 results wait to land on main.
+
+To land    store (2 files), cli
+Next       weft merge  lands the 2 results on main\
+""")
+    assert summary(story, has_next=False).splitlines()[-1] == snapshot("To land    store, cli")
+
+
+def test_one_result_that_waits_to_land_is_told_as_one() -> None:
+    story = Story(*slices("only"))
+    story.start()
+    story.run("only", cost=0)
+    held(story, "only", "@land", message="it is ready", asks=True)
+    story.view.state = "waiting"
+    assert summary(story) == snapshot("""\
+The one slice completed in 0.0 s; 1 result waits to land.
+
+To land    only
+Next       weft merge  lands the result\
+""")
+
+
+def test_what_is_in_the_way_is_told_and_what_failed_has_its_logs() -> None:
+    story = Story(*slices("a", "b", "c", "d"))
+    story.start()
+    for path in "ab":
+        story.run(path, cost=0)
+        held(story, path, "@land", message=f"main is checked out; then type: weft merge {path}", files=["f"])
+    fails(story, "c")
+    story.view.state = "waiting"
+    assert summary(story) == snapshot("""\
+Waiting for a person after 0.0 s: 2 of 4 slices completed, 1 failed, 1 not begun, 2 results wait to land.
+
+Failed     c: step check, attempt 4: exit code 1 (pytest -q)
+Held       a: main is checked out; then type: weft merge a
+           b: main is checked out; then type: weft merge b
+Next       weft merge a b  tries again, when nothing is in the way any more
+           weft logs c     shows all that its steps wrote
+           weft run        goes on; what is completed stays so\
+""")
+
+
+def test_of_many_conflicts_the_first_are_told_and_long_messages_are_cut() -> None:
+    names = [f"s{number}" for number in range(7)]
+    story = Story(*slices(*names))
+    story.start()
+    for name in names:
+        story.begin(name)
+        lines = "\n".join(f"line {number} {'x' * 400}" for number in range(60))
+        held(story, name, "@merge", message=f"{name} cannot be merged\n{lines}", files=["f"], conflict=True)
+    story.view.state = "waiting"
+    lines = summary(story).splitlines()
+    assert [line for line in lines if "xxx" not in line] == snapshot(
+        [
+            "Waiting for a person after 0.0 s: 0 of 7 slices completed, 7 held.",
+            "",
+            "Conflict   s0 cannot be merged",
+            "             … 36 lines more; weft merge --list shows all",
+            "           s1 cannot be merged",
+            "             … 36 lines more; weft merge --list shows all",
+            "           s2 cannot be merged",
+            "             … 36 lines more; weft merge --list shows all",
+            "           s3 cannot be merged",
+            "             … 36 lines more; weft merge --list shows all",
+            "           s4 cannot be merged",
+            "             … 36 lines more; weft merge --list shows all",
+            "           … and 2 more; weft merge --list tells of all",
+            "Next       weft merge s0      merges it then",
+            "           weft merge --list  says how to settle the other 6",
+        ]
+    )
+    assert max(map(len, lines)) < 330
+
+
+def test_of_many_results_that_wait_to_land_a_few_are_named() -> None:
     names = [f"s{number:02}" for number in range(12)]
     story = Story(*slices(*names))
     story.start()
-    for number, name in enumerate(names):
-        story.run(name, cost=1)
-        story.step(name, "@land")
-        story.end(name, "@land", "conflict" if number else "held")
-    story.finish("waiting")
-    lines = summary(story).splitlines()
-    assert [*lines[:4], *lines[-5:]] == snapshot(
-        [
-            "Waiting for a person after 0.0 s: 12 of 12 slices completed.",
-            "",
-            "Not landed s00: its result is held",
-            "           s01: its result conflicts",
-            "           s09: its result conflicts",
-            "           … and 2 more",
-            "Cost       <$0.01",
-            "Next       weft merge s00  lands it",
-            "           weft run        goes on; what is completed stays so",
-        ]
-    )
+    for name in names:
+        story.run(name, cost=0)
+        held(story, name, "@land", message="it is ready", asks=True)
+    story.view.state = "waiting"
+    assert summary(story) == snapshot("""\
+All 12 slices completed in 0.0 s; 12 results wait to land.
+
+To land    s00, s01, s02, s03 … and 8 more
+Next       weft merge  lands the 12 results\
+""")
 
 
 def test_costs_that_are_partly_unknown_are_told_so() -> None:

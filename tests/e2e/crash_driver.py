@@ -15,22 +15,27 @@ from pathlib import Path
 from typing import Any
 
 from e2e.projects import Project
+from e2e.repositories import Repository
 from weft.app.run_status import StatusMirror
 from weft.hosts.link import Link
 from weft.hosts.local import LocalHost
 from weft.runtime.effects import Effects
 from weft.store.sqlite import SqliteJournal
 from weft.workspaces.directories import DirectoryWorkspaces
+from weft.workspaces.git import landing
+from weft.workspaces.git.program import Git
 
-POINTS: dict[str, list[tuple[type, str]]] = {
+POINTS: dict[str, list[tuple[Any, str]]] = {
     "append": [(SqliteJournal, "append"), (SqliteJournal, "add_run")],
     "send": [(Link, "send")],
     "flush": [(Link, "_flush")],
     "obey": [(Effects, "obey")],
     "hear": [(Effects, "job_ended"), (LocalHost, "open")],
     "close": [(StatusMirror, "close")],
-    "work": [(DirectoryWorkspaces, name) for name in ("prepare", "accept", "keep", "check", "gather")],
+    "work": [(DirectoryWorkspaces, name) for name in ("prepare", "accept", "merge", "gather")],
 }
+OF_GIT: dict[str, list[tuple[Any, str]]] = {"git": [(Git, "ask")], "forward": [(landing, "_forward")]}
+"""Only in repositories."""
 KILLED = -signal.SIGKILL
 
 
@@ -50,7 +55,7 @@ class Killer:
                 self._project.kill_supervisors()
             if self._victim == "machine":
                 self._project.kill_processes()
-            if self._victim != "supervisor":
+            if self._victim not in {"supervisor", "nobody"}:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     def before(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,11 +77,13 @@ class Killer:
 
 
 def killed_run(directory: str, victim: str, point: str, number: int) -> None:
-    project = Project(Path(directory))
+    place = Path(directory)
+    project = Repository(place) if (place / ".git").exists() else Project(place)
     (project.outside / "pid").write_text(str(os.getpid()))
     killer = Killer(victim, number, project)
     name, _, when = point.partition(".")
-    places = [place for group in POINTS.values() for place in group] if name == "any" else POINTS[name]
+    anywhere = [place for group in POINTS.values() for place in group]
+    places = {**POINTS, **OF_GIT, "any": anywhere}[name]
     for owner, method in places:
         setattr(owner, method, getattr(killer, when)(getattr(owner, method)))
     project.run()

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
+from typing import Self
 
 from e2e.projects import ENVIRON, Outcome, Project
 from weft.engine.run.events import Event
+from weft.errors import InputError
 
 WEFT = [sys.executable, "-m", "weft"]
 MINE = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
@@ -28,12 +30,18 @@ class Repository(Project):
 
     def __init__(self, root: Path, *, identity: str = IDENTITY) -> None:
         super().__init__(root)
+        # Programs in `bin` there go before others.
+        self.environ = {**GIT_ENVIRON, "PATH": f"{self.outside}/bin:{GIT_ENVIRON['PATH']}"}
         if not (root / ".git").exists():
             self.git("init", "--quiet", "--initial-branch=main")
             with (root / ".git" / "config").open("a") as config:
                 config.write(identity)
             (root / ".git" / "info" / "exclude").write_text(PLAN_FILES)
             self.commit(README="hello\n")
+
+    def plan(self, text: str, **files: str) -> Self:
+        super().plan(text, **files)
+        return self
 
     # --- git, as a person uses it ---
 
@@ -66,10 +74,10 @@ class Repository(Project):
         self.git(*AS_ADA, "commit", "--quiet", "--message", f"a person: {' '.join(files)}", at=at)
         return self.tip("HEAD", at=at)
 
-    def resolve(self, subplan: str, other: str, **files: str) -> None:
+    def resolve(self, subplan: str, other_side: str, /, **files: str) -> None:
         """As the message about a conflict says: merge the other side in the worktree, mend, commit."""
         place = self.worktree(subplan)
-        assert self.ask_git("merge", other, at=place).returncode == 1
+        assert self.ask_git("merge", other_side, at=place).returncode == 1
         self.commit(at=place, **files)
 
     # --- names ---
@@ -79,6 +87,15 @@ class Repository(Project):
 
     def worktree(self, path: str) -> Path:
         return self.root / ".weft" / "worktrees" / "tried" / path.replace("/", ".")
+
+    # --- what is told ---
+
+    def told(self, kind: str, subplan: str | None = None, step: str | None = None) -> list[Event]:
+        """Also while somebody is about to make the journal."""
+        try:
+            return self.story().of(kind, subplan, step)
+        except (InputError, IndexError):
+            return []
 
     # --- what is in it ---
 
@@ -99,7 +116,7 @@ class Repository(Project):
         return dict(line.split(": ", 1) for line in text.splitlines())
 
     def commits(self) -> set[str]:
-        """All that there are, reachable or not, but for those that are only looked at: merges in memory."""
+        """All that there are, reachable or not."""
         kinds = self.git("cat-file", "--batch-check", "--batch-all-objects").splitlines()
         return {line.split()[0] for line in kinds if line.split()[1] == "commit"}
 
@@ -107,10 +124,16 @@ class Repository(Project):
         return set(self.git("rev-list", "--all").splitlines())
 
     def lost(self) -> list[str]:
-        """The subjects of commits of somebody's work that no name leads to any more."""
+        """The subjects of commits that no name leads to, and whose files no other commit has.
+
+        Merges are nobody's work: they are tried in memory, again and again.
+        """
+        known = set(self.git("log", "--all", "--format=%T").splitlines())
         missing = self.commits() - self.reachable()
-        told = (self.git("log", "-1", "--format=%P|%s", commit).split("|", 1) for commit in missing)
-        return [subject for parents, subject in told if len(parents.split()) < MERGE]
+        told = (self.git("log", "-1", "--format=%P|%T|%s", commit).split("|", 2) for commit in missing)
+        return [
+            subject for parents, tree, subject in told if len(parents.split()) < MERGE and tree not in known
+        ]
 
     def checkout(self) -> dict[str, bytes]:
         """What a person sees, byte for byte, and the index."""
@@ -155,10 +178,10 @@ class Repository(Project):
             finally:
                 process.kill()
 
-
-    def wait_for(self, is_so: Callable[[], object]) -> None:
+    def wait_for(self, is_so: Callable[[], object], process: "subprocess.Popen[str]") -> None:
         """For what another process is about to do."""
         while not is_so():
+            assert process.poll() is None
             sleep(0.02)
 
 

@@ -1,5 +1,7 @@
 """What slices did lands on the target: in which order, when, and on top of what people did meanwhile."""
 
+import re
+
 import pytest
 
 from e2e.projects import Outcome
@@ -21,7 +23,7 @@ subplans:
   - id: slow
     verify: cat slow/a
     subplans:
-      - {{id: a, title: The slow one, steps: [{{id: wait, run: '{WAITS}'}}, {{id: write, run: mkdir slow; echo a > slow/a}}]}}
+      - {{id: a, steps: [{{id: wait, run: '{WAITS}'}}, {{id: write, run: mkdir slow; echo a > slow/a}}]}}
   - {{id: quick, steps: [{{id: write, run: 'echo b > b; echo more >> README'}}]}}
 """
 
@@ -104,13 +106,13 @@ def test_what_is_to_be_agreed_to_waits_for_that_and_holds_nothing_up(
     before = repository.tip()
     ran = repository.weft("run")
     assert ran.returncode == 4
-    assert "4 of 4" not in ran.stderr  # what there is to do is named
-    assert f"weft merge {first}" in ran.stderr
+    waiting = ", ".join(subject.removeprefix("Merge ") for subject in all_landed)
+    assert re.search(rf"To land +{waiting}\nNext +weft merge ", ran.stderr)
     assert repository.tip() == before
     assert repository.story().states() == dict.fromkeys(["g", "g/a", "g/b", "c"], "completed")
     one = repository.weft("merge", first)
     assert (one.returncode, repository.landed()) == (0, all_landed[:1])
-    assert f"{first}: landed into main" in one.stdout
+    assert f"{first}: landed on main" in one.stdout
     rest = repository.weft("merge")
     assert (rest.returncode, repository.landed()) == (0, all_landed)
     assert repository.files() == ALL
@@ -125,7 +127,9 @@ def test_what_is_to_be_agreed_to_waits_for_that_and_holds_nothing_up(
 TOUCHED = f"""
 merge: {{mode: auto}}
 subplans:
-  - {{id: a, verify: 'MARK; ls >> OUTSIDE/seen; cat a', steps: [{{id: x, run: '{WAITS}; echo a > a; echo mine >> README'}}, {{id: check, action: verify}}]}}
+  - id: a
+    verify: 'MARK; ls >> OUTSIDE/seen; cat a'
+    steps: [{{id: x, run: '{WAITS}; echo a > a; echo mine >> README'}}, {{id: check, action: verify}}]
 """
 
 
@@ -158,9 +162,10 @@ subplans:
 def test_what_a_person_has_changed_holds_what_would_touch_it_and_nothing_else(repository: Repository) -> None:
     repository.commit(OTHER="o\n")
     dirt = {"README": "dirt\n", "OTHER": "dirt, too\n", "new": "not tracked\n", "stray": "s\n"}
-    repository.write(**dirt)
-    outcome = repository.plan(IN_THE_WAY).run()
-    assert outcome.state == "waiting"
+    for name, text in dirt.items():
+        (repository.root / name).write_text(text)
+    assert repository.plan(IN_THE_WAY).weft("run").returncode == 4
+    outcome = repository.story()
     assert repository.landed() == ["a person: OTHER", "Merge b"]
     assert landings(outcome, "held") == ["a", "c"]
     held = [merge_of(outcome, "held", subplan) for subplan in ("a", "c")]
@@ -187,13 +192,13 @@ subplans:
 
 def test_two_that_merge_at_once_both_land(repository: Repository) -> None:
     """The second one comes while the first is verified with what came to the target."""
-    assert repository.plan(TOGETHER).run().state == "waiting"
+    assert repository.plan(TOGETHER).weft("run").returncode == 4
     repository.commit(person="p\n")
     (repository.outside / "in").unlink(missing_ok=True)
     with repository.started("merge", "a") as first:
-        repository.wait_for(lambda: (repository.outside / "in").exists())
+        repository.wait_for((repository.outside / "in").exists, first)
         with repository.started("merge", "b") as second:
-            repository.wait_for(lambda: [e for e in repository.story().of("merge_asked") if e.subplan == "b"])
+            repository.wait_for(lambda: is_asked(repository, "b"), second)
             (repository.outside / "on").touch()
             assert (first.wait(), second.wait()) == (0, 0)
     assert sorted(repository.landed()) == ["Merge a", "Merge b", "a person: person"]
@@ -201,8 +206,12 @@ def test_two_that_merge_at_once_both_land(repository: Repository) -> None:
     assert repository.is_whole()
 
 
+def is_asked(repository: Repository, subplan: str) -> bool:
+    return subplan in [event.subplan or event.data["subplan"] for event in repository.told("merge_asked")]
+
+
 def test_two_that_merge_at_the_same_moment_both_land(repository: Repository) -> None:
-    assert repository.plan(TOGETHER).run().state == "waiting"
+    assert repository.plan(TOGETHER).weft("run").returncode == 4
     with repository.started("merge", "a") as first, repository.started("merge", "b") as second:
         assert (first.wait(), second.wait()) == (0, 0)
     assert sorted(repository.landed()) == ["Merge a", "Merge b"]
@@ -225,8 +234,12 @@ subplans:
   - id: h
     verify: 'true'
     subplans:
-      - {id: far, depends_on: [/g/a], steps: [{id: x, run: 'cat a > far; ls > OUTSIDE/far'}]}
-      - {id: inner, verify: 'true', subplans: [{id: deep, depends_on: [/h/far, /g/b], steps: [{id: x, run: 'cat a b far > deep'}]}]}
+      - id: far
+        depends_on: [/g/a]
+        steps: [{id: x, run: 'ls > OUTSIDE/seen; cat a > far; mv OUTSIDE/seen OUTSIDE/far'}]
+      - id: inner
+        verify: 'true'
+        subplans: [{id: deep, depends_on: [/h/far, /g/b], steps: [{id: x, run: 'cat a b far > deep'}]}]
   - {id: last, depends_on: [g, h], steps: [{id: x, run: cat a b far deep late > last}]}
 """)
     outcome = repository.run()

@@ -147,8 +147,8 @@ subplans:
 """
 
 
-def say(theatre: Theatre, **data: object) -> None:
-    MemoryReader(theatre.book).ask(RUN, "answer", subplan="a", step="sure", data=dict(data), at=0.0)
+def say(theatre: Theatre, subplan: str = "a", **data: object) -> None:
+    MemoryReader(theatre.book).ask(RUN, "answer", subplan=subplan, step="sure", data=dict(data), at=0.0)
 
 
 async def test_without_waiting_it_ends_when_only_questions_are_left(tmp_path: Path) -> None:
@@ -234,15 +234,11 @@ async def test_who_waits_stays_for_a_question_and_hears_that_something_is_to_be_
     theatre = holds(tmp_path, HELD + AND_ASK)
 
     def speak(events: Sequence[Recorded]) -> None:
-        kinds = [one.kind for one in theatre.events()]
-        if "held" in theatre.outcomes("@land") and "ask" in kinds and not theatre.book.requests:
-            asked = "merge_asked" in kinds
-            wants_merge(theatre, "a") if not asked else answer(theatre)
-
-    def answer(theatre: Theatre) -> None:
-        MemoryReader(theatre.book).ask(
-            RUN, "answer", subplan="b", step="sure", data={"accepted": True}, at=0.0
-        )
+        kinds = {(one.event.kind, one.event.outcome) for one in events}
+        if ("merge", "held") in kinds:
+            wants_merge(theatre, "a")
+        if ("merge_asked", "") in kinds:
+            say(theatre, subplan="b", accepted=True)
 
     assert await theatre.run(speak) == "completed"
     assert theatre.outcomes("@land") == ["held", "done", "done"]

@@ -136,14 +136,13 @@ async def test_what_a_cancelled_step_did_is_recorded(tmp_path: Path) -> None:
 
     def release(deed: Deed) -> None:
         waiting = theatre.machine.waiting() if deed.kind == "start" else []
-        for job in waiting[1:]:
+        for job in started(theatre, "two") if len(waiting) == 2 else ():
             theatre.machine.release(job)
 
     theatre.after = release
     assert await theatre.run() == "failed"
-    outcomes = {*theatre.outcomes("one"), *theatre.outcomes("two")}
-    assert outcomes == {"cancelled", "failed"}
-    assert sorted(theatre.moves("one") + theatre.moves("two")) == ["record a:one", "record a:two"]
+    assert (theatre.outcomes("one"), theatre.outcomes("two")) == (["cancelled"], ["failed"])
+    assert (theatre.moves("one"), theatre.moves("two")) == (["record a:one"], ["record a:two"])
 
 
 async def test_a_second_attempt_says_so(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from runtime.theatre import Deed, NoWorkspaces, Theatre
 from weft.engine.run.events import Event, Recorded
+from weft.engine.run.facts import Ended
 from weft.errors import WeftError
 from weft.ports.host import Job
 from weft.ports.workspaces import ConflictError, HeldError, InfraError
@@ -209,6 +210,13 @@ async def test_what_is_held_says_for_what(tmp_path: Path) -> None:
     assert await theatre.run() == "waiting"
     (one,) = told(theatre, "merge")
     assert (one.outcome, one.data["files"], one.data["waits_for"]) == ("conflict", ["f", "g"], ["b"])
+
+
+async def test_what_only_waits_for_somebody_to_agree_says_so(tmp_path: Path) -> None:
+    theatre, _ = merging(tmp_path, plan(), failures={"land": HeldError("agree", asks=True)})
+    assert await theatre.run() == "waiting"
+    facts = [one.fact for one in told(theatre, "step_finished") if one.outcome == "held"]
+    assert [fact.asks for fact in facts if isinstance(fact, Ended)] == [True]
 
 
 async def test_a_conflict_that_nobody_can_settle_fails(tmp_path: Path) -> None:

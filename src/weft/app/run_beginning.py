@@ -104,7 +104,7 @@ def begin(
         changed=last is not None and last.digest != digest,
         carried=kept.paths,
     )
-    moves = tuple(workplace.start_anew()) if wish.fresh else ()
+    moves = tuple(workplace.start_anew() if wish.fresh else workplace.follow_base())
     begun.host.prepare()  # which takes longer than all that is still to do here
     journal.add_run(_record(begun, file=wish.source.shown, digest=digest, at=now.timestamp()))
     started = RunStarted(

@@ -132,9 +132,9 @@ def looked_at(diff: Diff) -> Generator[View]:
         yield View(git=diff.git, ends=(diff.start, diff.head))
         return
     found = unsaved(diff.git)
-    files = (".", *(f":(exclude,top,literal){os.fsdecode(path)}" for path in _left_out(found)))
+    files = (".", *(f":(exclude,top,literal){os.fsdecode(path)}" for path in found.brought))
     env = settings(found.git_dir)
-    if not any(one.is_new and not one.staged for one in found.differences):
+    if not found.unknown:
         yield View(git=diff.git, ends=(diff.start,), files=files, env=env, unsaved=found)
         return
     with tempfile.TemporaryDirectory(prefix="weft-diff-") as folder:
@@ -142,11 +142,6 @@ def looked_at(diff: Diff) -> Generator[View]:
         env = {**env, "GIT_INDEX_FILE": str(index)}
         _tell_of_new_files(diff.git, files, env)
         yield View(git=diff.git, ends=(diff.start,), files=files, env=env, unsaved=found)
-
-
-def _left_out(found: Unsaved) -> Sequence[bytes]:
-    """What was brought; and repositories, of which git cannot say more than that they are there."""
-    return [*found.brought, *(one.path for one in found.differences if one.is_repository)]
 
 
 def _tell_of_new_files(git: Git, files: Sequence[str], env: Mapping[str, str]) -> None:

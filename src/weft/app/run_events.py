@@ -18,7 +18,7 @@ def event_json(recorded: Recorded) -> dict[str, Any]:
         "ts": timestamp(recorded.at),
         "run": recorded.run,
         "event": event.kind,
-        "subplan": event.subplan or None,
+        "subplan": event.subplan or event.data.get("subplan") or None,
         "step": event.step or None,
         "attempt": event.attempt or None,
         "outcome": event.outcome or None,

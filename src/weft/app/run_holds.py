@@ -1,80 +1,137 @@
 """What a run holds until a person has helped, and how it is asked to try that again."""
 
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
 from weft.app.journals import Book
-from weft.engine.run.events import Event
+from weft.app.run_landing import Course, held_of
+from weft.app.run_rows import Held
+from weft.engine.run.events import Event, Recorded
+from weft.engine.states import SubplanExecutionState as State
 from weft.errors import InputError
+from weft.plan.model import Plan
 from weft.plan.text.problems import suggestion
 
 _OVER = frozenset({"completed", "failed", "abandoned"})
+_ENDS = frozenset({"completed", "failed"})
+
+Key = tuple[str, str]
+"""The path of a subplan, and what of it is held."""
 
 
-class Held(Struct, frozen=True, kw_only=True):
-    subplan: str
-    step: str
-    """`@merge` or `@land`; `@workspace` or `@verify` if it has not got that far."""
-    message: str
-    files: tuple[str, ...] = ()
-    conflict: bool = False
+def key_of(one: Held) -> Key:
+    return one.subplan, one.step
 
 
 class Holds(Struct):
     """What is held, as the events tell it."""
 
-    found: dict[tuple[str, str], Held] = field(default_factory=dict[tuple[str, str], Held])
+    found: dict[Key, Held] = field(default_factory=dict[Key, Held])
+    trying: set[Key] = field(default_factory=set[Key])
+    """What of that is being tried again."""
+    merged: set[Key] = field(default_factory=set[Key])
+    """What is done of merges and landings."""
+    seq: int = 0
+    at: float = 0.0
+    """The number and the time of the last event."""
 
-    def hear(self, event: Event) -> None:
+    def hear(self, one: Recorded) -> None:
+        self.seq, self.at = one.seq, one.at
+        self._note(one.event)
+
+    def _note(self, event: Event) -> None:
         key = (event.subplan, event.step)
-        if event.kind == "step_started":
-            self.found.pop(key, None)
-        elif event.kind == "step_finished" and event.outcome == "held":
-            data = event.data
-            self.found[key] = Held(
-                subplan=event.subplan,
-                step=event.step,
-                message=str(data.get("message", "")),
-                files=tuple(data.get("files", ())),
-                conflict=bool(data.get("conflict", False)),
-            )
+        match event.kind:
+            case "step_started" if key in self.found:
+                self.trying.add(key)
+            case "step_finished" | "step_cancelled":
+                self._forget(key)
+                if event.outcome == "held":
+                    self.found[key] = held_of(event)
+                elif event.outcome == "done" and event.step in {"@merge", "@land"}:
+                    self.merged.add(key)
+            case "subplan_state" if event.outcome in _ENDS:  # what is to land has ended before
+                for step in ("@workspace", "@verify", "@merge"):
+                    self._forget((event.subplan, step))
+            case _:
+                pass
+
+    def _forget(self, key: Key) -> None:
+        self.found.pop(key, None)
+        self.trying.discard(key)
+
+
+def look(book: Book) -> Holds:
+    holds = Holds()
+    for one in book.events():
+        holds.hear(one)
+    return holds
 
 
 def held(book: Book) -> list[Held]:
-    """In the order in which it came to that."""
-    if book.run.state in _OVER:
+    """In the order in which it came to that. What somebody tries again at this moment is not held."""
+    return list_held(book, look(book), tried=False)
+
+
+def list_held(book: Book, holds: Holds, *, tried: bool = True) -> list[Held]:
+    if book.state() in _OVER:
         return []
-    holds = Holds()
-    for one in book.events():
-        holds.hear(one.event)
-    return list(holds.found.values())
+    # Whoever was at it and has died left it as it was, or done; to try it again finds out.
+    left_out = holds.trying if not tried and is_run(book, holds) else ()
+    return [one for key, one in holds.found.items() if key not in left_out]
+
+
+def is_run(book: Book, holds: Holds) -> bool:
+    """Whether somebody else is at this run: the first thing that whoever takes over does is to write to it."""
+    holder = book.journal.holder()
+    if holder is None or holder.pid == os.getpid():  # what we have run before, and do not any more
+        return False
+    return book.is_run_by_somebody() and holds.at >= holder.since
 
 
 def chosen(book: Book, names: Sequence[str]) -> list[Held]:
-    """Of what is held, what is meant: by the path of a subplan, or of a group around it; all without a name."""
-    found = held(book)
+    """Of what is held, what is meant: by the path of a subplan, or of a group around it; all without a name.
+
+    What is where it should be already is not held, and may be named all the same.
+    """
+    holds = look(book)
+    found = list_held(book, holds)
     if not names:
         return found
-    wanted: dict[int, Held] = {}
+    wanted: set[Key] = set()
     for name in names:
-        inside = [number for number, one in enumerate(found) if f"{one.subplan}/".startswith(f"{name}/")]
-        if not inside:
+        inside = {key_of(one) for one in found if f"{one.subplan}/".startswith(f"{name}/")}
+        if not inside and not _is_merged(book.plan(), name, holds):
             raise InputError(_unknown(book, name, found))
-        wanted.update((number, found[number]) for number in inside)
-    return [wanted[number] for number in sorted(wanted)]
+        wanted |= inside
+    return [one for one in found if key_of(one) in wanted]
+
+
+def _is_merged(plan: Plan, name: str, holds: Holds) -> bool:
+    paths = [str(path) for path in plan.outline.paths]
+    if name not in paths:
+        return False
+    lands = Course(plan).landing(paths.index(name), State.COMPLETED) == "unmerged"
+    return (name, "@land" if lands else "@merge") in holds.merged
 
 
 def _unknown(book: Book, name: str, found: Sequence[Held]) -> str:
     paths = [path for path in book.plan().outline.paths if path]
     if name not in paths:
         return f"there is no subplan {name!r}{suggestion(name, paths)}"
-    others = ", ".join(dict.fromkeys(one.subplan for one in found)) or "nothing"
-    return f"{name} is not held; what is held: {others}"
+    if not found:
+        return f"{name} is not held, nor is anything else; to see what became of it, type: weft events"
+    return f"{name} is not held; what is held: {', '.join(subplans(found))}"
 
 
-def ask(book: Book, wanted: Sequence[Held]) -> None:
+def subplans(found: Iterable[Held]) -> list[str]:
+    return list(dict.fromkeys(one.subplan for one in found))
+
+
+def ask(book: Book, wanted: Iterable[Held]) -> None:
     """Whoever runs the plan, or will, is asked to try them again."""
-    for path in dict.fromkeys(one.subplan for one in wanted):
+    for path in subplans(wanted):
         book.journal.ask(book.run.run, "merge", subplan=path, step="", data={}, at=time.time())

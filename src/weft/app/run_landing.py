@@ -1,10 +1,11 @@
 """How far the work of subplans has got: merged, held until a person has helped, landed on the target.
 
-That is another record than whether the work passed. What is held at `@land` has been completed; what is held before
-that is still running. Of both, `landing` says `held` or `conflict`.
+That is another record than whether the work passed: what is held at `@land` has been completed, and what is held
+before that is still running.
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
@@ -75,8 +76,24 @@ class Landings:
         self.landed: dict[int, Move] = {}
         self.ahead: dict[tuple[int, int], tuple[str, ...]] = {}
         """Two that are going to conflict, and about which files."""
+        self._plan = plan
         self._course = Course(plan)
         self._rows = rows
+
+    def to_agree(self) -> list[int]:
+        """What would land now if a person who is to be asked agreed to all of it."""
+        scopes, paths = self._plan.scopes, self._plan.outline.paths
+        asked = [row for row in sorted(self.unlanded) if scopes[row].settings.merge_mode == "confirm"]
+        found: set[int] = set()
+        names: set[str] = set()
+        while more := [row for row in asked if row not in found and self._lands_with(row, names)]:
+            found.update(more)
+            names.update(paths[row] for row in more)
+        return [row for row in asked if row in found]
+
+    def _lands_with(self, row: int, names: AbstractSet[str]) -> bool:
+        held = self._rows[row].held
+        return held is not None and (held.asks or names >= set(held.waits_for))
 
     def state_changed(self, row: int, at: float) -> None:
         one = self._rows[row]
@@ -84,8 +101,8 @@ class Landings:
             self._let_go(row, at)
         if one.landing not in {"held", "conflict"}:
             one.landing = self._course.landing(row, one.state)
-        if one.state.terminal:
-            self.ahead = {pair: files for pair, files in self.ahead.items() if row not in pair}
+        if self.ahead and one.state.terminal:
+            self.ahead = {pair: files for pair, files in self.ahead.items() if self._is_ahead(pair)}
 
     def started(self, row: int, step: str, at: float) -> None:
         """Something that was held is tried again."""
@@ -116,6 +133,11 @@ class Landings:
         self.ahead.pop(pair, None)
         if files:
             self.ahead[pair] = tuple(files)
+
+    def _is_ahead(self, pair: tuple[int, int]) -> bool:
+        """Two that are to come together still; one of them may be there already."""
+        states = [self._rows[row].state for row in pair]
+        return State.FAILED not in states and states != [State.COMPLETED] * 2
 
     def _let_go(self, row: int, at: float) -> None:
         one = self._rows[row]

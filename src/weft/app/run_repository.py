@@ -9,9 +9,10 @@ from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.templates.render import render
 from weft.workspaces.git.concerns import Concerns, concerns
+from weft.workspaces.git.ground import Ground
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.repository import Ends, Repository, open_repository, resolve_ends
-from weft.workspaces.worktrees import Ground, WorktreeWorkspaces
+from weft.workspaces.worktrees import WorktreeWorkspaces
 
 
 def repository_of(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Repository:

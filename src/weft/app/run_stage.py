@@ -2,12 +2,11 @@
 
 import signal
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import anyio
-from anyio.abc import TaskGroup
 from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
@@ -17,6 +16,7 @@ from weft.app.run_status import StatusMirror
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Recorded
 from weft.engine.run.facts import AnyFact
+from weft.engine.run.orders import Launch
 from weft.hosts.local import LocalHost
 from weft.plan.model import Plan
 from weft.ports.journal import Journal
@@ -97,6 +97,13 @@ class Clock:
             await anyio.sleep(min(left, LONGEST_SLEEP))
 
 
+def cause(error: BaseException) -> BaseException:
+    """What went wrong first; a group is only how tasks hand it on."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
 class Stage:
     """All that takes part in a run, put together."""
 
@@ -107,15 +114,20 @@ class Stage:
         journal: Journal,
         audience: Audience,
         environ: Mapping[str, str],
+        *,
+        enough: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`enough`: whether to leave once nothing but steps is under way, which go on without us."""
         self._begun = begun
         self._engine = engine
         self._journal = journal
         self._audience = audience
         self._environ = environ
+        self._enough = enough
         self._clock = Clock()
         self._left = False
-        self._mirror = StatusMirror(StatusFiles(begun.places.status), begun.run)
+        self._scope: anyio.CancelScope | None = None
+        self._mirror = StatusMirror(StatusFiles(begun.places.status), begun.run, begun.plan)
 
     async def play(self, first: AnyFact, waits: bool) -> str:  # noqa: FBT001 - as anyio hands it over
         begun, plan = self._begun, self._begun.plan
@@ -147,7 +159,8 @@ class Stage:
             inbox=inbox,
         )
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._hear_signals, coordinator, tasks)
+            self._scope = tasks.cancel_scope
+            tasks.start_soon(self._hear_signals, coordinator)
             tasks.start_soon(self._show)
             try:
                 await coordinator.run(first, listener=self._hears, waits=waits)
@@ -170,6 +183,15 @@ class Stage:
     def _hears(self, events: Sequence[Recorded]) -> None:
         self._audience.hears(events)
         self._mirror.hears(events)
+        if self._enough():
+            left = self._engine.in_flight
+            if left and all(isinstance(order, Launch) for order in left):
+                self._leave()
+
+    def _leave(self) -> None:
+        assert self._scope is not None
+        self._left = True
+        self._scope.cancel()
 
     async def _show(self) -> None:
         while True:
@@ -177,7 +199,7 @@ class Stage:
             self._mirror.looks(self._clock.now())
             await anyio.sleep(FRAME)
 
-    async def _hear_signals(self, coordinator: Coordinator, tasks: TaskGroup) -> None:
+    async def _hear_signals(self, coordinator: Coordinator) -> None:
         """Once is gracefully, twice is now; the third time we leave, and what still dies does so alone."""
         times = 0
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
@@ -185,7 +207,6 @@ class Stage:
                 times += 1
                 self._audience.stops(times)
                 if times > PATIENCE:
-                    self._left = True
-                    tasks.cancel_scope.cancel()
+                    self._leave()
                     return
                 coordinator.stop(now=times > 1)

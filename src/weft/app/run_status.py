@@ -1,7 +1,8 @@
 """Keeps the status files up to date with a run.
 
 Only what lasts is mirrored: a slice that begins and is completed within a second leaves no file, so that a plan of
-a thousand quick slices does not cost a thousand files. What failed by itself, or asks something, always has one.
+a thousand quick slices does not cost a thousand files. What failed by itself, asks something, or is held always
+has one.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from weft.app.run_events import timestamp
+from weft.app.run_landing import Course, held_of
+from weft.app.run_rows import Held
 from weft.engine.run.events import Event, Recorded
+from weft.engine.states import SubplanExecutionState as State
+from weft.plan.model import Plan
 from weft.runtime.status_files import StatusFiles
 
 LASTS = 1.0
@@ -18,7 +23,8 @@ _BY_OTHERS = frozenset({None, "blocked", "cancelled"})
 """Reasons of an end that nobody has to look into."""
 _STEPS = frozenset({"step_started", "step_finished", "ask", "answered"})
 _UNDER_WAY = frozenset({"step_started", "ask"})
-_ENDS = frozenset({"completed", "failed"})
+_COMPLETED = Event(kind="subplan_state", outcome="completed")
+"""Of what lands, if nothing else was heard."""
 
 
 class _Heard(Struct, eq=False):
@@ -27,6 +33,8 @@ class _Heard(Struct, eq=False):
     at: float
     state: Event | None = None
     step: Event | None = None
+    landing: str = ""
+    held: Held | None = None
 
     @property
     def question(self) -> str | None:
@@ -34,26 +42,37 @@ class _Heard(Struct, eq=False):
 
     def record(self) -> dict[str, object]:
         """What its file says of it."""
-        record: dict[str, object] = {"updated_at": timestamp(self.at)}
-        if self.state is not None:
-            data = self.state.data
-            record |= {
-                "state": self.state.outcome,
-                "reason": data.get("reason"),
-                "message": data.get("message"),
-            }
+        record: dict[str, object] = {"updated_at": timestamp(self.at), **self._state()}
         if self.step is not None:
             step = self.step.step if self.step.kind in _UNDER_WAY else None
             record |= {"step": step, "attempt": self.step.attempt, "question": self.question}
         return record
 
+    def _state(self) -> dict[str, object]:
+        held = self.held
+        found: dict[str, object] = {}
+        if self.state is not None:
+            data = self.state.data
+            found = {
+                "state": self.state.outcome,
+                "reason": data.get("reason"),
+                "message": data.get("message"),
+            }
+        landing, conflict = self.landing or None, list[str]()
+        if held is not None:
+            landing, conflict = "conflict" if held.conflict else "held", list(held.files) * held.conflict
+            found["message"] = held.message
+        return {**found, "landing": landing, "conflict": conflict}
+
 
 class StatusMirror:
-    def __init__(self, files: StatusFiles, run: str) -> None:
+    def __init__(self, files: StatusFiles, run: str, plan: Plan) -> None:
         self._files = files
         self._run = run
+        self._rows: dict[str, int] = {path: row for row, path in enumerate(plan.outline.paths)}
+        self._course = Course(plan)
         self._heard: dict[str, _Heard] = {}
-        """Of subplans that have not ended."""
+        """Of subplans that have not ended, or not landed."""
         self._waiting: dict[str, float] = {}
         """Those whose file is not as it should be, and since when."""
         self._written: set[str] = set()
@@ -64,30 +83,58 @@ class StatusMirror:
             if not event.subplan:
                 continue
             if event.kind == "subplan_state":
-                self._hear(event.subplan, one.at).state = event
-                if event.outcome in _ENDS:
-                    self._ended(event.subplan, event.data.get("reason"))
-            elif event.kind in _STEPS and event.step != "@land":  # a result lands when its subplan has ended
-                self._hear(event.subplan, one.at).step = event
+                self._hear_state(event, one.at)
+            elif event.kind in _STEPS and event.step == "@land":
+                self._hear_landing(event, one.at)
+            elif event.kind in _STEPS:
+                self._hear_step(event, one.at)
 
     def _hear(self, path: str, at: float) -> _Heard:
         self._waiting.setdefault(path, at)
-        heard = self._heard.get(path)
-        if heard is None:
-            heard = self._heard[path] = _Heard(at)
+        heard = self._heard.setdefault(path, _Heard(at))
         heard.at = at
         return heard
 
-    def _ended(self, path: str, reason: str | None) -> None:
-        if reason not in _BY_OTHERS or path in self._written or self._files.had(path):
+    def _hear_state(self, event: Event, at: float) -> None:
+        path, state = event.subplan, State(event.outcome)
+        heard = self._hear(path, at)
+        heard.state, heard.held = event, None
+        heard.landing = self._course.landing(self._rows[path], state)
+        if not state.terminal:
+            return
+        if event.data.get("reason") not in _BY_OTHERS or self._has_file(path):
             self._write(path)
-        del self._waiting[path], self._heard[path]
+        del self._waiting[path]
+        if state is State.FAILED or heard.landing != "unmerged":
+            del self._heard[path]
+
+    def _hear_step(self, event: Event, at: float) -> None:
+        heard = self._hear(event.subplan, at)
+        heard.step = event
+        heard.held = held_of(event) if event.outcome == "held" else None
+        if heard.held is not None:
+            self._write(event.subplan)
+
+    def _hear_landing(self, event: Event, at: float) -> None:
+        """A result lands when its subplan has ended; nobody need know, unless it is held, or was."""
+        path = event.subplan
+        if path not in self._heard and event.outcome != "held" and not self._has_file(path):
+            return
+        heard = self._heard.setdefault(path, _Heard(at, state=_COMPLETED))
+        heard.at, heard.step = at, None
+        heard.held = held_of(event) if event.outcome == "held" else None
+        heard.landing = self._course.landing(self._rows[path], State.COMPLETED)
+        if event.outcome == "done" and heard.landing:
+            heard.landing = "merged"
+        if heard.held is not None or self._has_file(path):
+            self._write(path)
+        if event.outcome == "done":
+            del self._heard[path]
 
     def looks(self, now: float) -> None:
         """To be called now and then."""
         for path in [path for path, since in self._waiting.items() if now - since >= LASTS]:
             del self._waiting[path]
-            self._written.add(path)
             self._write(path)
 
     def close(self) -> None:
@@ -96,6 +143,10 @@ class StatusMirror:
                 self._write(path)
         self._files.close()
 
+    def _has_file(self, path: str) -> bool:
+        return path in self._written or self._files.had(path)
+
     def _write(self, path: str) -> None:
+        self._written.add(path)
         about = {"weft": 1, "run": self._run, "subplan": path}
         self._files.set(path, about | self._heard[path].record())

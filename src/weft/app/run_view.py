@@ -91,6 +91,14 @@ class RunView:
         """All slices by state."""
         return self.tallies[ROOT]
 
+    def held_slices(self, group: int = ROOT) -> int:
+        """How many slices in a group are not completed because a person has to help with their merge."""
+        rows, outline = self.shelves.held, self.outline
+        inside = range(group, group + outline.sizes[group])
+        return sum(
+            row in inside and outline.leaves[row] and self.rows[row].state is State.RUNNING for row in rows
+        )
+
     @property
     def progress(self) -> float:
         """How much of the work has ended, well or not; from 0 to 1."""
@@ -175,11 +183,11 @@ class RunView:
     def _change(self, row: int, state: State, data: dict[str, Any], at: float) -> None:
         one = self.rows[row]
         before, one.state = one.state, state
+        self.landings.state_changed(row, at)
         if state.terminal:
             self._end(row, data, at)
         else:
             one.started_at = at
-        self.landings.state_changed(row, at)
         if self.outline.leaves[row]:
             self._count(row, before)
         self.shelves.changed(row)

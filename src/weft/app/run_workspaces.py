@@ -28,6 +28,8 @@ class Workplace(Struct, frozen=True, kw_only=True):
     """What a person should know before anything starts."""
     start_anew: Callable[[], Sequence[RefMove]] = _nothing
     """What earlier runs left is put aside."""
+    follow_base: Callable[[], Sequence[RefMove]] = _nothing
+    """The same, if all of it has landed."""
 
 
 class Workplaces:
@@ -60,6 +62,7 @@ class Workplaces:
             base=ends.base,
             notes=worries.notes,
             start_anew=worktrees.start_anew,
+            follow_base=worktrees.follow_base,
         )
 
     def resumed(self, started: RunStarted) -> Workplace:

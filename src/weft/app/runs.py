@@ -8,14 +8,13 @@ counts as completed.
 import os
 import time
 from collections.abc import Mapping
-from typing import cast
 
 import anyio
 
 from weft.app import plans
 from weft.app.places import project_of
 from weft.app.run_beginning import Wish, begin, refuse
-from weft.app.run_stage import Audience, Stage
+from weft.app.run_stage import Audience, Stage, cause
 from weft.errors import InputError
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
@@ -46,13 +45,6 @@ def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.
         stage = Stage(begun, engine, journal, audience, environ)
         return anyio.run(stage.play, first, wish.waits)
     except BaseExceptionGroup as group:
-        raise _cause(group) from None
+        raise cause(group) from None
     finally:
         journal.close()
-
-
-def _cause(error: BaseException) -> BaseException:
-    """What went wrong first; a group is only how tasks hand it on."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return error

@@ -10,6 +10,7 @@ from textwrap import TextWrapper
 
 from weft.net.verdict import Answer
 from weft.plan.report.check import CheckReport
+from weft.plan.report.companions import Companions
 from weft.plan.report.costs import AgentCalls, Spend, dollars
 from weft.plan.report.overlaps import Apart, OverlapPair
 from weft.plan.report.together import PoolUse, Together
@@ -30,6 +31,7 @@ BY_POOLS = "By: each outcome of a step gives back what it took, and no claim is 
 BY_TOGETHER = "By: the fewest chains that cover the plan's order (Dilworth), within each max_parallel."
 BY_TURN = "By: a pool of one token, which every action takes."
 BY_OVERLAP = "By: the automata of two patterns have a path in common."
+BY_HISTORY = "By: three or more of the last 1,000 commits touched both files, merges not counted."
 BY_CHAIN = "By: the longest path through the order of the plan."
 BY_CALLS = "By: the copies of each agent step in the net, with all attempts unrolled."
 _APART = {
@@ -174,6 +176,21 @@ def _overlaps(report: CheckReport, *, verbose: bool) -> Iterator[str]:
         yield "Order them with depends_on, or keep them apart with overlap: serialize."
     if report.overlaps.more and not pairs:
         yield "There are too many patterns in files: to tell which subplans can touch the same files."
+    yield from _companions(report.overlaps.companions, verbose=verbose)
+
+
+def _companions(pairs: Sequence[Companions], *, verbose: bool) -> Iterator[str]:
+    if pairs:
+        files = "files that used to change together"
+        yield f"{_count(len(pairs), 'pair')} of subplans may run together and own {files}:"
+        yield from _table([_companion(pair) for pair in pairs], verbose=verbose)
+        yield from [BY_HISTORY] if verbose else []
+
+
+def _companion(pair: Companions) -> tuple[str, ...]:
+    shown = [f"{one.first}, {one.second} ({one.times:,} times)" for one in pair.files[:1]]
+    more = len(pair.files) - 1 + pair.more
+    return f"{pair.first} and {pair.second}", *shown, f"and {more:,} more" if more else ""
 
 
 def _pair(pair: OverlapPair) -> tuple[str, ...]:

@@ -6,13 +6,14 @@ from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import directory_of, run_option
 
-EXIT_FAILED, EXIT_WAITING = 1, 4
+EXIT_FAILED, EXIT_WAITING, EXIT_INTERRUPTED = 1, 4, 130
 
 
 def _complete_held(context: click.Context, _argument: click.Parameter, incomplete: str) -> list[str]:
     from weft.app import run_names
 
-    return run_names.held(directory_of(context), context.params.get("run_id"), incomplete)
+    found = run_names.held(directory_of(context), context.params.get("run_id"), incomplete)
+    return [name for name in found if name not in (context.params.get("names") or ())]
 
 
 @click.command(
@@ -27,35 +28,34 @@ def merge(*, names: tuple[str, ...], lists: bool, run_id: str | None, as_json: b
     """Try again to merge the subplans ID, or all that is held: what waits to land, lands.
 
     What is held waits for a person: it is to be agreed to, it is in conflict, or a file is in the way. The message
-    says what to do about that. Nothing else of the run begins; type `weft run` for that.
+    says what to do about that. Of a group, ID means all that is held in it. If somebody runs the plan, it is asked
+    to do this; else it is done here, and nothing else of the run begins: type `weft run` for that.
 
     Exit code: 0 if nothing of that is held any more; 4 if something is; 1 if something failed; 2 if there is no
-    such subplan.
+    such subplan, or it is not held; 130 if it was stopped.
     """
     from weft.app import run_holds
     from weft.app.journals import open_book
-    from weft.cli.merge_text import Teller, follow, held_data, held_lines
+    from weft.app.run_merging import merge as try_again
+    from weft.cli.landing_text import few
+    from weft.cli.merge_text import Teller, data, held_lines
 
     with open_book(directory(), run_id) as book:
-        wanted, teller = run_holds.chosen(book, names), Teller()
-        if wanted and not lists and book.is_run_by_somebody():
-            last = max((one.seq for one in book.events()), default=0)
-            run_holds.ask(book, wanted)
-            follow(book, last, wanted, teller)
-        elif wanted and not lists:
-            from weft.app.run_merging import merge as merge_now
-
-            merge_now(book, wanted, teller)
         run, command = book.run.run, book.run_command()
-    with open_book(directory(), run) as book:
-        paths = {one.subplan for one in wanted}
-        left = [one for one in run_holds.held(book) if one.subplan in paths]
+        teller = Teller(None if as_json else lambda line: show_lines([line]))
+        wanted = run_holds.chosen(book, names)
+        left = wanted if lists else try_again(book, wanted, teller)
+        others = [one for one in run_holds.held(book) if one not in left] if teller.merged else []
     if as_json:
-        show_json({"run": run, "merged": teller.merged, "held": held_data(left)})
+        show_json(data(run, teller.merged, left))
     else:
-        show_lines([*teller.lines, *held_lines(left)])
+        show_lines(held_lines(left))
         if not wanted:
-            note(f"run {run} holds nothing")
-        elif teller.merged and not teller.is_over:
+            note(f"nothing of {' or '.join(names)} is held" if names else f"run {run} holds nothing")
+        elif others:
+            note(f"still held: {few(run_holds.subplans(others))}")
+        elif teller.merged and not left and not teller.is_over:
             note(f"to have the run go on, type: {command}")
+    if teller.interrupted:
+        return EXIT_INTERRUPTED
     return EXIT_FAILED if teller.failed else EXIT_WAITING if left else 0

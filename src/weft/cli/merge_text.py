@@ -1,79 +1,84 @@
 """What `weft merge` says: what was merged, and what is held and why."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
-from weft.app.journals import Book
-from weft.app.run_holds import Held
+from weft.app.run_landing import move_of
+from weft.app.run_rows import Held
 from weft.app.run_stage import Begun
+from weft.cli.live.words import arrival
 from weft.engine.run.events import Event, Recorded
 
-_DOES = {"@merge": "merged", "@land": "landed"}
-_ENDS = frozenset({"done", "failed", "timeout", "conflict", "held", "lost", "infra", "cancelled", "stopped"})
+_MERGES = frozenset({"@merge", "@land"})
+_PARTS = _MERGES | {"@workspace", "@verify"}
+_NOT_TOLD = frozenset({"done", "held", "lost", "infra", "stopped", "cancelled"})
+
+
+class Arrived(Struct, frozen=True, kw_only=True):
+    subplan: str
+    branch: str | None
+    """Where it is now; None if it had changed nothing, or was there before."""
+    commit: str | None
 
 
 class Teller:
-    """Hears what becomes of what was asked for."""
+    """Says what becomes of what was asked for, when it happens."""
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.merged: list[str] = []
+    def __init__(self, say: Callable[[str], None] | None) -> None:
+        self._write = say
+        self.merged: list[Arrived] = []
         self.failed = False
         self.is_over = False
+        """Whether there is nothing more to do in the run."""
+        self.interrupted = False
 
     def begins(self, begun: Begun) -> None:
         """There is nothing to say before anything has happened."""
 
     def hears(self, events: Sequence[Recorded]) -> None:
         for one in events:
-            self.hear(one.event)
+            self._hear(one.event)
 
-    def hear(self, event: Event) -> None:
+    def _hear(self, event: Event) -> None:
         if event.kind == "run_finished" and event.outcome == "completed":
             self.is_over = True
-        if event.kind != "step_finished" or event.step not in _DOES:
-            return
-        if event.outcome == "done":
-            self.merged.append(event.subplan)
-            self.lines.append(f"{event.subplan}: {_DOES[event.step]}{_where(event)}")
-        elif event.outcome not in {"held", "lost", "infra", "stopped"}:
+        elif event.kind == "step_finished" and event.step in _MERGES and event.outcome == "done":
+            self._arrived(event)
+        elif event.kind == "step_finished" and event.step in _PARTS and event.outcome not in _NOT_TOLD:
             self.failed = True
-            self.lines.append(f"{event.subplan}: {event.data.get('message') or event.outcome}")
-            self.lines += [f"  | {line}" for line in str(event.data.get("tail", "")).splitlines()]
+            self._say(f"{event.subplan}: {event.data.get('message') or event.outcome}")
+            for line in str(event.data.get("tail", "")).splitlines():
+                self._say(f"  | {line}")
+
+    def _arrived(self, event: Event) -> None:
+        move = move_of(event)
+        branch, commit = (move.branch, move.commit) if move is not None else (None, None)
+        self.merged.append(Arrived(subplan=event.subplan, branch=branch, commit=commit))
+        nothing = f"there was nothing to {'land' if event.step == '@land' else 'merge'}"
+        self._say(f"{event.subplan}: {nothing if move is None else arrival(event.step, move)}")
+
+    def _say(self, line: str) -> None:
+        """If nobody reads any more, what has been begun is done all the same."""
+        try:
+            if self._write is not None:
+                self._write(line)
+        except OSError:
+            self._write = None
 
     def looks(self) -> None:
         """It does not take long."""
 
-    def stops(self, times: int) -> None:
-        """What is under way ends by itself."""
-
-
-def _where(event: Event) -> str:
-    moves = event.data.get("moves", ())
-    if not moves:
-        return ""
-    last = moves[-1]
-    return f" into {last['ref'].removeprefix('refs/heads/')} ({last['after'][:10]})"
-
-
-def follow(book: Book, after: int, wanted: Sequence[Held], teller: Teller) -> None:
-    """Until whoever runs the plan has tried all of it."""
-    waiting = {(one.subplan, one.step) for one in wanted}
-    for one in book.events(after=after, follow=True):
-        teller.hear(one.event)
-        if one.event.kind == "step_finished" and one.event.outcome in _ENDS:
-            waiting.discard((one.event.subplan, one.event.step))
-        if not waiting:
-            return
+    def stops(self, times: int) -> None:  # noqa: ARG002 - what is under way ends by itself
+        self.interrupted = True
 
 
 def held_lines(held: Sequence[Held]) -> Iterator[str]:
     for one in held:
         first, *more = one.message.splitlines() or [""]
-        yield first if first.startswith(one.subplan) else f"{one.subplan}: {first}"
+        yield first if first.startswith(f"{one.subplan} ") else f"{one.subplan}: {first}"
         yield from (f"  {line}".rstrip() for line in more)
 
 
-def held_data(held: Sequence[Held]) -> list[object]:
-    return [to_builtins(one) for one in held]
+def data(run: str, merged: Sequence[Arrived], held: Sequence[Held]) -> dict[str, object]:
+    return {"run": run, "merged": to_builtins(merged), "held": to_builtins(held)}

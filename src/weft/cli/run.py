@@ -1,14 +1,12 @@
 """`weft run`: runs a plan, in the foreground, and shows how it goes."""
 
 import sys
+from typing import TextIO
 
 import click
 
 from weft.cli.output import examples
 from weft.cli.plan_options import flag_options, plan_argument, plan_errors_as_data, plan_source
-
-EXITS = {"completed": 0, "failed": 1, "waiting": 4, "stopped": 130, "left": 130}
-EXIT_BUDGET = 3
 
 
 @click.command(
@@ -19,7 +17,7 @@ EXIT_BUDGET = 3
 )
 @plan_argument
 @flag_options
-@click.option("--isolation", metavar="KIND", help="Where slices work: dir or none.")
+@click.option("--isolation", metavar="KIND", help="Where slices work: worktree, dir or none.")
 @click.option("--fresh", is_flag=True, help="Do everything anew, also what an earlier run has completed.")
 @click.option(
     "--wait/--no-wait", "waits", default=None,
@@ -36,6 +34,9 @@ def run(
 
     What was stopped goes on where it was, and so does a run whose process was killed: its steps went on without
     it. After a run that has ended, the same command does again what failed, and keeps what was completed.
+
+    Results that are in conflict, or that a person is to agree to, are held until `weft merge`. On a terminal,
+    whether to land what is only to be agreed to is asked at the end.
 
     Ctrl-C ends what runs gracefully, so that it can go on later; a second one ends it at once.
 
@@ -58,9 +59,17 @@ def run(
         audience = Reader(quiet=quiet, plan=plan)
     else:
         audience = Watcher(sys.stderr, style, plan=plan)
-    has_person = not as_json and sys.stderr is not None and sys.stderr.isatty()
+    has_person = not as_json and _is_terminal(sys.stderr)
     stays = has_person if waits is None else waits
     with plan_errors_as_data(as_json=as_json), audience.on_stage():
         state = run_plan(Wish(source=plan_source(plan), flags=flags, fresh=fresh, waits=stays), audience)
+    if state == "waiting" and has_person and not quiet and _is_terminal(sys.stdin):
+        from weft.cli.landing_offer import offer
+
+        return offer(audience)
     audience.ends(state)
-    return EXIT_BUDGET if state == "failed" and audience.lacks_money() else EXITS[state]
+    return audience.exit_code(state)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()

@@ -6,7 +6,7 @@ Whoever has gone, as when a pipe is closed or a terminal, misses the rest; the r
 import json
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TextIO
@@ -15,13 +15,15 @@ from weft.app.run_events import event_json
 from weft.app.run_output import last_line
 from weft.app.run_stage import LEFT, Begun
 from weft.app.run_view import RunView
+from weft.cli.landing_text import NOTHING
 from weft.cli.live.cells import Style
 from weft.cli.output import forget_broken_outputs, note, note_lines, write_text
 from weft.cli.run_lines import lines_of
 from weft.cli.run_screen import Screen
-from weft.cli.run_summary import summary_lines
+from weft.cli.run_summary import next_lines, summary_lines
 from weft.engine.run.events import Recorded
 from weft.engine.states import FailureReason
+from weft.engine.states import SubplanExecutionState as State
 from weft.runtime.jobs import output_prefix
 
 _STOPPING = {
@@ -29,6 +31,9 @@ _STOPPING = {
     2: "stopping at once; Ctrl-C again leaves without waiting",
     3: "leaving; what is still being ended ends by itself",
 }
+
+EXITS = {"completed": 0, "failed": 1, "waiting": 4, "stopped": 130, "left": 130}
+EXIT_BUDGET = 3
 
 Clock = Callable[[], float]
 
@@ -63,6 +68,12 @@ class Audience:
             )
         elif begun.given_up:
             self._say([f"run {begun.given_up} was unfinished, and is given up; a new run begins"])
+        if not begun.done_by:
+            self._notes(begun.notes)
+
+    def _notes(self, notes: Sequence[str]) -> None:
+        """What a person should know before anything starts."""
+        self._say([f"note: {one}" for one in notes])
 
     def hears(self, events: Sequence[Recorded]) -> None:
         assert self._view is not None, "a run begins before anything happens in it"
@@ -78,27 +89,43 @@ class Audience:
 
     # What it knows in the end
 
-    def ends(self, state: str) -> None:
-        """The last word."""
+    @property
+    def begun(self) -> Begun:
+        assert self._begun is not None
+        return self._begun
+
+    @property
+    def view(self) -> RunView:
+        assert self._view is not None
+        return self._view
+
+    def ends(self, state: str, *, changed: Mapping[str, int] = NOTHING, has_next: bool = True) -> None:
+        """The last word, or the last but what to type."""
         if state != LEFT:  # then all has been said
-            self._write(partial(note_lines, self._summary(state)))
+            self.view.state = state
+            self._write(partial(note_lines, self._summary(changed, has_next=has_next)))
         if self._is_gone:
             forget_broken_outputs()
 
-    def _summary(self, state: str) -> list[str]:
-        assert self._view is not None
-        assert self._begun is not None
-        self._view.state = state
-        if self._begun.done_by:
-            return _nothing_to_do(self._begun)
-        result = self._begun.result
+    def _summary(self, changed: Mapping[str, int], *, has_next: bool) -> list[str]:
+        if self.begun.done_by:
+            return _nothing_to_do(self.begun)
+        result = self.begun.result
         results = str(result) if result is not None and result.is_dir() else ""
-        return summary_lines(self._view, self._clock(), results=results, plan=self._plan)
+        return summary_lines(
+            self.view, self._clock(), results=results, plan=self._plan, changed=changed, has_next=has_next
+        )
 
-    def lacks_money(self) -> bool:
-        """Whether something failed because the budget is used up."""
-        rows = self._view.rows if self._view is not None else ()
-        return any(row.reason == FailureReason.BUDGET for row in rows)
+    def says_next(self) -> None:
+        """What to type."""
+        self._write(partial(note_lines, next_lines(self.view, self._plan)))
+
+    def exit_code(self, state: str) -> int:
+        """What failed counts more than what waits."""
+        has_failed = state == "failed" or (state == "waiting" and self.view.counts[State.FAILED] > 0)
+        if has_failed:
+            return EXIT_BUDGET if any(row.reason == FailureReason.BUDGET for row in self.view.rows) else 1
+        return EXITS[state]
 
     # How it speaks
 
@@ -132,6 +159,10 @@ class Reader(Audience):
     def __init__(self, *, quiet: bool, plan: str | None = None, clock: Clock = time.time) -> None:
         super().__init__(plan=plan, clock=clock)
         self._quiet = quiet
+
+    def _notes(self, notes: Sequence[str]) -> None:
+        if not self._quiet:
+            super()._notes(notes)
 
     def _lines(self, one: Recorded, view: RunView) -> Sequence[str]:
         return lines_of(one.event, one.at, view, quiet=self._quiet)

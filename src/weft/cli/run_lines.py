@@ -3,12 +3,28 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 
+from weft.app.run_landing import held_of, move_of
+from weft.app.run_rows import Held
 from weft.app.run_view import RunView
-from weft.cli.live.words import answer_command, count, money, span, step_name, what_failed, why_not
+from weft.cli.live.words import (
+    ahead,
+    answer_command,
+    arrival,
+    count,
+    first_line,
+    money,
+    some,
+    span,
+    step_name,
+    what_failed,
+    why_held,
+    why_not,
+)
 from weft.engine.run.events import Event
+from weft.engine.states import SubplanExecutionState as State
 
-_NOT_TOLD = frozenset({"@workspace"})
-"""Steps that are of interest only when they fail."""
+_NOT_TOLD = frozenset({"@workspace", "@merge", "@land"})
+"""Steps that are of interest only when they fail; where they brought something, `merge` tells."""
 _SKIPPED = {
     "condition": "its condition does not hold",
     "dependency": "what it depends on did not succeed",
@@ -36,14 +52,18 @@ def lines_of(
 def _is_urgent(event: Event, view: RunView) -> bool:
     if event.kind == "subplan_state":
         return event.outcome == "failed" and view.row(event.subplan).failed_by_itself
+    if event.kind == "step_finished":
+        return event.outcome == "held" and held_of(event).needs_help
     return event.kind == "ask" or (event.kind == "budget" and event.outcome == "reached")
 
 
 # The run
 
 
-def _run_started(event: Event, _view: RunView) -> str:
-    return f"run {event.data['run']} started" if event.data.get("run") else "started"
+def _run_started(event: Event, view: RunView) -> str:
+    target = view.landings.target
+    started = f"run {event.data['run']} started" if event.data.get("run") else "started"
+    return f"{started}; lands on {target}" if target else started
 
 
 def _run_finished(event: Event, view: RunView) -> str:
@@ -108,12 +128,25 @@ def _step_started(event: Event, _view: RunView) -> str:
 def _step_finished(event: Event, view: RunView) -> str:
     trouble = view.row(event.subplan).trouble
     name = _step(event.step, event.attempt)
+    if event.outcome == "held":
+        return _held(name, held_of(event), view.landings.target)
     if event.outcome == "done":
         return "" if event.step in _NOT_TOLD else f"{name} done{_in_what(event)}"
     if trouble is not None and (trouble.step, trouble.how) == (event.step, event.outcome):
         return f"{name} {'lost' if event.outcome == 'lost' else 'failed'}: {what_failed(trouble)}"
     message = event.data.get("message")
     return f"{name} {event.outcome}" + (f": {message}" if message else "")
+
+
+def _held(name: str, held: Held, target: str) -> str:
+    """What to do about it is told in the end."""
+    if held.asks and target:
+        return f"waits to land on {target}"
+    if not held.needs_help:
+        return why_held(held)
+    first = first_line(held).removesuffix(". Nothing has moved.")
+    files = [file for file in held.files if file not in first]
+    return f"{name} is held: {first}" + (f": {some(files)}" if files else "")
 
 
 def _in_what(event: Event) -> str:
@@ -132,6 +165,24 @@ def _step_cancelled(event: Event, _view: RunView) -> str:
     return f"{_step(event.step, event.attempt)} is being ended" + (f" because of {cause}" if cause else "")
 
 
+# Merges
+
+
+def _merge(event: Event, _view: RunView) -> str:
+    """What is held was told when its step ended."""
+    move = move_of(event)
+    return "" if move is None or event.outcome != "merged" else arrival(event.step, move)
+
+
+def _conflict_ahead(event: Event, view: RunView) -> str:
+    other = event.data["other"]
+    if event.outcome == "ahead":
+        return f"is {ahead(other, event.data['files'])}"
+    # Once the work of the one is merged, it is the merge of the other that tells.
+    are_running = all(view.row(path).state is State.RUNNING for path in (event.subplan, other))
+    return f"is not going to conflict with {other} any more" if are_running else ""
+
+
 _SAID: dict[str, Callable[[Event, RunView], str]] = {
     "run_started": _run_started,
     "run_finished": _run_finished,
@@ -145,4 +196,6 @@ _SAID: dict[str, Callable[[Event, RunView], str]] = {
     "step_finished": _step_finished,
     "step_skipped": _step_skipped,
     "step_cancelled": _step_cancelled,
+    "merge": _merge,
+    "conflict_ahead": _conflict_ahead,
 }

@@ -4,11 +4,12 @@ As with `weft check`, a word at the left says what a line is about, and of every
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from weft.app.run_rows import RowView, StepFailure
 from weft.app.run_view import RunView
+from weft.cli.landing_text import NOTHING, few, landing_sections, merge_commands, waiting_to_land
 from weft.cli.live.cells import Style
 from weft.cli.live.words import answer_command, count, money, span, step_name, what_failed, why_not
 from weft.engine.states import SubplanExecutionState as State
@@ -16,25 +17,42 @@ from weft.plan.order.outline import ROOT
 
 LABEL = 10
 """Columns for the word at the left."""
-FAILURES, QUESTIONS, CAUSES, NAMES = 10, 10, 5, 4
+FAILURES, QUESTIONS, CAUSES = 10, 10, 5
 TAIL_LINES, TAIL_WIDTH = 8, 300
 """Of the end of a failed step's output."""
 _COMMAND = 40
 """Columns for a command, before what it does."""
 
 
-def summary_lines(view: RunView, now: float, *, results: str = "", plan: str = "") -> list[str]:
-    """The results are in a directory; the plan is as it was named on the command line, empty if it was not."""
+def summary_lines(
+    view: RunView,
+    now: float,
+    *,
+    results: str = "",
+    plan: str = "",
+    changed: Mapping[str, int] = NOTHING,
+    has_next: bool = True,
+) -> list[str]:
+    """The results are in a directory; the plan is as it was named on the command line, empty if it was not.
+
+    `changed`: how many files the subplans have changed that wait to land. `has_next`: whether to say what to type.
+    """
     lines = [_outcome(view, now), ""]
     lines += _section("Failed", _failed(view))
     lines += _section("Blocked", _because_of_others(view, "blocked"))
     lines += _section("Cancelled", _because_of_others(view, "cancelled"))
     lines += _section("Question", _questions(view))
-    lines += _section("Not landed", _unlanded(view))
+    for label, told in landing_sections(view, changed):
+        lines += _section(label, told)
     lines += _section("Cost", _cost(view))
     lines += _section("Results", [results] if results and view.counts[State.COMPLETED] else [])
-    lines += _section("Next", _next(view, plan))
+    lines += next_lines(view, plan) if has_next else []
     return lines if lines[-1] else lines[:-1]
+
+
+def next_lines(view: RunView, plan: str = "") -> list[str]:
+    """What to type."""
+    return list(_section("Next", _next(view, plan)))
 
 
 def _section(label: str, lines: Iterable[str]) -> Iterator[str]:
@@ -48,17 +66,27 @@ def _outcome(view: RunView, now: float) -> str:
     done, slices = counts[State.COMPLETED], sum(counts.values())
     carried = sum(one.carried for row, one in enumerate(view.rows) if view.outline.leaves[row])
     earlier = f" ({carried:,} by an earlier run)" if carried else ""
-    if done == slices and view.state == "completed":
-        return f"{_all(slices)} completed in {time}{earlier}."
-    failed = sum(1 for row in view.shelves.failed if view.outline.leaves[row])
-    others = counts[State.FAILED] - failed
-    words = [f"{done:,} of {count(slices, 'slice')} completed{earlier}"]
-    words += [f"{failed:,} failed"] if failed else []
-    words += [f"{others:,} cancelled or blocked"] if others else []
-    words += [f"{counts[State.RUNNING]:,} under way"] if counts[State.RUNNING] else []
-    words += [f"{counts[State.PENDING]:,} not begun"] if counts[State.PENDING] else []
+    to_land = waiting_to_land(view)
+    if done == slices and (view.state == "completed" or (view.state == "waiting" and to_land)):
+        return f"{_all(slices)} completed in {time}{earlier}{f'; {to_land}' if to_land else ''}."
+    words = [f"{done:,} of {count(slices, 'slice')} completed{earlier}", *_others(view)]
+    words += [to_land] if to_land else []
     state = "waiting" if view.state == "running" and view.shelves.asking else view.state
     return f"{_STATES.get(state, state.capitalize())} after {time}: {', '.join(words)}."
+
+
+def _others(view: RunView) -> Iterator[str]:
+    """How many slices are not completed, and why."""
+    counts, failed = view.counts, sum(1 for row in view.shelves.failed if view.outline.leaves[row])
+    held = view.held_slices()
+    numbers = {
+        "failed": failed,
+        "cancelled or blocked": counts[State.FAILED] - failed,
+        "held": held,
+        "under way": counts[State.RUNNING] - held,
+        "not begun": counts[State.PENDING],
+    }
+    return (f"{number:,} {what}" for what, number in numbers.items() if number)
 
 
 _STATES = {"waiting": "Waiting for a person", "completed": "Ended"}
@@ -103,15 +131,10 @@ def _because_of_others(view: RunView, reason: str) -> Iterator[str]:
             causes[one.cause].append(view.outline.paths[row])
     by = "by" if reason == "blocked" else "because of"
     for cause, paths in islice(causes.items(), CAUSES):
-        yield f"{len(paths):,}{f' {by} {cause}' if cause else ''}: {_few(paths)}"
+        yield f"{len(paths):,}{f' {by} {cause}' if cause else ''}: {few(paths)}"
     if len(causes) > CAUSES:
         rest = sum(map(len, islice(causes.values(), CAUSES, None)))
         yield f"… and {rest:,} more"
-
-
-def _few(names: list[str]) -> str:
-    shown = ", ".join(names[:NAMES])
-    return shown if len(names) <= NAMES else f"{shown} … and {len(names) - NAMES:,} more"
 
 
 # What somebody has to do
@@ -124,15 +147,6 @@ def _questions(view: RunView) -> Iterator[str]:
         yield f"{path}: {view.rows[row].questions[step].text}"
     if len(asked) > QUESTIONS:
         yield f"… and {len(asked) - QUESTIONS:,} more"
-
-
-def _unlanded(view: RunView) -> Iterator[str]:
-    why = {"held": "its result is held", "conflict": "its result conflicts"}
-    rows = sorted(view.unlanded)
-    for row in rows[:FAILURES]:
-        yield f"{view.outline.paths[row] or view.plan.id}: {why[view.rows[row].landing]}"
-    if len(rows) > FAILURES:
-        yield f"… and {len(rows) - FAILURES:,} more"
 
 
 def _cost(view: RunView) -> Iterator[str]:
@@ -148,21 +162,26 @@ def _cost(view: RunView) -> Iterator[str]:
 
 def _next(view: RunView, plan: str) -> Iterator[str]:
     commands = list(_commands(view, plan))
-    width = min(_COMMAND, max((len(command) for command, _ in commands), default=0))
+    width = min(_COMMAND, max((len(command) for command, does in commands if does), default=0))
     for command, does in commands:
-        yield f"{command:<{width}}  {does}"
+        yield f"{command:<{width}}  {does}" if does else command
 
 
 def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:
     paths = view.outline.paths
-    run = f"weft run {plan}".rstrip()
     for row in sorted(view.shelves.asking)[:QUESTIONS]:
         for step in view.rows[row].questions:
             yield answer_command(paths[row], step), "or no"
-    for row in sorted(view.unlanded)[:1]:
-        yield f"weft merge {paths[row]}".rstrip(), "lands it"
+    yield from merge_commands(view)
     failed = [row for row in sorted(view.shelves.failed) if row != ROOT]
     if failed:
         yield f"weft logs {paths[failed[0]]}", "shows all that its steps wrote"
-    if view.state != "completed":
-        yield run, "goes on; what is completed stays so"
+    if view.state != "completed" and not _only_merges_are_left(view):
+        yield f"weft run {plan}".rstrip(), "goes on; what is completed stays so"
+
+
+def _only_merges_are_left(view: RunView) -> bool:
+    """Then `weft merge` does all there is to do."""
+    return view.state == "waiting" and view.counts[State.COMPLETED] + view.held_slices() == sum(
+        view.counts.values()
+    )

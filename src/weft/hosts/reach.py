@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.errors import WeftError
+from weft.hosts.supervisor import BUSY
 from weft.hosts.supervisor.processes import look
-from weft.hosts.supervisor.start import BUSY
 
 PROGRAM = (
     sys.executable,

@@ -203,6 +203,7 @@ def _that_matter(settings: Settings) -> tuple[object, ...]:
         settings.setup,
         settings.copy,
         settings.link,
+        settings.sparse,
     )
 
 

@@ -51,6 +51,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     setup: tuple[Any, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
+    sparse: tuple[str, ...] = ()
 
     @property
     def setup_commands(self) -> tuple[str | tuple[str, ...], ...]:

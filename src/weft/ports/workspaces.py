@@ -22,6 +22,8 @@ class WorkspaceRequest(Struct, frozen=True, kw_only=True):
     """Globs of files of the plan's directory that are copied in."""
     link: tuple[str, ...] = ()
     """Globs of files and directories of the plan's directory that are linked in."""
+    sparse: tuple[str, ...] = ()
+    """The only directories of the repository that are wanted; none: all of it."""
 
 
 class Work(Struct, frozen=True, kw_only=True):
@@ -55,6 +57,7 @@ class MergeRequest(Struct, frozen=True, kw_only=True):
     """What else is to land and has not: none of it may come along."""
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
+    sparse: tuple[str, ...] = ()
     """As of a workspace, for the directory in which it is verified."""
 
 

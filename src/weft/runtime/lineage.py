@@ -24,7 +24,9 @@ class Lineage:
     def request(self, order: Prepare) -> WorkspaceRequest:
         settings = self.settings(order.row)
         after = self._paths(self._before(order.row))
-        return WorkspaceRequest(path=order.path, after=after, copy=settings.copy, link=settings.link)
+        return WorkspaceRequest(
+            path=order.path, after=after, copy=settings.copy, link=settings.link, sparse=settings.sparse
+        )
 
     def gathered_for(self, launch: Launch) -> MergeRequest | None:
         """What a group's verify is run on; None if it need not be brought together."""
@@ -62,6 +64,7 @@ class Lineage:
             is_group=not self.is_slice(row),
             copy=settings.copy,
             link=settings.link,
+            sparse=settings.sparse if self.is_slice(row) else (),
         )
 
     def whole(self) -> MergeRequest:

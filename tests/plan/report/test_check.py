@@ -565,6 +565,7 @@ def test_the_json_has_this_shape() -> None:
                     {"first": "g/a", "second": "c", "shared": [["x/**", "x/y"]], "kept_apart_by": "nothing"}
                 ],
                 "more": False,
+                "companions": [],
             },
             "critical_path": {"slices": ["c"], "minutes": [2.0, 5.0], "unestimated": 0},
             "makespan": {"estimated": 1, "best_minutes": 2.0, "worst_minutes": None},

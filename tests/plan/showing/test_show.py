@@ -214,6 +214,7 @@ worktrees: ".weft/worktrees/{{ plan.id }}/{{ slice.path }}"  # default
 branch_prefix: weft/  # default
 copy: []  # default
 link: []  # default
+sparse: []  # default
 agents:
   # config.yaml:2
   tester:

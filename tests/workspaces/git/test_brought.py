@@ -1,6 +1,7 @@
 """Files that are brought into a worktree, and never in place of what is anybody's work."""
 
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -104,6 +105,11 @@ def test_nothing_that_is_tracked_is_replaced(git: Git, top: Path, worktree: Path
     told = brought(worktree, "src/main.py", link=("src", "plans/plan.yaml"))
     assert told == Brought(files=(), left_out=("plans/plan.yaml", "src"))
     assert tree(worktree)["src/main.py"] == "changed by an agent"
+
+
+def test_a_tracked_folder_that_is_not_there_now_is_not_replaced(worktree: Path) -> None:
+    shutil.rmtree(worktree / "src")
+    assert brought(worktree, link=("src",)).left_out == ("src",)
 
 
 def test_a_folder_in_place_of_a_tracked_file_is_not_brought(git: Git, top: Path, worktree: Path) -> None:
@@ -224,7 +230,7 @@ def test_a_link_to_a_directory_stands_for_what_the_file_names_in_it(top: Path, w
 def test_worktrees_are_not_copied_into_each_other(top: Path, worktree: Path) -> None:
     write(top, {".worktreeinclude": ".env\n**/*.key\n", ".weft/x/.env": "Weft's"})
     write(worktree, {"other.key": "an agent's"})
-    assert brought(worktree).files == (".env", "src/one.key")
+    assert brought(worktree) == Brought(files=(".env", "src/one.key"), left_out=())
 
 
 def test_a_repository_among_what_is_ignored_is_not_copied(top: Path, worktree: Path) -> None:

@@ -194,7 +194,9 @@ def test_settings_of_the_user_s_do_not_keep_work_from_being_committed(git: Git, 
     hook.chmod(0o755)
     recorded(git, subject="é")
     assert changes(git, start) == ["A copy", "A dos"]
-    assert git.do("cat-file", "commit", "HEAD").decode().split("\n\n")[1] == "é"
+    head, subject, _ = git.do("cat-file", "commit", "HEAD").decode().split("\n\n")
+    assert subject == "é"
+    assert "encoding" not in head
 
 
 def test_a_file_that_a_sparse_worktree_leaves_out_is_committed_if_it_was_changed() -> None:
@@ -271,6 +273,15 @@ def test_of_a_line_of_commits_that_was_undone_the_last_is_kept(git: Git, start: 
     assert kept(git) == {last}
     assert recorded(git, "test") == ""
     assert kept(git) == {last}
+
+
+def test_what_was_recorded_is_kept_even_if_the_log_is_gone(git: Git, start: str) -> None:
+    commit(git, {"own": "1"})
+    own = recorded(git)
+    (git_dir(git) / "logs" / "HEAD").unlink()
+    git.do("reset", "-q", "--hard", start)
+    recorded(git, "test")
+    assert kept(git) == {own}
 
 
 def test_a_commit_that_the_log_tells_of_and_that_is_gone_is_no_trouble(git: Git) -> None:
@@ -353,8 +364,9 @@ def test_a_merge_half_done_is_kept_and_told(git: Git, start: str) -> None:
         recorded(git)
     assert git.line("rev-parse", BRANCH) == ours
     assert git.line("ls-files", "--unmerged") != ""
-    held = [one for one in kept(git) if changes(git, ours, one) == ["M README"]]
-    assert "<<<<<<<" in git.line("show", f"{held[0]}:README")
+    [held] = [one for one in kept(git) if git.line("rev-parse", f"{one}^") == ours]
+    assert changes(git, ours, held) == ["M README"]
+    assert "<<<<<<<" in git.line("show", f"{held}:README")
 
 
 def test_a_file_that_a_half_done_merge_took_away_is_no_trouble(git: Git) -> None:

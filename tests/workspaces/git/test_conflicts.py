@@ -183,6 +183,15 @@ def test_any_name_and_any_text_is_shown_on_its_own_line(git: Git) -> None:
     assert text.encode()
 
 
+def test_a_name_that_is_a_pattern_to_git_is_a_name(git: Git) -> None:
+    text = clash(git, {":(odd)[a": "one\n"}, {":(odd)[a": "eins\n"})
+    assert ":(odd)[a (add/add)\n  main added it: " in text
+
+
+def test_what_looks_like_marks_in_a_file_that_is_no_text_is_not_shown(git: Git) -> None:
+    assert "<<<" not in clash(git, {"a": b"\0\n<<<<<<< x\n"}, {"a": b"\0y"})
+
+
 def test_what_has_no_marks_has_no_lines(git: Git) -> None:
     assert "<<<" not in clash(git, {"a": None}, {"a": "x"})
 

@@ -92,6 +92,8 @@ def test_a_file_where_the_other_has_a_directory(git: CountingGit) -> None:
     found = foresight(git, one={"n": "file\n"}, two={"n/deep/file": "2"})
     assert seen(found, "one") == [("two", ("n",))]
     assert seen(found, "two") == [("one", ("n",))]
+    found = foresight(git, one={"n/deep/file": "1"}, two={"n": "file\n"})
+    assert seen(found, "one") == [("two", ("n",))]
 
 
 def test_two_kinds_of_file_are_told_by_their_name(git: CountingGit) -> None:
@@ -124,6 +126,18 @@ def test_what_was_merged_is_not_merged_again_until_one_moves(git: CountingGit) -
     git.asked.clear()
     seen(found, "two")
     assert git.asked == []
+
+
+def test_conflicts_are_in_the_order_of_names_whoever_moved_last(git: CountingGit) -> None:
+    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"}, three={"a": "three\n"})
+    seen(found, "three")
+    go(git, found, "one", {"a": "one more\n"})
+    assert seen(found, "three") == [("one", ("a",)), ("two", ("a",))]
+
+
+def test_the_topmost_directory_is_never_taken_for_renamed(git: CountingGit) -> None:
+    assert seen(foresight(git, one={"n": "new\n"}, two={"b": None}), "one") == []
+    assert git.asked == ["diff-tree"]
 
 
 def test_all_that_is_new_is_merged_by_one_process(tmp_path: Path) -> None:
@@ -183,6 +197,11 @@ def test_a_commit_that_is_missing_is_an_error(git: CountingGit) -> None:
         found.conflicts("one")
     go(git, found, "two", {"a": "two\n"})
     assert seen(found, "one") == [("two", ("a",))]
+
+
+def test_what_git_cannot_merge_is_not_taken_for_a_conflict(git: CountingGit) -> None:
+    with pytest.raises(GitError, match="not something we can merge"):
+        foreseeing._single(git, ("main", "nothing"), {})
 
 
 def test_histories_without_a_common_commit_are_an_error(git: CountingGit) -> None:

@@ -129,6 +129,16 @@ def test_a_ref_that_should_stay_away_and_is_there_holds_the_others_back(git: Git
     assert tip(git, TWO) is None
 
 
+def test_a_ref_that_is_to_stay_where_it_is_holds_the_others_back_if_it_is_not_there(git: Git) -> None:
+    first = grow(git, "one", {"a": "1"})
+    other = grow(git, "other", {"a": "2"})
+    assert not move(git, [go(TWO, "", first), go(ONE, other, other)], reason="r")
+    assert tip(git, TWO) is None
+    assert move(git, [go(TWO, "", first), go(ONE, first, first)], reason="r")
+    assert move(git, [go(TWO, "", first), go(ONE, first, first)], reason="r")
+    assert (tip(git, ONE), tip(git, TWO)) == (first, first)
+
+
 def test_what_is_asked_for_twice_is_done_once(git: Git) -> None:
     first = grow(git, "one", {"a": "1"})
     second = grow(git, "other", {"a": "2"}, first)
@@ -155,6 +165,13 @@ def test_the_lock_of_a_git_that_died_is_named(git: Git, lock: str) -> None:
         move(git, [go(ONE, first, "")], reason="r")
     assert f"{place}; if no git runs in this repository, remove that file" in str(raised.value)
     assert tip(git, ONE) == first
+
+
+def test_a_ref_that_is_to_stay_where_it_is_is_not_taken_for_seen_if_it_is_locked(git: Git) -> None:
+    first = grow(git, "one", {"a": "1"})
+    lock_of(git, ONE).touch()
+    with pytest.raises(GitError, match="has left its lock"):
+        move(git, [go(ONE, first, first)], reason="r")
 
 
 def test_what_git_does_not_allow_is_an_error_with_its_words(git: Git) -> None:

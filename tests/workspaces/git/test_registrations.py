@@ -1,11 +1,13 @@
 """Entries of worktrees in a repository, some of them half written."""
 
+import fcntl
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.program import Git, GitError
+from weft.workspaces.git.program import Answer, Git, GitError
 from weft.workspaces.git.registrations import Registrations
 from workspaces.git.repositories import repository, write
 
@@ -50,6 +52,27 @@ def test_one_that_stays_half_written_is_told(git: Git) -> None:
     ):
         registrations.listed()
     assert entry.exists()
+
+
+class WatchingGit(Git):
+    """Whenever it is asked about worktrees, others are kept out."""
+
+    asked = 0
+
+    def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
+        with (self.directory / ".git" / "weft-worktrees.lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.asked += 1
+        return super().ask(*command, stdin=stdin, env=env)
+
+
+def test_one_at_a_time_reads_or_writes_the_entries(git: Git, tmp_path: Path) -> None:
+    watching = WatchingGit(git.directory, environ=git._environ)
+    registrations = Registrations(watching, git.directory / ".git")
+    registrations.add(tmp_path / "a", branch=None, commit="HEAD")
+    registrations.listed()
+    registrations.remove(tmp_path / "a")
+    assert watching.asked == 3
 
 
 def test_whatever_else_git_says_is_told(git: Git, tmp_path: Path) -> None:

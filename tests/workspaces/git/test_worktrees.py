@@ -193,6 +193,14 @@ def test_a_link_to_a_directory_is_not_followed(worktrees: Worktrees, made: Path,
     assert files(made) == FILES
 
 
+def test_a_link_to_nothing_is_in_its_place(worktrees: Worktrees, place: Path, head: str) -> None:
+    place.parent.mkdir(parents=True)
+    place.symlink_to("elsewhere")
+    with pytest.raises(WorkspaceError, match="is no worktree of this repository"):
+        worktrees.make(place, branch=BRANCH, commit=head)
+    assert not (place.parent / "elsewhere").exists()
+
+
 def test_a_file_in_its_place_is_an_error(worktrees: Worktrees, place: Path, head: str) -> None:
     write(place.parent, {"a": "a file"})
     with pytest.raises(WorkspaceError, match="is no worktree of this repository"):
@@ -340,6 +348,38 @@ def test_a_worktree_whose_checkout_was_cut_off_is_not_used_and_made_anew(
     worktrees.make(place, branch=BRANCH, commit=head)
     assert files(place) == FILES
     worktrees.prove(place, BRANCH)
+
+
+@pytest.mark.parametrize("file", ["commondir", "HEAD", "gitdir"])
+@pytest.mark.parametrize("link", ["", None, "whole"])
+def test_an_entry_that_git_was_killed_at_is_no_trouble(
+    git: Git, worktrees: Worktrees, place: Path, head: str, file: str, link: str | None
+) -> None:
+    with pytest.raises(KilledError):
+        of(DyingGit(git, 3)).make(place, branch=BRANCH, commit=head)
+    leave_link(place / ".git", link if file != "gitdir" else None)
+    (entry(git) / file).write_text("")
+    worktrees.make(place, branch=BRANCH, commit=head)
+    assert files(place) == FILES
+    worktrees.prove(place, BRANCH)
+
+
+def leave_link(file: Path, text: str | None) -> None:
+    if text != "whole":
+        file.unlink()
+    if text == "":
+        file.touch()
+
+
+def test_a_git_that_is_still_at_work_there_is_waited_for(
+    git: Git, worktrees: Worktrees, place: Path, head: str
+) -> None:
+    with pytest.raises(KilledError):
+        of(DyingGit(git, 3)).make(place, branch=BRANCH, commit=head)
+    lock = entry(git) / "index.lock"
+    with lock.open("w"), pytest.raises(WorkspaceError, match="git is still at work in"):
+        worktrees.make(place, branch=BRANCH, commit=head)
+    assert place.exists()
 
 
 # Proving

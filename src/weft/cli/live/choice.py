@@ -42,9 +42,10 @@ def _choose(view: RunView, room: int) -> Choice:
 
 
 def _urgent(view: RunView, room: int) -> Iterator[int]:
-    """Neither many questions nor many failures push out what runs."""
+    """Neither many questions, nor many merges to help with, nor many failures push out what runs."""
     shelves, share = view.shelves, max(1, room // 3)
     yield from islice(shelves.asking, share)
+    yield from islice(shelves.held, share)
     yield from islice(reversed(shelves.failed), share)
     yield from islice(shelves.running, room)
 
@@ -52,6 +53,7 @@ def _urgent(view: RunView, room: int) -> Iterator[int]:
 def _others(view: RunView, room: int) -> Iterator[int]:
     shelves, most = view.shelves, room
     yield from islice(shelves.asking, most)
+    yield from islice(shelves.held, most)
     yield from islice(reversed(shelves.failed), most)
     yield from islice(reversed(shelves.settled), JUST_ENDED)
     yield from islice(shelves.waiting, most)

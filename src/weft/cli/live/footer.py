@@ -1,16 +1,17 @@
-"""The lines below the table: who has to be answered, how far the run is, what it cost, how long it will take."""
+"""The lines below the table: who has to be answered or helped, how far the run is, what it cost and will take."""
 
+from collections.abc import Iterator
 from itertools import islice
 
 from weft.app.run_view import RunView
 from weft.cli.live.cells import Style, cells
 from weft.cli.live.table import tally_words
-from weft.cli.live.words import answer_command, clock, money, spent, time_left
+from weft.cli.live.words import ahead, answer_command, clock, count, money, spent, time_left
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 
-QUESTIONS = 2
-"""So many are shown with what to type."""
+QUESTIONS, CONFLICTS = 2, 2
+"""So many questions are shown with what to type, and so many conflicts that are coming."""
 _BAR = {True: ("█", "▒", "░"), False: ("#", "x", "-")}
 _LEAST_BAR, _WIDEST_BAR = 6, 40
 
@@ -18,25 +19,39 @@ _LEAST_BAR, _WIDEST_BAR = 6, 40
 def footer(view: RunView, now: float, width: int, height: int, style: Style) -> list[str]:
     """At most so many lines; what matters least is left out first."""
     last = [_progress(view, width, style), _state(view, now, width, style)]
-    questions = list(_questions(view, width, style))
-    return [*questions[: max(0, height - len(last))], *last][: max(height, 1)]
+    hints = [*_questions(view, style, width), *_merges(view, width), *_ahead(view, style)]
+    hints = [style.paint(style.cut(style.shown(line), width), "yellow") for line in hints]
+    return [*hints[: max(0, height - len(last))], *last][: max(height, 1)]
 
 
-def _questions(view: RunView, width: int, style: Style) -> list[str]:
-    lines = [
-        _question(answer_command(view.outline.paths[row], step), width)
-        for row in islice(view.shelves.asking, QUESTIONS)
-        for step in islice(view.rows[row].questions, 1)
-    ]
+def _questions(view: RunView, style: Style, width: int) -> Iterator[str]:
+    for row in islice(view.shelves.asking, QUESTIONS):
+        for step in islice(view.rows[row].questions, 1):
+            yield _question(answer_command(view.outline.paths[row], step), width)
     more = len(view.shelves.asking) - QUESTIONS
     if more > 0:
-        lines.append(f"{style.more} {more:,} more ask")
-    return [style.paint(style.cut(line, width), "yellow") for line in lines]
+        yield f"{style.more} {more:,} more ask"
 
 
 def _question(command: str, width: int) -> str:
     whole = f"Answer with: {command} (or no)"
     return whole if len(whole) <= width else command
+
+
+def _merges(view: RunView, width: int) -> Iterator[str]:
+    if view.shelves.held:
+        whole = "To see what to do about what is held, type: weft merge --list"
+        yield whole if len(whole) <= width else "weft merge --list"
+
+
+def _ahead(view: RunView, style: Style) -> Iterator[str]:
+    """Two that run, and will not go together."""
+    coming = [pair for pair in view.landings.ahead if not view.shelves.held.keys() & set(pair)]
+    for pair in coming[:CONFLICTS]:
+        one, other = (view.outline.paths[row] for row in pair)
+        yield f"{one} is {ahead(other, view.landings.ahead[pair])}"
+    if len(coming) > CONFLICTS:
+        yield f"{style.more} {count(len(coming) - CONFLICTS, 'more conflict')} ahead"
 
 
 def _progress(view: RunView, width: int, style: Style) -> str:
@@ -46,9 +61,11 @@ def _progress(view: RunView, width: int, style: Style) -> str:
     asking = len(view.shelves.asking)
     if asking:
         words.append(f"{asking:,} asking")
-    words += tally_words(
-        {**counts, State.COMPLETED: 0, State.RUNNING: max(0, counts[State.RUNNING] - asking)}
-    )
+    running = max(0, counts[State.RUNNING] - asking)
+    words += tally_words({**counts, State.COMPLETED: 0, State.RUNNING: running}, view.held_slices())
+    to_land = len(view.landings.unlanded)
+    if to_land:
+        words.append(f"{to_land:,} to land")
     text = _as_fits(words, ", ", width)
     bar = min(_WIDEST_BAR, width - cells(text) - 2)
     return f"{_bar(view, bar, style)}  {text}" if bar >= _LEAST_BAR else text
@@ -57,7 +74,7 @@ def _progress(view: RunView, width: int, style: Style) -> str:
 def _bar(view: RunView, width: int, style: Style) -> str:
     counts = view.counts
     ended = counts[State.COMPLETED] + counts[State.FAILED]
-    filled = max(int(view.progress * width), min(ended, 1))
+    filled = min(width, max(int(view.progress * width), min(ended, 1)))
     failed = -(-filled * counts[State.FAILED] // ended) if ended else 0
     good, bad, rest = _BAR[style.unicode]
     return (

@@ -9,7 +9,7 @@ from weft.app.run_rows import RowView, StepView
 from weft.app.run_view import RunView, Tally
 from weft.cli.live.cells import Style, cells
 from weft.cli.live.choice import Choice
-from weft.cli.live.words import clock, count, span, spent_shortly, step_name, why_not
+from weft.cli.live.words import clock, count, span, spent_shortly, step_name, why_held, why_not
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 
@@ -19,6 +19,8 @@ _SIGNS = {
     "completed": ("✓", "+", "green"),
     "failed": ("✗", "x", "red"),
     "asking": ("?", "?", "yellow"),
+    "held": ("!", "!", "yellow"),
+    "conflict": ("!", "!", "red"),
 }
 _GAP = "  "
 _LEAST_DETAIL = 10
@@ -61,9 +63,11 @@ def _more(hidden: Tally, number: int, *, is_rest: bool) -> str:
     return f"{more} {words[0].partition(' ')[2]}" if len(words) == 1 else f"{more}: {', '.join(words)}"
 
 
-def tally_words(tally: Tally) -> list[str]:
-    """What there is none of is left out."""
-    return [f"{tally[state]:,} {word}" for state, word in _WORDS.items() if tally[state]]
+def tally_words(tally: Tally, held: int = 0) -> list[str]:
+    """What there is none of is left out. What is held counts as running elsewhere."""
+    numbers = {**tally, State.RUNNING: tally[State.RUNNING] - held}
+    words = [f"{numbers[state]:,} {word}" for state, word in _WORDS.items() if numbers[state] > 0]
+    return [f"{held:,} held", *words] if held else words
 
 
 # What a line says
@@ -72,6 +76,8 @@ def tally_words(tally: Tally) -> list[str]:
 def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> Line:
     one = view.rows[row]
     name = _name(view, row, is_tree=is_tree)
+    if row in view.shelves.held:
+        return _held(view, row, name, now)
     if not view.outline.leaves[row]:
         return _group(view, row, name, now)
     if one.questions:
@@ -85,7 +91,7 @@ def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> Line:
         return Line(sign="pending", name=name, detail=_waits_for(view, row))
     if one.state is State.RUNNING:
         return Line(sign="running", name=name, cost=spent_shortly(one), detail=_idle(one, now))
-    return _ended(one, name, now)
+    return _ended(view, row, name, now)
 
 
 def _name(view: RunView, row: int, *, is_tree: bool) -> str:
@@ -94,6 +100,21 @@ def _name(view: RunView, row: int, *, is_tree: bool) -> str:
     path = view.outline.paths[row]
     depth = path.count("/")
     return "  " * depth + view.plan.subplans[row].id if is_tree else path
+
+
+def _held(view: RunView, row: int, name: str, now: float) -> Line:
+    one = view.rows[row]
+    assert one.held is not None
+    return Line(
+        sign=one.landing,
+        name=name,
+        is_group=not view.outline.leaves[row],
+        step=step_name(one.held.step),
+        time=clock(max(0.0, now - one.held_at)),
+        cost=spent_shortly(one),
+        detail=why_held(one.held),
+        style="red" if one.held.conflict else "yellow",
+    )
 
 
 def _working(view: RunView, row: int, name: str, now: float) -> Line:
@@ -138,20 +159,24 @@ def _waits_for(view: RunView, row: int) -> str:
     return f"waits for {', '.join(blockers[:_BLOCKERS])}{more}"
 
 
-def _ended(one: RowView, name: str, now: float) -> Line:
+def _ended(view: RunView, row: int, name: str, now: float) -> Line:
+    one = view.rows[row]
     seconds = one.seconds(now)
     time = "" if seconds is None or one.carried else clock(seconds)
     cost = spent_shortly(one)
     if one.state is State.COMPLETED:
-        detail = "done by an earlier run" if one.carried else _landing(one)
+        detail = _landing(view, row) or ("done by an earlier run" if one.carried else "")
         return Line(sign="completed", name=name, time=time, cost=cost, detail=detail)
     step = "" if one.failure is None else step_name(one.failure.step, one.failure.attempt)
     style = "red" if one.failed_by_itself else "dim"
     return Line(sign="failed", name=name, step=step, time=time, cost=cost, detail=why_not(one), style=style)
 
 
-def _landing(one: RowView) -> str:
-    return {"held": "its result waits to be landed", "conflict": "its result conflicts"}.get(one.landing, "")
+def _landing(view: RunView, row: int) -> str:
+    held = view.rows[row].held
+    if held is not None:
+        return why_held(held)
+    return "landed" if row in view.landings.landed else ""
 
 
 def _group(view: RunView, row: int, name: str, now: float) -> Line:
@@ -164,7 +189,8 @@ def _group(view: RunView, row: int, name: str, now: float) -> Line:
         return Line(sign="pending", name=name, is_group=True, detail=detail)
     seconds = one.seconds(now)
     time = "" if seconds is None or one.carried else clock(seconds)
-    detail = ", ".join(tally_words({**tally, State.COMPLETED: 0}))
+    words = tally_words({**tally, State.COMPLETED: 0}, view.held_slices(row))
+    detail = ", ".join(words) or _landing(view, row)
     if one.failure is not None:
         detail = why_not(one)
     return Line(

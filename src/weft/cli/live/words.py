@@ -1,11 +1,15 @@
 """The words for times, money and failures that a run is told with."""
 
+from collections.abc import Sequence
 from math import ceil
 
-from weft.app.run_rows import RowView, StepFailure
+from weft.app.run_landing import Move
+from weft.app.run_rows import Held, RowView, StepFailure
 from weft.plan.report.costs import MICRO
 
 _CENT = MICRO // 100
+_FILES = 3
+"""So many are named."""
 
 
 def clock(seconds: float) -> str:
@@ -92,3 +96,36 @@ def answer_command(path: str, step: str) -> str:
 
 def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+# Merging
+
+
+def arrival(step: str, move: Move) -> str:
+    """As `landed on main (bd7e5b6)`, or `merged into weft/notes/store`."""
+    return f"landed on {move.branch} ({move.commit[:7]})" if step == "@land" else f"merged into {move.branch}"
+
+
+def some(names: Sequence[str], most: int = _FILES) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+def first_line(held: Held) -> str:
+    """Of why it is held, without its name."""
+    return held.message.partition("\n")[0].removeprefix(f"{held.subplan} ")
+
+
+def why_held(held: Held) -> str:
+    """In a few words."""
+    if held.waits_for:
+        return f"lands after {some(held.waits_for)}"
+    if held.asks:
+        return "waits to land"
+    if held.files:
+        return f"{'in conflict' if held.conflict else 'in the way'}: {some(held.files)}"
+    return first_line(held)
+
+
+def ahead(other: str, files: Sequence[str]) -> str:
+    return f"going to conflict with {other}: {some(files)}"

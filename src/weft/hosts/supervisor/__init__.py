@@ -3,3 +3,6 @@
 Each run waits for its start. So it needs the standard library only, and of that only what loads fast: no pathlib,
 no typing, no dataclasses, no subprocess, no asyncio.
 """
+
+BUSY = 75
+"""Exit code: another one is alive."""

@@ -13,14 +13,12 @@ import socket
 import sys
 from contextlib import suppress
 
+from . import BUSY
 from .log import History, Log
 from .orphans import declare_lost, end_orphans
 from .serve import Supervisor
 from .spawn import become_subreaper
 from .streams import Limits
-
-BUSY = 75
-"""Exit code: another one is alive."""
 
 
 def main(arguments: list[str]) -> None:

@@ -33,6 +33,10 @@ PATH = Text(
     pattern=rf"/?{ID_PATTERN}(?:/{ID_PATTERN})*",
 )
 GLOB = Glob()
+FOLDER = Text(
+    "a directory of the repository, seen from its top, such as src/app",
+    pattern=r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\x00\n]+",
+)
 BRANCH = Text(
     "the name of a branch: no spaces in it, and no - before it",
     pattern=r"(?!-)[^\x00-\x20\x7f]+",  # git would take it for an option
@@ -177,6 +181,11 @@ SETTINGS = (
     Key(
         name="link", kind=ListOf(GLOB), default="[]",
         doc="Untracked files and directories that are linked into a fresh worktree, such as node_modules.",
+    ),
+    Key(
+        name="sparse", kind=ListOf(FOLDER), default="[]",
+        doc="The only directories of the repository that a worktree has, with the files beside the way to "
+            "them; for large repositories.",
     ),
 )  # fmt: skip
 

@@ -31,7 +31,7 @@ _Ranges = tuple[tuple[int, int], ...]
 
 _DEEP = "**"
 _ANY: _Ranges = ((1, ord("/") - 1), (ord("/") + 1, 0x10FFFF))
-_WILDCARD = re.compile(r"[*?\[]")
+WILDCARD = re.compile(r"[*?\[]")
 # The first character after `[` or `[!` is one of the class, even if it is `]`.
 _TOKEN = re.compile(r"\*+|\?|\[(?P<not>!?+)(?P<chars>\][^\]]*|[^\]]+)\]|.", re.DOTALL)
 _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
@@ -81,7 +81,7 @@ def _segments(pattern: str) -> tuple[str | None, ...]:
     whole = pattern
     if pattern.endswith("/"):
         whole = f"{pattern}*/**"
-    elif not _WILDCARD.search(pattern):
+    elif not WILDCARD.search(pattern):
         whole = f"{pattern}/**"
     return tuple(None if segment == _DEEP else segment for segment in whole.split("/"))
 
@@ -163,7 +163,7 @@ def intersects(left: str, right: str) -> bool:
 def _segments_meet(left: str, right: str) -> bool:
     if left == right or "*" in {left, right}:
         return True
-    if not _WILDCARD.search(left) and not _WILDCARD.search(right):
+    if not WILDCARD.search(left) and not WILDCARD.search(right):
         return False
     return _meet(_characters(left), _characters(right), _characters_meet)
 
@@ -233,7 +233,7 @@ def crossings(patterns: Sequence[str], most: int = MOST_CHECKS) -> Crossings:
 
 def coarser(pattern: str) -> str:
     """A pattern for all that this one means and more: everything below the directory it starts with."""
-    wildcard = _WILDCARD.search(pattern)
+    wildcard = WILDCARD.search(pattern)
     if wildcard is None:
         return pattern
     directory = pattern[: wildcard.start()].rpartition("/")[0]
@@ -285,7 +285,7 @@ def _literal_ends(pattern: str) -> tuple[str, str]:
 
     With a slash on both sides `src/**` begins like `src/a` and like `src` itself, but not like `src2`.
     """
-    wildcard = _WILDCARD.search(pattern)
+    wildcard = WILDCARD.search(pattern)
     if wildcard is None:
         return f"/{pattern.removesuffix('/')}/", ""
     beginning = f"/{pattern[: wildcard.start()]}"

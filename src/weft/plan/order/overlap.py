@@ -80,10 +80,10 @@ def overlaps(outline: Outline, files: Files, after: After = (), *, limits: Limit
         told = shared.setdefault(pair, [])
         if len(told) < MOST_SHARED:
             told.append(patterns)
-    ordered = _ordered(Points(outline, after), list(shared)) if shared else set[tuple[int, int]]()
+    in_order = ordered(Points(outline, after), list(shared)) if shared else set[tuple[int, int]]()
     return Overlaps(
         pairs=tuple(
-            Overlap(first=pair[0], second=pair[1], shared=tuple(shared[pair]), ordered=pair in ordered)
+            Overlap(first=pair[0], second=pair[1], shared=tuple(shared[pair]), ordered=pair in in_order)
             for pair in sorted(shared)
         ),
         more=more,
@@ -118,7 +118,7 @@ class _Owners:
                         yield (first, later[place]), patterns
 
 
-def _ordered(points: Points, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+def ordered(points: Points, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
     """Those of the pairs of which one can start only after the other has ended."""
     rows = list(dict.fromkeys(chain.from_iterable(pairs)))
     bits = {row: 1 << number for number, row in enumerate(rows)}
@@ -148,7 +148,7 @@ def serialized(
         line = Line(outline, points, turns.groups())
     arcs = turns.arcs(line, points.ends)
     if len(points.later) * len(set(chain.from_iterable(arcs))) <= limits.bits:
-        arcs -= _ordered(points, list(arcs))
+        arcs -= ordered(points, list(arcs))
     return _by_row(outline, arcs)
 
 

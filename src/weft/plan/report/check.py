@@ -5,12 +5,14 @@ their own; most of the time goes into the longest path and the overlaps, one pas
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from weft.net.verdict import Answer
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.proof.prove import Proof
+from weft.plan.report.companions import FilePair
 from weft.plan.report.costs import AgentCalls, Spend, agent_calls, spend
 from weft.plan.report.counts import Counts, PipelineUse, counts, pipeline_uses
 from weft.plan.report.overlaps import OverlapReport, overlap_report
@@ -67,7 +69,8 @@ class CheckReport(Struct, frozen=True, kw_only=True):
         }
 
 
-def check_report(compiled: CompiledPlan, proof: Proof) -> CheckReport:
+def check_report(compiled: CompiledPlan, proof: Proof, history: Sequence[FilePair] = ()) -> CheckReport:
+    """`history`: files that changed together, as far as it is known."""
     plan, after = compiled.plan, extra_order(compiled)
     finder = Profiles(plan)
     profiles = finder.by_row()
@@ -82,7 +85,7 @@ def check_report(compiled: CompiledPlan, proof: Proof) -> CheckReport:
         together=at_once,
         pools=pool_uses(compiled, alike, proved=proof.answer is Answer.PROVED),
         eligibility=able,
-        overlaps=overlap_report(compiled, after, at_once.slices),
+        overlaps=overlap_report(compiled, after, at_once.slices, history),
         critical_path=critical_path(plan, after),
         makespan=makespan(plan, after, profiles, at_once.slices),
         agent_calls=agent_calls(plan, profiles),

@@ -1,7 +1,8 @@
-"""Subplans that expect to touch the same files, and what keeps them apart."""
+"""Subplans that expect to touch the same files, or such as used to change together, and what keeps them apart."""
 
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 
 from msgspec import Struct
 
@@ -9,8 +10,9 @@ from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.language.reader import Reader
 from weft.plan.loading.steps_check import place
 from weft.plan.model import Plan
-from weft.plan.order.overlap import Overlap, overlaps
-from weft.plan.order.points import After
+from weft.plan.order.overlap import Overlap, ordered, overlaps
+from weft.plan.order.points import After, Points
+from weft.plan.report.companions import Companions, FilePair, Rows, companions
 from weft.plan.report.counts import turns_of
 from weft.plan.text.document import Node
 from weft.plan.text.problems import Problem
@@ -53,18 +55,26 @@ class OverlapReport(Struct, frozen=True, kw_only=True):
     more: bool
     """There are, or may be, more than these."""
     warnings: tuple[Problem, ...]
+    companions: tuple[Companions, ...] = ()
+    """Those that may run together and share no file, but own files that used to change together."""
 
     def to_json(self) -> dict[str, object]:
-        return {"pairs": [pair.to_json() for pair in self.pairs], "more": self.more}
+        return {
+            "pairs": [pair.to_json() for pair in self.pairs],
+            "more": self.more,
+            "companions": [one.to_json() for one in self.companions],
+        }
 
 
-def overlap_report(compiled: CompiledPlan, after: After, at_once: int) -> OverlapReport:
+def overlap_report(
+    compiled: CompiledPlan, after: After, at_once: int, history: Sequence[FilePair] = ()
+) -> OverlapReport:
     plan = compiled.plan
     files = [subplan.files for subplan in plan.subplans]
     found = overlaps(plan.outline, files, after)
     in_plan = found if not after else overlaps(plan.outline, files)
-    ordered = {(pair.first, pair.second) for pair in in_plan.pairs if pair.ordered}
-    limits = _Limits(plan, ordered, at_once, turns_of(compiled) if found.pairs else ())
+    waiting = {(pair.first, pair.second) for pair in in_plan.pairs if pair.ordered}
+    limits = _Limits(plan, waiting, at_once, turns_of(compiled) if found.pairs or history else ())
     judged = [(pair, limits.apart(pair)) for pair in found.pairs]
     judged.sort(key=lambda one: one[1] is not Apart.NOTHING)
     paths = plan.outline.paths
@@ -75,6 +85,7 @@ def overlap_report(compiled: CompiledPlan, after: After, at_once: int) -> Overla
         ),
         more=found.more,
         warnings=_warnings(plan, [pair for pair, apart in judged if apart is Apart.NOTHING]),
+        companions=companions(plan, history, partial(limits.together, after)),
     )
 
 
@@ -94,8 +105,17 @@ class _Limits(Struct, frozen=True):
             return Apart.SERIALIZE
         if self.at_once == 1:
             return Apart.MAX_PARALLEL
-        turn = self.turns[pair.first]
-        return Apart.SERIAL if turn >= 0 and turn == self.turns[pair.second] else Apart.NOTHING
+        return Apart.SERIAL if self._take_turns(pair.first, pair.second) else Apart.NOTHING
+
+    def together(self, after: After, pairs: Sequence[Rows]) -> list[Rows]:
+        """Those that nothing keeps apart, whatever files they own."""
+        if self.at_once == 1:
+            return []
+        apart = ordered(Points(self.plan.outline, after), pairs)
+        return [pair for pair in pairs if pair not in apart and not self._take_turns(*pair)]
+
+    def _take_turns(self, first: int, second: int) -> bool:
+        return self.turns[first] >= 0 and self.turns[first] == self.turns[second]
 
 
 def _warnings(plan: Plan, pairs: Sequence[Overlap]) -> tuple[Problem, ...]:

@@ -85,6 +85,35 @@ def record(
     return head if head not in {before, one.start} else ""
 
 
+def keep(
+    git: Git,
+    work: Work,
+    *,
+    plan: str,
+    names: Names,
+    identity: Mapping[str, str],
+    pause: Pause = time.sleep,
+) -> None:
+    """Give a name to all that is in a worktree and that its branch does not lead to; nothing there changes."""
+    git_dir = git_dir_of(git.directory)
+    free(git.directory, git_dir, pause=pause)
+    with locks_explained():
+        one = _slice(git, git_dir, work, names, _message(work, plan), identity)
+        _keep_undone(one)
+        _refuse_repositories(one)
+        made = _aside(one)
+        is_on_branch = made == one.status.head and one.status.branch == names.head(work.path)
+        if made and not is_on_branch and made not in one.kept:
+            _keep(git, names, work.path, [made])
+
+
+def keep_logged(git: Git, git_dir: Path, path: str, names: Names) -> None:
+    """The same, of a worktree whose directory is gone; `git_dir` is what the repository has of it."""
+    refs = (names.head(path), names.start(path), names.kept(path, "").rstrip("/"))
+    known = frozenset(tips(git, *refs).values())
+    _keep(git, names, path, _undone(git, frozenset(_log(git_dir)), known))
+
+
 def _slice(
     git: Git, git_dir: Path, work: Work, names: Names, message: bytes, identity: Mapping[str, str]
 ) -> _Slice:
@@ -133,7 +162,7 @@ def _commit(one: _Slice, parent: str, index: Mapping[str, str]) -> str | None:
     there = [path for path in changed if _can_be_kept(git.directory, path)]
     gone = [each.path for each in own if each.changed and each.gone]
     _update_index(git, ("--force-remove",), [*gone, *unstage, *(set(changed) - set(there))], env)
-    _update_index(git, ("--add", "--remove", "--replace"), there, env)
+    _update_index(git, ("--add",), there, env)
     tree = git.line("write-tree", env=env)
     if parent and tree == tree_of(git, parent):
         return None
@@ -186,14 +215,19 @@ def _before(one: _Slice) -> str:
 
 def _keep_undone(one: _Slice) -> None:
     """Of commits that were checked out here: a ref to the last of each line leads to those before it, too."""
-    seen = {oid for oid in (*_log(one.git_dir), one.tip) if oid.strip("0")} - {one.status.head}
-    if seen <= one.kept:
-        return
-    known = one.kept.union((one.status.head,)) - {""}
-    wishes = [*sorted(seen - one.kept), *(f"^{commit}" for commit in sorted(known))]
+    seen, known = frozenset((*_log(one.git_dir), one.tip)), one.kept.union((one.status.head,))
+    _keep(one.git, one.names, one.work.path, _undone(one.git, seen, known))
+
+
+def _undone(git: Git, seen: frozenset[str], known: frozenset[str]) -> list[str]:
+    """The last of each line of commits among those seen to which none of the known leads."""
+    asked = sorted(oid for oid in seen - known if oid.strip("0"))
+    if not asked:
+        return []
+    wishes = [*asked, *(f"^{commit}" for commit in sorted(known - {""}))]
     command = ("rev-list", "--ignore-missing", "--children", "--stdin")
-    lines = os.fsdecode(one.git.do(*command, stdin="\n".join((*wishes, "")).encode())).splitlines()
-    _keep(one, [line for line in lines if " " not in line])
+    lines = os.fsdecode(git.do(*command, stdin="\n".join((*wishes, "")).encode())).splitlines()
+    return [line for line in lines if " " not in line]
 
 
 def _log(git_dir: Path) -> list[str]:
@@ -202,10 +236,9 @@ def _log(git_dir: Path) -> list[str]:
     return [line.split(" ", 2)[1] for line in lines if line]
 
 
-def _keep(one: _Slice, commits: Sequence[str]) -> None:
-    names, path = one.names, one.work.path
+def _keep(git: Git, names: Names, path: str, commits: Sequence[str]) -> None:
     moves = [RefMove(ref=names.kept(path, commit), before="", after=commit) for commit in commits]
-    if not move(one.git, moves, reason=f"weft: {path} left it behind"):
+    if not move(git, moves, reason=f"weft: {path} left it behind"):
         raise WorkspaceError(
             f"what {path} left behind cannot be kept, for refs that are to lead to it lead elsewhere: "
             f"{listed([wish.ref for wish in moves])}; remove them with `git update-ref -d`"
@@ -264,6 +297,16 @@ def _refuse_astray(one: _Slice) -> None:
 
 def _kept_aside(one: _Slice) -> str:
     """All that is there gets a name, without a change of anything there."""
+    made = _aside(one)
+    if not made:
+        return ""
+    if made not in one.kept:
+        _keep(one.git, one.names, one.work.path, [made])
+    return f"what is there is kept as {one.names.kept(one.work.path, made)}; "
+
+
+def _aside(one: _Slice) -> str:
+    """A commit of all that is there, upon the one that is checked out; or that one; empty if there is none."""
     own = one.git_dir / _OWN_INDEX
     for leftover in (own, own.with_name(f"{_OWN_INDEX}.lock")):
         leftover.unlink(missing_ok=True)
@@ -271,8 +314,4 @@ def _kept_aside(one: _Slice) -> str:
         shutil.copyfile(one.git_dir / "index", own)
     made = _commit(one, one.status.head, {"GIT_INDEX_FILE": str(own)}) or one.status.head
     own.unlink(missing_ok=True)
-    if not made:
-        return ""
-    if made not in one.kept:
-        _keep(one, [made])
-    return f"what is there is kept as {one.names.kept(one.work.path, made)}; "
+    return made

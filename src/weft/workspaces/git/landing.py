@@ -22,6 +22,7 @@ from weft.ports.workspaces import HeldError
 from weft.workspaces.errors import shown
 from weft.workspaces.git.program import Answer, Git, GitError
 from weft.workspaces.git.refs import about_lock, is_ancestor, lock_in_the_way, move, tip
+from weft.workspaces.git.registrations import Registrations
 
 _HEADS = "refs/heads/"
 _NAMED = 10
@@ -113,23 +114,14 @@ def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan
 
 def _checkouts(git: Git, ref: str) -> list[Path]:
     """A worktree whose directory is gone counts only if it is locked: then somebody wants to have it back."""
-    listed = os.fsdecode(git.do("worktree", "list", "--porcelain", "-z")).split("\0\0")
-    worktrees = [lines for entry in listed if (lines := entry.split("\0"))[0]]
-    found = [
-        _place(lines)
-        for lines in worktrees
-        if f"branch {ref}" in lines and not any(line.startswith("prunable") for line in lines)
-    ]
-    return found or list(_claimed(git, ref, _place(worktrees[0])))
-
-
-def _place(lines: Sequence[str]) -> Path:
-    return Path(lines[0].removeprefix("worktree "))
-
-
-def _claimed(git: Git, ref: str, first: Path) -> Iterator[Path]:
-    """The worktrees that have lent their branch to a rebase or a bisection; `first` is that of the repository."""
     common = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
+    worktrees = Registrations(git, common).listed()
+    found = [one.path for one in worktrees if one.branch == ref and one.prunable is None]
+    return found or list(_claimed(common, ref, worktrees[0].path))
+
+
+def _claimed(common: Path, ref: str, first: Path) -> Iterator[Path]:
+    """The worktrees that have lent their branch to a rebase or a bisection; `first` is that of the repository."""
     names = {ref, ref.removeprefix(_HEADS)}
     for folder in (common, *sorted(common.glob("worktrees/*"))):
         if any(names.intersection(_lines(folder / claim)) for claim in _CLAIMS):

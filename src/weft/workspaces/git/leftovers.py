@@ -32,7 +32,7 @@ SCRATCH = "_check."
 """What the name of a worktree begins with in which something is verified."""
 _HEADS = "refs/heads/"
 _MERGING = "merging"
-_NOTES = ("start", "told", "tip", _MERGING)
+_NOTES = ("start", "told", "tip", "passed", _MERGING)
 
 
 class Why(StrEnum):

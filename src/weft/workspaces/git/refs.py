@@ -25,6 +25,9 @@ def tip(git: Git, ref: str) -> str | None:
     # A ref that leads nowhere is listed, or git complains about it; of one that is missing there is no word.
     listed = git.ask("for-each-ref", "--format=%(refname)", ref)
     if listed.exit_code or listed.said or ref in listed.text.splitlines():
+        again = git.ask(*command)
+        if again.exit_code == 0:  # it has been made in between
+            return again.text
         said = f"{ref} is broken: {listed.said or answer.said}; `git fsck` may tell more"
         raise GitError(command, answer.exit_code, said)
     return None

@@ -77,6 +77,12 @@ class Registrations:
         with self._locked():
             self._do("remove", "--force", "--force", "--", str(directory))
 
+    def entry_of(self, directory: Path) -> Path | None:
+        """The git directory of a worktree, whatever has become of the worktree itself."""
+        link = str(directory.parent.resolve() / directory.name / ".git")
+        entries = (self._common / "worktrees").iterdir()
+        return next((entry for entry in entries if text_of(entry / "gitdir") == link), None)
+
     @contextmanager
     def _locked(self) -> Generator[None]:
         with _THREADS, (self._common / _LOCK_FILE).open("ab") as file:
@@ -98,10 +104,13 @@ class Registrations:
         return answer
 
     def _forget(self, entry: Path) -> None:
-        if text_of(entry / "locked") == MAKING:
-            shutil.rmtree(entry)
-        else:
+        if text_of(entry / "locked") != MAKING:
             self._pause(_MOMENT)
+            return
+        link = Path(text_of(entry / "gitdir") or entry)
+        if link.is_file():  # all that is in its directory yet
+            link.unlink()
+        shutil.rmtree(entry)
 
     def _error(self, command: Sequence[str], answer: Answer) -> WorkspaceError | GitError:
         half = _HALF_WRITTEN.search(answer.said)

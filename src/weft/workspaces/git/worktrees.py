@@ -66,6 +66,14 @@ class Worktrees:
     def listed(self) -> Sequence[Listed]:
         return self._registrations.listed()
 
+    def find(self, directory: Path, branch: str) -> Listed | None:
+        """What the repository knows of it; raises `WorkspaceError` if the branch is checked out elsewhere."""
+        return self._look_for(directory.absolute(), branch)
+
+    def entry_of(self, directory: Path) -> Path | None:
+        """The git directory of a worktree, whatever has become of the worktree itself."""
+        return self._registrations.entry_of(directory)
+
     def git_dir(self, directory: Path) -> Path:
         return git_dir_of(directory)
 
@@ -112,24 +120,27 @@ class Worktrees:
         if found is None:
             _refuse_unknown(directory)
             return False
-        if _is_empty(directory):
-            if found.locked not in {None, MAKING}:
-                raise _locked_and_gone(found)
-        else:
-            git_dir = git_dir_of(directory)
-            require_registered(directory, git_dir, self._common)
-            free(directory, git_dir, pause=self._pause)
-            if not is_unfinished(git_dir) and not self._is_unwanted(git_dir, wanted):
-                self._refuse_dirt(directory, "be made anew")
-                if wanted.is_at(found) and sparsely.is_chosen(git_dir, wanted.sparse):
-                    return True
-        if wanted.branch is not None:
-            self._refuse_nameless(found)
+        entry = self._registrations.entry_of(directory)
+        if entry is not None:  # the git of a coordinator that died may still be at work there
+            free(directory, entry, pause=self._pause)
+        if found.locked != MAKING:
+            if _is_empty(directory):
+                _refuse_locked(found)
+            elif self._is_usable(directory, found, wanted):
+                return True
+            if wanted.branch is not None:
+                self._refuse_nameless(found)
         self._drop(directory)
         return False
 
-    def _is_unwanted(self, git_dir: Path, wanted: Wanted) -> bool:
-        return wanted.branch is None and (git_dir / _SCRATCH).exists()
+    def _is_usable(self, directory: Path, found: Listed, wanted: Wanted) -> bool:
+        """If it is not, nothing in it is wanted."""
+        git_dir = git_dir_of(directory)
+        require_registered(directory, git_dir, self._common)
+        if wanted.branch is None and (git_dir / _SCRATCH).exists():
+            return False
+        self._refuse_dirt(directory, "be made anew")
+        return wanted.is_at(found) and sparsely.is_chosen(git_dir, wanted.sparse)
 
     def _check_out(self, directory: Path, wanted: Wanted) -> None:
         git_dir = git_dir_of(directory)
@@ -181,6 +192,13 @@ class Worktrees:
             if not force:
                 self._refuse_nameless(found)
             self._drop(directory)
+
+    def discard(self, directory: Path) -> None:
+        """The same, with force; and whatever is left of a removal that was cut off, or nothing."""
+        directory = directory.absolute()
+        with locks_explained():
+            if self._look_for(directory, None) is not None:
+                self._drop(directory)
 
     def _drop(self, directory: Path) -> None:
         """Killed in the middle, it leaves a registration without a directory, or something to be wiped."""
@@ -290,9 +308,11 @@ def _elsewhere(other: Listed, branch: str) -> WorkspaceError:
     return WorkspaceError(f"{what}; type: git -C {other.path} switch --detach")
 
 
-def _locked_and_gone(found: Listed) -> WorkspaceError:
+def _refuse_locked(found: Listed) -> None:
+    if found.locked is None:
+        return
     reason = f" by somebody who says: {found.locked}" if found.locked else ""
-    return WorkspaceError(
+    raise WorkspaceError(
         f"the worktree {found.path} is gone, but it was locked{reason}; put it back, or, if it may be made anew, "
         f"type: git worktree unlock {found.path}"
     )

@@ -1,0 +1,105 @@
+"""What the worktrees of a plan stand on: a repository and its ends, names and places."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.engine.run.facts import RefMove
+from weft.ports.workspaces import HeldError
+from weft.workspaces.errors import ANEW, WorkspaceError
+from weft.workspaces.git.brought import bring
+from weft.workspaces.git.merging import commit_merge, message
+from weft.workspaces.git.names import Names, dotted
+from weft.workspaces.git.program import Git
+from weft.workspaces.git.refs import move, tip, tips
+from weft.workspaces.git.repository import Ends, Repository
+
+_KINDS = ("start", "told", "tip", "passed", "merging")
+
+Known = Mapping[str, str]
+"""Where refs lead, as it was at one moment."""
+
+
+class Ground(Struct, frozen=True, kw_only=True):
+    repository: Repository
+    ends: Ends
+    names: Names
+    plan: str
+    folder: Callable[[str, str], Path]
+    """The place of the worktree of a subplan, by its path and its flat name."""
+    groups: Collection[str]
+    """The paths of subplans that have others in them; they have no worktree but to be verified in."""
+
+    @property
+    def git(self) -> Git:
+        return self.repository.git
+
+    def worktree(self, path: str) -> Path:
+        return self.folder(path, dotted(path))
+
+    def scratch(self, path: str) -> Path:
+        """Where the subplan is verified together with others."""
+        return self.folder(path, f"_check.{dotted(path)}")
+
+    def bring(self, worktree: Path, copy: Sequence[str], link: Sequence[str]) -> None:
+        """The files that slices need and the repository does not have."""
+        top, inside = self.repository.top, self.repository.inside
+        bring(top / inside, worktree / inside, copy=copy, link=link, top=top, worktree=worktree)
+
+    # Refs
+
+    def known(self) -> Known:
+        """All branches and notes of the plan."""
+        branches = f"refs/heads/{self.names.prefix}{self.names.plan}"
+        return tips(self.git, branches, *(f"refs/weft/{kind}/{self.names.plan}" for kind in _KINDS))
+
+    def head(self, path: str) -> str:
+        """Where the branch of a subplan is; raises `HeldError` if it is gone."""
+        found = tip(self.git, self.names.head(path))
+        if found is not None:
+            return found
+        branch, whose = self.names.branch(path), path or "the plan"
+        last = tip(self.git, self.names.tip(path)) or tip(self.git, self.names.start(path))
+        if last is None:
+            raise HeldError(f"there is no branch {branch}, and nothing is known of what {whose} did; {ANEW}")
+        raise HeldError(
+            f"the branch {branch} of {whose} is gone; to have it back, type: git branch {branch} {last[:12]}, "
+            "then type: weft run"
+        )
+
+    def merged_into(self, commit: str) -> Collection[str]:
+        """The branches of the plan whose work a commit has."""
+        where = f"refs/heads/{self.names.prefix}{self.names.plan}/"
+        lines = self.git.line("for-each-ref", f"--merged={commit}", "--format=%(refname)", where)
+        return frozenset(lines.splitlines())
+
+    def move(self, moves: Sequence[RefMove], reason: str) -> None:
+        wishes = changes(moves)
+        if not move(self.git, wishes, reason=f"weft: {reason}"):
+            refs = ", ".join(one.ref for one in wishes)
+            raise WorkspaceError(f"{refs}: moved by somebody else at this moment; type `weft run` again")
+
+    # Commits
+
+    def commit(self, tree: str, parents: Sequence[str], subject: str, path: str, date: str = "") -> str:
+        """A merge for a subplan; with a date, it is the same commit if it is made again."""
+        trailers = {"Weft-Plan": self.plan, "Weft-Subplan": path}
+        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {}
+        identity = {**self.repository.identity, **dates}
+        return commit_merge(self.git, tree, parents, message(subject, trailers), identity=identity)
+
+
+def around(path: str) -> str:
+    """The group that a subplan is in; the whole plan is in itself."""
+    return path.rpartition("/")[0]
+
+
+def wish(known: Known, ref: str, after: str) -> RefMove:
+    """That a ref be moved from where it is known to be; to nothing: that it be removed."""
+    return RefMove(ref=ref, before=known.get(ref, ""), after=after)
+
+
+def changes(moves: Sequence[RefMove]) -> list[RefMove]:
+    """Without those that leave everything as it is."""
+    return [one for one in moves if one.before != one.after]

@@ -1,0 +1,97 @@
+"""What a slice starts with: the newest state of the branch around it, and what it depends on besides.
+
+The branch of a group follows the one around it as long as nothing of its own is on it. Here it is only said how it
+would move: it is moved together with the slice's own branch, so that nothing has changed if a slice cannot start.
+
+A slice may depend on one in another group, whose work is not on the branch around both yet. It is merged in then;
+made again, after a crash, that is the very same commit.
+"""
+
+from msgspec import Struct
+
+from weft.engine.run.facts import RefMove
+from weft.ports.workspaces import HeldError, WorkspaceRequest
+from weft.workspaces.errors import listed
+from weft.workspaces.git.ground import Ground, Known, around, wish
+from weft.workspaces.git.landing import checkout_of
+from weft.workspaces.git.merging import try_merge
+from weft.workspaces.git.refs import is_ancestor
+
+
+class Start(Struct, frozen=True, kw_only=True):
+    commit: str
+    follows: tuple[RefMove, ...] = ()
+    """What brings the branches around up to it, and the notes of that."""
+
+
+class Starting:
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._git = ground.git
+        self._names = ground.names
+
+    def newest(self, group: str, known: Known) -> Start:
+        """The newest state of a group's branch."""
+        head, start = self._names.head(group), self._names.start(group)
+        now = known.get(head, "")
+        if now and now != known.get(start):
+            return Start(commit=now)  # it has work of its own
+        outer = self.newest(around(group), known) if group else Start(commit=self._ground.ends.base)
+        if now == outer.commit or (now and self._is_looked_at(head)):
+            return outer
+        moves = (
+            wish(known, head, outer.commit),
+            wish(known, start, outer.commit),
+            wish(known, self._names.tip(group), outer.commit),
+            wish(known, self._names.told(group), now),
+        )
+        return Start(commit=outer.commit, follows=(*outer.follows, *moves))
+
+    def _is_looked_at(self, head: str) -> bool:
+        """To move a branch that somebody has checked out would look as if that person had changed files."""
+        return checkout_of(self._git, head) is not None
+
+    def of(self, request: WorkspaceRequest, known: Known) -> Start:
+        """Raises `HeldError` if what a slice depends on does not go together."""
+        start = self.newest(around(request.path), known)
+        if not request.after:
+            return start
+        commit = start.commit
+        merged = self._ground.merged_into(commit)
+        for other in request.after:
+            if self._names.head(other) in merged:
+                continue
+            branch, reached = self._reached(other, request.path, known)
+            if not is_ancestor(self._git, reached, commit):
+                commit = self._with(request.path, branch, commit, reached)
+                merged = self._ground.merged_into(commit)
+        return Start(commit=commit, follows=start.follows)
+
+    def _reached(self, dependency: str, path: str, known: Known) -> tuple[str, str]:
+        """The outermost subplan that the work of a dependency has reached, up to the one that holds both."""
+        found = known.get(self._names.head(dependency)) or self._ground.head(dependency)
+        while True:
+            outer = known.get(self._names.head(around(dependency)))
+            if outer is None or not is_ancestor(self._git, found, outer):
+                return dependency, found
+            found, dependency = outer, around(dependency)
+            if not dependency or path.startswith(f"{dependency}/"):
+                return dependency, found
+
+    def _with(self, path: str, other: str, start: str, commit: str) -> str:
+        branch = self._names.branch(other)
+        trial = try_merge(self._git, start, commit)
+        if trial.conflicts:
+            files = [conflict.path for conflict in trial.conflicts]
+            raise HeldError(
+                f"{path} cannot start, for what it depends on does not go together: {branch} and {start[:12]} "
+                f"changed the same files ({listed(files)}); to settle it, type: git switch {branch}, then: git "
+                f"merge {start[:12]}, mend and commit the files, and type: weft run",
+                files,
+                conflict=True,
+            )
+        dates = self._git.line("show", "--no-patch", "--format=%ct", start, commit).split()
+        subject = f"{path}: start with {other or 'the plan'}"
+        return self._ground.commit(
+            trial.tree, (start, commit), subject, path, f"{max(map(int, dates))} +0000"
+        )

@@ -1,0 +1,194 @@
+"""What a run holds, as its events tell it, and what of that is meant."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.books import Written, started, written
+from app.run_stories import group, slices
+from weft.app.run_holds import chosen, held, subplans
+from weft.app.run_merging import Waiting, merge
+from weft.app.run_rows import Held
+from weft.engine.run.events import Event
+from weft.errors import InputError
+
+PLAN = json.dumps({
+    "weft": 1, "plan": "tried", "isolation": "worktree", "agent": "coder", "agents": {"coder": {"use": "claude"}},
+    "subplans": [group("store", *slices("model", "disk", pipeline="plain")), *slices("cli", pipeline="plain")],
+    "pipelines": {"plain": [{"id": "code", "prompt": "x"}]},
+})  # fmt: skip
+STEP = {"firing": 1, "execution": 1}
+
+
+def ends(subplan: str, step: str = "@merge", outcome: str = "held", **data: object) -> Event:
+    return Event(kind="step_finished", subplan=subplan, step=step, outcome=outcome, data=STEP | data)
+
+
+def becomes(subplan: str, state: str) -> Event:
+    return Event(kind="subplan_state", subplan=subplan, outcome=state)
+
+
+def tries(subplan: str, step: str = "@merge") -> Event:
+    return started(step, subplan=subplan)
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Iterator[Written]:
+    with written(tmp_path, text=PLAN) as one:
+        yield one
+
+
+@pytest.fixture
+def another() -> Iterator[int]:
+    """The process of somebody else."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        yield process.pid
+        process.kill()
+
+
+def held_now(told: Written) -> list[str]:
+    with told.opened() as book:
+        return subplans(held(book))
+
+
+def meant(told: Written, *names: str) -> list[str]:
+    with told.opened() as book:
+        return subplans(chosen(book, names))
+
+
+def test_what_is_held_is_known_with_all_that_a_person_has_to_know(told: Written) -> None:
+    told.tell(
+        ends("cli", message="it conflicts", files=["f.txt"], conflict=True),
+        ends("store", "@land", message="ready", asks=True),
+        ends("store/model", "@land", message="later", waits_for=["store"]),
+    )
+    with told.opened() as book:
+        assert held(book) == [
+            Held(subplan="cli", step="@merge", message="it conflicts", files=("f.txt",), conflict=True),
+            Held(subplan="store", step="@land", message="ready", asks=True),
+            Held(subplan="store/model", step="@land", message="later", waits_for=("store",)),
+        ]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ends("cli", outcome="done"),
+        ends("cli", outcome="failed"),
+        Event(kind="step_cancelled", subplan="cli", step="@merge", data=STEP),
+        becomes("cli", "failed"),
+    ],
+    ids=["merged", "failed", "cancelled", "given up"],
+)
+def test_what_is_over_is_held_no_more(told: Written, event: Event) -> None:
+    told.tell(ends("store"), ends("cli"), tries("cli"), event)
+    assert held_now(told) == ["store"]
+
+
+def test_what_waits_to_land_is_held_although_its_subplan_has_ended(told: Written) -> None:
+    told.tell(ends("cli", "@land"), becomes("cli", "completed"), becomes("store", "completed"))
+    assert held_now(told) == ["cli"]
+
+
+@pytest.mark.parametrize("state", ["completed", "failed", "abandoned"])
+def test_a_run_that_is_over_holds_nothing(told: Written, state: str) -> None:
+    told.tell(ends("cli"), state=state)
+    assert held_now(told) == []
+
+
+def test_what_somebody_tries_again_is_not_held_but_may_be_meant(told: Written, another: int) -> None:
+    told.tell(ends("cli"), ends("store"), tries("cli"))
+    told.be(another)
+    assert (held_now(told), meant(told)) == (["store"], ["cli", "store"])
+
+
+def test_what_somebody_tried_again_who_has_died_is_held(told: Written) -> None:
+    told.tell(ends("cli"), tries("cli"))
+    told.die()
+    assert held_now(told) == ["cli"]
+
+
+def test_what_is_meant_is_a_subplan_or_all_that_is_in_a_group_or_everything(told: Written) -> None:
+    told.tell(ends("cli"), ends("store/model"), ends("store/disk"))
+    assert meant(told) == ["cli", "store/model", "store/disk"]
+    assert meant(told, "store") == ["store/model", "store/disk"]
+    assert meant(told, "store/disk", "cli") == ["cli", "store/disk"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("clii", "there is no subplan 'clii'; did you mean 'cli'?"),
+        ("stor", "there is no subplan 'stor'; did you mean 'store'?"),
+        ("cli", "cli is not held; what is held: store/model, store/disk"),
+    ],
+)
+def test_what_is_not_held_cannot_be_meant(told: Written, name: str, said: str) -> None:
+    told.tell(ends("store/model"), ends("store/disk"))
+    with pytest.raises(InputError) as error:
+        meant(told, name)
+    assert str(error.value) == said
+
+
+def test_where_nothing_is_held_that_is_said(told: Written) -> None:
+    with pytest.raises(InputError) as error:
+        meant(told, "cli")
+    assert str(error.value) == (
+        "cli is not held, nor is anything else; to see what became of it, type: weft events"
+    )
+
+
+def test_what_is_where_it_should_be_may_be_named(told: Written) -> None:
+    told.tell(ends("cli", "@land", "done"), ends("store/model", "@merge", "done"), ends("store"))
+    assert meant(told, "cli", "store/model") == []
+
+
+def test_what_is_merged_but_has_not_landed_is_not_where_it_should_be(told: Written) -> None:
+    told.tell(ends("cli", "@merge", "done"))
+    with pytest.raises(InputError):
+        meant(told, "cli")
+
+
+def test_a_step_of_a_run_merges_nothing(told: Written) -> None:
+    told.tell(ends("cli"))
+    with told.opened() as book, pytest.raises(InputError) as error:
+        merge(book, held(book), None, environ={"WEFT_RUN": "r1", "WEFT_SUBPLAN": "cli"})  # type: ignore[arg-type]
+    assert "which merges by itself" in str(error.value)
+
+
+# What is waited for
+
+
+def asked(subplan: str) -> Event:
+    return Event(kind="merge_asked", data={"subplan": subplan})
+
+
+def waiting(*events: Event) -> list[str]:
+    """Of `cli` and `store`, what is still waited for after that."""
+    one = Waiting([Held(subplan=path, step="@land", message="") for path in ("cli", "store")])
+    for event in events:
+        one.hear(event)
+    return sorted(path for path, _ in one.keys)
+
+
+def test_each_is_waited_for_until_it_has_been_tried() -> None:
+    assert waiting() == ["cli", "store"]
+    assert waiting(asked("cli"), asked("store"), tries("cli", "@land"), ends("cli", "@land")) == ["store"]
+    assert waiting(asked("cli"), ends("cli", "@merge", "done"), ends("x", "@land")) == ["cli", "store"]
+    assert waiting(ends("cli", "@land", "done"), asked("store"), ends("store", "@land", "failed")) == []
+
+
+def test_a_try_that_somebody_else_had_asked_for_does_not_count_unless_it_went_well() -> None:
+    assert waiting(ends("cli", "@land"), asked("cli")) == ["cli", "store"]
+
+
+def test_what_lands_after_another_is_waited_for_again_when_that_has_landed() -> None:
+    first = ends("cli", "@land", waits_for=["store"])
+    both = (asked("cli"), asked("store"))
+    assert waiting(*both, first) == ["store"]
+    assert waiting(*both, first, ends("store", "@land", "done")) == ["cli"]
+    assert waiting(*both, first, ends("store", "@land", "held")) == []
+    assert waiting(*both, first, ends("store", "@land", "done"), ends("cli", "@land", "done")) == []

@@ -1,0 +1,146 @@
+"""What is asked of a world is done in a process that is killed (-9) before or after its n-th command of git.
+
+The processes are forked from one that has all modules and no threads, which is quick. Their `git` is a script that
+counts how often it is called, and kills whoever called it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from weft.engine.run.facts import RefMove
+from weft.errors import WeftError
+from weft.ports.workspaces import Merged
+from workspaces.worlds import World
+
+_GIT = """#!/bin/sh
+read -r number < {folder}/number
+number=$((number + 1))
+echo $number > {folder}/number
+test $number = {before} && kill -9 $PPID && exit 1
+{git} "$@"
+code=$?
+test $number = {after} && kill -9 $PPID
+exit $code
+"""
+ALWAYS = {"GIT_AUTHOR_DATE": "1700000000 +0000", "GIT_COMMITTER_DATE": "1700000000 +0000"}
+"""So that a commit that is made again is the same."""
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    top: str
+    """Where the world is."""
+    what: str
+    """A method of the world."""
+    arguments: tuple[Any, ...] = ()
+    options: dict[str, Any] = {}
+
+
+class Kill(msgspec.Struct, frozen=True):
+    number: int = 0
+    """Of the command; 0: none."""
+    after: bool = False
+    """Or before it."""
+
+
+NOT = Kill()
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    killed: bool = False
+    commands: int = 0
+    """Of git, as far as it came."""
+    answer: str = ""
+    """What the method gave back, besides moves, or the error that it raised."""
+    moves: tuple[RefMove, ...] = ()
+
+
+class Killer:
+    def __init__(self, process: "subprocess.Popen[bytes]", folder: Path) -> None:
+        self._process = process
+        self._folder = folder
+
+    def do(self, wish: Wish, kill: Kill = NOT) -> Outcome:
+        _write_git(self._folder, kill)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(msgspec.json.encode((str(self._folder), wish)) + b"\n")
+        self._process.stdin.flush()
+        outcome = msgspec.json.decode(self._process.stdout.readline(), type=Outcome)
+        return msgspec.structs.replace(outcome, commands=int((self._folder / "number").read_text()))
+
+
+def _write_git(folder: Path, kill: Kill) -> None:
+    before, after = (0, kill.number) if kill.after else (kill.number, 0)
+    script = folder / "git"
+    script.write_text(
+        _GIT.format(folder=folder, git=shutil.which("git"), before=before or "-", after=after or "-")
+    )
+    script.chmod(0o755)
+    (folder / "number").write_text("0\n")
+
+
+@contextmanager
+def killer(folder: Path) -> Iterator[Killer]:
+    folder.mkdir()
+    with subprocess.Popen(
+        [sys.executable, __file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    ) as process:
+        yield Killer(process, folder)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+# In the process that the others are forked from
+
+
+def serve() -> None:
+    for line in sys.stdin.buffer:
+        folder, wish = msgspec.json.decode(line, type=tuple[str, Wish])
+        outcome = _in_another_process(folder, wish)
+        sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
+        sys.stdout.flush()
+
+
+def _in_another_process(folder: str, wish: Wish) -> Outcome:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os.write(writing, msgspec.json.encode(_done(folder, wish)))
+        os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as answers:
+        answer = answers.read()
+    os.waitpid(child, 0)
+    return msgspec.json.decode(answer, type=Outcome) if answer else Outcome(killed=True)
+
+
+def _done(folder: str, wish: Wish) -> Outcome:
+    world = World(Path(wish.top), environ=ALWAYS)
+    os.environ["PATH"] = world.git._environ["PATH"] = f"{folder}:{os.environ['PATH']}"
+    try:
+        answer = getattr(world, wish.what)(*wish.arguments, **wish.options)
+    except WeftError as error:
+        return Outcome(answer=f"{type(error).__name__}: {error}")
+    match answer:
+        case Merged(moves=moves, verify_in=place):
+            return Outcome(answer=str(place), moves=moves)
+        case list():
+            return Outcome(moves=tuple(answer))
+        case _:
+            return Outcome(answer=str(answer))
+
+
+if __name__ == "__main__":
+    serve()

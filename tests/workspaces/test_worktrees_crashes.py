@@ -1,0 +1,175 @@
+"""Killed between any two commands of git, and done again: all is as if nothing had happened, and all is told."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from weft.ports.workspaces import HeldError
+from workspaces.faults import quick_folder
+from workspaces.git.repositories import commit
+from workspaces.killing import ALWAYS, NOT, Kill, Killer, Outcome, Wish, killer
+from workspaces.trees import put
+from workspaces.worlds import World, repository_in
+
+
+def nothing(world: World) -> None:
+    """The world is as it was made."""
+
+
+def far_work(world: World) -> None:
+    """What a slice elsewhere depends on, in two groups; and the group that it is in follows."""
+    world.done("group/a", {"one": "1"})
+    world.prepare("other/x")
+    world.done("b", {"two": "2"})
+
+
+def old_work(world: World) -> None:
+    """Commits, commits that were undone, and changes that were never committed."""
+    world.do("group/a", {"one": "1"})
+    world.at("group/a").do("commit", "--quiet", "--amend", "--message", "rewritten")
+    world.step("group/a", {"two": "2"})
+    world.at("group/a").do("switch", "--quiet", "--detach")
+    commit(world.at("group/a"), {"three": "3"})
+    put(world.place("group/a"), {"four": "4", "README": None})
+
+
+def a_step(world: World) -> None:
+    world.do("group/a", {"one": "1"})
+    world.workspaces.prove("group/a")
+    world.at("group/a").do("commit", "--quiet", "--amend", "--message", "rewritten")
+    put(world.place("group/a"), {"two": "2", "README": None, "link": ("two",)})
+
+
+def two_slices(world: World) -> None:
+    world.do("group/a", {"one": "1"})
+    world.done("group/b", {"two": "2"})
+
+
+def to_be_verified(world: World) -> None:
+    two_slices(world)
+    world.merge("group/a", verifies=True)
+
+
+def a_conflict(world: World) -> None:
+    """In a group, which gets a worktree for it."""
+    world.done("group/a", {"new": "one"})
+    world.done("b", {"new": "two"})
+
+
+def a_settled_conflict(world: World) -> None:
+    """The group's branch is checked out."""
+    a_conflict(world)
+    world.do("group/c", {"three": "3"})
+    with pytest.raises(HeldError):
+        world.merge("group")
+
+
+def to_land(world: World) -> None:
+    """On a branch that is checked out, with a change that is not in the way."""
+    world.done("group/a", {"one": "1", "README": None})
+    put(world.top, {"lines": "being written\n"})
+
+
+def to_land_elsewhere(world: World) -> None:
+    world.done("group/a", {"one": "1"})
+    world.git.do("switch", "--quiet", "--create", "mine")
+
+
+def to_land_verified(world: World) -> None:
+    to_land(world)
+    world.commit({"two": "2"})
+    world.land("group", verifies=True)
+
+
+def landed(world: World) -> None:
+    world.done("group/a", {"one": "1"})
+    world.merge("group")
+    world.land("group")
+    world.git.do("update-ref", "refs/weft-test/base", "main")
+
+
+def to_begin_anew(world: World) -> None:
+    a_conflict(world)
+    with pytest.raises(HeldError):
+        world.merge("group")
+    put(world.place("group"), {"half": "done"})
+
+
+CASES: dict[str, tuple[Callable[[World], None], Wish]] = {
+    name: (before, Wish(top="", what=what, arguments=arguments, options=options))
+    for name, before, what, arguments, options in (
+        ("prepare", nothing, "prepare", ("group/deep/a",), {}),
+        ("prepare with dependencies", far_work, "prepare", ("other/c", "group/a", "b"), {}),
+        ("prepare anew", old_work, "prepare", ("group/a",), {}),
+        ("record", a_step, "record", ("group/a",), {}),
+        ("gather", two_slices, "gather", ("group",), {}),
+        ("merge", two_slices, "merge", ("group/a",), {}),
+        ("merge to be verified", two_slices, "merge", ("group/a",), {"verifies": True}),
+        ("merge in conflict", a_conflict, "merge", ("group",), {}),
+        ("merge into a checkout", a_settled_conflict, "merge", ("group/c",), {}),
+        ("publish", to_be_verified, "publish", ("group/a",), {}),
+        ("discard", to_be_verified, "discard", ("group/a",), {}),
+        ("land", to_land, "land", ("group",), {}),
+        ("land elsewhere", to_land_elsewhere, "land", ("group",), {}),
+        ("publish on the target", to_land_verified, "publish", ("group",), {"landing": True}),
+        ("follow the base", landed, "follow_base", (), {}),
+        ("start anew", to_begin_anew, "start_anew", (), {}),
+    )
+}
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with quick_folder() as made:
+        yield made
+
+
+@pytest.fixture
+def kills(folder: Path) -> Iterator[Killer]:
+    with killer(folder / "bin") as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_killed_anywhere_and_done_again_all_is_as_if_nothing_had_happened(
+    name: str, folder: Path, kills: Killer
+) -> None:
+    before, wish = CASES[name]
+    top, template = folder / "home" / "repository", folder / "template"
+    repository_in(top, {"README": "hello\n", "lines": "1\n2\n3\n"})
+    before(World(top, environ=ALWAYS))
+    top.parent.rename(template)
+
+    wish = structs.replace(wish, top=str(top))
+
+    def attempt(kill: Kill = NOT) -> Outcome:
+        shutil.copytree(template, top.parent, symlinks=True)
+        return kills.do(wish, kill)
+
+    def state(outcome: Outcome) -> dict[str, object]:
+        found = {"answer": outcome.answer, **World(top, environ=ALWAYS).everything()}
+        shutil.rmtree(top.parent)
+        return found
+
+    undisturbed = attempt()
+    expected = state(undisturbed)
+    assert not undisturbed.killed
+    for number, after in product(range(1, undisturbed.commands + 1), (False, True)):
+        assert attempt(Kill(number, after=after)).killed
+        again = kills.do(wish)
+        where = f"killed {'after' if after else 'before'} command {number}"
+        assert differences(state(again), expected) == {}, where
+        assert set(again.moves) >= set(undisturbed.moves), where
+        assert again.moves[-1:] == undisturbed.moves[-1:], where
+
+
+def differences(found: dict[str, object], expected: dict[str, object]) -> dict[str, object]:
+    return {
+        name: (found.get(name), expected.get(name))
+        for name in {*found, *expected}
+        if found.get(name) != expected.get(name)
+    }

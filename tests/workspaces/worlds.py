@@ -1,0 +1,184 @@
+"""A repository with a plan whose slices work in worktrees, and what slices, groups and people do there."""
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from weft.engine.run.facts import RefMove
+from weft.ports.workspaces import Merged, MergeRequest, Work, WorkspaceRequest
+from weft.workspaces.git.ground import Ground
+from weft.workspaces.git.names import Names
+from weft.workspaces.git.program import Git
+from weft.workspaces.git.repository import Ends, open_repository
+from weft.workspaces.worktrees import WorktreeWorkspaces
+from workspaces.git.repositories import commit, contents, empty_repository, surroundings
+from workspaces.trees import Tree, put
+
+NAMES = Names(plan="notes")
+GROUPS = ("", "group", "group/deep", "other")
+TARGET = "refs/heads/main"
+
+
+def repository_in(top: Path, files: Mapping[str, str]) -> Git:
+    """With one commit on `main`; it is checked out, and ignores what is Weft's."""
+    git = empty_repository(top, "--template=")
+    (top / ".git" / "info").mkdir()
+    (top / ".git" / "info" / "exclude").write_text(".weft\n*.ignored\n")
+    commit(git, files)
+    return git
+
+
+class World:
+    """One that is there already can be entered again, as by another process."""
+
+    def __init__(
+        self,
+        top: Path,
+        *,
+        inside: str = "",
+        groups: Collection[str] = GROUPS,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.top = top
+        self.environ = {**surroundings(top.parent), **(environ or {})}
+        repository = open_repository(top / inside, environ=self.environ)
+        self.git = repository.git
+        base = self.git.ask("rev-parse", "--verify", "refs/weft-test/base")
+        if base.exit_code:
+            self.git.do("update-ref", "refs/weft-test/base", TARGET)
+        self.base = self.git.line("rev-parse", "refs/weft-test/base")
+        ground = Ground(
+            repository=repository,
+            ends=Ends(target="main", target_ref=TARGET, base=self.base),
+            names=NAMES,
+            plan="notes",
+            folder=lambda _, name: top / ".weft" / "worktrees" / name,
+            groups=frozenset(groups),
+        )
+        self.workspaces = WorktreeWorkspaces(ground)
+
+    # What is asked of workspaces
+
+    def prepare(self, path: str, *after: str) -> list[RefMove]:
+        return list(self.workspaces.prepare(WorkspaceRequest(path=path, after=after)))
+
+    def place(self, path: str) -> Path:
+        return self.top / ".weft" / "worktrees" / (path.replace("/", ".") or "_plan")
+
+    def at(self, path: str) -> Git:
+        """git, in the worktree of a slice."""
+        return self.git.at(self.place(path))
+
+    def step(self, path: str, edits: Tree, *, step: str = "code", attempt: int = 1) -> list[RefMove]:
+        self.workspaces.prove(path)
+        put(self.place(path), edits)
+        return self.record(path, step=step, attempt=attempt)
+
+    def record(self, path: str, *, step: str = "code", attempt: int = 1) -> list[RefMove]:
+        work = Work(path=path, step=step, attempt=attempt, subject=f"{path}: {step}")
+        return list(self.workspaces.record(work))
+
+    def do(self, path: str, edits: Tree, *after: str) -> str:
+        """A slice, but for its merge; its commit."""
+        self.prepare(path, *after)
+        self.step(path, edits)
+        return self.tip(path)
+
+    def merge(
+        self,
+        path: str,
+        *,
+        verifies: bool = False,
+        files: tuple[str, ...] | None = None,
+        take: tuple[str, ...] = (),
+    ) -> Merged:
+        request = MergeRequest(
+            path=path, subject=f"Merge {path}", verifies=verifies, files=files, take_branch=take
+        )
+        return self.workspaces.merge(request)
+
+    def land(self, path: str, *not_landed: str, verifies: bool = False, agreed: bool = True) -> Merged:
+        request = MergeRequest(
+            path=path, subject=f"Land {path}", verifies=verifies, agreed=agreed, not_landed=not_landed
+        )
+        return self.workspaces.land(request)
+
+    def publish(self, path: str, *, landing: bool = False) -> Merged:
+        published = self.workspaces.publish(path, landing=landing)
+        assert published is not None
+        return published
+
+    def gather(self, path: str) -> Path:
+        self.workspaces.gather(MergeRequest(path=path, subject="together", is_group=True))
+        return self.workspaces.place(path)
+
+    def discard(self, path: str) -> None:
+        self.workspaces.discard(path)
+
+    def follow_base(self) -> list[RefMove]:
+        return list(self.workspaces.follow_base())
+
+    def start_anew(self) -> list[RefMove]:
+        return list(self.workspaces.start_anew())
+
+    def done(self, path: str, edits: Tree, *after: str) -> str:
+        """A slice, from its beginning to its end."""
+        made = self.do(path, edits, *after)
+        self.merge(path)
+        return made
+
+    # What git knows
+
+    def tip(self, path: str) -> str:
+        return self.git.line("rev-parse", "--verify", NAMES.head(path))
+
+    @property
+    def target(self) -> str:
+        return self.git.line("rev-parse", "--verify", TARGET)
+
+    def files(self, commit: str) -> dict[str, str]:
+        listed = self.git.fields("ls-tree", "-r", "-z", "--name-only", commit)
+        return {path: os.fsdecode(self.git.do("cat-file", "-p", f"{commit}:{path}")) for path in listed}
+
+    def entries(self, commit: str) -> dict[str, str]:
+        """The mode of each file."""
+        listed = self.git.fields("ls-tree", "-r", "-z", commit)
+        return {entry.split("\t", 1)[1]: entry.split(" ", 1)[0] for entry in listed}
+
+    def refs(self, *prefixes: str) -> dict[str, str]:
+        lines = self.git.line("for-each-ref", "--format=%(refname) %(objectname)", *prefixes).splitlines()
+        return dict(line.split(" ", 1) for line in lines)
+
+    def kept(self, path: str) -> set[str]:
+        return set(self.refs(NAMES.kept(path, "").rstrip("/")).values())
+
+    def subjects(self, *revisions: str) -> list[str]:
+        return self.git.line("log", "--format=%s", "--reverse", *revisions).splitlines()
+
+    def everything(self) -> dict[str, object]:
+        """All refs, all worktrees with their files, and the checkout."""
+        listed = self.git.fields("worktree", "list", "--porcelain", "-z")
+        worktrees = self.top / ".weft" / "worktrees"
+        return {
+            **self.refs(),
+            **{f"in {place.name}": contents(place) for place in worktrees.glob("*")},
+            "worktrees": sorted(listed),
+            "checkout": self.checkout(),
+            "index": self.git.line("ls-files", "--stage"),
+            "head": self.git.line("symbolic-ref", "HEAD"),
+        }
+
+    def checkout(self) -> dict[str, bytes | str]:
+        """What a person sees."""
+        return {name: made for name, made in contents(self.top).items() if not name.startswith(".weft/")}
+
+    # People
+
+    def commit(self, files: Mapping[str, str], message: str = "a person") -> str:
+        """In the checkout of the repository."""
+        return commit(self.git, files, message)
+
+
+def heads(moves: list[RefMove] | tuple[RefMove, ...]) -> list[str]:
+    """The branches that moved, as people call them, in order."""
+    return [move.ref.removeprefix("refs/heads/") for move in moves]
