@@ -34,6 +34,10 @@ def test_an_event_has_the_common_fields_first_and_then_its_own() -> None:
     ]
 
 
+def test_what_somebody_asks_for_is_told_with_the_subplan() -> None:
+    assert event_json(recorded(kind="merge_asked", data={"subplan": "store"}))["subplan"] == "store"
+
+
 def test_what_an_event_does_not_say_is_null_and_an_unknown_cost_is_not_zero() -> None:
     found = event_json(recorded(kind="woke"))
     assert [found[name] for name in ("subplan", "step", "attempt", "outcome", "cost_usd", "tokens")] == [

@@ -130,3 +130,11 @@ def test_plans_are_completed(ran: Repository) -> None:
         [WEFT], cwd=ran.root, env={**os.environ, **words}, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[1::3] == ["tried"]
+
+
+def test_after_it_a_run_goes_on_with_what_has_landed(ran: Repository) -> None:
+    clean(ran)
+    again = ran.run()
+    assert again.state == "failed"
+    assert {event.subplan for event in again.events if event.kind == "step_started"} == {"bad"}
+    assert "held" not in {event.outcome for event in again.events}

@@ -37,7 +37,7 @@ CONFLICT = """
 subplans:
   - {id: d, steps: [{id: w, run: "read _ < OUTSIDE/begun; echo d > same"}]}
   - {id: e, steps: [{id: w, run: "echo > OUTSIDE/begun; read _ < OUTSIDE/merged; echo e > same"}]}
-  - {id: f, depends_on: [d], steps: [{id: w, run: "echo > OUTSIDE/merged"}]}
+  - {id: f, depends_on: [d], steps: [{id: w, run: "echo > OUTSIDE/merged; echo f > f"}]}
   - {id: late, depends_on: [e], steps: [{id: w, run: "cat same > late"}]}
 """
 GATED = """
@@ -214,7 +214,7 @@ def test_a_conflict_that_is_not_settled_is_held_still_and_the_rest_lands(tmp_pat
         4,
         [
             "d: landed on main (COMMIT)",
-            "f: there was nothing to land",
+            "f: landed on main (COMMIT)",
             "e cannot be merged into weft/tried/_plan: 1 file in conflict. Nothing has moved.",
         ],
     )

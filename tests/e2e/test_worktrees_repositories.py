@@ -54,8 +54,10 @@ def test_from_a_linked_worktree_it_lands_on_the_branch_there(repository: Reposit
     before = repository.tip()
     linked = Repository(place)
     linked.plan(SMALL)
-    assert linked.run().state == "completed"
-    linked.end()
+    try:
+        assert linked.run().state == "completed"
+    finally:
+        linked.end()
     assert repository.files("feature") == RESULT
     assert repository.tip() == before
     assert (place / "c").read_text() == "a\nb\n"

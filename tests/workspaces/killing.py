@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -107,27 +108,32 @@ def killer(folder: Path) -> Iterator[Killer]:
 def serve() -> None:
     for line in sys.stdin.buffer:
         folder, wish = msgspec.json.decode(line, type=tuple[str, Wish])
-        outcome = _in_another_process(folder, wish)
+        outcome = _in_another_process(folder, wish, _world(wish.top))
         sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
         sys.stdout.flush()
 
 
-def _in_another_process(folder: str, wish: Wish) -> Outcome:
+@cache
+def _world(top: str) -> World:
+    """It is always the same repository that is there, as it was at some time."""
+    return World(Path(top), environ=ALWAYS)
+
+
+def _in_another_process(folder: str, wish: Wish, world: World) -> Outcome:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        os.write(writing, msgspec.json.encode(_done(folder, wish)))
+        os.write(writing, msgspec.json.encode(_done(folder, wish, world)))
         os._exit(0)
     os.close(writing)
-    with open(reading, "rb") as answers:
+    with os.fdopen(reading, "rb") as answers:
         answer = answers.read()
     os.waitpid(child, 0)
     return msgspec.json.decode(answer, type=Outcome) if answer else Outcome(killed=True)
 
 
-def _done(folder: str, wish: Wish) -> Outcome:
-    world = World(Path(wish.top), environ=ALWAYS)
+def _done(folder: str, wish: Wish, world: World) -> Outcome:
     os.environ["PATH"] = world.git._environ["PATH"] = f"{folder}:{os.environ['PATH']}"
     try:
         answer = getattr(world, wish.what)(*wish.arguments, **wish.options)

@@ -342,6 +342,17 @@ def test_a_prepared_worktree_is_proven_and_all_have_a_history(world: World) -> N
     assert world.workspaces.has_history("a")
 
 
+def test_what_the_set_up_has_made_is_no_work_of_the_slice(world: World) -> None:
+    world.prepare("a")
+    made = world.place("a") / "made" / "file"
+    made.parent.mkdir()
+    made.write_text("by the set-up")
+    world.workspaces.accept("a")
+    world.step("a", {"own": "1"})
+    assert {"own", "made/file"}.intersection(world.files("weft/notes/a")) == {"own"}
+    assert made.exists()
+
+
 def test_a_worktree_that_was_removed_is_not_proven(world: World) -> None:
     world.prepare("a")
     shutil.rmtree(world.place("a"))

@@ -141,7 +141,8 @@ def test_killed_anywhere_and_done_again_all_is_as_if_nothing_had_happened(
     before, wish = CASES[name]
     top, template = folder / "home" / "repository", folder / "template"
     repository_in(top, {"README": "hello\n", "lines": "1\n2\n3\n"})
-    before(World(top, environ=ALWAYS))
+    world = World(top, environ=ALWAYS)
+    before(world)
     top.parent.rename(template)
 
     wish = structs.replace(wish, top=str(top))
@@ -151,7 +152,7 @@ def test_killed_anywhere_and_done_again_all_is_as_if_nothing_had_happened(
         return kills.do(wish, kill)
 
     def state(outcome: Outcome) -> dict[str, object]:
-        found = {"answer": outcome.answer, **World(top, environ=ALWAYS).everything()}
+        found = {"answer": outcome.answer, **world.everything()}
         shutil.rmtree(top.parent)
         return found
 

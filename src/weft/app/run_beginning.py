@@ -86,10 +86,10 @@ def begin(
     make = partial(_begun, plan, places, directory=folder)
     if last is not None and unfinished and last.digest == digest and not wish.fresh:
         return resumed(last, compiled, journal, workplaces)
-    workplace = workplaces.new()
+    kept = Kept() if last is None or wish.fresh else _kept(plan, journal, last)
+    workplace = workplaces.new(kept.landed, kept.target)
     if last is not None and unfinished:
         _give_up(journal, places, last)
-    kept = Kept() if last is None or wish.fresh else _kept(plan, journal, last)
     if last is not None and kept.is_all:
         begun = make(run=last.run, workplace=workplace, done_by=last.run, history=journal.events(last.run))
         if begun.result is None or (begun.result.is_dir() and places.gathered(last.run).exists()):
@@ -112,6 +112,7 @@ def begin(
         run=run,
         env=env,
         carried=kept.paths,
+        landed=workplace.landed,
         target=workplace.target,
         base=workplace.base,
         moves=moves,
@@ -198,14 +199,27 @@ class Kept(Struct, frozen=True):
     paths: tuple[str, ...] = ()
     is_all: bool = False
     """Whether that is the whole plan."""
+    landed: tuple[str, ...] = ()
+    """Those whose results have landed."""
+    target: str = ""
+    """The branch that they have landed on."""
 
 
 def _kept(plan: Plan, journal: SqliteJournal, last: RunRecord) -> Kept:
-    completed = {
-        one.event.subplan
-        for one in journal.events(last.run)
-        if one.event.kind == "subplan_state" and one.event.outcome == "completed"
-    }
+    completed: set[str] = set()
+    landed: set[str] = set()
+    target = ""
+    for event in (one.event for one in journal.events(last.run)):
+        match event.kind, event.outcome, event.step:
+            case "subplan_state", "completed", _:
+                completed.add(event.subplan)
+            case "step_finished", "done", "@land":
+                landed.add(event.subplan)
+            case "run_started", _, _ if isinstance(event.fact, RunStarted):
+                landed.update(event.fact.landed)
+                target = event.fact.target
+            case _:
+                pass
     if not completed:
         return Kept()
     before = load_plan(last.text, last.file)
@@ -213,7 +227,8 @@ def _kept(plan: Plan, journal: SqliteJournal, last: RunRecord) -> Kept:
     now = zip(plan.outline.paths, subplan_digests(plan), strict=True)
     same = [path for path, digest in now if digests.get(path) == digest]
     is_all = last.state == "completed" and len(same) == len(plan.outline.paths)
-    return Kept(tuple(path for path in same if path in completed), is_all)
+    paths = tuple(path for path in same if path in completed)
+    return Kept(paths, is_all, tuple(path for path in paths if path in landed), target)
 
 
 def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:

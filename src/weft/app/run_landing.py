@@ -99,8 +99,7 @@ class Landings:
         one = self._rows[row]
         if one.held is not None and one.held.step != "@land":
             self._let_go(row, at)
-        if one.landing not in {"held", "conflict"}:
-            one.landing = self._course.landing(row, one.state)
+        one.landing = self._course.landing(row, one.state)
         if self.ahead and one.state.terminal:
             self.ahead = {pair: files for pair, files in self.ahead.items() if self._is_ahead(pair)}
 

@@ -31,7 +31,7 @@ from weft.store.lease import take_lock
 from weft.store.sqlite import LOCK_FILE, open_journal
 from weft.workspaces.git.program import Git
 
-_PATIENCE = 25
+PATIENCE = 25
 """So often we look who works in the project before we give up; one that has just begun may not say at once."""
 
 
@@ -40,14 +40,19 @@ _IDLE = 10
 
 
 def merge(
-    book: Book, wanted: Sequence[Held], audience: Audience, *, environ: Mapping[str, str] = os.environ
+    book: Book,
+    wanted: Sequence[Held],
+    audience: Audience,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    patience: int = PATIENCE,
 ) -> list[Held]:
     """Has them tried again; what of them is held then."""
     inside = inside_step(environ)
     if inside is not None:
         raise InputError(f"this is a step of the run of {inside or 'a plan'}, which merges by itself")
     keys = {key_of(one) for one in wanted}
-    for _ in range(_PATIENCE):
+    for _ in range(patience):
         holds = look(book)
         left = [one for one in list_held(book, holds) if key_of(one) in keys]
         if not left or _tried(book, holds, left, audience, environ):

@@ -1,6 +1,6 @@
 """The repository of a plan whose slices work in worktrees: what is asked of it, and what it is used for."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from weft.app.places import Places
@@ -49,7 +49,9 @@ def names_of(plan: Plan) -> Names:
     return Names(plan=plan.id, prefix=plan.scopes[ROOT].settings.branch_prefix)
 
 
-def worktrees_of(plan: Plan, places: Places, repository: Repository, ends: Ends) -> WorktreeWorkspaces:
+def worktrees_of(
+    plan: Plan, places: Places, repository: Repository, ends: Ends, landed: Collection[str]
+) -> WorktreeWorkspaces:
     outline = plan.outline
     rows: dict[str, int] = {path: row for row, path in enumerate(outline.paths)}
 
@@ -65,5 +67,6 @@ def worktrees_of(plan: Plan, places: Places, repository: Repository, ends: Ends)
             plan=plan.id,
             folder=folder,
             groups=frozenset(path for path, row in rows.items() if not outline.is_leaf(row)),
+            landed=landed,
         )
     )

@@ -24,6 +24,8 @@ class Workplace(Struct, frozen=True, kw_only=True):
     target: str = ""
     """The branch that results land on; empty without worktrees."""
     base: str = ""
+    landed: tuple[str, ...] = ()
+    """What an earlier run has landed on it."""
     notes: tuple[str, ...] = ()
     """What a person should know before anything starts."""
     start_anew: Callable[[], Sequence[RefMove]] = _nothing
@@ -44,8 +46,11 @@ class Workplaces:
         kinds = {plan.scopes[row].settings.isolation for row in rows if plan.outline.is_leaf(row)}
         self._has_worktrees = "worktree" in kinds
 
-    def new(self) -> Workplace:
-        """For a run that begins; raises `InputError` for what would go wrong later, and cost money by then."""
+    def new(self, landed: tuple[str, ...] = (), target: str = "") -> Workplace:
+        """For a run that begins, after one that has landed these on that branch.
+
+        Raises `InputError` for what would go wrong later, and cost money by then.
+        """
         if not self._has_worktrees:
             return self._without_git()
         from weft.app import run_repository  # noqa: PLC0415 - of no use without git
@@ -55,11 +60,13 @@ class Workplaces:
         worries = run_repository.worries(self._plan, repository, ends)
         if worries.refusals:
             raise InputError("\n".join(worries.refusals))
-        worktrees = run_repository.worktrees_of(self._plan, self.places, repository, ends)
+        landed = landed if target == ends.target else ()
+        worktrees = run_repository.worktrees_of(self._plan, self.places, repository, ends, landed)
         return Workplace(
             workspaces=self._chosen(worktrees),
             target=ends.target,
             base=ends.base,
+            landed=landed,
             notes=worries.notes,
             start_anew=worktrees.start_anew,
             follow_base=worktrees.follow_base,
@@ -74,7 +81,7 @@ class Workplaces:
 
         repository = run_repository.repository_of(self._plan, self.folder, self._environ)
         ends = Ends(target=started.target, target_ref=f"refs/heads/{started.target}", base=started.base)
-        worktrees = run_repository.worktrees_of(self._plan, self.places, repository, ends)
+        worktrees = run_repository.worktrees_of(self._plan, self.places, repository, ends, started.landed)
         return Workplace(workspaces=self._chosen(worktrees), target=ends.target, base=ends.base)
 
     def _without_git(self) -> Workplace:

@@ -3,15 +3,19 @@
 The branch of a group is where the work of what is in it comes together; that of the whole plan is around them all.
 All that is known is in git, and what belongs together is changed by one transaction of git's. So what was done
 before a crash is found done after it, and is told then, too: for each branch that we move there is a note of where
-it was before. Several threads may use this at once, if no two are about the same subplan.
+it was before. Several threads may use this at once. No two are about the same subplan, but for its steps: some may
+be under way at once.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import Merged, MergeRequest, Work, WorkspaceRequest
 from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.git.brought import take_as_brought
 from weft.workspaces.git.commits import keep, keep_logged, record
 from weft.workspaces.git.foreseeing import Foresight
 from weft.workspaces.git.ground import Ground, Known, around, changes, wish
@@ -35,6 +39,8 @@ class WorktreeWorkspaces:
         self._starting = Starting(ground)
         self._joining = Joining(ground, self._worktrees)
         self._foresight = Foresight(ground.git)
+        self._at_steps: defaultdict[str, Lock] = defaultdict(Lock)
+        """For each slice: held by whoever proves its worktree, or records what one of its steps did."""
 
     def start_anew(self) -> Sequence[RefMove]:
         """Branches of groups that earlier runs left are put aside; those of slices go when those begin."""
@@ -173,17 +179,21 @@ class WorktreeWorkspaces:
         ]
 
     def accept(self, path: str) -> None:
-        """What was set up and is not ignored would be committed with the first step: it is what the slice did."""
+        """New files that the set-up has made are no work of the slice, also where they are not ignored."""
+        worktree = self._ground.worktree(path)
+        take_as_brought(self._git.at(worktree), self._worktrees.git_dir(worktree))
 
     def prove(self, path: str) -> None:
         """Also notes where the branch is now, so that it can be told afterwards how far the step has moved it."""
-        self._worktrees.prove(self._ground.worktree(path), self._names.head(path))
-        note = self._names.told(path)
-        self._ground.move([wish(tips(self._git, note), note, self._ground.head(path))], f"{path} goes on")
+        with self._at_steps[path]:
+            self._worktrees.prove(self._ground.worktree(path), self._names.head(path))
+            note = self._names.told(path)
+            self._ground.move([wish(tips(self._git, note), note, self._ground.head(path))], f"{path} goes on")
 
     def record(self, work: Work) -> Sequence[RefMove]:
-        self._record(record, work)
         names, path = self._names, work.path
+        with self._at_steps[path]:
+            self._record(record, work)
         known = tips(self._git, names.head(path), names.start(path), names.told(path))
         now = known[names.head(path)]
         if names.start(path) in known:

@@ -242,6 +242,13 @@ def test_what_an_earlier_run_completed_may_still_have_to_land() -> None:
     assert [type(order).__name__ for order in driver.taken()[1]] == ["Land"]
 
 
+def test_what_an_earlier_run_has_landed_does_not_land_again() -> None:
+    engine = Engine(worktrees(leaf("a"), leaf("b"), merge={"mode": "auto"}))
+    engine.apply(RunStarted(at=0.0, run="r", carried=("a", "b"), landed=("a",)))
+    orders = engine.taken()[1]
+    assert [(type(order).__name__, order.path, order.not_landed) for order in orders] == [("Land", "b", ())]  # type: ignore[union-attr]
+
+
 LATE_FIRST = (leaf("a", run("one"), run("two"), run("three")), leaf("b"))
 
 

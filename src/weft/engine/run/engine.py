@@ -142,6 +142,7 @@ class Engine:
         one.run, one.env = fact.run, fact.env
         one.started_at = fact.at
         one.carried = frozenset(fact.carried)
+        one.landed = {row for row, path in enumerate(one.plan.outline.paths) if path in fact.landed}
         self._telling.run_started(fact)
         self._scopes.start()
 

@@ -54,6 +54,8 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started", omit_defaul
     """What templates may read as `env.NAME`."""
     carried: tuple[str, ...] = ()
     """Paths of subplans that an earlier run has completed; they count as completed here."""
+    landed: tuple[str, ...] = ()
+    """Those among them whose results that run has landed on the same branch."""
     target: str = ""
     """The branch that results land on, if there is one."""
     base: str = ""

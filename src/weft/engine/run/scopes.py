@@ -143,8 +143,10 @@ class Scopes:
         return play
 
     def _may_land(self, row: int, landing: int | None) -> bool:
-        """What was completed earlier need not have landed: that is for git to say."""
-        return landing is not None and self._board.settings(row).isolation == "worktree"
+        """What was completed earlier need not have landed."""
+        if landing is None or row in self._board.landed:
+            return False
+        return self._board.settings(row).isolation == "worktree"
 
     def _blocked(self, row: int) -> Failure | None:
         """Why it cannot start, if something it depends on has failed."""

@@ -126,6 +126,14 @@ def _meets(path: bytes, tracked: tuple[frozenset[bytes], frozenset[bytes]]) -> b
     return path in folders or is_in(files, path)
 
 
+def take_as_brought(git: Git, git_dir: Path) -> None:
+    """What is there by now and is in no commit came with the set-up; `git` is at the top of the worktree."""
+    others = git.do("ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
+    made = {path.rstrip(b"/") for path in others.split(b"\0") if path}
+    if made:
+        _note(git_dir, brought_into(git_dir) | made)
+
+
 def _note(git_dir: Path, paths: Iterable[bytes]) -> None:
     folder = os.open(git_dir, os.O_RDONLY | os.O_DIRECTORY)
     try:

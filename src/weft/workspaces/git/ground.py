@@ -30,6 +30,8 @@ class Ground(Struct, frozen=True, kw_only=True):
     """The place of the worktree of a subplan, by its path and its flat name."""
     groups: Collection[str]
     """The paths of subplans that have others in them; they have no worktree but to be verified in."""
+    landed: Collection[str] = frozenset()
+    """Those that an earlier run has landed: the base has their work, even if their branches are gone."""
 
     @property
     def git(self) -> Git:
@@ -67,6 +69,12 @@ class Ground(Struct, frozen=True, kw_only=True):
             f"the branch {branch} of {whose} is gone; to have it back, type: git branch {branch} {last[:12]}, "
             "then type: weft run"
         )
+
+    def has_landed(self, path: str) -> bool:
+        """By itself, or with a group around it."""
+        while path and path not in self.landed:
+            path = around(path)
+        return bool(path)
 
     def merged_into(self, commit: str) -> Collection[str]:
         """The branches of the plan whose work a commit has."""

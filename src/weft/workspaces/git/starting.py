@@ -59,7 +59,8 @@ class Starting:
         commit = start.commit
         merged = self._ground.merged_into(commit)
         for other in request.after:
-            if self._names.head(other) in merged:
+            head = self._names.head(other)
+            if head in merged or (head not in known and self._ground.has_landed(other)):
                 continue
             branch, reached = self._reached(other, request.path, known)
             if not is_ancestor(self._git, reached, commit):
