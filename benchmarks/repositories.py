@@ -8,11 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from weft.app.places import Places
-from weft.app.run_repository import ends_of, worktrees_of
-from weft.plan.loading.load import load_plan
+from weft.workspaces.git.ground import Ground
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.repository import open_repository
+from weft.workspaces.git.repository import open_repository, resolve_ends
 from weft.workspaces.worktrees import WorktreeWorkspaces
 
 Files = Mapping[str, str]
@@ -49,12 +48,19 @@ class Project:
         """As a person would type it."""
         subprocess.run(("git", *command), cwd=self.top, env=self._environ, check=True, capture_output=True)
 
-    def workspaces(self, plan: str, slices: Sequence[str], *, target: str = "main") -> WorktreeWorkspaces:
-        """As a run of a plan with such slices has them."""
-        subplans = "".join(f"  - {{id: {one}, steps: [{{id: t, run: 'true'}}]}}\n" for one in slices)
-        text = f"weft: 1\nplan: {plan}\nbase: main\ntarget: {target}\nsubplans:\n{subplans}"
-        loaded = load_plan(text)
-        return worktrees_of(loaded, Places(self.top), self._repository, ends_of(loaded, self._repository))
+    def workspaces(self, plan: str, *, target: str = "main") -> WorktreeWorkspaces:
+        """As a run of a plan without groups has them."""
+        place = self.top / ".weft" / "worktrees" / plan
+        return WorktreeWorkspaces(
+            Ground(
+                repository=self._repository,
+                ends=resolve_ends(self._repository, base="main", target=target),
+                names=Names(plan=plan),
+                plan=plan,
+                folder=lambda _, name: place / name,
+                groups=frozenset({""}),
+            )
+        )
 
     # Branches
 

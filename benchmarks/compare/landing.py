@@ -44,7 +44,7 @@ class Landing:
         self._begin(plan)
         self._project.git.do("branch", plan, "main")
         self._project.plain_git("switch", plan if checked_out else "main")
-        workspaces = self._project.workspaces(plan, self._slices, target=plan)
+        workspaces = self._project.workspaces(plan, target=plan)
         return spent(lambda: merge_and_land(workspaces, self._slices))
 
     def _begin(self, plan: str) -> Names:
@@ -65,7 +65,7 @@ class FromWorktrees:
         self._project = one
         self._slices = [f"s{number}" for number in range(slices)]
         one.git.do("branch", "landed", "main")
-        self._workspaces = one.workspaces("whole", self._slices, target="landed")
+        self._workspaces = one.workspaces("whole", target="landed")
         self._attempts = counter(1)
         for path in self._slices:
             self._workspaces.prepare(WorkspaceRequest(path=path))

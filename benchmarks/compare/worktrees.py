@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count as counter
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import NamedTuple
@@ -18,8 +19,6 @@ from benchmarks.compare.processes import Cost, median_costs
 from benchmarks.compare.table import Row, at_most
 from benchmarks.repositories import Project, project
 from weft.ports.workspaces import WorkspaceRequest
-
-_MOST = 1_000
 
 
 class Disk(NamedTuple):
@@ -54,8 +53,8 @@ class Making:
 
     def __init__(self, one: Project) -> None:
         self._project = one
-        self._names = (f"s{number}" for number in range(_MOST))
-        self._workspaces = one.workspaces("making", [f"s{number}" for number in range(_MOST)])
+        self._names = (f"s{number}" for number in counter())
+        self._workspaces = one.workspaces("making")
 
     def ours(self, *sparse: str) -> Cost:
         name = next(self._names)

@@ -9,7 +9,7 @@ from benchmarks.compare.worktrees import Making
 from benchmarks.repositories import Project, project
 from weft.ports.workspaces import Work, WorkspaceRequest
 
-SIZES = (40, 2_000, 20_000)
+SIZES = (40, 4_000)
 
 
 class _InAProject:
@@ -51,7 +51,7 @@ class Steps(_InAProject):
 
     def setup(self, files: int) -> None:
         super().setup(files)
-        self.workspaces = self.project.workspaces("steps", ["s"])
+        self.workspaces = self.project.workspaces("steps")
         self.workspaces.prepare(WorkspaceRequest(path="s"))
         self.attempts = counter(1)
 
@@ -66,7 +66,7 @@ class Steps(_InAProject):
 
 
 class Branches(_InAProject):
-    """Ten that land, and as many that are looked at for conflicts."""
+    """Ten that land, and four that are looked at for conflicts."""
 
     def track_seconds_landed(self, *_: object) -> float:
         return Landing(self.project, 10).ours(checked_out=False).wall

@@ -117,7 +117,7 @@ def test_files_that_are_in_the_way_are_in_no_conflict(told: Told) -> None:
     told.happens(0.2, "step_finished", step="@merge", attempt=1, outcome="held", data=held)
     status = told.status()
     assert status is not None
-    assert (status["landing"], status["conflict"]) == ("held", [])
+    assert (status["state"], status["landing"], status["conflict"]) == ("running", "held", [])
 
 
 def test_what_is_merged_after_it_was_held_says_so(told: Told) -> None:

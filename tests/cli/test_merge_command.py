@@ -66,6 +66,7 @@ def made(top: Path, plan: str) -> Repository:
 def repository(tmp_path: Path) -> Iterator[Repository]:
     repository = made(tmp_path, READY)
     yield repository
+    repository.kill_processes()  # which a test that failed has left
     repository.end()
 
 
@@ -206,8 +207,8 @@ def test_what_has_landed_may_be_asked_for_again(repository: Repository) -> None:
     assert weft(repository, "merge", "d").stderr == "nothing of d is held\n"
 
 
-def test_a_conflict_that_is_not_settled_is_held_still_and_the_rest_lands(tmp_path: Path) -> None:
-    repository = made(tmp_path, CONFLICT)
+def test_a_conflict_that_is_not_settled_is_held_still_and_the_rest_lands(repository: Repository) -> None:
+    repository.plan(CONFLICT)
     repository.run(waits=False)
     done = weft(repository, "merge")
     assert (done.exit_code, told(repository, done.stdout)[:3]) == (
@@ -226,7 +227,6 @@ def test_a_conflict_that_is_not_settled_is_held_still_and_the_rest_lands(tmp_pat
     )
     assert done.stderr == f"to have the run go on, type: weft run {repository.root}/weft.yaml\n"
     assert repository.files()["same"] == "both"
-    repository.end()
 
 
 def test_what_is_in_the_way_is_named_and_lands_when_it_is_gone(repository: Repository) -> None:
@@ -273,8 +273,8 @@ def held_now(repository: Repository) -> set[str]:
         return set()
 
 
-def test_whoever_runs_the_plan_is_asked_and_what_becomes_of_it_is_told(tmp_path: Path) -> None:
-    repository = made(tmp_path, GATED)
+def test_whoever_runs_the_plan_is_asked_and_what_becomes_of_it_is_told(repository: Repository) -> None:
+    repository.plan(GATED)
     with repository.started("run") as run:
         (repository.outside / "begun").read_text()
         wait_for(lambda: held_now(repository))
@@ -285,11 +285,10 @@ def test_whoever_runs_the_plan_is_asked_and_what_becomes_of_it_is_told(tmp_path:
         assert run.wait() == 4
     assert repository.landed() == ["Merge d"]
     assert weft(repository, "merge").exit_code == 0
-    repository.end()
 
 
-def test_after_a_death_what_is_held_lands_while_the_steps_go_on(tmp_path: Path) -> None:
-    repository = made(tmp_path, GATED)
+def test_after_a_death_what_is_held_lands_while_the_steps_go_on(repository: Repository) -> None:
+    repository.plan(GATED)
     with repository.started("run") as run:
         (repository.outside / "begun").read_text()
         wait_for(lambda: held_now(repository))
@@ -303,7 +302,6 @@ def test_after_a_death_what_is_held_lands_while_the_steps_go_on(tmp_path: Path) 
         assert run.wait() == 4
     assert repository.weft("merge").returncode == 0
     assert repository.landed() == ["Merge d", "Merge z"]
-    repository.end()
 
 
 def test_a_merge_that_is_killed_can_be_done_again(repository: Repository) -> None:
@@ -394,8 +392,7 @@ def test_a_merge_that_is_stopped_says_so_and_moves_nothing(repository: Repositor
     assert repository.tip() == before
 
 
-def test_while_another_plan_is_run_it_says_so(tmp_path: Path) -> None:
-    repository = made(tmp_path, READY)
+def test_while_another_plan_is_run_it_says_so(repository: Repository) -> None:
     repository.run()
     (run,) = {event.data["run"] for event in repository.story().of("run_started")}
     text = (repository.root / "weft.yaml").read_text()
@@ -409,18 +406,16 @@ def test_while_another_plan_is_run_it_says_so(tmp_path: Path) -> None:
         assert (done.exit_code, f"process {other.pid} (weft run)" in done.stderr) == (1, True)
         other.send_signal(signal.SIGINT)
         assert other.wait() == 130
-    repository.end()
 
 
-def test_a_run_that_stays_for_a_question_lands_what_is_asked_for(tmp_path: Path) -> None:
-    repository = made(tmp_path, READY + ASKS)
+def test_a_run_that_stays_for_a_question_lands_what_is_asked_for(repository: Repository) -> None:
+    repository.plan(READY + ASKS)
     with repository.started("run", "--wait") as run:
         wait_for(lambda: held_now(repository) == {"g", "d"})
         assert weft(repository, "merge").exit_code == 0
         assert weft(repository, "answer", "q", "yes").exit_code == 0
         assert run.wait() == 0
     assert sorted(repository.landed()) == ["Merge d", "Merge g"]
-    repository.end()
 
 
 def test_where_nobody_reads_what_was_begun_is_done(repository: Repository) -> None:

@@ -33,6 +33,7 @@ def repository(tmp_path: Path) -> Iterator[Repository]:
     for gate in ("begun", "merged"):
         os.mkfifo(repository.outside / gate)
     yield repository.plan(READY)
+    repository.kill_processes()  # which a test that failed has left
     repository.end()
 
 

@@ -419,6 +419,13 @@ def test_what_lands_comes_to_the_target_and_to_its_checkout(world: World) -> Non
     assert made in world.git.line("rev-list", "main").split()
 
 
+def test_what_lands_is_the_very_commit_that_was_merged_if_nothing_else_has_landed(world: World) -> None:
+    world.do("a", {"one": "1"})
+    request = MergeRequest(path="a", subject="Merge a")
+    assert world.workspaces.merge(request).moves[0].after == world.workspaces.land(request).moves[0].after
+    assert world.git.line("rev-parse", TARGET) == world.tip("")
+
+
 def test_a_target_that_is_not_checked_out_moves_too(world: World) -> None:
     world.do("a", {"one": "1"})
     world.git.do("switch", "--quiet", "--create", "elsewhere")

@@ -23,15 +23,16 @@ _BY_OTHERS = frozenset({None, "blocked", "cancelled"})
 """Reasons of an end that nobody has to look into."""
 _STEPS = frozenset({"step_started", "step_finished", "ask", "answered"})
 _UNDER_WAY = frozenset({"step_started", "ask"})
+_RUNNING = Event(kind="subplan_state", outcome="running")
 _COMPLETED = Event(kind="subplan_state", outcome="completed")
-"""Of what lands, if nothing else was heard."""
+"""What is so when a step begins or ends, and when something lands; one who was here before us has heard it."""
 
 
 class _Heard(Struct, eq=False):
     """The last that was heard of a subplan."""
 
     at: float
-    state: Event | None = None
+    state: Event
     step: Event | None = None
     landing: str = ""
     held: Held | None = None
@@ -49,20 +50,18 @@ class _Heard(Struct, eq=False):
         return record
 
     def _state(self) -> dict[str, object]:
-        held = self.held
-        found: dict[str, object] = {}
-        if self.state is not None:
-            data = self.state.data
-            found = {
-                "state": self.state.outcome,
-                "reason": data.get("reason"),
-                "message": data.get("message"),
-            }
-        landing, conflict = self.landing or None, list[str]()
+        data, held = self.state.data, self.held
+        message, landing, conflict = data.get("message"), self.landing or None, list[str]()
         if held is not None:
-            landing, conflict = "conflict" if held.conflict else "held", list(held.files) * held.conflict
-            found["message"] = held.message
-        return {**found, "landing": landing, "conflict": conflict}
+            message, landing = held.message, "conflict" if held.conflict else "held"
+            conflict = list(held.files) if held.conflict else []
+        return {
+            "state": self.state.outcome,
+            "reason": data.get("reason"),
+            "message": message,
+            "landing": landing,
+            "conflict": conflict,
+        }
 
 
 class StatusMirror:
@@ -72,7 +71,7 @@ class StatusMirror:
         self._rows: dict[str, int] = {path: row for row, path in enumerate(plan.outline.paths)}
         self._course = Course(plan)
         self._heard: dict[str, _Heard] = {}
-        """Of subplans that have not ended, or not landed."""
+        """Of subplans that have not ended."""
         self._waiting: dict[str, float] = {}
         """Those whose file is not as it should be, and since when."""
         self._written: set[str] = set()
@@ -91,9 +90,11 @@ class StatusMirror:
 
     def _hear(self, path: str, at: float) -> _Heard:
         self._waiting.setdefault(path, at)
-        heard = self._heard.setdefault(path, _Heard(at))
-        heard.at = at
-        return heard
+        if path not in self._heard:
+            landing = self._course.landing(self._rows[path], State.RUNNING)
+            self._heard[path] = _Heard(at, state=_RUNNING, landing=landing)
+        self._heard[path].at = at
+        return self._heard[path]
 
     def _hear_state(self, event: Event, at: float) -> None:
         path, state = event.subplan, State(event.outcome)
@@ -104,9 +105,7 @@ class StatusMirror:
             return
         if event.data.get("reason") not in _BY_OTHERS or self._has_file(path):
             self._write(path)
-        del self._waiting[path]
-        if state is State.FAILED or heard.landing != "unmerged":
-            del self._heard[path]
+        del self._waiting[path], self._heard[path]
 
     def _hear_step(self, event: Event, at: float) -> None:
         heard = self._hear(event.subplan, at)
@@ -118,18 +117,12 @@ class StatusMirror:
     def _hear_landing(self, event: Event, at: float) -> None:
         """A result lands when its subplan has ended; nobody need know, unless it is held, or was."""
         path = event.subplan
-        if path not in self._heard and event.outcome != "held" and not self._has_file(path):
-            return
-        heard = self._heard.setdefault(path, _Heard(at, state=_COMPLETED))
-        heard.at, heard.step = at, None
-        heard.held = held_of(event) if event.outcome == "held" else None
-        heard.landing = self._course.landing(self._rows[path], State.COMPLETED)
-        if event.outcome == "done" and heard.landing:
-            heard.landing = "merged"
-        if heard.held is not None or self._has_file(path):
-            self._write(path)
-        if event.outcome == "done":
-            del self._heard[path]
+        held = held_of(event) if event.outcome == "held" else None
+        landing = self._course.landing(self._rows[path], State.COMPLETED)
+        if event.outcome == "done" and landing:
+            landing = "merged"
+        if held is not None or self._has_file(path):
+            self._set(path, _Heard(at, state=_COMPLETED, landing=landing, held=held))
 
     def looks(self, now: float) -> None:
         """To be called now and then."""
@@ -147,6 +140,9 @@ class StatusMirror:
         return path in self._written or self._files.had(path)
 
     def _write(self, path: str) -> None:
+        self._set(path, self._heard[path])
+
+    def _set(self, path: str, heard: _Heard) -> None:
         self._written.add(path)
         about = {"weft": 1, "run": self._run, "subplan": path}
-        self._files.set(path, about | self._heard[path].record())
+        self._files.set(path, about | heard.record())

@@ -138,24 +138,28 @@ class WorktreeWorkspaces:
 
     def _set_out(self, path: str, start: Start, known: Known) -> list[RefMove] | None:
         """The moves of branches; None if one of them has been moved meanwhile, and none has changed."""
-        names, before = self._names, known.get(self._names.head(path), "")
-        is_unused = before == known.get(names.start(path), "")
-        told = known.get(names.told(path), "") if is_unused else before
+        names = self._names
+        before, told = (known.get(ref, "") for ref in (names.head(path), names.told(path)))
         wishes = [
             *start.follows,
             *self._left_behind(path, start.commit, known),
             wish(known, names.head(path), start.commit),
             wish(known, names.start(path), start.commit),
-            wish(known, names.told(path), told),
+            wish(known, names.told(path), told if before == start.commit else before),
             wish(known, names.tip(path), ""),
             wish(known, names.passed(path), ""),
         ]
         if not move(self._git, changes(wishes), reason=f"weft: {path} begins"):
             return None
-        follows = _of_branches(start.follows)
-        if before and is_unused and told != before:  # it had come this far before, and was not told
-            follows = [*self._followed(path, known), *follows]
-        return changes([*follows, RefMove(ref=names.head(path), before=told, after=start.commit)])
+        moves = [
+            *_of_branches(start.follows),
+            RefMove(ref=names.head(path), before=before, after=start.commit),
+        ]
+        if before and before == known.get(names.start(path)) != told:
+            # It had been prepared before, and no step has begun since: maybe nobody was told.
+            last = RefMove(ref=names.head(path), before=told, after=before)
+            moves = [*self._followed(path, known), last, *moves]
+        return changes(moves)
 
     def _left_behind(self, path: str, start: str, known: Known) -> list[RefMove]:
         """Names for what an earlier try did; if its branch is gone, it is known how far it had been recorded."""

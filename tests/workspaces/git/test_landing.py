@@ -86,6 +86,25 @@ def test_a_branch_that_is_being_rebased_is_checked_out(git: Git, options: tuple[
     assert checkout_of(git, "refs/heads/onto") is None
 
 
+def test_a_branch_is_checked_out_also_under_another_name(git: Git) -> None:
+    git.do("symbolic-ref", "refs/heads/alias", MAIN)
+    git.do("symbolic-ref", "HEAD", "refs/heads/alias")
+    assert checkout_of(git, MAIN) == git.directory
+
+
+def test_a_branch_is_checked_out_also_where_heads_are_links(git: Git) -> None:
+    head = git.directory / ".git" / "HEAD"
+    head.unlink()
+    head.symlink_to(MAIN)
+    assert checkout_of(git, MAIN) == git.directory
+
+
+def test_a_head_whose_name_is_a_folder_of_others_leads_nowhere(git: Git) -> None:
+    git.do("branch", "folder/inside")
+    git.do("symbolic-ref", "HEAD", "refs/heads/folder")
+    assert checkout_of(git, MAIN) is None
+
+
 def rebasing_elsewhere(git: Git, place: Path) -> Git:
     grow(git, "onto", {"a": "onto\n"})
     grow(git, "work", {"a": "mine\n"})

@@ -17,7 +17,7 @@ from weft.plan.order.globs import matches
 from weft.ports.workspaces import HeldError, Merged, MergeRequest
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.conflicts import Conflict, explain
-from weft.workspaces.git.ground import Ground, around, changes, wish
+from weft.workspaces.git.ground import Ground, Known, around, changes, wish
 from weft.workspaces.git.landing import advance, checkout_of
 from weft.workspaces.git.linked import git_dir_of, is_unfinished
 from weft.workspaces.git.merging import try_merge
@@ -44,12 +44,19 @@ class _Into(Struct, frozen=True, kw_only=True):
     """Whose branch it is; None: the target."""
 
 
+class _Made(Struct, frozen=True):
+    tree: str
+    commit: str
+
+
 class Joining:
     def __init__(self, ground: Ground, worktrees: Worktrees) -> None:
         self._ground = ground
         self._names = ground.names
         self._git = ground.git
         self._worktrees = worktrees
+        self._made: dict[tuple[str, ...], _Made] = {}
+        """By subplan, subject and the two commits: what lands has mostly been merged just so before."""
         self._moving = Lock()
         """Held by whoever moves a branch: of two who do so in one checkout, one would find it half moved."""
 
@@ -84,30 +91,45 @@ class Joining:
 
     def _try(self, request: MergeRequest, into: _Into) -> Merged | None:
         """None if the branch has moved meanwhile."""
-        path, git = request.path, self._git
+        path = request.path
         head, start = self._names.head(path), self._names.start(path)
-        known = tips(git, into.ref, head, start)
+        note = () if into.group is None else (self._names.tip(into.group),)
+        known = tips(self._git, into.ref, head, start, *note)
         ours, theirs = (
             known.get(into.ref) or self._now(into, path),
             known.get(head) or self._ground.head(path),
         )
-        if is_ancestor(git, theirs, ours):
+        whose = self._git.line(*_WHOSE, theirs, f"^{ours}").splitlines()
+        if not whose:
             return self._found_done(into, path, theirs, ours)
         if theirs == known.get(start):
             return Merged()  # it has changed nothing
         if into.group is None:
-            self._refuse_to_bring_along(request, theirs, ours)
-        trial = try_merge(git, ours, theirs, take=request.take_branch)
-        if request.files is not None:
-            self._refuse_files(path, request.files, (ours, trial.tree))
-        if trial.conflicts:
-            raise self._conflict(request, theirs, trial.conflicts, into)
+            self._refuse_to_bring_along(request, whose)
+        made = self._merged(request, ours, theirs, into)
+        if request.verifies and not self._has_passed(path, made.tree):
+            return self._to_be_verified(request, made.commit)
+        return self._advance(into, ours, made.commit, path, known)
+
+    def _merged(self, request: MergeRequest, ours: str, theirs: str, into: _Into) -> _Made:
+        path = request.path
+        key = (path, request.subject, ours, theirs)
+        made = self._made.get(key)
+        tree = self._tree(request, ours, theirs, into) if made is None else made.tree
         if not request.agreed:
             raise HeldError(f"{path} is ready to land on {into.name}; type: weft merge {path}", asks=True)
-        commit = self._ground.commit(trial.tree, (ours, theirs), request.subject, path)
-        if request.verifies and not self._has_passed(path, trial.tree):
-            return self._to_be_verified(request, commit)
-        return self._advance(into, ours, commit, path)
+        if made is None:
+            made = _Made(tree, self._ground.commit(tree, (ours, theirs), request.subject, path))
+            self._made[key] = made
+        return made
+
+    def _tree(self, request: MergeRequest, ours: str, theirs: str, into: _Into) -> str:
+        trial = try_merge(self._git, ours, theirs, take=request.take_branch)
+        if request.files is not None:
+            self._refuse_files(request.path, request.files, (ours, trial.tree))
+        if trial.conflicts:
+            raise self._conflict(request, theirs, trial.conflicts, into)
+        return trial.tree
 
     def _now(self, into: _Into, path: str) -> str:
         if into.group is not None:
@@ -190,12 +212,20 @@ class Joining:
     # Moving
 
     def _advance(
-        self, into: _Into, ours: str, commit: str, path: str, *, verified: bool = False
+        self,
+        into: _Into,
+        ours: str,
+        commit: str,
+        path: str,
+        known: Known | None = None,
+        *,
+        verified: bool = False,
     ) -> Merged | None:
         moves = [RefMove(ref=into.ref, before=ours, after=commit)]
         with self._moving:
-            notes = self._notes(into, commit, path, verified=verified)
-            if checkout_of(self._git, into.ref) is None:
+            is_free = checkout_of(self._git, into.ref) is None
+            notes = self._notes(into, commit, path, known if is_free else None, verified=verified)
+            if is_free:
                 moved = move(self._git, [*moves, *notes], reason=f"weft: merge {path}")
             else:
                 moved = self._advance_in_checkout(moves[0], path)
@@ -209,24 +239,23 @@ class Joining:
             self._git, wished.ref, before=wished.before, after=wished.after, reason=reason, subplan=path
         )
 
-    def _notes(self, into: _Into, commit: str, path: str, *, verified: bool) -> list[RefMove]:
+    def _notes(
+        self, into: _Into, commit: str, path: str, known: Known | None, *, verified: bool
+    ) -> list[RefMove]:
         wanted: dict[str, str] = {}
         if into.group is not None:
             wanted[self._names.tip(into.group)] = commit
         if verified:
             wanted[self._names.passed(path)] = commit
-        known = tips(self._git, *wanted) if wanted else {}
+        if known is None:
+            known = tips(self._git, *wanted) if wanted else {}
         return changes([wish(known, ref, after) for ref, after in wanted.items()])
 
     # What goes wrong
 
-    def _refuse_to_bring_along(self, request: MergeRequest, theirs: str, target: str) -> None:
+    def _refuse_to_bring_along(self, request: MergeRequest, whose: Sequence[str]) -> None:
         """What lands may have been built on what others did. Who did what is in the trailers of commits."""
-        if not request.not_landed:
-            return
-        lines = self._git.line(*_WHOSE, theirs, f"^{target}").splitlines()
-        whose = [line.split("\0", 1) for line in lines]
-        found = {path for plan, path in whose if plan == self._ground.plan}
+        found = {path for plan, path in (line.split("\0", 1) for line in whose) if plan == self._ground.plan}
         along = [
             other
             for other in request.not_landed

@@ -39,6 +39,8 @@ _UNFINISHED = {
 """What is in the git directory of a checkout in which something has been begun."""
 _CLAIMS = ("rebase-merge/head-name", "rebase-apply/head-name", "rebase-merge/update-refs", "BISECT_START")
 """Where git notes the branches that it will come back to."""
+_ELSEWHERE = "refs/heads/.invalid"
+"""What is in place of a head that git does not keep in a file."""
 _STATUS = (
     "status",
     "--porcelain=v2",
@@ -114,28 +116,52 @@ def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan
 
 def _checkouts(git: Git, ref: str) -> list[Path]:
     """A worktree whose directory is gone counts only if it is locked: then somebody wants to have it back."""
-    common = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
-    worktrees = Registrations(git, common).listed()
+    if not _may_be_checked_out(git.common, ref):
+        return []
+    worktrees = Registrations(git, git.common).listed()
     found = [one.path for one in worktrees if one.branch == ref and one.prunable is None]
-    return found or list(_claimed(common, ref, worktrees[0].path))
+    return found or list(_claimed(git.common, ref, worktrees[0].path))
+
+
+def _may_be_checked_out(common: Path, ref: str) -> bool:
+    """Read from files: most branches are checked out nowhere, and to ask git takes longer than all the rest."""
+    folders = (common, *common.glob("worktrees/*"))
+    return any(_may_lead_to(common, folder / "HEAD", ref) or _claims(folder, ref) for folder in folders)
+
+
+def _may_lead_to(common: Path, head: Path, ref: str) -> bool:
+    """Whether this cannot be ruled out: what a head names may be another name of the branch."""
+    named = _named(head)
+    is_elsewhere = head.is_symlink() or named == _ELSEWHERE
+    return is_elsewhere or named == ref or (named is not None and _named(common / named) is not None)
+
+
+def _named(file: Path) -> str | None:
+    """The ref that this one leads to, if it does not lead to a commit."""
+    first = next(iter(_lines(file)), "")
+    return first.removeprefix("ref:").strip() if first.startswith("ref:") else None
 
 
 def _claimed(common: Path, ref: str, first: Path) -> Iterator[Path]:
     """The worktrees that have lent their branch to a rebase or a bisection; `first` is that of the repository."""
-    names = {ref, ref.removeprefix(_HEADS)}
     for folder in (common, *sorted(common.glob("worktrees/*"))):
-        if any(names.intersection(_lines(folder / claim)) for claim in _CLAIMS):
+        if _claims(folder, ref):
             linked = _lines(folder / "gitdir")
             place = Path(linked[0]).parent if linked else first
             if place.is_dir() or (folder / "locked").exists():
                 yield place
 
 
+def _claims(folder: Path, ref: str) -> bool:
+    names = {ref, ref.removeprefix(_HEADS)}
+    return any(names.intersection(_lines(folder / claim)) for claim in _CLAIMS)
+
+
 def _lines(file: Path) -> list[str]:
     """The lines of a small file of git's; none if it is not there."""
     try:
         return os.fsdecode(file.read_bytes()).splitlines()
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return []
 
 

@@ -8,6 +8,7 @@ it has a session of its own, so a Ctrl-C that is meant for Weft does not leave h
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
@@ -74,6 +75,11 @@ class Git:
     def at(self, directory: Path) -> "Git":
         """The same, elsewhere."""
         return Git(directory, environ=self._environ)
+
+    @cached_property
+    def common(self) -> Path:
+        """The directory that all checkouts of the repository share."""
+        return Path(self.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
 
     def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
         """Whatever comes of it; raises `OSError` if there is no git, or no such directory."""
