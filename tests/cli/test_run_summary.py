@@ -312,10 +312,10 @@ def test_of_many_conflicts_the_first_are_told_and_long_messages_are_cut() -> Non
     names = [f"s{number}" for number in range(7)]
     story = Story(*slices(*names))
     story.start()
+    more = "\n".join(f"line {number} {'x' * 400}" for number in range(60))
     for name in names:
         story.begin(name)
-        lines = "\n".join(f"line {number} {'x' * 400}" for number in range(60))
-        held(story, name, "@merge", message=f"{name} cannot be merged\n{lines}", files=["f"], conflict=True)
+        held(story, name, "@merge", message=f"{name} cannot be merged\n{more}", files=["f"], conflict=True)
     story.view.state = "waiting"
     lines = summary(story).splitlines()
     assert [line for line in lines if "xxx" not in line] == snapshot(

@@ -500,3 +500,37 @@ def test_where_something_has_not_landed_nothing_is_put_aside(world: World) -> No
     before = world.refs()
     assert world.workspaces.follow_base() == []
     assert world.refs() == before
+
+
+def test_a_worktree_that_somebody_has_locked_is_not_made_anew(world: World) -> None:
+    world.do("a", {"one": "1"})
+    world.git.do("worktree", "lock", "--reason", "I look at it", str(world.place("a")))
+    with pytest.raises(
+        WorkspaceError, match=r"a is locked \(I look at it\), so it is not made anew; .* unlock"
+    ):
+        world.prepare("a")
+    assert (world.place("a") / "one").exists()
+
+
+def test_what_a_step_adds_to_a_directory_of_the_set_up_is_its_work(world: World) -> None:
+    world.prepare("a")
+    put(world.place("a"), {"made/by-setup": "1"})
+    world.workspaces.accept("a")
+    world.step("a", {"made/by-step": "2"})
+    assert world.files("weft/notes/a").keys() == {"README", "lines", "made/by-step"}
+
+
+def test_a_start_that_was_not_told_is_told_again_and_then_how_it_goes_on(world: World) -> None:
+    world.prepare("group/a")
+    world.done("group/b", {"two": "2"})
+    assert world.prepare("group/a") == [
+        RefMove(ref=NAMES.head(path), before=before, after=after)
+        for path, before, after in (
+            ("", "", world.base),
+            ("group", "", world.base),
+            ("group/a", "", world.base),
+            ("group/a", world.base, world.tip("group")),
+        )
+    ]
+    world.workspaces.prove("group/a")
+    assert world.prepare("group/a") == []

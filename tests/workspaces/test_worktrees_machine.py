@@ -43,8 +43,9 @@ FILES = st.sampled_from(["lines", "new", "folder/new", "p", "q"])
 TEXTS = st.sampled_from(["one\n", "two\n", f"first\n{LINES}", f"{LINES}last\n", "BAD\n"])
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Edits = list[tuple[str, str | None]]
-EDITS: st.SearchStrategy[Edits] = st.lists(
-    st.tuples(FILES, st.one_of(TEXTS, st.none(), FILES)), min_size=1, max_size=3
+EDITS: st.SearchStrategy[Edits] = st.one_of(
+    st.sampled_from([[("p", "one\n")], [("q", "one\n")]]),
+    st.lists(st.tuples(FILES, st.one_of(TEXTS, st.none(), FILES)), min_size=1, max_size=3),
 )
 COMMANDS = {
     "commit": ("commit", "--quiet", "--message", "agent"),
@@ -93,6 +94,8 @@ class Machine(RuleBasedStateMachine):
         """Subplans whose last step has passed."""
         self.merged: set[str] = set()
         self.landed: set[str] = set()
+        self.brought_on: dict[str, dict[str, str]] = {"main": {}, "around": {}}
+        """Where subplans were when they landed, or were merged."""
         self.made: set[str] = set()
         """Commits that may not be lost."""
         self.loose: dict[str, set[str]] = {path: set() for path in AFTER}
@@ -130,6 +133,12 @@ class Machine(RuleBasedStateMachine):
         for ref in {*now, *self.explained}:
             self.told.add((ref, self.explained.get(ref, ""), now.get(ref, "")))
         self.explained = now
+
+    def tip(self, path: str) -> str:
+        return self.heads().get(NAMES.head(path), "")
+
+    def tip_explained(self, path: str) -> str:
+        return self.explained.get(NAMES.head(path), "")
 
     def has_worktree(self, path: str) -> bool:
         return (self.world.place(path) / ".git").exists()
@@ -210,7 +219,10 @@ class Machine(RuleBasedStateMachine):
         git.ask("add", "--all")
         git.ask(*COMMANDS[how])
         self.note_loose(path)
+        before = self.tip_explained(path)
         self.person_moved()
+        # What an agent moves is told at the end of the step, and from where the step began.
+        self.told.add((NAMES.head(path), self.tip_explained(path), before))
 
     def note_loose(self, path: str) -> None:
         head = self.world.at(path).ask("rev-parse", "--verify", "--quiet", "HEAD")
@@ -246,7 +258,9 @@ class Machine(RuleBasedStateMachine):
     def bring(self, data: st.DataObject, lands: bool, alone: bool) -> None:
         """Merge it, or land it; `alone`: only if nothing else comes along."""
         groups = {path.rpartition("/")[0] for path in self.merged} - {""}
-        path = data.draw(st.sampled_from(sorted({*self.green, *groups})))
+        done = self.brought_on["main" if lands else "around"]
+        new = {path for path in (*self.green, *groups) if done.get(path) != self.tip(path)}
+        path = data.draw(st.sampled_from(sorted(new or {*self.green, *groups})))
         others = sorted({*AFTER, "left", "right"} - self.landed - {path}) if alone else []
         try:
             self.verified(path, lands=lands, others=others if lands else [])
@@ -267,6 +281,7 @@ class Machine(RuleBasedStateMachine):
             self.do("publish", path, landing=lands)
         event("landed" if lands else "merged")
         (self.landed if lands else self.merged).add(path)
+        self.brought_on["main" if lands else "around"][path] = self.tip(path)
 
     def settle(self, path: str, other: str) -> None:
         """As the message says, but the person takes what is there, with the marks that git made."""
@@ -282,11 +297,16 @@ class Machine(RuleBasedStateMachine):
     # A person
 
     def follow(self, message: str) -> None:
-        """A person does what a message says, if that is to have a branch back."""
-        said = re.search(r"git branch (\S+) (\w+)", message)
-        if said:
-            self.world.git.do("branch", said[1], said[2])
-            self.person_moved()
+        """A person does what a message says, if that is to have a branch back, or to go back to it."""
+        gone, astray = (
+            re.search(r"git (branch \S+ \w+)", message),
+            re.search(r"git -C (\S+) (switch [^;]+)", message),
+        )
+        if gone:
+            self.world.git.do(*gone[1].split())
+        if astray:
+            self.world.git.at(Path(astray[1])).ask(*astray[2].split())
+        self.person_moved()
 
     @rule(data=st.data(), what=st.sampled_from(["commits", "changes", "cleans_up", "switches", "removes"]))
     def a_person(self, data: st.DataObject, what: str) -> None:

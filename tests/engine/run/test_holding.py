@@ -9,12 +9,13 @@ from engine.run.stories import DONE, Story, agent, ends, fails, group, leaf, pla
 from weft.engine.run.engine import Engine
 from weft.engine.run.facts import Ended, Foreseen, How, MergeAsked, RefMove, Resumed, RunStarted
 from weft.engine.run.landings import Landings
-from weft.engine.run.orders import AnyOrder, Land, Launch, Merge, Ordered
+from weft.engine.run.orders import AnyOrder, Halt, Land, Merge, Ordered, WakeAt
 from weft.engine.run.simulate import Reply
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.loading.load import load_plan
 
+Holds = list[Callable[[Ordered], Ended]]
 HELD = ends(How.HELD, message="main has it, too")
 
 
@@ -41,8 +42,7 @@ class Driver:
             events, orders = self.engine.taken()
             self.kinds += [(event.kind, event.subplan, event.outcome) for event in events]
             self.orders += orders
-            waiting += [self.ended(order) for order in orders if isinstance(order, Launch | Merge | Land)]
-            waiting += [self.ended(order) for order in orders if type(order).__name__ == "Prepare"]
+            waiting += [self.ended(order) for order in orders if not isinstance(order, Halt | WakeAt)]
 
     def ended(self, order: Ordered) -> Ended:
         said = self.how(order)
@@ -54,6 +54,11 @@ class Driver:
 
 def held(order: Ordered, **more: object) -> Ended:
     return Ended(at=1.0, firing=order.firing, execution=order.execution, how=How.HELD, **more)  # type: ignore[arg-type]
+
+
+def _once(first: Holds, order: Ordered) -> Ended | None:
+    """A merge is held the first time."""
+    return first.pop()(order) if first and isinstance(order, Merge) else None
 
 
 def worktrees(*subplans: dict[str, object], **head: object) -> CompiledPlan:
@@ -138,8 +143,8 @@ def test_what_moved_in_git_is_told_with_the_merge() -> None:
 
 
 def test_a_new_coordinator_tries_again_what_is_held() -> None:
-    answers = iter([held, lambda _: None])
-    driver = Driver(plan(leaf("a")), lambda order: next(answers)(order) if isinstance(order, Merge) else None)
+    first: Holds = [held]
+    driver = Driver(plan(leaf("a")), lambda order: _once(first, order))
     assert driver.engine.state == "waiting"
     driver.tell(Resumed(at=2.0, epoch=2))
     assert driver.engine.state == "completed"
@@ -166,10 +171,10 @@ def test_asking_for_a_group_is_asking_for_all_in_it_and_for_nothing_else() -> No
 
 
 def test_a_coordinator_that_only_merges_starts_nothing_else() -> None:
-    answers = iter([held, lambda _: None])
+    first: Holds = [held]
 
     def how(order: Ordered) -> Ended | None:
-        return next(answers)(order) if isinstance(order, Merge) and order.path == "a" else None
+        return _once(first, order) if order.path == "a" else None
 
     driver = Driver(plan(leaf("a"), leaf("b", depends_on=["a"])), how)
     driver.orders.clear()

@@ -164,6 +164,12 @@ def test_a_place_for_worktrees_that_several_slices_would_share_is_refused(place:
     assert said.endswith("without {{ slice.path }} in it all slices would be given the same place")
 
 
+def test_the_place_of_worktrees_is_made_of_what_is_known_before_a_run() -> None:
+    top = AGENT + "worktrees: '../{{ slice.path }}/{{ slice.id }}'\n"
+    (said,) = problems(with_subplans("{id: a, prompt: x, verify: v}", top=top))
+    assert said.endswith("'slice.id' has no value here; there are plan.id and slice.path")
+
+
 def test_a_good_place_for_worktrees_is_kept() -> None:
     text = with_subplans(
         "{id: a, prompt: x, verify: v}", top=AGENT + "worktrees: ../{{ plan.id }}-{{ slice.path }}\n"

@@ -1,10 +1,11 @@
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Barrier, Thread
 
 import pytest
 
 from weft.engine.run.facts import RefMove
-from weft.workspaces.git.program import Git, GitError
+from weft.workspaces.git.program import Answer, Git, GitError
 from weft.workspaces.git.refs import is_ancestor, move, tip, tips, tree_of
 from workspaces.git.repositories import grow, repository
 
@@ -198,3 +199,17 @@ def test_of_many_that_want_to_move_a_ref_one_does(git: Git) -> None:
     for thread in threads:
         thread.join()
     assert won == [tip(git, ONE)]
+
+
+class LateGit(Git):
+    """Somebody makes a ref between two questions about it."""
+
+    def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
+        if command[0] == "for-each-ref":
+            super().ask("update-ref", "refs/heads/late", "HEAD")
+        return super().ask(*command, stdin=stdin, env=env)
+
+
+def test_a_ref_that_is_made_while_it_is_asked_for_is_not_broken(git: Git) -> None:
+    late = LateGit(git.directory, environ=git._environ)
+    assert tip(late, "refs/heads/late") == git.line("rev-parse", "HEAD")

@@ -21,6 +21,8 @@ from weft.plan.text.inside import inside
 CONSTANT_CONDITIONS = ("always", "never")
 OF_A_STEP = frozenset({"feedback", "attempt", "step"})
 """Names that have a value only while a slice is done."""
+OF_A_PLACE = frozenset({("plan", "id"), ("slice", "path")})
+"""Those that have one before there is a run."""
 _WRITTEN_NAME = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*\w+|\[[^\]\n]*\])*")
 
 
@@ -58,9 +60,17 @@ class TemplatesCheck:
             if name.path[0] in OF_A_STEP:
                 self.wrong(written, name.offset, f"{name.path[0]!r} has a value only in the steps of a slice")
         self.unknown(written, [name for name in names if name.path[0] not in OF_A_STEP], {})
-        told_nothing = len(self.reader.problems) == told
-        if told_nothing and ("slice", "path") not in {name.path for name in names}:
+        if len(self.reader.problems) > told:
+            return
+        if ("slice", "path") not in {name.path for name in names}:
             self.wrong(written, 0, "without {{ slice.path }} in it all slices would be given the same place")
+            return
+        for name in names:
+            if name.path not in OF_A_PLACE:
+                shown = ".".join(map(str, name.path))
+                self.wrong(
+                    written, name.offset, f"{shown!r} has no value here; there are plan.id and slice.path"
+                )
 
     def names(self, written: _Text) -> tuple[Name, ...]:
         try:

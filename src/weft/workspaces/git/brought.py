@@ -127,8 +127,11 @@ def _meets(path: bytes, tracked: tuple[frozenset[bytes], frozenset[bytes]]) -> b
 
 
 def take_as_brought(git: Git, git_dir: Path) -> None:
-    """What is there by now and is in no commit came with the set-up; `git` is at the top of the worktree."""
-    others = git.do("ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
+    """What is there by now and is in no commit came with the set-up; `git` is at the top of the worktree.
+
+    File by file: what a step adds to a directory that the set-up made is the step's work.
+    """
+    others = git.do("ls-files", "--others", "--exclude-standard", "-z")
     made = {path.rstrip(b"/") for path in others.split(b"\0") if path}
     if made:
         _note(git_dir, brought_into(git_dir) | made)
