@@ -95,7 +95,7 @@ def killer(folder: Path) -> Iterator[Killer]:
         [sys.executable, __file__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(Path(__file__).parents[1]), *sys.path))},
     ) as process:
         yield Killer(process, folder)
         assert process.stdin is not None

@@ -164,7 +164,8 @@ def test_a_start_that_is_computed_again_is_the_same_commit(world: World) -> None
     world.done("group/a", {"one": "1"})
     world.prepare("other/b", "group/a")
     before = world.tip("other/b")
-    world.prepare("other/b", "group/a")
+    later = World(world.top, environ={"GIT_COMMITTER_DATE": "2000000000 +0000"})
+    later.prepare("other/b", "group/a")
     assert world.tip("other/b") == before
     assert world.kept("other/b") == set()
 
@@ -248,6 +249,15 @@ def test_work_whose_branch_is_gone_is_kept(world: World) -> None:
     world.git.do("update-ref", "-d", NAMES.head("a"))
     world.prepare("a")
     assert world.kept("a") == {recorded}
+
+
+def test_what_was_recorded_of_an_earlier_try_is_not_taken_for_that_of_the_new_one(world: World) -> None:
+    world.do("a", {"one": "1"})
+    world.prepare("a")
+    shutil.rmtree(world.place("a"))
+    world.git.do("update-ref", "-d", NAMES.head("a"))
+    with pytest.raises(HeldError, match=f"type: git branch weft/notes/a {world.base[:12]}"):
+        world.merge("a")
 
 
 def test_what_has_been_merged_needs_no_other_name(world: World) -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import Phase, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -55,7 +56,9 @@ COMMANDS = {
 }
 GIT = st.sampled_from(["", "", "", *COMMANDS])
 LONG = settings(
-    max_examples=int(os.environ.get("WEFT_MACHINES", "6")),
+    max_examples=int(
+        os.environ.get("WEFT_MACHINES") or (12 if os.environ.get("WEFT_EXAMPLES") == "gate" else 5)
+    ),
     stateful_step_count=50,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # to make a failure smaller would take minutes
 )
@@ -389,6 +392,7 @@ class Machine(RuleBasedStateMachine):
             found |= more
 
 
+@pytest.mark.timeout(300)
 def test_whatever_happens_nothing_is_lost_and_nothing_red_lands(tmp_path: Path) -> None:
     with killer(tmp_path / "bin") as one:
         Machine.killer = one
