@@ -50,7 +50,8 @@ _PATTERNS = (
     r"(?:model|server|service|api|engine)(?:\s+is)?(?:\s+(?:currently|temporarily))?\s+overloaded",
     r"api\s+error\W{1,3}overloaded",
 )
-_LIMIT = re.compile(rf"(?<![\w/])(?:{'|'.join(_PATTERNS)})(?![\w(/])", re.IGNORECASE)
+_LIMIT = rf"(?<![\w/])(?:{'|'.join(_PATTERNS)})(?![\w(/])"
+"""Not compiled before it is needed, as that takes longer than many a plan to load."""
 _OF_A_TEST = re.compile(
     r"\bassert|\bexpected\b|\btests?\b|\btest_|\.(?:py|[jt]sx?|go|rs|rb|java|cc?|cpp|h):\d", re.IGNORECASE
 )
@@ -63,7 +64,7 @@ def limit_met(text: str) -> str | None:
 
 
 def _tells(line: str) -> bool:
-    return _LIMIT.search(line) is not None and _OF_A_TEST.search(line) is None
+    return re.search(_LIMIT, line, re.IGNORECASE) is not None and _OF_A_TEST.search(line) is None
 
 
 def reset_time(until: float | None, *, at: float) -> float:

@@ -6,7 +6,6 @@ slices have ended, and it is a guess: that the rest goes as it went so far, with
 """
 
 from collections.abc import Iterable
-from statistics import fmean
 
 from weft.plan.model import Nested, Plan, Step
 from weft.plan.pipelines.flow import effective
@@ -54,13 +53,17 @@ def _weights(plan: Plan) -> list[float]:
     leaves = plan.outline.leaves
     given = [_minutes(plan, row) if leaf else 0.0 for row, leaf in enumerate(leaves)]
     known = [minutes for minutes, leaf in zip(given, leaves, strict=True) if leaf and minutes is not None]
-    usual = fmean(known) if known else 1.0
+    usual = sum(known) / len(known) if known else 1.0
     return [usual if minutes is None else minutes for minutes in given]
 
 
 def _minutes(plan: Plan, row: int) -> float | None:
     estimate = plan.subplans[row].estimate
-    return None if estimate is None or estimate.minutes is None else fmean(estimate.minutes)
+    return (
+        None
+        if estimate is None or estimate.minutes is None
+        else sum(estimate.minutes) / len(estimate.minutes)
+    )
 
 
 class Attempts:

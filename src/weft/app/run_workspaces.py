@@ -11,7 +11,6 @@ from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.ports.workspaces import Workspaces
 from weft.workspaces.chosen import ChosenWorkspaces
-from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.in_place import InPlaceWorkspaces
 
 
@@ -42,9 +41,11 @@ class Workplaces:
         self.places = places
         self.folder = folder
         self._environ = environ
+        kinds = {scope.settings.isolation for scope in plan.scopes}
         rows = range(len(plan.subplans))
-        kinds = {plan.scopes[row].settings.isolation for row in rows if plan.outline.is_leaf(row)}
-        self._has_worktrees = "worktree" in kinds
+        leaves = {plan.scopes[row].settings.isolation for row in rows if plan.outline.is_leaf(row)}
+        self._has_worktrees = "worktree" in leaves
+        self._has_directories = kinds != {"none"}
 
     def new(self, landed: tuple[str, ...] = (), target: str = "") -> Workplace:
         """For a run that begins, after one that has landed these on that branch.
@@ -85,6 +86,10 @@ class Workplaces:
         return Workplace(workspaces=self._chosen(worktrees), target=ends.target, base=ends.base)
 
     def _without_git(self) -> Workplace:
+        if not self._has_directories:
+            return Workplace(workspaces=InPlaceWorkspaces(self.folder))
+        from weft.workspaces.directories import DirectoryWorkspaces  # noqa: PLC0415 - of no use otherwise
+
         directories = DirectoryWorkspaces(self.places.work(self._plan.id), self.folder)
         return Workplace(workspaces=self._chosen(directories))
 
