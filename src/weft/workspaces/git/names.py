@@ -14,11 +14,6 @@ from msgspec import Struct
 
 from weft.ids import file_name
 
-WHOLE = "_plan"
-"""The name of the whole plan; no id begins so."""
-ZERO = "0" * 40
-"""What a ref is before it is made, and after it is gone."""
-
 
 def dotted(path: str) -> str:
     """The flat name of a subplan; git allows none that ends with `.lock`, or has two dots in a row."""
