@@ -1,6 +1,6 @@
 """What is decided from the structure of a net, without its states."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from benchmarks import shapes
 from weft.engine.compile import compile_tree

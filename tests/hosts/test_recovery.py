@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from contracts.host_contract import end_of, ends
 from hosts.places import AS_TESTED, Place, is_alive, start_time
@@ -79,6 +80,18 @@ async def test_what_was_asked_for_after_its_death_is_done_by_the_next(place: Pla
     host.stop("b", grace=0.0)
     found = await ends(host, 2)
     assert (found["a"].stdout, found["b"].why) == ("done\n", Why.STOPPED)
+
+
+async def test_the_next_hears_what_jobs_share_as_well(place: Place) -> None:
+    host = place.host()
+    await host.open()
+    job = replace(place.shell("a", 'echo "$A"'), shared={"A": "shared"})
+    host.start(job)
+    assert (await end_of(host, "a")).stdout == "shared\n"
+    place.kill()
+    host.start(replace(job, id="b"))
+    assert (await end_of(host, "b")).stdout == "shared\n"
+    await host.close()
 
 
 async def test_jobs_may_be_handed_over_before_there_is_anybody(place: Place) -> None:

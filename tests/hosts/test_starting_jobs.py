@@ -38,6 +38,17 @@ async def test_its_environment_is_the_given_one_and_who_it_belongs_to(place: Pla
     }
 
 
+async def test_what_jobs_share_comes_after_what_is_their_own(place: Place, host: LocalHost) -> None:
+    """Each finds its own share, though of each share the host hears once."""
+    few, many = {"A": "few", "B": "few"}, {"A": "many"}
+    script = 'echo "$A $B"'
+    said = [
+        (await run(host, replace(place.shell(name, script), env=env, shared=shared))).stdout
+        for name, env, shared in [("a", {}, few), ("b", {"B": "own"}, few), ("c", {}, many), ("d", {}, few)]
+    ]
+    assert said == ["few few\n", "few own\n", "many \n", "few few\n"]
+
+
 async def test_names_and_values_need_not_be_text(place: Place, host: LocalHost) -> None:
     value = os.fsdecode(b"\xff\xfe")
     end = await run(host, replace(place.shell("a", 'printf %s "$X" | od -An -tx1'), env=ENV | {"X": value}))

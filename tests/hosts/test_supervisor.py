@@ -131,11 +131,12 @@ async def test_what_it_is_asked_for_may_make_no_sense(place: Place) -> None:
     await host.open()
     assert host._link is not None
     host._link.send({"start": 3})
+    host._link.send({"start": {"id": "b"}, "shared": 7})
     host._link.send({"stop": "a"})
     host._link.send({"stop": "nobody", "grace": None})
     host.start(place.shell("a", "exit 0"))
     assert (await end_of(host, "a")).exit_code == 0
-    assert (place.directory / "supervisor.log").read_text().count("cannot make sense") == 2
+    assert (place.directory / "supervisor.log").read_text().count("cannot make sense") == 3
 
 
 def connect(place: Place) -> socket.socket:
@@ -151,8 +152,8 @@ async def test_who_reads_slowly_hears_everything(place: Place) -> None:
         host.start(place.shell(f"j{number}", "head -c 4096 /dev/zero | tr '\\0' x"))
     await ends(host, 100)
     with connect(place) as connection:
-        message = json.dumps({"start": msgspec.to_builtins(place.shell("last", "exit 0"))})
-        connection.sendall(f'{{"list":true}}\n{message}\n'.encode())
+        message = json.dumps({"start": msgspec.to_builtins(place.shell("last", "exit 0")), "shared": 0})
+        connection.sendall(f'{{"list":true}}\n{{"share":{{}}}}\n{message}\n'.encode())
         await anyio.to_thread.run_sync(until_it_says, place, "log", '"ended":{"id":"last"')
         with connection.makefile() as lines:
             hello, known, ended = (lines.readline() for _ in range(3))

@@ -1,10 +1,10 @@
 """Soundness by the rank theorem, against a search through all states that shares no code with it."""
 
 from collections import Counter, defaultdict
-from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from weft.net.flows import place_side, positive_flow, topological, transition_side
 from weft.net.invariants import leaking_transition, unbalanced_place

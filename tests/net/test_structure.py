@@ -1,10 +1,10 @@
 """What the shape of a net tells: free choice, workflow nets, clusters, cycles, siphons."""
 
-from dataclasses import replace
 from itertools import combinations
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from weft.net.plain import PlainNet
 from weft.net.structure import (

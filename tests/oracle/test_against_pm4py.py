@@ -7,11 +7,11 @@ the nets are small.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import count, islice
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 from pm4py.algo.analysis.woflan import algorithm as woflan
 from pm4py.objects.petri_net.importer.variants import pnml as pm4py_pnml
 from pm4py.objects.petri_net.obj import Marking as Pm4pyMarking

@@ -25,7 +25,8 @@ TOLD = {
 
 
 def step_environment(environ, identity, *, extra, allow=(), agent=None):
-    return StepEnvironment(environ, allow=allow).of(identity, extra=extra, agent=agent)
+    steps = StepEnvironment(environ, allow=allow)
+    return {**steps.inherited(agent=agent is not None), **steps.of(identity, extra=extra, agent=agent)}
 
 
 def example_of(pattern: str) -> str:

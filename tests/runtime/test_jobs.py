@@ -97,11 +97,10 @@ def test_text_goes_to_a_shell_and_a_list_does_not(tmp_path: Path) -> None:
 
 
 def test_a_command_finds_what_it_is_and_no_keys(tmp_path: Path) -> None:
-    env = jobs(tmp_path).job(launch(commands=("x",), env={"MINE": "m"}), Path("/work")).env
+    job = jobs(tmp_path).job(launch(commands=("x",), env={"MINE": "m"}), Path("/work"))
     prefix = f"{tmp_path}/logs/g.plain/x.3.7-2"
-    assert env == {
-        "PATH": "/bin",
-        "TOKEN": "t",
+    assert job.shared == {"PATH": "/bin", "TOKEN": "t"}
+    assert job.env == {
         "MINE": "m",
         "WEFT_RUN": "r1",
         "WEFT_SUBPLAN": "g/plain",
@@ -117,7 +116,7 @@ def test_a_command_finds_what_it_is_and_no_keys(tmp_path: Path) -> None:
 def test_an_agent_gets_its_prompt_and_its_keys_and_a_place_for_its_report(tmp_path: Path) -> None:
     job = jobs(tmp_path).job(launch(agent=coder(), prompt="do it"), Path("/work"))
     assert (job.commands, job.stdin) == ((("./agent", "go"),), "do it")
-    assert job.env["THE_API_KEY"] == "k"
+    assert job.shared["THE_API_KEY"] == "k"
     assert Path(job.env["WEFT_RESULT"]).parent.is_dir()
 
 

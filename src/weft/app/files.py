@@ -9,9 +9,10 @@ import stat
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from weft.errors import FileFormatError, InputError, WeftError
 
@@ -21,8 +22,7 @@ _USERS_FAULT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.E
 _OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """Where something is read from."""
 
     name: str

@@ -14,25 +14,12 @@ import gc
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
-from weft.cli.answer import answer
-from weft.cli.check import check
-from weft.cli.clean import clean
-from weft.cli.convert import convert
-from weft.cli.diff import diff
-from weft.cli.events import events
-from weft.cli.graph import graph
-from weft.cli.logs import logs
-from weft.cli.merge import merge
-from weft.cli.net import net
 from weft.cli.output import examples, forget_broken_outputs, note, note_lines, write_text
-from weft.cli.replay import replay
-from weft.cli.run import run
-from weft.cli.schema import schema
-from weft.cli.show import show
 from weft.errors import InputError, WeftError
 
 EXIT_FAILED = 1
@@ -40,6 +27,12 @@ EXIT_INPUT = 2
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
+
+COMMANDS = (
+    "answer", "check", "clean", "convert", "diff", "events", "graph", "logs", "merge", "net", "replay", "run",
+    "schema", "show",
+)  # fmt: skip
+"""Each is in the module of its name; only the one that is called for is loaded."""
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -57,6 +50,17 @@ class Root(click.Group):
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the edge: there is nobody above
             code = exit_code(error)
         sys.exit(code)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *COMMANDS})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if (
+            cmd_name not in self.commands
+        ):  # where there is none at all, click looks among all for what was meant
+            for name in (cmd_name,) if cmd_name in COMMANDS else COMMANDS:
+                self.add_command(getattr(import_module(f"weft.cli.{name}"), name))
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
         try:
@@ -125,25 +129,6 @@ def completion(context: click.Context, shell: str) -> int:
     assert complete is not None
     write_text(complete(context.find_root().command, {}, "weft", "_WEFT_COMPLETE").source() + "\n")
     return 0
-
-
-for command in (
-    answer,
-    check,
-    clean,
-    convert,
-    diff,
-    events,
-    graph,
-    logs,
-    merge,
-    net,
-    replay,
-    run,
-    schema,
-    show,
-):
-    cli.add_command(command)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

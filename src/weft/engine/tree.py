@@ -1,8 +1,9 @@
 """The subplans of a run as rows of a table: an outline, with columns for what the dispatcher must know."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
+
+from msgspec import field
 
 from weft.engine.subplans import (
     AnySubplan,
@@ -23,8 +24,7 @@ from weft.plan.order.outline import ROOT, Outline
 __all__ = ["ROOT", "Tree", "read_tree"]
 
 
-@dataclass(slots=True, kw_only=True)
-class Tree(Outline):
+class Tree(Outline, kw_only=True):
     """Further columns; row 0 is the whole, with the path `""`."""
 
     works: list[Work | None] = field(default_factory=list[Work | None])

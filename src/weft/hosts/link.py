@@ -3,12 +3,13 @@
 import asyncio
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from weft.ports.host import JobEnded, Running
+from weft.ports.host import Job, JobEnded, Running
 
 _FAREWELL = 10.0
 """Seconds that a supervisor has to take what was sent last."""
@@ -34,6 +35,8 @@ class Link(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._incoming = bytearray()
         self._outgoing: list[bytes] = []
+        self._shared: list[Mapping[str, str]] = []
+        """The variables that it knows; jobs name them by their number."""
 
     @classmethod
     async def over(cls, connection: socket.socket, hear: "Hear", lose: "Lose") -> "Link":
@@ -54,6 +57,12 @@ class Link(asyncio.Protocol):
         except asyncio.CancelledError:
             self._transport.abort()
             raise
+
+    def start(self, job: Job) -> None:
+        if job.shared not in self._shared:
+            self._shared.append(job.shared)
+            self.send({"share": job.shared})
+        self.send({"start": replace(job, shared={}), "shared": self._shared.index(job.shared)})
 
     def send(self, message: dict[str, object]) -> None:
         if not self._outgoing:

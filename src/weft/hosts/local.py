@@ -60,7 +60,8 @@ class LocalHost:
 
     def start(self, job: Job) -> None:
         self._there[job.id] = job
-        self._send({"start": job})
+        if self._link is not None:  # else it is handed over when there is one
+            self._link.start(job)
 
     def stop(self, job: str, *, grace: float | None = None) -> None:
         if job in self._there:
@@ -118,7 +119,7 @@ class LocalHost:
             self._take_end(end)
         if heard.running is not None:
             self._link = link
-            self._compare({job.id for job in heard.running})
+            self._compare(link, {job.id for job in heard.running})
 
     def _take_end(self, end: JobEnded) -> None:
         """Only of a job that is not over: what is known there may tell of ends that were heard of."""
@@ -128,13 +129,13 @@ class LocalHost:
             self._ends.append(end)
             self._news.set()
 
-    def _compare(self, running: set[str]) -> None:
+    def _compare(self, link: Link, running: set[str]) -> None:
         """With what is not over as far as we know."""
         for name, job in [*self._there.items()]:
             if name in running:
                 continue
             if job is not None:
-                self._send({"start": job})
+                link.start(job)
             else:
                 self._take_end(JobEnded(id=name, why=Why.LOST, message="the supervisor has no record of it"))
         self._there = dict.fromkeys(running) | self._there

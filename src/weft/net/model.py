@@ -11,10 +11,12 @@ subplans is then some tuples of small tuples, and the interpreter works on them 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, cast
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from weft.errors import NetError
 from weft.ids import OutcomeName, PlaceId, TransitionId
@@ -30,8 +32,7 @@ class PlaceKind(StrEnum):
     END = "end"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     id: PlaceId
     kind: PlaceKind = PlaceKind.CONTROL
     tokens: int = 0
@@ -43,14 +44,12 @@ class Arc(NamedTuple):
     weight: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     name: OutcomeName
     outputs: tuple[Arc, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transition:
+class Transition(Struct, frozen=True, kw_only=True):
     id: TransitionId
     inputs: tuple[Arc, ...]
     outcomes: tuple[Outcome, ...]
@@ -60,8 +59,7 @@ class Transition:
     """Among the enabled, the highest goes first; ties go to the one declared first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Marking:
+class Marking(Struct, frozen=True):
     """How many tokens are where, and how many firings of each transition are in flight."""
 
     tokens: Mapping[PlaceId, int] = field(default_factory=dict[PlaceId, int])
@@ -73,7 +71,7 @@ class Marking:
             for key, count in counts.items():
                 if type(count) is not int or count < 0:
                     raise NetError(f"{key!r} has {count!r} {name}; a whole number ≥ 0 is needed")
-            object.__setattr__(self, name, MappingProxyType({k: n for k, n in counts.items() if n}))
+            force_setattr(self, name, MappingProxyType({k: n for k, n in counts.items() if n}))
 
     def __getitem__(self, place: str) -> int:
         return self.tokens.get(PlaceId(place), 0)

@@ -9,7 +9,9 @@ is analysed come from one definition.
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from weft.errors import NetError
 from weft.ids import OutcomeName, PlaceId, TransitionId
@@ -19,8 +21,7 @@ FIRED = OutcomeName("fired")
 """The one outcome of a plain transition, where a name is needed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlainNet:
+class PlainNet(Struct, frozen=True, kw_only=True):
     """A place/transition net by numbers: place *n* is the n-th id, and arcs name places so."""
 
     place_ids: tuple[PlaceId, ...]
@@ -28,11 +29,11 @@ class PlainNet:
     inputs: tuple[Arcs, ...]
     outputs: tuple[Arcs, ...]
     initial: tuple[int, ...]
-    place_kinds: tuple[PlaceKind, ...] = field(default=())
+    place_kinds: tuple[PlaceKind, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.place_kinds:
-            object.__setattr__(self, "place_kinds", (PlaceKind.CONTROL,) * len(self.place_ids))
+            force_setattr(self, "place_kinds", (PlaceKind.CONTROL,) * len(self.place_ids))
         nodes = (*self.place_ids, *self.transition_ids)
         if len(set(nodes)) < len(nodes):
             doubled = next(id_ for id_, count in Counter(nodes).items() if count > 1)
@@ -99,8 +100,7 @@ def unfold(net: Net) -> PlainNet:
     return rows.net()
 
 
-@dataclass(slots=True)
-class _Rows:
+class _Rows(Struct):
     place_ids: list[PlaceId]
     kinds: list[PlaceKind]
     initial: list[int]

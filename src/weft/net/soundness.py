@@ -18,9 +18,9 @@ to. `weft.net.runs` looks for such a run; if it finds none, a search through the
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from weft.net.flows import place_side, positive_flow, transition_side
 from weft.net.invariants import leaking_transition, unbalanced_place

@@ -5,9 +5,9 @@ plan may be a chain of a hundred thousand steps.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.ids import TransitionId
 from weft.net.model import Arcs

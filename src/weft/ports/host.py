@@ -19,7 +19,9 @@ class Job(Struct, frozen=True, kw_only=True):
     """Argvs, run one after the other until one fails."""
     cwd: str
     env: Mapping[str, str]
-    """All of it: nothing is inherited."""
+    """With `shared`, all of its environment: nothing comes from the host."""
+    shared: Mapping[str, str] = {}
+    """Variables that many jobs have in common, so that they need to be told only once; `env` goes before them."""
     stdin: str | None = None
     """Text for its standard input, which is empty otherwise."""
     output: str

@@ -109,17 +109,19 @@ class StepEnvironment:
         self._of_commands = _inherited(environ, _Names(FOR_ALL, allow))
         self._of_agents = _inherited(environ, _Names(FOR_ALL | FOR_AGENTS, allow))
 
+    def inherited(self, *, agent: bool) -> Mapping[str, str]:
+        return self._of_agents if agent else self._of_commands
+
     def of(
         self, identity: StepIdentity, *, extra: Mapping[str, str], agent: Mapping[str, str] | None = None
     ) -> dict[str, str]:
-        """All that the process of a step finds in its environment.
+        """What the process of a step finds in its environment besides what it inherits.
 
         `extra` is what the plan sets, and `agent` what an agent's adapter sets; a command has none. Names that
         begin with WEFT_ are Weft's own: only the things taken from pools may come with `extra`.
         """
-        inherited = self._of_commands if agent is None else self._of_agents
         planned = {name: value for name, value in extra.items() if _may_be_set(name)}
-        return {**inherited, **planned, **(agent or {}), **identity.variables()}
+        return {**planned, **(agent or {}), **identity.variables()}
 
 
 def _inherited(environ: Mapping[str, str], names: "_Names") -> dict[str, str]:

@@ -59,6 +59,7 @@ class Jobs:
             commands=tuple(commands),
             cwd=str(cwd),
             env=self._env(launch, called, name, output),
+            shared=self._environment.inherited(agent=called is not None),
             stdin=None if called is None else called.stdin,
             output=output,
             timeout=launch.timeout,

@@ -4,8 +4,9 @@
 small sound net from a single step, and `mutated` spoils a net so that it may or may not be sound.
 """
 
-from dataclasses import replace
 from random import Random
+
+from msgspec.structs import replace
 
 from weft.ids import PlaceId, TransitionId
 from weft.net.model import Arcs

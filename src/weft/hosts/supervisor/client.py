@@ -15,6 +15,8 @@ class Client:
         self.descriptor = connection.fileno()
         self._incoming = bytearray()
         self._outgoing = bytearray()
+        self.shared: list[dict[str, str]] = []
+        """Variables that it has told once for many jobs."""
         self.listens = False
         """Whether it has asked for what is known, and hears of all that comes after."""
         self.broken = False

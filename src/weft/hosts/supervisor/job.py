@@ -26,8 +26,9 @@ class Request:
     """JSON knows no infinity."""
     grace: float
 
-    def __init__(self, sent: dict[str, object]) -> None:
+    def __init__(self, sent: dict[str, object], *, shared: dict[str, str]) -> None:
         vars(self).update(sent)
+        self.env = shared | self.env
 
 
 class Job:

@@ -122,14 +122,17 @@ class Supervisor:
             return
         for line in lines:
             try:
-                self._take(line)
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                self._take(line, client)
+            except (ValueError, TypeError, LookupError, AttributeError) as error:
                 complain(f"cannot make sense of what was asked for: {error!r}")
 
-    def _take(self, line: bytearray) -> None:
+    def _take(self, line: bytearray, client: Client) -> None:
         message = json.loads(line)
         if "start" in message:
-            self._start(Request(message["start"]))
+            shared = client.shared[int(message["shared"])]
+            self._start(Request(message["start"], shared=shared))
+        elif "share" in message:
+            client.shared.append(message["share"])
         elif "stop" in message:
             self._jobs.stop(message["stop"], message["grace"])
         elif "forget" in message:

@@ -6,15 +6,15 @@ their owners' business.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from weft.ids import SubplanPath
 
 ROOT = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class Outline:
+class Outline(Struct, kw_only=True):
     """Columns of the table; it grows by `add` and `close`."""
 
     paths: list[SubplanPath] = field(default_factory=list[SubplanPath])

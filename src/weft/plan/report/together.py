@@ -6,9 +6,9 @@ above: as many slices as can be, those that keep most agents busy; a pool or a s
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.model import Agent
