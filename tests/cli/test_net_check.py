@@ -1,12 +1,12 @@
 """`weft net check`: the verdict, its reason, its exit code."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from inline_snapshot import snapshot
+from msgspec.structs import replace
 
 from weft.cli.main import cli
 from weft.net.formats import write_pnml

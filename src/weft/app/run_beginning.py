@@ -26,7 +26,7 @@ from weft.plan.loading.load import load_plan
 from weft.plan.loading.slices_check import agent_of
 from weft.plan.model import Agent, AgentWork, Nested, Pipeline, Plan, Step
 from weft.plan.proof.prove import prove
-from weft.plan.showing.show import show_plan
+from weft.plan.showing.show import record_plan
 from weft.ports.host import Running
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.sqlite import SqliteJournal
@@ -176,7 +176,7 @@ def _record(begun: Begun, *, file: str, digest: str, at: float) -> RunRecord:
         plan=begun.plan.id,
         file=file,
         directory=str(begun.directory),
-        text=show_plan(begun.plan),
+        text=record_plan(begun.plan),
         digest=digest,
         created_at=at,
         state="running",

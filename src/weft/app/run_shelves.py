@@ -12,6 +12,7 @@ settled   it has ended in some other way; of a group that has ended, only the gr
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Self
 
 from weft.app.run_rows import RowView
 from weft.engine.states import SubplanExecutionState as State
@@ -34,10 +35,23 @@ class Shelves:
         self._opened: set[int] = set()
         self._where: list[Shelf | None] = [None] * len(rows)
         """By row, the shelf it lies on."""
+        self._changed: dict[int, None] = {}
+        """Rows that may lie on the wrong one."""
         self._open(ROOT)
 
     def changed(self, row: int) -> None:
-        """Put it where it belongs now. A group that begins or ends moves what is in it, too."""
+        """It is put where it belongs when somebody looks: many rows change more often than they are looked at."""
+        self._changed.pop(row, None)  # else it would keep its turn
+        self._changed[row] = None
+
+    def tidied(self) -> Self:
+        for row in self._changed:
+            self._put(row)
+        self._changed.clear()
+        return self
+
+    def _put(self, row: int) -> None:
+        """Where it belongs now. A group that begins or ends moves what is in it, too."""
         is_leaf, state = self._outline.leaves[row], self._rows[row].state
         if state is not State.PENDING and row != ROOT:
             self._open(self._outline.parents[row] if is_leaf else row)
@@ -54,7 +68,8 @@ class Shelves:
             self._opened.add(one)
             self._shelve(one)
             for child in self._outline.children(one):
-                self._shelve(child)
+                if child not in self._changed:  # those have a turn of their own
+                    self._shelve(child)
 
     def _up_from(self, row: int) -> Iterator[int]:
         while row >= ROOT:

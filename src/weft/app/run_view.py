@@ -37,7 +37,7 @@ class RunView:
         self.rows = [RowView() for _ in plan.subplans]
         self.tallies: dict[int, Tally] = {}
         """Of each group, the slices in it by state."""
-        self.shelves = Shelves(self.outline, self.rows)
+        self._shelves = Shelves(self.outline, self.rows)
         self.landings = Landings(plan, self.rows)
         self.version = 0
         """Goes up with each change."""
@@ -85,6 +85,10 @@ class RunView:
         for row in self.shelves.running:
             for step in self.rows[row].steps.values():
                 yield self.outline.paths[row], step
+
+    @property
+    def shelves(self) -> Shelves:
+        return self._shelves.tidied()
 
     @property
     def counts(self) -> Tally:
@@ -190,7 +194,7 @@ class RunView:
             one.started_at = at
         if self.outline.leaves[row]:
             self._count(row, before)
-        self.shelves.changed(row)
+        self._shelves.changed(row)
 
     def _end(self, row: int, data: dict[str, Any], at: float) -> None:
         """Only an end has reasons."""
@@ -247,7 +251,7 @@ class RunView:
             command=data.get("command") or "",
             agent=data.get("agent") or "",
         )
-        self.shelves.changed(row)
+        self._shelves.changed(row)
 
     def _step_finished(self, event: Event, at: float) -> None:
         row, data = self._numbers[event.subplan], event.data
@@ -259,7 +263,7 @@ class RunView:
         if event.outcome == "limited":
             one.limited_until = data.get("until")
         self.landings.finished(row, event, at)
-        self.shelves.changed(row)
+        self._shelves.changed(row)
 
     def _add_cost(self, row: int, event: Event, step: StepView | None) -> None:
         """Of an agent that says nothing the cost is unknown; unless it could not even be started."""
@@ -281,7 +285,7 @@ class RunView:
         if event.step in one.questions and one.questions[event.step].firing == firing:
             del one.questions[event.step]
         self.landings.cancelled(row, event.step, at)
-        self.shelves.changed(row)
+        self._shelves.changed(row)
 
     def _merge(self, event: Event, _at: float) -> None:
         self.landings.merged(self._numbers[event.subplan], event)
@@ -297,7 +301,7 @@ class RunView:
         self.rows[row].questions[event.step] = Question(
             firing=event.data["firing"], text=event.data.get("question", ""), asked_at=at
         )
-        self.shelves.changed(row)
+        self._shelves.changed(row)
 
     def _answered(self, event: Event, at: float) -> None:
         row = self._numbers[event.subplan]
@@ -305,7 +309,7 @@ class RunView:
         question = one.questions.pop(event.step, None)
         if question is not None and not one.questions and not one.steps:
             one.pause(at - question.asked_at)
-        self.shelves.changed(row)
+        self._shelves.changed(row)
 
 
 def _failure(event: Event, step: StepView) -> StepFailure:

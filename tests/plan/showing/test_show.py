@@ -19,7 +19,7 @@ from weft.plan.loading.load import Config, Surroundings, load_plan, read_config
 from weft.plan.model import Plan, Subplan
 from weft.plan.settings import SETTING_NAMES, Layer
 from weft.plan.showing import written
-from weft.plan.showing.show import show_plan
+from weft.plan.showing.show import record_plan, show_plan
 from weft.plan.text.document import read_document
 from weft.plan.text.emit import to_yaml
 from weft.plan.text.problems import PlanError
@@ -115,6 +115,12 @@ def same(one: Plan, other: Plan) -> None:
             assert said(one.pipeline_of(row).steps) == said(other.pipeline_of(row).steps)
 
 
+def comes_back(plan: Plan) -> None:
+    """From what people are shown, and from what is kept with a run."""
+    same(plan, load_plan(show_plan(plan)))
+    same(plan, load_plan(record_plan(plan)))
+
+
 SETTINGS: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {},
     optional={
@@ -143,7 +149,7 @@ def test_the_text_alone_gives_the_same_plan_whatever_configuration_and_flags_it_
 ) -> None:
     surroundings = Surroundings(git=git)
     plan = loaded(text, configs=configs(*config_texts), flags=flags(*names), surroundings=surroundings)
-    same(plan, load_plan(show_plan(plan)))
+    comes_back(plan)
 
 
 ANY_SETTINGS: st.SearchStrategy[Any] = st.fixed_dictionaries(
@@ -161,7 +167,7 @@ def test_every_setting_and_agent_comes_back(
 ) -> None:
     slice_ = {"id": "a", "prompt": "x", "estimate": estimate, **of_slice}
     plan = load_plan(to_yaml({"weft": 1, "plan": "p", "agents": agents, **of_plan, "subplans": [slice_]}))
-    same(plan, load_plan(show_plan(plan)))
+    comes_back(plan)
 
 
 def test_every_key_of_a_step_comes_back() -> None:
@@ -170,7 +176,7 @@ def test_every_key_of_a_step_comes_back() -> None:
     assert {key for step in steps.steps for key in step.source.entries} == {
         key.name for key in language.STEP.keys
     }
-    same(plan, load_plan(show_plan(plan)))
+    comes_back(plan)
 
 
 @given(plan_texts())
@@ -274,6 +280,7 @@ def test_a_prompt_may_hold_any_sign() -> None:
     data: dict[str, Any] = {"id": "a", "prompt": prompt, "verify": prompt, "files": ["a b/**"]}
     plan = load_plan(to_yaml({"weft": 1, "plan": "p", "agent": "claude", "subplans": [data]}))
     assert load_plan(show_plan(plan)).subplans[1].prompt == prompt
+    assert load_plan(record_plan(plan)).subplans[1].prompt == prompt
 
 
 def test_a_built_in_pipeline_is_shown_where_another_one_uses_it() -> None:
@@ -337,3 +344,4 @@ def test_an_estimate_comes_back_exactly(estimate: dict[str, Any]) -> None:
     slice_: dict[str, Any] = {"id": "a", "prompt": "x", "estimate": estimate}
     plan = load_plan(to_yaml({"weft": 1, "plan": "p", "agent": "claude", "subplans": [slice_]}))
     assert load_plan(show_plan(plan)).subplans[1].estimate == plan.subplans[1].estimate
+    assert load_plan(record_plan(plan)).subplans[1].estimate == plan.subplans[1].estimate

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.plan.text.document import Scalar, Table, read_document
-from weft.plan.text.emit import WIDTH, to_yaml
+from weft.plan.text.emit import WIDTH, to_dense_yaml, to_yaml
 
 nasty = st.sampled_from([
     "", " ", "\n", "\t", "\r", "\r\n", "\x00", "\x07", "\x7f", "\x85", "\xa0", "\u2028", "\u2029", "\ufeff",
@@ -25,12 +25,18 @@ texts = (
     | st.text(st.characters(exclude_categories=["Cs"]))
     | st.lists(nasty, min_size=2, max_size=4).map("".join)
 )
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
-data = st.recursive(
-    scalars,
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(texts, inner, max_size=5),
-    max_leaves=20,
-)
+scalars = st.none() | st.booleans() | st.integers() | texts
+
+
+def nested(leaves):
+    return st.recursive(
+        leaves,
+        lambda inner: st.lists(inner, max_size=5) | st.dictionaries(texts, inner, max_size=5),
+        max_leaves=20,
+    )
+
+
+data = nested(scalars | st.floats(allow_nan=False))
 comments = st.text(st.characters(exclude_categories=["Cs"]))
 
 
@@ -51,6 +57,16 @@ def paths(value, path=()):
 def test_what_is_written_is_read_back_by_a_loader_of_yaml_1_1(value):
     assert load(to_yaml(value)) == value
     assert yaml.load(to_yaml(value), yaml.SafeLoader) == value
+
+
+@given(nested(scalars))
+def test_what_is_written_for_programs_is_read_back_as_well(value):
+    assert load(to_dense_yaml(value)) == value
+
+
+@pytest.mark.parametrize("key", ["k" * 1000, "k" * 1100, '"' * 700, "\\" * 600, "😀" * 1100])
+def test_a_long_key_is_read_back_from_what_is_written_for_programs(key):
+    assert load(to_dense_yaml([{"a": {key: 1}}])) == [{"a": {key: 1}}]
 
 
 @given(data, st.data())

@@ -32,7 +32,7 @@ from weft.plan.order.outline import ROOT
 from weft.plan.settings import SETTING_NAMES, Scope
 from weft.plan.showing import written
 from weft.plan.showing.origins import agent_origin, origin
-from weft.plan.text.emit import Path, Plain, to_yaml
+from weft.plan.text.emit import Path, Plain, to_dense_yaml, to_yaml
 
 Entries = dict[str, Plain]
 
@@ -42,11 +42,21 @@ def show_plan(plan: Plan) -> str:
     return _Shown(plan).text()
 
 
+def record_plan(plan: Plan) -> str:
+    """The same for programs alone, without a word about where things come from."""
+    return to_dense_yaml(_Shown(plan).entries())
+
+
 class _Shown(Struct):
     plan: Plan
     comments: dict[Path, str] = field(default_factory=dict[Path, str])
 
     def text(self) -> str:
+        entries = self.entries()
+        self.comments[()] = self.heading(entries)
+        return to_yaml(entries, comments=self.comments)
+
+    def entries(self) -> Entries:
         plan = self.plan
         settings = self.settings(ROOT, SETTING_NAMES, ())
         head: dict[str, Plain] = {
@@ -56,7 +66,7 @@ class _Shown(Struct):
             "base": plan.base,
             "target": plan.target,
         }
-        parts: Entries = {
+        return {
             **{key: value for key, value in head.items() if value is not None},
             **settings,
             **written.without_empty(
@@ -70,11 +80,9 @@ class _Shown(Struct):
             ),
             "subplans": self.subplans(ROOT, ("subplans",)),
         }
-        self.comments[()] = self.heading(settings)
-        return to_yaml(parts, comments=self.comments)
 
-    def heading(self, settings: Entries) -> str:
-        unset = [name for name in SETTING_NAMES if "." not in name and name not in settings]
+    def heading(self, entries: Entries) -> str:
+        unset = [name for name in SETTING_NAMES if "." not in name and name not in entries]
         said = f"{self.plan.document.file} with everything resolved."
         return f"{said}\nNot set: {', '.join(unset)}." if unset else said
 
