@@ -407,6 +407,14 @@ def test_who_is_on_a_shelf_keeps_the_place() -> None:
     assert shelf(story, "running") == ["b", "a"]
 
 
+def test_what_has_ended_is_in_the_order_of_ends() -> None:
+    story = Story(*slices("a", "b"))
+    story.begin("a", "b")
+    story.complete("b")
+    story.complete("a")
+    assert shelf(story, "settled") == ["b", "a"]
+
+
 # Time
 
 

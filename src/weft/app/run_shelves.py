@@ -41,7 +41,8 @@ class Shelves:
 
     def changed(self, row: int) -> None:
         """It is put where it belongs when somebody looks: many rows change more often than they are looked at."""
-        self._changed.pop(row, None)  # else it would keep its turn
+        if self._rows[row].state.terminal:
+            self._changed.pop(row, None)  # it comes in the order of ends, not of beginnings
         self._changed[row] = None
 
     def tidied(self) -> Self:
