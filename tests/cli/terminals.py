@@ -63,6 +63,12 @@ class Terminal:
     def type(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
+    def answers(self, keys: bytes) -> None:
+        """Once the question is not only shown but waited for: till then Python may overlook a Ctrl-C."""
+        while Path(f"/proc/{self.run.pid}/stat").read_text().rpartition(") ")[2][0] != "S":
+            os.sched_yield()
+        self.type(keys)
+
     def echoes(self) -> bool:
         return bool(termios.tcgetattr(self._master)[3] & termios.ECHO)
 

@@ -164,7 +164,7 @@ def test_whoever_does_not_agree_is_told_what_to_type(
 ) -> None:
     terminal = on_terminal(terminals, repository, "run")
     assert terminal.sees(QUESTION)
-    terminal.type(keys)
+    terminal.answers(keys)
     assert terminal.rest().endswith("\nNext       weft merge  lands the 2 results on main\n[4]")
     assert repository.landed() == []
 
