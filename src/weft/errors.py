@@ -7,6 +7,8 @@ WeftError
 │   ├── FileFormatError         a file that is not what it should be; says file, line and column
 │   ├── PlanError               a plan or configuration; says all that is wrong (in `weft.plan.text.problems`)
 │   │   └── ConvertError        a plan of another system (in `weft.plan.convert`)
+│   ├── VariablesError          settings in environment variables (in `weft.plan.loading.variables`)
+│   ├── NotApprovedError        commands that came with a project, and nobody approved (in `weft.app.approval`)
 │   ├── TooLargeToDrawError     a picture that nobody could read (in `weft.plan.pictures`)
 │   ├── ConfigError             a setting of the wrong type or out of its range
 │   └── SubplanTreeError        a cycle, an unknown dependency, something that cannot be called

@@ -5,10 +5,12 @@ import subprocess
 import pytest
 
 from agents.calls import NOW, call, ended
-from weft.agents.command import invoke, judge
+from weft.agents.adapters import ADAPTERS
+from weft.agents.command import invoke, judge, progress
 from weft.engine.run.facts import How
 from weft.errors import InputError
-from weft.ports.agent import Verdict
+from weft.plan.prices import Usage
+from weft.ports.agent import Progress, Verdict, is_metered
 
 AWKWARD = ("two words", "$HOME", "`id`", "a;b", "", "'\"")
 
@@ -170,6 +172,24 @@ def test_a_result_file_that_is_not_understood_changes_nothing_and_is_told() -> N
 def test_what_is_wrong_in_the_result_file_is_told_behind_the_failure() -> None:
     verdict = judged(exit_code=3, result_file='{"tokens": -1, "cost_usd": 2}')
     assert verdict.message == (
-        "exit code 3; in its result file, `tokens` must be a whole number from 0 to 1,000,000,000,000, not -1"
+        "exit code 3; in its result file, `tokens` must be a whole number from 0 to 1,000,000,000,000, "
+        "or an object of such numbers by input, output, cached_input, not -1"
     )
     assert verdict.cost == 2_000_000
+
+
+# --- what it spends while it runs ---
+
+
+def test_what_is_in_its_report_so_far_is_what_it_has_spent() -> None:
+    told = json.dumps({"cost_usd": 0.5, "tokens": {"input": 3, "output": 4}})
+    assert progress(call(), told) == Progress(cost=500_000, tokens=7, usage=Usage(input=3, output=4))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"cost_usd": -1}', '{"result": "done"}'])
+def test_a_report_without_a_cost_says_nothing_of_it(text: str) -> None:
+    assert progress(call(), text) is None
+
+
+def test_both_adapters_tell_in_the_result_file() -> None:
+    assert [is_metered(one) and one.PROGRESS_IN for one in ADAPTERS.values()] == ["result_file"] * 2

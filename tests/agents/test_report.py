@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from agents.calls import NOW
 from weft.agents.report import Report, read_report
+from weft.plan.prices import Usage
 
 WEEK = 7 * 24 * 3600
 
@@ -199,3 +200,53 @@ def test_no_report_breaks_anything(values: dict[str, object]) -> None:
     assert read.cost is None or 0 <= read.cost <= 10**12
     assert read.until is None or NOW < read.until <= NOW + WEEK
     assert json.dumps([read.result, read.error, read.session], ensure_ascii=False).encode()
+
+
+# --- tokens by kind ---
+
+
+def test_tokens_may_be_told_by_kind() -> None:
+    read = report(tokens={"input": 5, "output": 7, "cached_input": 9})
+    assert (read.tokens, read.usage) == (21, Usage(input=5, output=7, cached_input=9))
+    assert report(tokens={"output": 7}).usage == Usage(output=7)
+
+
+@pytest.mark.parametrize(
+    "value", [{}, {"input": -1}, {"input": 1.5}, {"input": True}, {"other": 1}, {"input": None}]
+)
+def test_kinds_of_tokens_that_are_wrong_are_left_out_and_told(value: object) -> None:
+    read = report(tokens=value, cost_usd=1)
+    assert (read.tokens, read.usage, read.cost) == (None, None, 1_000_000)
+    assert read.problems[0].startswith(
+        "`tokens` must be a whole number from 0 to 1,000,000,000,000, or an object"
+    )
+
+
+# --- line by line ---
+
+
+def test_of_several_lines_the_last_that_has_a_key_counts() -> None:
+    text = '{"cost_usd": 1, "session": "s"}\n\n{"cost_usd": 2.5, "tokens": 7}\n'
+    assert read_report(text, at=NOW) == Report(cost=2_500_000, tokens=7, session="s")
+
+
+def test_a_line_that_is_cut_off_is_told_and_the_others_count() -> None:
+    read = read_report('{"cost_usd": 1}\n{"cost_usd": 2}\n{"cost_', at=NOW)
+    assert read == Report(cost=2_000_000, problems=("line 3 is no JSON object",))
+
+
+def test_only_a_few_lines_are_told() -> None:
+    read = read_report('{"cost_usd": 1}\n' + "no\n" * 50, at=NOW)
+    assert (read.cost, len(read.problems)) == (1_000_000, 3)
+
+
+@pytest.mark.parametrize("text", ['no\n{"cost_usd": 1}', '[1]\n{"cost_usd": 1}', "{}\n{", "{\n1\n"])
+def test_lines_that_do_not_begin_with_an_object_are_no_report(text: str) -> None:
+    assert read_report(text, at=NOW) == Report(problems=("there is something that is not JSON",))
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=2), st.integers(0, 40))
+def test_wherever_the_lines_are_cut_no_cost_is_made_up(costs: list[int], cut: int) -> None:
+    lines = "\n".join(json.dumps({"cost_usd": cost}) for cost in costs)
+    read = read_report(lines[: len(lines) - cut], at=NOW)
+    assert read.cost is None or read.cost // 10**6 in costs

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from app.books import Written, written
 from weft.app.journals import LOOKS_EVERY, open_book
+from weft.app.run_plans import plan_of
 from weft.engine.run.events import Event
 from weft.errors import InputError
 from weft.store.sqlite import open_journal
@@ -40,7 +41,7 @@ def test_the_last_run_is_meant_if_none_is_named(one: Written) -> None:
 
 def test_the_plan_is_as_it_was_when_the_run_began(one: Written) -> None:
     with one.opened() as book:
-        assert book.plan().outline.paths == ["", "store", "store/model", "docs"]
+        assert plan_of(book).outline.paths == ["", "store", "store/model", "docs"]
 
 
 @pytest.mark.parametrize(

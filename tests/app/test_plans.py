@@ -10,10 +10,10 @@ import pytest
 from weft.app.files import Source
 from weft.app.plan_check import check
 from weft.app.plan_pictures import Format, What, graph
-from weft.app.plans import find_plan, installed_agents, load, places
+from weft.app.plans import find_plan, installed_agents, load, project_layer
 from weft.errors import InputError, WeftError
 from weft.garbage import without_gc
-from weft.plan.language.kinds import Money
+from weft.plan.language.money import PLAIN_AMOUNT
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.showing.origins import origin
@@ -176,6 +176,44 @@ def test_a_home_is_known_without_the_variable(
     assert in_force(load(in_folder(tmp_path), environ=environ), "retries")[0] == 5
 
 
+def test_a_variable_counts_before_the_files_and_after_the_plan(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    put(tmp_path / ".weft" / "config.yaml", "retries: 1\ngrace: 1s\n")
+    environ |= {"WEFT_RETRIES": "4", "WEFT_AGENT": "codex", "WEFT_SEED": "of somebody else"}
+    environ["WEFT_POLICY"] = "parallel"
+    plan = load(in_folder(tmp_path), flags={"policy": "serial"}, environ=environ)
+    assert in_force(plan, "retries") == (4, "WEFT_RETRIES")
+    assert in_force(plan, "agent") == ("claude", "weft.yaml:3")
+    assert in_force(plan, "grace") == (1.0, ".weft/config.yaml:2")
+    assert in_force(plan, "policy") == ("serial", "--policy")
+
+
+def test_within_a_step_no_variable_is_a_setting(tmp_path: Path, environ: dict[str, str]) -> None:
+    environ |= {"WEFT_RUN": "r", "WEFT_SUBPLAN": "a", "WEFT_MODEL": "m", "WEFT_MAX_PARALEL": "x"}
+    assert in_force(load(in_folder(tmp_path), environ=environ), "model") == (None, "default")
+
+
+def test_an_agent_that_only_a_variable_names_is_told_with_it(tmp_path: Path, environ: dict[str, str]) -> None:
+    source = in_folder(tmp_path, content=PLAN.replace("agent: claude\n", ""))
+    said = refused(source, environ=environ | {"WEFT_AGENT": "cluade"})[0]
+    assert "'cluade', of WEFT_AGENT, does not exist; did you mean 'claude'?" in said
+
+
+def test_the_project_s_layer_is_there_if_there_is_something_in_it(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    source = in_folder(tmp_path)
+    assert project_layer(load(source, environ=environ)) is None
+    put(tmp_path / ".weft" / "config.yaml", "# nothing\n")
+    put(tmp_path / "home" / ".config" / "weft" / "config.yaml", "retries: 5\n")
+    assert project_layer(load(source, environ=environ)) is None
+    put(tmp_path / ".weft" / "config.yaml", "retries: 1\n")
+    layer = project_layer(load(source, environ=environ))
+    assert layer is not None
+    assert layer.values == {"retries": 1}
+
+
 def test_agents_of_a_configuration_are_there(tmp_path: Path, environ: dict[str, str]) -> None:
     put(tmp_path / ".weft" / "config.yaml", "agents: {coder: {use: codex, pool: 2}}")
     plan = load(in_folder(tmp_path), environ=environ)
@@ -259,6 +297,43 @@ def test_flags_outrank_the_plan_and_are_its_origin(tmp_path: Path, environ: dict
 
 
 @pytest.mark.parametrize(
+    ("text", "dollars", "tokens"),
+    [("$20", 20_000_000, None), ("usd=20,tokens=5M", 20_000_000, 5_000_000), (" tokens = 7 ", 3_000_000, 7)],
+)
+def test_a_flag_may_name_dollars_and_tokens(
+    tmp_path: Path, environ: dict[str, str], text: str, dollars: int, tokens: int | None
+) -> None:
+    source = in_folder(tmp_path, content="weft: 1\nplan: p\nagent: claude\nbudget: 3\nsubplans: [{id: a, prompt: x}]")
+    settings = load(source, flags={"budget": text}, environ=environ).scopes[0].settings
+    assert (settings.budget, settings.budget_tokens) == (dollars, tokens)
+
+
+def test_the_origin_of_tokens_is_the_flag_that_names_them(tmp_path: Path, environ: dict[str, str]) -> None:
+    plan = load(in_folder(tmp_path), flags={"budget": "tokens=5M"}, environ=environ)
+    assert in_force(plan, "budget.tokens") == (5_000_000, "--budget")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("-5", f"budget is -5 (a number); allowed is {PLAIN_AMOUNT.words}"),
+        ("ten", f"budget is 'ten'; allowed is {PLAIN_AMOUNT.words}"),
+        ("5M", f"budget is '5M'; allowed is {PLAIN_AMOUNT.words}"),
+        ("20,tokens=5", f"budget is '20,tokens=5'; allowed is {PLAIN_AMOUNT.words}"),
+        ("usd=1,usd=2", f"budget is 'usd=1,usd=2'; allowed is {PLAIN_AMOUNT.words}"),
+        ("eur=20", "unknown key 'eur' in a budget; known: usd, tokens"),
+        ("usd=0", "usd is 0 (a number); allowed is an amount of dollars above 0, such as 20 or 0.50"),
+        ("tokens=5G", "tokens is '5G'; allowed is a number of tokens above 0, such as 200000, 500k or 5M"),
+        ("tokens=", "tokens is empty; allowed is a number of tokens above 0, such as 200000, 500k or 5M"),
+    ],
+)
+def test_a_budget_that_is_none_is_told_with_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(in_folder(tmp_path), flags={"budget": text})
+    assert str(caught.value) == f"--budget: {said}"
+
+
+@pytest.mark.parametrize(
     ("name", "text", "said"),
     [
         ("max_parallel", "33", "is 33 (a number); allowed is a whole number from 1 to 32"),
@@ -266,7 +341,7 @@ def test_flags_outrank_the_plan_and_are_its_origin(tmp_path: Path, environ: dict
         ("retries", "-1", "is -1 (a number); allowed is a whole number from 0 to 10"),
         ("policy", "seriel", "is 'seriel'; allowed is serial | parallel; did you mean 'serial'?"),
         ("failure_mode", "x", "is 'x'; allowed is fail_fast | continue_on_error"),
-        ("budget", "0", f"is 0 (a number); allowed is {Money().words}"),
+        ("budget", "0", f"is 0 (a number); allowed is {PLAIN_AMOUNT.words}"),
     ],
 )
 def test_a_wrong_flag_is_told_in_the_words_of_the_language(
@@ -278,7 +353,7 @@ def test_a_wrong_flag_is_told_in_the_words_of_the_language(
 
 
 def test_a_check_proves_and_reports(tmp_path: Path, environ: dict[str, str]) -> None:
-    report = check(in_folder(tmp_path), environ=environ)
+    report = check(in_folder(tmp_path), environ=environ).report
     assert (report.plan, report.finish.answer) == ("p", "proved")
 
 
@@ -295,12 +370,6 @@ def test_the_search_for_garbage_is_left_as_it_was() -> None:
 def test_the_search_for_garbage_goes_on_after_an_error(tmp_path: Path, environ: dict[str, str]) -> None:
     assert refused(in_folder(tmp_path, content="weft: 2"), environ=environ)
     assert gc.isenabled()
-
-
-def test_places_are_told_also_of_a_plan_that_is_wrong(tmp_path: Path) -> None:
-    text = "subplans: [{id: a, subplans: [{id: b}, {id: [c]}, d]}, {id: e}, {subplans: 7}, {id: f, subplans: [1]}]"
-    assert list(places(in_folder(tmp_path, content=text))) == ["a", "e", "f", "a/b"]
-    assert list(places(in_folder(tmp_path, content="- 1"))) == []
 
 
 def test_pnml_holds_nets_only(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -91,6 +92,100 @@ def test_after_the_beginning_comes_how_much_was_not_kept_and_then_the_end(one: W
 def test_what_is_no_process_has_no_output(one: Written) -> None:
     one.tell(started("@merge", command=""), finished("@merge"), started("write", firing=2))
     assert told(one, "docs") == ["docs:write started"]
+
+
+VERIFIED = """
+weft: 1
+plan: tried
+isolation: dir
+subplans: [{id: docs, verify: make, steps: [{id: write, run: "true"}]}]
+"""
+
+
+@pytest.fixture
+def verified(tmp_path: Path) -> Iterator[Written]:
+    with written(tmp_path, text=VERIFIED) as one:
+        yield one
+
+
+def ended(step: str, outcome: str = "done", **data: object) -> Event:
+    end = finished(step, outcome)
+    return structs.replace(end, data=end.data | data)
+
+
+def rounds(one: Written, name: str, *, follow: bool = False) -> list[tuple[int, str]]:
+    with one.opened() as book:
+        return [(piece.log.round, _shown(piece)) for piece in pieces(book, name, follow=follow)]
+
+
+def test_a_merge_that_was_not_verified_has_no_output(verified: Written) -> None:
+    verified.tell(started("@merge", command=""), finished("@merge"), started("write", firing=2))
+    assert told(verified, "docs") == ["docs:write started"]
+    with pytest.raises(InputError, match="no process of docs:@merge has been started"):
+        told(verified, "docs:@merge")
+
+
+def test_what_was_written_when_it_was_verified_is_told_round_by_round(verified: Written) -> None:
+    verified.tell(started("@land"), ended("@land", "held", exit_code=1))
+    verified.log("docs/@land.1.1-1.out").write_text("one")
+    verified.log("docs/@land.1.1-1.10.err").write_text("eleven")
+    verified.log("docs/@land.1.1-1.2.out").write_text("three")
+    verified.log("docs/@land.1.1-1.2.out.tail").write_text("end")
+    verified.log("docs/@land.1.1-10.out").write_text("of another execution")
+    verified.log("docs/@land.1.1-1.result.json").write_text("no output")
+    verified.log("docs/@land.1.1-1.7.outer").write_text("no output")
+    assert rounds(verified, "docs:@land") == [
+        (1, "docs:@land started"),
+        (1, "docs:@land output out one"),
+        (1, "docs:@land ended"),
+        (3, "docs:@land started"),
+        (3, "docs:@land output out three"),
+        (3, "docs:@land output out end"),
+        (3, "docs:@land ended"),
+        (11, "docs:@land started"),
+        (11, "docs:@land output err eleven"),
+        (11, "docs:@land ended"),
+    ]
+
+
+def test_only_the_last_round_ends_as_the_whole(verified: Written) -> None:
+    verified.tell(started("@merge"), ended("@merge", "failed", exit_code=1, message="red"))
+    verified.log("docs/@merge.1.1-1.out").write_text("one")
+    verified.log("docs/@merge.1.1-1.1.out").write_text("two")
+    with verified.opened() as book:
+        ends = [piece.log.end for piece in pieces(book, "docs") if piece.what is What.ENDED]
+    assert [(end.outcome, end.data["message"]) for end in ends if end is not None] == [
+        ("done", "the branch had moved meanwhile, so it was merged and verified again"),
+        ("failed", "red"),
+    ]
+
+
+@pytest.mark.parametrize("how", [{"exit_code": 0}, {"signal": 9}])
+def test_a_verify_that_wrote_nothing_is_told_too(verified: Written, how: dict[str, Any]) -> None:
+    verified.tell(started("@merge"), ended("@merge", **how))
+    assert rounds(verified, "docs") == [(1, "docs:@merge started"), (1, "docs:@merge ended")]
+
+
+def test_who_follows_sees_each_round_as_it_comes(verified: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    verified.tell(started("@merge"))
+    happens = iter(
+        [
+            lambda: verified.log("docs/@merge.1.1-1.out").write_text("one"),
+            lambda: verified.log("docs/@merge.1.1-1.1.out").write_text("two"),
+            lambda: verified.tell(
+                ended("@merge", exit_code=0), Event(kind="run_finished"), state="completed"
+            ),
+        ]
+    )
+    monkeypatch.setattr(time, "sleep", lambda seconds: next(happens)())
+    assert rounds(verified, "docs", follow=True) == [
+        (1, "docs:@merge started"),
+        (1, "docs:@merge output out one"),
+        (1, "docs:@merge ended"),
+        (2, "docs:@merge started"),
+        (2, "docs:@merge output out two"),
+        (2, "docs:@merge ended"),
+    ]
 
 
 def test_files_that_are_not_there_are_no_reason_to_fail(one: Written) -> None:

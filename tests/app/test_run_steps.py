@@ -9,6 +9,7 @@ from weft.errors import InputError
 from weft.plan.loading.load import load_plan
 
 TRIED = load_plan(PLAN)
+OURS = ("@workspace", "@verify", "@merge", "@land")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_what_is_meant(name: str, paths: list[str]) -> None:
         ("docs:wirte", "docs has no step 'wirte'; did you mean 'write'"),
         ("docs:write.more", "docs has no step 'write.more'; did you mean 'write'"),
         ("store/model:checks.lynt", "store/model has no step 'checks.lynt'; did you mean 'checks.lint'"),
-        ("docs:checks", "docs has no step 'checks'; known: write, @workspace, @verify"),
+        ("docs:checks", "docs has no step 'checks'; known: write, @workspace, @verify, @merge, @land"),
     ],
 )
 def test_what_is_not_there_is_told(name: str, said: str) -> None:
@@ -59,10 +60,33 @@ def test_what_an_agent_does_is_told_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("subplan", "step", "command"),
+    [
+        ("store/model", "@workspace", "make deps && tidy 'up now'"),
+        ("store/model", "@merge", ""),
+        ("store", "@merge", "make deps && tidy 'up now' && make store"),
+        ("docs", "@land", "make deps && tidy 'up now' && make docs"),
+    ],
+)
+def test_what_weft_runs_itself_is_told_by_its_commands(subplan: str, step: str, command: str) -> None:
+    plan = load_plan("""
+weft: 1
+plan: tried
+isolation: dir
+setup: [make deps, [tidy, up now]]
+subplans:
+  - {id: store, verify: make store, subplans: [{id: model, steps: [{id: work, run: "true"}]}]}
+  - {id: docs, verify: make docs, steps: [{id: work, run: "true"}]}
+""")
+    event = Event(kind="step_started", subplan=subplan, step=step)
+    assert chosen(plan, "/").command(event) == command
+
+
+@pytest.mark.parametrize(
     ("beginning", "found"),
     [
         ("st", ["store", "store/model"]),
-        ("store/model:", ["work", "checks", "checks.lint", "checks.test", "@workspace", "@verify"]),
+        ("store/model:", ["work", "checks", "checks.lint", "checks.test", *OURS]),
         ("store/model:checks.", ["checks.lint", "checks.test"]),
         ("zzz", []),
         ("zzz:", []),

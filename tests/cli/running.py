@@ -138,6 +138,13 @@ class Project:
         names = {os.fsencode(host) for host in self._hosts()}
         return [pid for pid in pids() if names & set(proc(pid, "cmdline").split(b"\0"))]
 
+    def coordinators(self) -> list[int]:
+        """Those in the background."""
+        return [pid for pid in pids() if {b"coordinate", os.fsencode(self.root)} <= self._words_of(pid)]
+
+    def _words_of(self, pid: int) -> set[bytes]:
+        return set(proc(pid, "cmdline").split(b"\0"))
+
     def _hosts(self) -> Sequence[Path]:
         return [*self.root.glob(".weft/runs/*/host")]
 
@@ -147,7 +154,7 @@ class Project:
             with suppress(ProcessLookupError):
                 started.kill()
             started.communicate()
-        for pid in [*self.step_processes(), *self.supervisors()]:
+        for pid in [*self.coordinators(), *self.step_processes(), *self.supervisors()]:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for host in self._hosts():

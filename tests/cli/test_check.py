@@ -20,7 +20,7 @@ from weft.app import plan_check
 from weft.cli.main import cli
 from weft.cli.output import note_lines
 from weft.net.verdict import Answer
-from weft.plan.language.kinds import Money
+from weft.plan.language.money import PLAIN_AMOUNT
 from weft.plan.proof.prove import Proof
 
 WEFT = str(Path(sysconfig.get_path("scripts")) / "weft")
@@ -190,7 +190,8 @@ def test_a_dash_is_standard_input(tmp_path: Path) -> None:
         (["--retries", "x"], "retries is 'x'; allowed is a whole number from 0 to 10"),
         (["--policy", "fast"], "policy is 'fast'; allowed is serial | parallel"),
         (["--failure-mode", ""], "failure_mode is empty; allowed is fail_fast | continue_on_error"),
-        (["--budget", "free"], f"budget is 'free'; allowed is {Money().words}"),
+        (["--budget", "eur=5"], "unknown key 'eur' in a budget; known: usd, tokens"),
+        (["--budget", "free"], f"budget is 'free'; allowed is {PLAIN_AMOUNT.words}"),
     ],
 )
 def test_a_flag_is_read_as_the_plan_would_be(folder: Path, args: list[str], said: str) -> None:
@@ -217,11 +218,15 @@ In force at store/model, step code:
   timeout            1h                                        weft.yaml:10
   grace              10s                                       default
   budget             2.5                                       weft.yaml:15
+  budget.tokens      not set                                   default
   on_budget          stop                                      default
+  reserve            not set                                   default
+  reserve.tokens     not set                                   default
   merge.when         milestone                                 default
   merge.mode         confirm                                   default
   merge.order        sequential                                default
   merge.take_branch  []                                        default
+  merge.resolve      hold                                      default
   strict_files       false                                     default
   overlap            warn                                      default
   isolation          dir                                       default

@@ -7,7 +7,9 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from plan.small_plans import compiled
-from weft.cli.check_text import LABEL, WIDTH, check_lines
+from weft.app.eligible import Eligibility, Eligible, Ineligible, Kind
+from weft.cli.check_text import check_lines
+from weft.cli.sections import LABEL, WIDTH
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.parts import END, READY, Act, Role, ShapeBuilder
@@ -53,14 +55,22 @@ def report(*subplans: dict[str, Any], **plan: Any) -> CheckReport:
 
 
 def lines(report: CheckReport, *, verbose: bool = False) -> list[str]:
-    return list(check_lines(report, verbose=verbose))
+    return list(check_lines(report, before_any_run(report), verbose=verbose))
+
+
+def before_any_run(report: CheckReport) -> Eligibility:
+    waiting = report.eligibility.ineligible
+    return Eligibility(
+        eligible=tuple(map(Eligible, report.eligibility.eligible)),
+        ineligible=tuple(Ineligible(path=one.path, kind=Kind.BLOCKED, waiting=one) for one in waiting),
+    )
 
 
 def section(label: str, report: CheckReport, *, verbose: bool = False) -> list[str]:
     """The lines that belong to a label, without it."""
     found: list[str] = []
     current = ""
-    for line in check_lines(report, verbose=verbose):
+    for line in lines(report, verbose=verbose):
         current = line[:LABEL].strip() or current
         found += [line[LABEL:]] if current == label else []
     return found
@@ -81,7 +91,8 @@ def test_a_small_plan_is_told_in_a_few_lines() -> None:
             "Pools     Never oversubscribed and always returned: coder (3), tester (2).",
             "          No step takes from staging-db.",
             "Together  At most 1 slice runs at once (the order of the plan), with one agent at a time.",
-            "Start     1 slice can start right away: store/model; 2 wait:",
+            "Start     1 slice can start right away, with nothing it depends on: store/model.",
+            "Blocked   2 slices wait:",
             "            store/disk  blocked by store/model",
             "            cli         blocked by store",
             "Chain     Longest chain: store/model → store/disk → cli (3 slices).",
@@ -105,7 +116,8 @@ def test_verbose_adds_formal_names_and_assumptions() -> None:
             "          No step takes from staging-db.",
             "Together  At most 1 slice runs at once (the order of the plan), with one agent at a time.",
             "          By: the fewest chains that cover the plan's order (Dilworth), within each max_parallel.",
-            "Start     1 slice can start right away: store/model; 2 wait:",
+            "Start     1 slice can start right away, with nothing it depends on: store/model.",
+            "Blocked   2 slices wait:",
             "            store/disk  blocked by store/model",
             "            cli         blocked by store",
             "Chain     Longest chain: store/model → store/disk → cli (3 slices).",
@@ -137,7 +149,8 @@ subplans:
         [
             "Finish    Every run of this plan ends: each of its 4 subplans ends exactly once.",
             "Together  At most 2 slices run at once (max_parallel), with at most 2 coder.",
-            "Start     3 slices can start right away: api, web, site; 1 waits:",
+            "Start     3 slices can start right away, with nothing they depend on: api, web, site.",
+            "Blocked   1 slice waits:",
             "            docs  blocked by api; waits for site (overlap)",
             "Overlap   2 pairs of subplans can touch the same files:",
             "            api and web    src/**, src/web/*.ts  may run together",
@@ -160,7 +173,9 @@ def test_a_large_plan_is_told_in_as_few_lines() -> None:
             "Finish    Every run of this plan ends: each of its 300 subplans ends exactly once.",
             "Pools     Never oversubscribed and always returned: coder (3).",
             "Together  At most 4 slices run at once (max_parallel), with at most 3 coder (the pool of coder).",
-            "Start     10 slices can start right away: s0, s1, s2, s3, s4 … and 5 more; 290 wait:",
+            "Start     10 slices can start right away, with nothing they depend on: s0, s1, s2, s3, s4 … and 5",
+            "            more.",
+            "Blocked   290 slices wait:",
             "            s10  blocked by s0",
             "            s11  blocked by s1",
             "            s12  blocked by s2",
@@ -256,7 +271,7 @@ def test_what_could_not_be_decided_is_said_and_the_rest_is_told_all_the_same() -
     ]
     assert section("Finish", found, verbose=True)[1:] == ["The net has 1,234 places and 5,678 transitions."]
     assert section("Pools", found) == ["coder (3)."]
-    assert section("Start", found) == ["1 slice can start right away: a."]
+    assert section("Start", found) == ["1 slice can start right away, with nothing it depends on: a."]
 
 
 # What can run together?

@@ -83,7 +83,7 @@ def test_a_step_a_group_or_the_whole_plan_can_be_named(talked: Project, name: st
         ("store/modle", "the plan has no subplan 'store/modle'; did you mean 'store/model'?"),
         ("", "the plan has no subplan ''; known: store, store/model, store/disk, quiet, /"),
         ("store/model:chek", "store/model has no step 'chek'; did you mean 'check'?"),
-        ("store/disk:xyz", "store/disk has no step 'xyz'; known: work, @workspace, @verify"),
+        ("store/disk:xyz", "store/disk has no step 'xyz'; known: work, @workspace, @verify, @merge, @land"),
         ("quiet", "no process of quiet has been started in run RUN"),
         ("quiet:work", "no process of quiet:work has been started in run RUN"),
     ],

@@ -94,6 +94,20 @@ def test_budgets_are_told() -> None:
     ]
 
 
+def test_budgets_of_tokens_are_told_as_such() -> None:
+    story = notes()
+    alert = story.tell("budget", outcome="alert", unit="tokens", ceiling=5_000_000, percent=90)
+    assert line(story, alert) == "notes  90 % of the budget of 5,000,000 tokens is spent"
+
+
+def test_a_usage_limit_is_told_with_the_time_of_its_end() -> None:
+    story = notes()
+    one = story.tell("limited", "cli", "code", firing=1, agents=["coder"], until=story.at + 3600)
+    two = story.tell("limited", "cli", "code", firing=1, agents=["coder", "tester"], until=story.at + 60)
+    assert line(story, one) == "cli  coder is limited until 13:03"
+    assert line(story, two) == "cli  coder and tester are limited until 12:04"
+
+
 def test_subplans_start_and_complete() -> None:
     story = notes()
     story.begin("store", "store/model")
@@ -209,6 +223,15 @@ def test_a_merge_says_where_it_brought_something_and_else_nothing() -> None:
         "",
         "",
     ]
+
+
+def test_a_conflict_that_an_agent_resolves_is_told_in_one_line() -> None:
+    story = notes()
+    story.step("cli", "@merge")
+    why = {"message": "many\nlines", "conflict": True, "files": ["f.txt", "g.txt"]}
+    end = story.end("cli", "@merge", "conflict", **why)
+    assert line(story, end) == "cli  merge met a conflict in f.txt, g.txt; an agent resolves it"
+    assert line(story, story.step("cli", "@resolve")) == "cli  resolve started"
 
 
 def test_what_is_held_is_told_in_one_line() -> None:

@@ -12,9 +12,9 @@ from inline_snapshot import snapshot
 
 from app.run_stories import Story, group, slices
 from cli.small_terminal import SmallTerminal
-from weft.cli.live.cells import Style, cells, unpainted
+from weft.cli.live.cells import Style, cells, style_of, unpainted
 from weft.cli.live.keyboard import no_echo
-from weft.cli.run_screen import Screen, screen, size_of, style_of
+from weft.cli.run_screen import Screen, screen, size_of
 
 NO_COLOURS = Style(colours=False)
 ASCII = Style(colours=False, unicode=False)

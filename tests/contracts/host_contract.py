@@ -210,6 +210,52 @@ class HostContract:
         assert (await end_of(host, "a")).why == Why.EXITED
         await host.close()
 
+    async def test_a_frozen_job_stands_still_until_it_is_thawed(self, stage: Stage) -> None:
+        host = stage.host()
+        await host.open()
+        host.start(stage.job("a", ["wait", "mark"], ["mark"]))
+        await stage.reached("a")
+        host.freeze("a")
+        await self._another_ends(stage, host, "b")
+        stage.release("a")
+        await self._another_ends(stage, host, "c")
+        assert stage.marks("a") == 0
+        host.thaw("a")
+        assert ((await end_of(host, "a")).exit_code, stage.marks("a")) == (0, 2)
+        await host.close()
+
+    async def _another_ends(self, stage: Stage, host: Host, name: str) -> None:
+        """So all that was asked for before has been done."""
+        host.start(stage.job(name, ["exit 0"]))
+        assert (await end_of(host, name)).exit_code == 0
+
+    async def test_a_job_that_is_frozen_before_it_could_begin_begins_when_it_is_thawed(
+        self, stage: Stage
+    ) -> None:
+        host = stage.host()
+        await host.open()
+        host.start(stage.job("a", ["mark"]))
+        host.freeze("a")
+        await self._another_ends(stage, host, "b")
+        assert stage.marks("a") == 0
+        host.thaw("a")
+        assert ((await end_of(host, "a")).exit_code, stage.marks("a")) == (0, 1)
+        await host.close()
+
+    async def test_a_frozen_job_is_stopped_all_the_same(self, stage: Stage) -> None:
+        host = stage.host()
+        await host.open()
+        host.start(stage.job("a", ["wait"]))
+        await stage.reached("a")
+        host.freeze("a")
+        host.freeze("a")
+        host.stop("a")
+        end = await end_of(host, "a")
+        assert (end.why, end.signal) == (Why.STOPPED, 15)
+        host.thaw("a")
+        host.freeze("nobody")
+        await host.close()
+
     async def test_a_job_beyond_its_time_is_ended(self, stage: Stage) -> None:
         host = stage.host()
         await host.open()

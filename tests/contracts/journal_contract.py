@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import fields
 
 from weft.engine.run.events import Event
-from weft.engine.run.facts import AnyFact, Ended, How, RefMove, RunStarted, Woke
+from weft.engine.run.facts import AnyFact, Ended, How, RefMove, RunStarted, Wanted, Woke
 from weft.errors import InputError
-from weft.ports.journal import Journal, JournalReader, RunRecord
+from weft.ports.journal import Glimpse, Journal, JournalReader, RunRecord
 from weft.store.errors import BusyError, LeaseLostError
 
 NOT_UTF_8 = b"caf\xe9".decode(errors="surrogateescape")
@@ -49,6 +49,7 @@ _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     int: _INT64,
     float: _FLOAT,
     How: st.sampled_from(How),
+    Wanted: st.sampled_from(Wanted),
     int | None: st.none() | _INT64,
     str | None: st.none() | _TEXT,
     float | None: st.none() | _FLOAT,
@@ -206,6 +207,57 @@ class JournalContract:
         assert next(reading).seq == 1
         assert journal.append("r1", told("b")) == MORE_THAN_A_PAGE + 1
         assert [each.seq for each in reading] == list(range(2, MORE_THAN_A_PAGE + 2))
+
+    def test_a_glance_leaves_out_states_and_the_steps_that_cost_nothing(
+        self, journal: JournalWithFacts, reader: ReaderWithFacts
+    ) -> None:
+        journal.add_run(record("r2"))
+        journal.append("r2", told("ask"))
+        events = [
+            Event(kind="subplan_state", subplan="a", outcome="running", data={"from": "pending"}),
+            Event(kind="step_started", subplan="a", step="s", attempt=1, data={"firing": 1}),
+            Event(kind="step_finished", subplan="a", step="s", attempt=1, outcome="done", cost=7, tokens=9),
+            Event(kind="step_finished", subplan="a", step="t", attempt=1, outcome="done"),
+            Event(kind="ask", subplan="a", step="u", data={"question": "Sure?"}),
+        ]
+        journal.append("r1", [(2.0, event) for event in events])
+        assert list(reader.glance("r1")) == [
+            Glimpse(4, 2.0, "step_finished", "a", "s", 1, "done", 7, 9, "{}"),
+            Glimpse(6, 2.0, "ask", "a", "u", 0, "", None, None, '{"question":"Sure?"}'),
+        ]
+
+    def test_states_are_the_last_ones(self, journal: JournalWithFacts, reader: ReaderWithFacts) -> None:
+        def state(path: str, outcome: str) -> tuple[float, Event]:
+            return 1.0, Event(kind="subplan_state", subplan=path, outcome=outcome)
+
+        journal.add_run(record("r2"))
+        journal.append("r1", [state("b", "running"), state("a", "running"), state("b", "completed")])
+        journal.append("r2", [state("a", "failed")])
+        journal.append("r1", told("ask"))
+        assert dict(reader.states("r1")) == {"a": "running", "b": "completed"}
+
+    def test_lives_are_those_of_some_subplans_after_a_number(
+        self, journal: JournalWithFacts, reader: ReaderWithFacts
+    ) -> None:
+        kinds = ("step_started", "step_finished", "step_skipped", "subplan_state")
+        events = [Event(kind=kind, subplan=path) for path in "abc" for kind in kinds]
+        journal.append("r1", [(1.0, event) for event in events])
+        found = reader.lives("r1", ["a", "c", "d"], after=1)
+        assert [(one.seq, one.kind, one.subplan) for one in found] == [
+            (2, "step_finished", "a"),
+            (4, "subplan_state", "a"),
+            (9, "step_started", "c"),
+            (10, "step_finished", "c"),
+            (12, "subplan_state", "c"),
+        ]
+
+    def test_the_record_of_a_run_or_of_the_last_one(
+        self, journal: JournalWithFacts, reader: ReaderWithFacts
+    ) -> None:
+        journal.add_run(record("r0", plan="other"))
+        assert reader.record() == record("r0", plan="other")
+        assert reader.record("r1") == record("r1")
+        assert reader.record("r9") is None
 
     # All or nothing
 

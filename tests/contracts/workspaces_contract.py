@@ -5,6 +5,9 @@ What becomes of slices that do not go together is not among it: each kind of wor
 
 from pathlib import Path
 
+import pytest
+
+from weft.errors import WeftError
 from weft.ports.workspaces import Merged, MergeRequest, Work, WorkspaceRequest, Workspaces
 
 
@@ -61,6 +64,12 @@ class WorkspacesContract:
         self.done(workspaces, "a", "one")
         workspaces.discard("a")
         assert (self.gathered(workspaces, "", "a") / "one").read_text() == "a wrote this"
+
+    def test_a_conflict_that_was_never_opened_cannot_be_closed(self, workspaces: Workspaces) -> None:
+        workspaces.prepare(WorkspaceRequest(path="a"))
+        work = Work(path="a", step="@resolve", attempt=1, subject="a: resolve")
+        with pytest.raises(WeftError, match="no conflict was opened"):
+            workspaces.close_conflict(work)
 
     def test_everything_may_be_done_twice(self, workspaces: Workspaces) -> None:
         request = WorkspaceRequest(path="group/a")

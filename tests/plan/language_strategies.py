@@ -13,11 +13,24 @@ from hypothesis import strategies as st
 
 from weft.plan.language import tables as language
 from weft.plan.language.adapters import ADAPTERS
-from weft.plan.language.kinds import Boolean, Choice, Duration, Glob, Integer, Money, Share, Span, Text, Word
+from weft.plan.language.kinds import (
+    Boolean,
+    Choice,
+    Duration,
+    Glob,
+    Integer,
+    Money,
+    Share,
+    Span,
+    Text,
+    Tokens,
+    Word,
+)
 from weft.plan.language.kinds_of_many import Either, JsonObject, ListOf, MapOf, Single
 from weft.plan.language.reader import Reader
 from weft.plan.language.records import (
     AnyOf,
+    AtLeastOne,
     AtMostOne,
     ExactlyOne,
     Has,
@@ -48,6 +61,7 @@ JUNK: list[Any] = [
 _SIMPLE: dict[type, st.SearchStrategy[object]] = {
     Word: TEXTS | st.integers(0, 99_999),
     Money: st.integers(1, 10**6).map(lambda cents: cents / 100 if cents % 100 else cents // 100),
+    Tokens: st.integers(1, 10**9) | st.builds("{}{}".format, st.integers(1, 999), st.sampled_from("kKMB")),
     Share: st.integers(0, 99).map(lambda percent: percent / 100 if percent else 0),
     Boolean: st.booleans(),
     Glob: GLOBS,
@@ -136,6 +150,8 @@ def _mend(draw: st.DrawFn, rule: Any, data: dict[str, Any], record: Record) -> N
                 data[there[0]] = draw(good(record.key(there[0]).kind))
             for extra in there[1:]:
                 del data[extra]
+        case AtLeastOne(keys) if not any(key in data for key in keys):
+            data[keys[0]] = draw(good(record.key(keys[0]).kind))
         case OnlyWith(keys, condition) if not holds(condition, data):
             for key in keys:
                 data.pop(key, None)

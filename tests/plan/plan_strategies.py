@@ -100,7 +100,9 @@ def _settings(sizes: Sizes) -> st.SearchStrategy[Data]:
         max_concurrency=st.integers(1, 2),
         policy=st.sampled_from(["serial", "parallel"]),
         isolation=st.sampled_from(["none", "dir", "worktree"]),
-        merge=_maybe(when=st.sampled_from(["milestone", "slice"])),
+        merge=_maybe(
+            when=st.sampled_from(["milestone", "slice"]), resolve=st.sampled_from(["hold", "agent"])
+        ),
         retries=st.integers(0, sizes.again),
         infra_retries=st.sampled_from(sizes.infra),
         overlap=st.sampled_from(["warn", "serialize"]),

@@ -114,6 +114,8 @@ def touched(after: Plan) -> set[str]:
         ({"worktrees": "w/{{ slice.path }}"}, ALL),
         ({"strict_files": True}, ALL),
         ({"merge": {"take_branch": ["x"]}}, ALL),
+        ({"merge": {"resolve": "agent"}}, ALL),
+        ({"subplans__0__subplans__2__merge": {"resolve": "agent"}}, {"", "store", "store/free", "cli", "cli/args"}),
         ({"goal": "h"}, WITH_MODEL | {"docs"}),
         ({"model": "big"}, WITH_MODEL | {"docs"}),
         ({"agent": "other"}, WITH_MODEL | {"docs"}),

@@ -61,6 +61,7 @@ def origin(path: str, setting: str) -> tuple[object, str, str]:
         ("g/s", "merge.mode", "auto", "plan", "plan.yaml:5:15"),
         ("g/s", "merge.when", "slice", "project", "project.yaml:4:9"),
         ("g/s", "merge.take_branch", (), "default", "None"),
+        ("g/s", "merge.resolve", "hold", "default", "None"),
         ("u", "merge.order", "sequential", "default", "None"),
     ],
 )  # fmt: skip
@@ -148,7 +149,8 @@ def test_other_defaults_are_none_or_empty() -> None:
     said = {name for name, _ in literals()}
     others = {name: DEFAULTS.values[name] for name in SETTING_NAMES if name not in said}
     assert others == {
-        "max_concurrency": None, "agent": None, "model": None, "budget": None, "isolation": "worktree", "setup": ()
+        "max_concurrency": None, "agent": None, "model": None, "budget": None, "budget.tokens": None,
+        "reserve": None, "reserve.tokens": None, "isolation": "worktree", "setup": (),
     }  # fmt: skip
 
 

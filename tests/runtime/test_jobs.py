@@ -183,3 +183,36 @@ def test_a_reason_names_the_file_if_there_is_one() -> None:
 
 def test_output_is_kept_by_subplan_step_attempt_and_execution() -> None:
     assert output_prefix(Path("/logs"), "a/b", "x", (1, 2, 3)) == "/logs/a.b/x.1.2-3"
+
+
+# --- prices ---
+
+
+def fact_of_report(tmp_path: Path, report: str, prices: str):
+    plan = load_plan(PLAN + f"\nprices: {prices}\n")
+    made = Jobs(run="r1", plan=plan, plan_dir=tmp_path, logs=tmp_path, adapter_of=adapter_of, environ={})
+    order = launch(agent=coder(), model="large")
+    made.job(order, tmp_path)
+    Path(f"{output_prefix(tmp_path, 'g/plain', 'x', (3, 7, 2))}.result.json").write_text(
+        report, encoding="utf-8"
+    )
+    ended = JobEnded(id="r1.7.2", why=Why.EXITED, exit_code=0, stdout="", stderr="")
+    return made.fact(order, ended, tmp_path, at=1.0, halted=None)
+
+
+PRICES = "{small: {input: 1, output: 1}, large: {input: 3, output: 15}}"
+
+
+def test_who_tells_tokens_and_no_cost_has_the_cost_of_its_price(tmp_path: Path) -> None:
+    fact = fact_of_report(tmp_path, '{"tokens": {"input": 1000, "output": 100}}', PRICES)
+    assert (fact.cost, fact.tokens) == (4_500, 1_100)
+
+
+def test_what_an_agent_says_it_cost_counts_more_than_a_price(tmp_path: Path) -> None:
+    assert fact_of_report(tmp_path, '{"tokens": 1000, "cost_usd": 0.1}', PRICES).cost == 100_000
+
+
+def test_without_a_price_or_without_tokens_the_cost_is_unknown(tmp_path: Path) -> None:
+    assert fact_of_report(tmp_path, '{"tokens": 1000}', "{other: {input: 1, output: 1}}").cost is None
+    assert fact_of_report(tmp_path, '{"tokens": 1000}', "{}").cost is None
+    assert fact_of_report(tmp_path, "{}", PRICES).cost is None

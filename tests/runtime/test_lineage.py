@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from weft.engine.run.orders import Land, Launch, Merge, Prepare
 from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTracker
 from weft.ids import SubplanPath
 from weft.plan.loading.load import load_plan
-from weft.ports.workspaces import MergeRequest, WorkspaceRequest
+from weft.ports.workspaces import MergeRequest, Part, WorkspaceRequest
 from weft.runtime.lineage import Lineage
 
 PLAN = """\
@@ -114,6 +116,12 @@ def test_a_merge_is_asked_for_with_all_that_the_plan_says_about_it() -> None:
     )
 
 
+def test_a_merge_says_whether_an_agent_was_to_resolve_its_conflict() -> None:
+    assert not merged("parts/c").resolved
+    found, rows = lineage()
+    assert found.merge(about(Merge, "parts/c", rows, resolved=True)).resolved
+
+
 def test_a_group_may_change_whatever_those_in_it_may() -> None:
     request = merged("parts")
     assert (request.files, request.is_group) == (None, True)
@@ -186,3 +194,52 @@ def test_a_slice_is_no_group() -> None:
     found, rows = lineage()
     assert found.is_slice(rows["alone"])
     assert not found.is_slice(rows["parts"])
+
+
+# --- the parts of a group ---
+
+PARTED = """
+weft: 1
+plan: p
+subplans:
+  - id: g
+    verify: [all]
+    subplans:
+      - {id: a, title: First, merge: {take_branch: ["*.lock"]}, steps: [{id: s, run: x}]}
+      - {id: deep, subplans: [{id: x, depends_on: [/g/a, /other], steps: [{id: s, run: x}]}]}
+      - {id: plain, isolation: none, steps: [{id: s, run: x}]}
+      - {id: b, depends_on: [deep/x], steps: [{id: s, run: x}]}
+  - {id: other, steps: [{id: s, run: x}]}
+"""
+PARTS = (
+    Part(path="g/a", subject="Merge g/a: First", take_branch=("*.lock",)),
+    Part(path="g/deep", subject="Merge g/deep", after=("g/a",)),
+    Part(path="g/b", subject="Merge g/b", after=("g/deep",)),
+)
+
+
+def parted() -> tuple[Lineage, dict[str, int]]:
+    plan = load_plan(PARTED)
+    tracker = SubplanTracker(plan.outline.paths[1:])
+    return Lineage(plan, tracker), {path: row for row, path in enumerate(plan.outline.paths)}
+
+
+def test_the_parts_of_a_group_are_told_with_what_they_depend_on_in_it() -> None:
+    found, rows = parted()
+    request = found.parted(verify("g", rows))
+    assert request is not None
+    assert found.gathered_for(verify("g", rows)) == replace(request, parts=())
+    assert (request.parts, request.without) == (PARTS, ())
+
+
+def test_the_merge_of_a_group_without_some_names_them_and_the_parts() -> None:
+    found, rows = parted()
+    request = found.merge(about(Merge, "g", rows, without=("g/b",)))
+    assert (request.parts, request.without) == (PARTS, ("g/b",))
+
+
+def test_other_merges_need_no_parts() -> None:
+    found, rows = parted()
+    for order in (about(Merge, "g", rows), about(Land, "g", rows), about(Merge, "g/a", rows)):
+        request = found.merge(order)
+        assert (request.parts, request.without) == ((), ())

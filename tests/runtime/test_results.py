@@ -300,3 +300,13 @@ def test_an_agent_that_was_ended_has_cost_what_it_has_cost(why: Why) -> None:
     plain = fact(job(why=why, signal=15), halted=How.CANCELLED)
     assert (ended.how, ended.message, ended.until) == (plain.how, plain.message, None)
     assert (ended.cost, ended.tokens, ended.session) == (5, 6, "s")
+
+
+def test_of_a_long_result_file_the_last_lines_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    file.write_text("".join(f'{{"tokens": {number}, "result": "{"x" * 80}"}}\n' for number in range(20_000)))
+    read = agent_ended(job(), ("", ""), str(file)).result_file
+    assert read is not None
+    assert LIMIT - 200 < len(read) <= LIMIT
+    assert read.startswith('{"tokens": ')
+    assert '{"tokens": 19999, ' in read

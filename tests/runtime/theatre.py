@@ -15,11 +15,20 @@ from weft.agents.adapters import adapter_of
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import AnyFact, RefMove, Resumed, RunStarted
+from weft.engine.suspects import Suspect
 from weft.plan.compile.compile import compile_plan
 from weft.plan.loading.load import load_plan
 from weft.ports.host import Job
 from weft.ports.journal import RunRecord
-from weft.ports.workspaces import Merged, MergeRequest, Work, WorkspaceRequest, Workspaces
+from weft.ports.workspaces import (
+    Closed,
+    Merged,
+    MergeRequest,
+    OpenConflict,
+    Work,
+    WorkspaceRequest,
+    Workspaces,
+)
 from weft.runtime.coordinator import Coordinator
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
@@ -86,6 +95,11 @@ class NoWorkspaces:
         """What is in conflict with whatever is asked about, and the files."""
         self.asked: list[str] = []
         self.works: list[Work] = []
+        self.requests: list[MergeRequest] = []
+        """To open conflicts."""
+        self.conflict = OpenConflict(files=("f",), into="heads/all", branch="heads/a", others=("did b",))
+        self.unresolved = ""
+        """Why no conflict is ever resolved."""
         self.merging: dict[str, int] = {}
         """What is to be verified, by path."""
         self.published: dict[str, int] = {}
@@ -128,8 +142,21 @@ class NoWorkspaces:
         name = f"{work.path}:{work.step}"
         return self._ask("record", name, lambda: self._moves(f"record {name}"))
 
+    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
+        self.works.append(work)
+        self.requests.append(request)
+        return self._ask("open", request.path, lambda: self.conflict)
+
+    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
+        message = failed or self.unresolved
+        moves = self._moves(f"{'keep' if message else 'resolve'} {work.path}")
+        return self._ask("close", work.path, lambda: Closed(message=message, moves=moves))
+
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
         return self._ask("gather", request.path, lambda: self._moves(f"gather {request.path}"))
+
+    def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
+        return ()
 
     def merge(self, request: MergeRequest) -> Merged:
         return self._ask("merge", request.path, lambda: self._bring("merge", request))

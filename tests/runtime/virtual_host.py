@@ -68,6 +68,7 @@ class VirtualMachine:
         self.started: dict[str, Job] = {}
         """All that ever were."""
         self._pending: list[str] = []
+        self._frozen: set[str] = set()
         self._visitor: VirtualHost | None = None
 
     def visit(self, host: "VirtualHost") -> Known:
@@ -87,7 +88,10 @@ class VirtualMachine:
     def work(self) -> None:
         pending, self._pending = self._pending, []
         for name in pending:
-            self._go_on(name)
+            if name in self._frozen:
+                self._pending.append(name)
+            else:
+                self._go_on(name)
 
     def _go_on(self, name: str) -> None:
         with suppress(KeyError):  # it was stopped meanwhile
@@ -119,11 +123,18 @@ class VirtualMachine:
         if name in self.jobs:
             self.end(name, why=Why.STOPPED, signal=9 if now else 15)
 
+    def freeze(self, name: str, *, frozen: bool) -> None:
+        if frozen and name in self.jobs:
+            self._frozen.add(name)
+        else:
+            self._frozen.discard(name)
+
     def release(self, name: str) -> None:
         """Let a job go on that waits."""
         self.work()
         assert self.jobs[name].waits
-        self._go_on(name)
+        self._pending.append(name)
+        self.work()
 
     def crash(self) -> None:
         """Whoever watches the jobs dies, and all that run are lost."""
@@ -152,6 +163,13 @@ class VirtualHost(Host):
 
     def stop(self, job: str, *, grace: float | None = None) -> None:
         self._machine.stop(job, now=grace == 0.0)
+
+    def freeze(self, job: str) -> None:
+        self._machine.freeze(job, frozen=True)
+
+    def thaw(self, job: str) -> None:
+        self._machine.freeze(job, frozen=False)
+        self._news.set()
 
     def forget(self, jobs: Sequence[str]) -> None:
         for job in jobs:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from weft.engine.run.budget import ALERTS, Budget
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event
 from weft.engine.run.orders import Launch, Ordered
@@ -22,7 +23,7 @@ class Laws:
     def __init__(self, compiled: CompiledPlan) -> None:
         self.compiled = compiled
         self.plan = compiled.plan
-        self.reserved: dict[tuple[int, int], int] = {}
+        self.reserved: dict[tuple[int, int], tuple[int, int]] = {}
         self.net = NetOfRun(compiled)
 
     def watch(self, run: SimulatedRun) -> None:
@@ -90,7 +91,10 @@ class Laws:
         self.facts_are_told_once(run, events)
         self.states_are_legal(events)
         self.executions_follow(events)
-        self.ceilings_hold(run, events)
+        self.people_are_heard(events)
+        for unit, name in enumerate(("usd", "tokens")):
+            self.ceilings_hold(run, events, unit)
+            self.alerts_are_told_once(run, events, name)
 
     def nothing_is_held(self, engine: Engine) -> None:
         board = engine._board
@@ -99,6 +103,9 @@ class Laws:
         assert not any(left), left
         assert board.lending == 0
         assert not any(board.budget.reserved)
+        assert not any(board.token_budget.reserved)
+        assert not board.budget._accounts
+        assert not board.token_budget._accounts
         pools = board.allocator._pools
         assert all(pool.free == pool.size for pool in pools.values())
 
@@ -120,6 +127,19 @@ class Laws:
             assert now.get(parents[event.subplan], "") not in _TERMINAL, "a group ends after what is in it"
         assert set(now.values()) <= _TERMINAL
 
+    def people_are_heard(self, events: list[Event]) -> None:
+        """Nothing begins that they do not want to go on, but for merges that they ask for."""
+        words: list[tuple[str, str]] = []
+        for event in events:
+            if event.kind in {"paused", "resumed"}:
+                words = [word for word in words if not _is_in(word[0], event.subplan)]
+                words.append((event.subplan, event.outcome))
+            elif event.kind == "recovered":
+                words = [(path, wanted) for path, wanted in words if wanted != "stop"]
+            elif event.kind == "step_started" and event.step not in {"@merge", "@land"}:
+                last = [wanted for path, wanted in words if _is_in(event.subplan, path)]
+                assert (last or ["go"])[-1] == "go", f"{event.subplan} begins {event.step}"
+
     def executions_follow(self, events: list[Event]) -> None:
         """An execution starts once and ends once; another follows where it was stopped or limited."""
         open_: set[int] = set()
@@ -140,19 +160,45 @@ class Laws:
         assert not open_
         assert not [how for _, how in last.values() if how in _NOT_THE_LAST]
 
-    def ceilings_hold(self, run: SimulatedRun, events: list[Event]) -> None:
-        board = run.engine._board
-        for row, ceiling in board.budget._ceilings.items():
-            group = self.plan.outline.paths[row]
+    def ceilings_hold(self, run: SimulatedRun, events: list[Event], unit: int) -> None:
+        """At no time more is spent than a ceiling allows, but for what steps cost beyond what was reserved.
+
+        And in the end all is counted, and once.
+        """
+        budget = _budget(run, unit)
+        for row, path in enumerate(self.plan.outline.paths):
+            ceiling = budget.ceiling(row)
+            costs: dict[tuple[int, int], int] = {}
             spent = beyond = 0
             for event in events:
-                inside = not group or f"{event.subplan}/".startswith(f"{group}/")
-                if event.kind == "step_finished" and event.cost is not None and inside:
-                    spent += event.cost
-                    key = (event.data["firing"], event.data["execution"])
-                    beyond += max(0, event.cost - self.reserved[key])
-            assert spent == board.budget.spent[row]
-            assert spent <= ceiling + beyond
+                inside = not path or f"{event.subplan}/".startswith(f"{path}/")
+                amount = (event.cost, event.tokens)[unit]
+                if event.kind not in {"spent", "step_finished"} or amount is None or not inside:
+                    continue
+                key = (event.data["firing"], event.data["execution"])
+                before, reserved = costs.get(key, 0), self.reserved[key][unit]
+                assert amount >= before
+                costs[key] = amount
+                spent += amount - before
+                beyond += max(0, amount - reserved) - max(0, before - reserved)
+                assert ceiling is None or spent <= ceiling + beyond
+            assert spent == budget.spent[row]
+
+    def alerts_are_told_once(self, run: SimulatedRun, events: list[Event], unit: str) -> None:
+        budget = _budget(run, unit == "tokens")
+        told: dict[str, list[int]] = {}
+        for event in events:
+            if event.kind == "budget" and event.data["unit"] == unit:
+                told.setdefault(event.subplan, []).append(event.data["percent"])
+        for row, path in enumerate(self.plan.outline.paths):
+            ceiling, spent = budget.ceiling(row), budget.spent[row]
+            reached = [part for part in ALERTS if ceiling is not None and spent * 100 >= ceiling * part]
+            assert told.get(path, []) == reached
+
+
+def _budget(run: SimulatedRun, unit: int) -> Budget:
+    board = run.engine._board
+    return board.token_budget if unit else board.budget
 
 
 def _is_work(order: Ordered) -> bool:
@@ -215,3 +261,7 @@ class NetOfRun:
             full = self.net.initial[place] if kind is PlaceKind.POOL else int(kind is PlaceKind.END)
             assert self.game.tokens[place] == full, self.net.place_ids[place]
         assert not self.game.busy
+
+
+def _is_in(path: str, group: str) -> bool:
+    return not group or path == group or path.startswith(f"{group}/")

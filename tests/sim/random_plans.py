@@ -38,7 +38,7 @@ class Drawer:
 
     def plan(self) -> Data:
         serial = self.random.random() < 0.2
-        isolation = self.random.choice(["none", "dir"])
+        isolation = self.random.choice(["none", "dir", "worktree"])
         self.commands_only = isolation == "none" and not serial
         self.pipelines = {name: self.steps(0.3, nested=False) for name in ("one", "two")}
         plan: Data = {
@@ -53,17 +53,25 @@ class Drawer:
             "retries": self.random.randint(0, 2),
             "pipelines": {"spare": [{"id": "x", "run": "x"}], **self.pipelines},
         }
-        plan |= self.settings(0.4) | self.maybe(0.3, budget=self.dollars)
+        plan |= self.settings(0.4) | self.maybe(0.3, budget=self.amount, reserve=self.amount)
         return plan | {"subplans": self.subplans(3)}
 
     def agent(self) -> Data:
         return {
             "use": "claude",
             **self.maybe(0.5, pool=lambda: self.random.randint(1, 2), max_cost=self.dollars),
+            **self.maybe(0.3, max_tokens=self.tokens),
         }
 
     def dollars(self) -> float:
         return self.random.choice([0.01, 0.03, 0.1, 1.0])
+
+    def tokens(self) -> int:
+        return self.random.choice([500, 4_000, 20_000])
+
+    def amount(self) -> Any:
+        both = {"usd": self.dollars(), "tokens": self.tokens()}
+        return self.random.choice([self.dollars(), self.dollars(), {"tokens": self.tokens()}, both])
 
     def settings(self, part: float) -> Data:
         return self.maybe(
@@ -72,7 +80,10 @@ class Drawer:
             max_concurrency=lambda: self.random.randint(1, 2),
             failure_mode=lambda: self.random.choice(["fail_fast", "continue_on_error", "continue_on_error"]),
             on_budget=lambda: self.random.choice(["stop", "drain"]),
-            merge=lambda: {"when": self.random.choice(["milestone", "slice"])},
+            merge=lambda: {
+                "when": self.random.choice(["milestone", "slice"]),
+                "resolve": self.random.choice(["hold", "agent", "agent"]),
+            },
         )
 
     # Subplans
@@ -82,7 +93,7 @@ class Drawer:
         while self.rows > 0 and (not found or self.random.random() < 0.75):
             self.rows -= 1
             one: Data = {"id": f"s{len(found)}", "prompt": "do", **self.settings(0.15)}
-            one |= self.maybe(0.1, budget=self.dollars) | self.maybe(0.4, verify="check")
+            one |= self.maybe(0.1, budget=self.amount) | self.maybe(0.4, verify="check")
             if found and self.random.random() < 0.4:
                 one["depends_on"] = [self.random.choice(found)["id"]]
             if depth > 1 and self.rows > 0 and self.random.random() < 0.35:

@@ -4,11 +4,13 @@ All that a world says is a function of its seed and of what it is asked about, n
 same thing goes the same way for a coordinator that lives and for one that dies.
 """
 
+from collections.abc import Sequence
 from random import Random
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from weft.engine.run.facts import How
+from weft.engine.run.facts import Controlled, How, Wanted
 from weft.engine.run.orders import Launch, Ordered
 from weft.engine.run.simulate import Happening, Interruptions, Reply
 
@@ -33,7 +35,7 @@ class RandomWorld:
             how = How.LIMITED
         elif random.random() < self.trouble:
             how = self._trouble(random, order)
-        return Happening(
+        happening = Happening(
             seconds=random.choice([0.0, 1.0, 1.0, 2.0, 7.0]),
             how=how,
             result=random.choice(["", "odd", "even", '{"x": 1}', '{"accepted": true, "reasons": []}']),
@@ -41,7 +43,22 @@ class RandomWorld:
             message="it went wrong" if how is not How.DONE else "",
             cost=random.choice([None, 0, 4_000, 20_000, 70_000]) if is_agent else None,
             wait=random.choice([0.0, 1.0, 10.0, 50.0]),
+            conflict=how is How.HELD and random.random() < 0.7,
         )
+        return self._spending(random, happening) if is_agent else happening
+
+    def _spending(self, random: Random, one: Happening) -> Happening:
+        """What an agent is heard to spend: totals that grow, up to what it costs in the end if it tells that."""
+        tokens = random.choice([None, 0, 300, 2_000, 9_000])
+        most, most_tokens = one.cost or random.choice([0, 30_000]), tokens or random.choice([0, 5_000])
+        times = sorted(random.uniform(0.0, 1.0) for _ in range(random.choice([0, 0, 1, 3])))
+        spends = [
+            (one.seconds * time, round(most * time), round(most_tokens * time))
+            for time in times
+            if (one.cost, tokens) != (0, 0)
+        ]
+        spends = [(at, 0 if one.cost == 0 else cost, 0 if tokens == 0 else used) for at, cost, used in spends]
+        return replace(one, tokens=tokens, spends=tuple(spends))
 
     def _trouble(self, random: Random, order: Ordered) -> How:
         if not isinstance(order, Launch):
@@ -69,12 +86,21 @@ class Chances(Struct, frozen=True, kw_only=True):
     dies: float = 0.0
     dies_early: float = 0.0
     stops: float = 0.0
+    says: float = 0.0
 
-    def interruptions(self, seed: str) -> Interruptions:
+    def interruptions(self, seed: str, paths: Sequence[str] = ("",)) -> Interruptions:
         def after(name: str, part: float) -> bool:
             return part > 0.0 and Random(f"{seed} {name}").random() < part
 
+        def said(name: str) -> Controlled | None:
+            random = Random(f"{seed} {name}")
+            if self.says == 0.0 or random.random() >= self.says:
+                return None
+            wanted = random.choice([Wanted.GO, Wanted.GO, *Wanted])
+            return Controlled(at=0.0, subplan=random.choice(paths), wanted=wanted, now=random.random() < 0.2)
+
         return Interruptions(
+            says=lambda facts: said(f"says {facts}"),
             dies=lambda facts: after(f"dies {facts}", self.dies),
             dies_early=lambda facts: after(f"early {facts}", self.dies_early),
             stops=lambda facts: after(f"stops {facts}", self.stops),

@@ -52,7 +52,7 @@ def play(
         compiled,
         random_world.happens,
         person=random_world.replies,
-        interruptions=(chances or Chances()).interruptions(world),
+        interruptions=(chances or Chances()).interruptions(world, compiled.plan.outline.paths),
         watch=laws.watch,
         trace=True,
     ).play()

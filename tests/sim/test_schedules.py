@@ -31,6 +31,13 @@ def test_the_laws_hold_when_the_run_is_stopped_and_goes_on_again_and_again(part:
     for_each(part, 80, check)
 
 
+def test_the_laws_hold_when_people_pause_and_stop_parts_of_it_and_let_them_go_on(part: int) -> None:
+    def check(compiled: CompiledPlan, world: str) -> None:
+        play(compiled, world, Chances(says=0.15, stops=0.03, dies=0.03, dies_early=0.03))
+
+    for_each(part, 60, check)
+
+
 def test_the_death_of_coordinators_changes_nothing(part: int) -> None:
     """But that what is held is tried again when a new one comes."""
 

@@ -18,7 +18,7 @@ import msgspec
 
 from weft.engine.run.facts import RefMove
 from weft.errors import WeftError
-from weft.ports.workspaces import Merged
+from weft.ports.workspaces import Closed, Merged
 from workspaces.worlds import World
 
 _GIT = """#!/bin/sh
@@ -142,6 +142,8 @@ def _done(folder: str, wish: Wish, world: World) -> Outcome:
     match answer:
         case Merged(moves=moves, verify_in=place):
             return Outcome(answer=str(place), moves=moves)
+        case Closed(moves=moves, message=message):
+            return Outcome(answer=message, moves=moves)
         case list():
             return Outcome(moves=tuple(answer))
         case _:

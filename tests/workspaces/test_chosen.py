@@ -8,7 +8,16 @@ import pytest
 from contracts.workspaces_contract import WorkspacesContract
 from weft.engine.run.facts import RefMove
 from weft.errors import WeftError
-from weft.ports.workspaces import ConflictError, Merged, MergeRequest, Work, WorkspaceRequest, Workspaces
+from weft.ports.workspaces import (
+    Closed,
+    ConflictError,
+    Merged,
+    MergeRequest,
+    OpenConflict,
+    Work,
+    WorkspaceRequest,
+    Workspaces,
+)
 from weft.workspaces.chosen import ChosenWorkspaces
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.in_place import InPlaceWorkspaces
@@ -100,6 +109,12 @@ class Speaker(InPlaceWorkspaces):
     def record(self, work: Work) -> Sequence[RefMove]:
         return self._answer().moves
 
+    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
+        return OpenConflict(files=(self._name, work.step))
+
+    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
+        return Closed(message=f"{self._name} {failed}")
+
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
         return self._answer().moves
 
@@ -116,6 +131,10 @@ class Speaker(InPlaceWorkspaces):
         raise WeftError(self._name)
 
 
+def _work(path: str) -> Work:
+    return Work(path=path, step="x", attempt=1, subject="done")
+
+
 QUESTIONS: dict[str, Callable[[Workspaces, str], object]] = {
     "place": lambda asked, path: asked.place(path),
     "scratch": lambda asked, path: asked.scratch(path),
@@ -123,7 +142,9 @@ QUESTIONS: dict[str, Callable[[Workspaces, str], object]] = {
     "prepare": lambda asked, path: asked.prepare(WorkspaceRequest(path=path)),
     "accept": lambda asked, path: asked.accept(path),
     "prove": lambda asked, path: asked.prove(path),
-    "record": lambda asked, path: asked.record(Work(path=path, step="x", attempt=1, subject="done")),
+    "record": lambda asked, path: asked.record(_work(path)),
+    "open": lambda asked, path: asked.open_conflict(MergeRequest(path=path, subject="done"), _work(path)),
+    "close": lambda asked, path: asked.close_conflict(_work(path), failed="no"),
     "gather": lambda asked, path: asked.gather(MergeRequest(path=path, subject="together")),
     "merge": lambda asked, path: asked.merge(MergeRequest(path=path, subject="done")),
     "land": lambda asked, path: asked.land(MergeRequest(path=path, subject="done")),

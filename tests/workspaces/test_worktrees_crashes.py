@@ -85,6 +85,38 @@ def to_land_verified(world: World) -> None:
     world.land("group", verifies=True)
 
 
+def to_resolve(world: World) -> None:
+    world.do("a", {"lines": "a\n", "mine": "a"})
+    world.done("b", {"lines": "b\n", "new": "b"})
+
+
+def resolved(world: World) -> None:
+    to_resolve(world)
+    world.open_conflict("a")
+    put(world.place("a"), {"lines": "both\n", "more": "too"})
+
+
+def badly_resolved(world: World) -> None:
+    """With a commit of the agent's own, and on another branch."""
+    resolved(world)
+    world.at("a").do("commit", "--quiet", "--all", "--message", "mine")
+    world.at("a").do("switch", "--quiet", "--detach")
+    put(world.place("a"), {"half": "done"})
+
+
+PARTS = ("group/a", "group/b", "group/c")
+
+
+def three_slices(world: World) -> None:
+    """Side by side in a group, and something else beside that."""
+    for path in PARTS:
+        world.do(path, {path[-1]: path})
+    for path in PARTS:
+        world.merge(path)
+    world.done("other/x", {"x": "x"})
+    world.merge("other")
+
+
 def landed(world: World) -> None:
     world.done("group/a", {"one": "1"})
     world.merge("group")
@@ -111,11 +143,18 @@ CASES: dict[str, tuple[Callable[[World], None], Wish]] = {
         ("merge to be verified", two_slices, "merge", ("group/a",), {"verifies": True}),
         ("merge in conflict", a_conflict, "merge", ("group",), {}),
         ("merge into a checkout", a_settled_conflict, "merge", ("group/c",), {}),
+        ("gather without some", three_slices, "gather_without", ("group", PARTS, "group/a"), {}),
+        ("merge without some", three_slices, "merge_without", ("group", PARTS, "group/c"), {}),
         ("publish", to_be_verified, "publish", ("group/a",), {}),
         ("discard", to_be_verified, "discard", ("group/a",), {}),
         ("land", to_land, "land", ("group",), {}),
         ("land elsewhere", to_land_elsewhere, "land", ("group",), {}),
         ("publish on the target", to_land_verified, "publish", ("group",), {"landing": True}),
+        ("open a conflict", to_resolve, "open_conflict", ("a",), {}),
+        ("open a conflict anew", badly_resolved, "open_conflict", ("a",), {}),
+        ("close a conflict", resolved, "close_conflict", ("a",), {}),
+        ("close a conflict that is not resolved", badly_resolved, "close_conflict", ("a",), {}),
+        ("merge where a conflict was left", badly_resolved, "merge", ("a",), {"resolved": True}),
         ("follow the base", landed, "follow_base", (), {}),
         ("start anew", to_begin_anew, "start_anew", (), {}),
     )

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from weft.engine.run.facts import RefMove
-from weft.ports.workspaces import Merged, MergeRequest, Work, WorkspaceRequest
+from weft.ports.workspaces import Closed, Merged, MergeRequest, OpenConflict, Part, Work, WorkspaceRequest
 from weft.workspaces.git.ground import Ground
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
@@ -91,11 +91,28 @@ class World:
         verifies: bool = False,
         files: tuple[str, ...] | None = None,
         take: tuple[str, ...] = (),
+        resolved: bool = False,
     ) -> Merged:
         request = MergeRequest(
-            path=path, subject=f"Merge {path}", verifies=verifies, files=files, take_branch=take
+            path=path,
+            subject=f"Merge {path}",
+            verifies=verifies,
+            files=files,
+            take_branch=take,
+            resolved=resolved,
         )
         return self.workspaces.merge(request)
+
+    def open_conflict(self, path: str, *, take: tuple[str, ...] = (), attempt: int = 1) -> OpenConflict:
+        request = MergeRequest(path=path, subject=f"Merge {path}", take_branch=take)
+        return self.workspaces.open_conflict(request, self.resolving(path, attempt))
+
+    def close_conflict(self, path: str, *, failed: str = "", attempt: int = 1) -> Closed:
+        return self.workspaces.close_conflict(self.resolving(path, attempt), failed=failed)
+
+    @staticmethod
+    def resolving(path: str, attempt: int = 1) -> Work:
+        return Work(path=path, step="@resolve", attempt=attempt, subject=f"{path}: resolve")
 
     def land(self, path: str, *not_landed: str, verifies: bool = False, agreed: bool = True) -> Merged:
         request = MergeRequest(
@@ -111,6 +128,17 @@ class World:
     def gather(self, path: str) -> Path:
         self.workspaces.gather(MergeRequest(path=path, subject="together", is_group=True))
         return self.workspaces.place(path)
+
+    def gather_without(self, path: str, parts: Collection[str], *without: str) -> None:
+        self.workspaces.gather(self._parted(path, parts, without))
+
+    def merge_without(self, path: str, parts: Collection[str], *without: str) -> Merged:
+        return self.workspaces.merge(self._parted(path, parts, without))
+
+    def _parted(self, path: str, parts: Collection[str], without: tuple[str, ...]) -> MergeRequest:
+        wanted = tuple(Part(path=part, subject=f"Merge {part}") for part in parts)
+        subject = f"Merge {path}"
+        return MergeRequest(path=path, subject=subject, is_group=True, parts=wanted, without=without)
 
     def discard(self, path: str) -> None:
         self.workspaces.discard(path)

@@ -12,7 +12,7 @@ from weft.agents.words import last_line, one_line
 from weft.engine.run.facts import How
 from weft.errors import InputError
 from weft.plan.model import Command
-from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
+from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
 
 _CANNOT_RUN = {126: "cannot be executed", 127: "was not found"}
 """What a shell says by these exit codes; it has nothing to do with the work."""
@@ -46,6 +46,19 @@ def _argv(command: Command, args: tuple[str, ...]) -> tuple[str, ...]:
     return ("/bin/sh", "-c", text, "sh", *args)
 
 
+# --- what it spends ---
+
+PROGRESS_IN = "result_file"
+
+
+def progress(_call: AgentCall, text: str) -> Progress | None:
+    """A file that is just being written is no report yet; the next look finds it."""
+    report = read_report(text, at=0.0)
+    if report.cost is None and report.tokens is None:
+        return None
+    return Progress(cost=report.cost, tokens=report.tokens, usage=report.usage)
+
+
 # --- what became of it ---
 
 
@@ -59,6 +72,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         message="; ".join(filter(None, (message, *map(_in_file, report.problems)))),
         cost=report.cost,
         tokens=report.tokens,
+        usage=report.usage,
         session=report.session,
         until=until,
     )

@@ -1,8 +1,12 @@
 """What a process may leave in the file that WEFT_RESULT names: a JSON object with any of these keys.
 
+It may write the file anew while it works, with what it has cost so far; or add a line to it each time, which is an
+object by itself: of each key the last line that has it counts.
+
 result         the result, instead of what it wrote to standard output: text, or any JSON
 cost_usd       what it cost, in dollars
-tokens         how many tokens it used
+tokens         how many tokens it used: a number, or an object with any of input, output and cached_input, which
+               are then counted apart: what came from a cache is not in `input`
 session        the name of its conversation, for a step that goes on with it
 error          what went wrong; also with exit code 0 it has then failed
 limited_until  it met a usage limit, which ends then: ISO 8601 (UTC if it has no zone), or seconds since 1970
@@ -23,12 +27,15 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from weft.agents.limits import reset_time
+from weft.plan.prices import Usage
 
 MOST_DOLLARS = 1_000_000
 MOST_TOKENS = 10**12
 LONGEST_SESSION = 1_000
 _LONGEST_VALUE = 60
 _MICRO = 1_000_000
+_MOST_PROBLEMS = 3
+_NOT_JSON = object()
 
 T = TypeVar("T")
 
@@ -38,6 +45,8 @@ class Report(Struct, frozen=True, kw_only=True):
     cost: int | None = None
     """In micro-dollars."""
     tokens: int | None = None
+    usage: Usage | None = None
+    """The same by kind, if that is known."""
     session: str | None = None
     error: str | None = None
     until: float | None = None
@@ -49,16 +58,44 @@ def read_report(text: str | None, *, at: float) -> Report:
     """The report of a process that ended at this time; never fails."""
     if text is None:
         return Report()
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        return Report(problems=("there is something that is not JSON",))
+    values = _json(text)
+    if values is _NOT_JSON:
+        return _of_lines(text, at)
     if not isinstance(values, dict):
         return Report(problems=("there is no JSON object",))
     return _report(_Table(cast("dict[str, Any]", values)), at)
 
 
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _NOT_JSON
+
+
+def _of_lines(text: str, at: float) -> Report:
+    """Each line an object, the last of which may be cut off; if not even the first is one, it is no report."""
+    found: dict[str, Any] = {}
+    problems: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        values = _json(line)
+        if isinstance(values, dict):
+            found |= cast("dict[str, Any]", values)
+        elif not found:
+            return Report(problems=("there is something that is not JSON",))
+        else:
+            problems.append(f"line {number} is no JSON object")
+    if not found:
+        return Report(problems=("there is something that is not JSON",))
+    table = _Table(found)
+    table.problems += problems[:_MOST_PROBLEMS]
+    return _report(table, at)
+
+
 def _report(table: "_Table", at: float) -> Report:
+    tokens = table.take("tokens", _tokens)
     limited = table.has("limited_until") or table.has("limited_for")
     until = table.take("limited_until", _time)
     seconds = table.take("limited_for", _seconds)
@@ -66,7 +103,8 @@ def _report(table: "_Table", at: float) -> Report:
     return Report(
         result=table.take("result", _result),
         cost=table.take("cost_usd", _micro_dollars),
-        tokens=table.take("tokens", _tokens),
+        tokens=tokens.total if isinstance(tokens, Usage) else tokens,
+        usage=tokens if isinstance(tokens, Usage) else None,
         session=table.take("session", _session),
         error=table.take("error", _error),
         until=reset_time(max(known, default=None), at=at) if limited else None,
@@ -131,10 +169,21 @@ def _micro_dollars(value: object) -> int:
     return int((Decimal(repr(value)) * _MICRO).to_integral_value(ROUND_HALF_EVEN))
 
 
-def _tokens(value: object) -> int:
-    if isinstance(value, int) and _is_number(value, MOST_TOKENS):
-        return value
-    raise ValueError(f"a whole number from 0 to {MOST_TOKENS:,}")
+def _tokens(value: object) -> int | Usage:
+    if _is_count(value):
+        return cast("int", value)
+    if isinstance(value, dict):
+        kinds = cast("dict[str, object]", value)
+        if kinds and kinds.keys() <= set(Usage.__struct_fields__) and all(map(_is_count, kinds.values())):
+            return Usage(**cast("dict[str, int]", kinds))
+    kinds_said = ", ".join(Usage.__struct_fields__)
+    raise ValueError(
+        f"a whole number from 0 to {MOST_TOKENS:,}, or an object of such numbers by {kinds_said}"
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and _is_number(value, MOST_TOKENS)
 
 
 def _session(value: object) -> str:

@@ -3,11 +3,11 @@
 import os
 import sys
 
-from weft.agents.command import environment, judge
+from weft.agents.command import PROGRESS_IN, environment, judge, progress
 from weft.errors import InputError
 from weft.ports.agent import AgentCall, Invocation
 
-__all__ = ["invoke", "judge"]
+__all__ = ["PROGRESS_IN", "invoke", "judge", "progress"]
 
 # -P: else a file of the worktree that is called as a module of Python would be taken for it.
 _PLAYER = (sys.executable, "-P", "-m", "weft.agents.player")

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 
 from weft.app.journals import Book
 from weft.app.places import Places, absolute, used_project
+from weft.app.run_plans import plan_of
 from weft.app.run_repository import names_of
 from weft.engine.run.facts import RefMove, RunStarted
 from weft.errors import InputError, WeftError
@@ -105,7 +106,7 @@ def _last_run(places: Places, journal: JournalReader, plan: str) -> Iterable[_La
 def _clean(one: _LastRun, *, dry_run: bool, environ: Mapping[str, str]) -> Cleaned:
     cleaned = Cleaned(plan=one.last.plan, run=one.last.run, target=one.target)
     try:
-        plan = one.book.plan()
+        plan = plan_of(one.book)
         repository = open_repository(Path(one.book.run.directory), environ=environ)
         ground = _Ground(one=one, plan=plan, repository=repository)
         judgement = ground.clean(dry_run=dry_run)

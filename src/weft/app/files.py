@@ -110,7 +110,7 @@ def save_text(text: str, name: str, *, source: Source) -> None:
     # Behind a symbolic link it is the file that is replaced, not the link.
     out = Path(os.path.realpath(source.directory / name))
     try:
-        _replace(out, text.encode(), mode=_mode_to_keep(out, name, source))
+        replace_file(out, text.encode(), mode=_mode_to_keep(out, name, source))
     except OSError as error:
         raise failure(f"cannot write {name}", error) from None
 
@@ -128,7 +128,8 @@ def _mode_to_keep(out: Path, name: str, source: Source) -> int | None:
     return stat.S_IMODE(there.st_mode)
 
 
-def _replace(out: Path, data: bytes, *, mode: int | None) -> None:
+def replace_file(out: Path, data: bytes, *, mode: int | None) -> None:
+    """A crash leaves the old content or the new one; `mode` is the file's from the first byte on."""
     temporary = out.parent / f".weft-{os.urandom(8).hex()}.tmp"
     # 0o666 less the user's mask, as for any new file; the tempfile module would give 0o600.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

@@ -13,12 +13,9 @@ from msgspec import Struct
 
 from weft.app.files import STDIN, Source
 from weft.app.places import Places, absolute, used_project
-from weft.app.plans import PLAN_NAMES
 from weft.engine.run.events import Recorded
+from weft.engine.run.facts import RunStarted
 from weft.errors import InputError
-from weft.garbage import without_gc
-from weft.plan.loading.load import Surroundings, load_plan
-from weft.plan.model import Plan
 from weft.plan.text.problems import nearest
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.lease import is_alive
@@ -40,11 +37,6 @@ class Book(Struct, frozen=True):
     places: Places
     journal: JournalReader
     run: RunRecord
-
-    def plan(self) -> Plan:
-        """The plan as it was when the run began."""
-        with without_gc():
-            return load_plan(self.run.text, self.run.file, surroundings=Surroundings(git=False))
 
     def events(
         self, *, after: int = 0, follow: bool = False, alone: Alone = nobody_minds
@@ -73,21 +65,33 @@ class Book(Struct, frozen=True):
             was_alone = is_alone and (was_alone or not is_news)
 
     def state(self) -> str:
-        return next(one.state for one in self.journal.runs(self.run.plan) if one.run == self.run.run)
+        now = self.journal.record(self.run.run)
+        assert now is not None, "a run stays in the journal"
+        return now.state
 
     def is_run_by_somebody(self) -> bool:
         """Whether a coordinator is alive in this project."""
         holder = self.journal.holder()
         return holder is not None and is_alive(holder)
 
+    def chosen(self) -> tuple[str, ...]:
+        """The subplans that the run is for, with what they need; none: for the whole plan."""
+        started = next(iter(self.journal.facts(self.run.run)), None)
+        return started.chosen if isinstance(started, RunStarted) else ()
+
     def run_command(self) -> str:
         """What to type to have it go on."""
+        return shlex.join(["weft", "run", *self._plan_words(), *self.chosen()])
+
+    def _plan_words(self) -> list[str]:
+        from weft.app.plans import PLAN_NAMES  # noqa: PLC0415 - slow to load, and rarely needed
+
         if self.run.file == Source(name=STDIN).shown:
-            return f"weft run {STDIN}"
+            return [STDIN]
         file = Path(self.run.directory, Path(self.run.file).name)
         here = absolute(Path())
         name = str(file.relative_to(here) if file.is_relative_to(here) else file)
-        return "weft run" if name in PLAN_NAMES else f"weft run {shlex.quote(name)}"
+        return [] if name in PLAN_NAMES else [name]
 
 
 @contextmanager
@@ -102,15 +106,12 @@ def open_book(directory: Path, run: str | None = None) -> Generator[Book]:
 
 
 def _chosen(journal: JournalReader, run: str | None) -> RunRecord:
-    runs = journal.runs()
-    if not runs:
+    found = journal.record(run)
+    if found is not None:
+        return found
+    names = [one.run for one in journal.runs()]
+    if run is None or not names:
         raise InputError("nothing has been run here yet; to run a plan, type: weft run PLAN")
-    if run is None:
-        return runs[0]
-    found = [one for one in runs if one.run == run]
-    if not found:
-        names = [one.run for one in runs]
-        near = nearest(run, names)
-        hint = f"did you mean {near}?" if near else f"the last one is {names[0]}"
-        raise InputError(f"there is no run {run!r}; {hint}")
-    return found[0]
+    near = nearest(run, names)
+    hint = f"did you mean {near}?" if near else f"the last one is {names[0]}"
+    raise InputError(f"there is no run {run!r}; {hint}")

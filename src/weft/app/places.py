@@ -3,7 +3,10 @@
 .weft/
   weft.db             the journal
   coordinator.lock    held by whoever may write it
+  coordinator.log     what a coordinator in the background says; .1, .2, .3 are older
   config.yaml         the project's own settings; the one file here that belongs into git
+  notify.log          who could not be told of what happens in runs
+  schema.json         what may be in a plan, for editors
   run/                a status file for each subplan, for people and scripts
   runs/<run>/logs/    what steps wrote
   runs/<run>/host/    what the supervisor keeps
@@ -12,6 +15,7 @@
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -33,6 +37,10 @@ class Places(Struct, frozen=True):
     @property
     def journal(self) -> Path:
         return self.weft / "weft.db"
+
+    @property
+    def log(self) -> Path:
+        return self.weft / "coordinator.log"
 
     @property
     def status(self) -> Path:
@@ -77,6 +85,23 @@ def used_project(folder: Path) -> Places:
         if os.path.lexists(place / FOLDER / "weft.db"):
             return Places(place)
     raise InputError(f"nothing has been run in {folder} yet; to run a plan, type: weft run PLAN")
+
+
+def user_folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
+    """Ours in one of the user's folders, where the XDG standard says that it is."""
+    named = environ.get(variable, "")
+    base = Path(named) if os.path.isabs(named) else _home(environ) / usual  # noqa: PTH117 - it ignores others
+    return base / "weft"
+
+
+def with_tilde(path: Path, environ: Mapping[str, str]) -> str:
+    """A path for people, who know their home by this sign."""
+    home = _home(environ)
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - knows it without the variable
 
 
 def absolute(folder: Path) -> Path:

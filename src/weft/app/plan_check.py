@@ -1,8 +1,12 @@
-"""What `weft check` does: a plan, and what can be said about it before it is run."""
+"""What `weft check` does: a plan, what can be said about it before it is run, and what of it can start now."""
 
 import os
 from collections.abc import Mapping
 
+from msgspec import Struct
+
+from weft.app.eligibility import eligibility_of
+from weft.app.eligible import Eligibility
 from weft.app.files import Source
 from weft.app.plan_history import changed_together
 from weft.app.plans import NO_FLAGS, Flags, folder_of, load
@@ -12,8 +16,18 @@ from weft.plan.proof.prove import prove
 from weft.plan.report.check import CheckReport, check_report
 
 
-def check(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] = os.environ) -> CheckReport:
+class Checked(Struct, frozen=True):
+    report: CheckReport
+    eligibility: Eligibility
+
+    def to_json(self) -> dict[str, object]:
+        return self.report.to_json() | self.eligibility.to_json()
+
+
+def check(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] = os.environ) -> Checked:
     with without_gc():
         compiled = compile_plan(load(source, flags=flags, environ=environ))
-        history = changed_together(compiled.plan, folder_of(source), environ)
-        return check_report(compiled, prove(compiled), history)
+        folder = folder_of(source)
+        history = changed_together(compiled.plan, folder, environ)
+        report = check_report(compiled, prove(compiled), history)
+        return Checked(report, eligibility_of(compiled, folder, environ=environ))

@@ -1,26 +1,38 @@
 """A plan that a person names: found, and read with its configuration.
 
 A plan is read where it lies: its project is the nearest directory around it that has `.weft` or `.git`, and that
-one's `.weft/config.yaml` counts, then the user's own. Nothing is run to find that out.
+one's `.weft/config.yaml` counts, then the user's own; before both, variables such as WEFT_MAX_PARALLEL. Nothing is
+run to find that out.
 """
 
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from weft.app.files import STDIN, Source, read_text
-from weft.app.places import absolute, around
+from weft.app.places import absolute, around, user_folder, with_tilde
 from weft.errors import FileFormatError, InputError
 from weft.garbage import without_gc
 from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.money import amounts_in
 from weft.plan.language.reader import BAD, Reader
-from weft.plan.language.records import Key
+from weft.plan.language.records import Key, Values
 from weft.plan.language.tables import SETTINGS
-from weft.plan.loading.load import Config, Surroundings, load_plan, read_config
+from weft.plan.loading.load import (
+    Config,
+    Surroundings,
+    agents_around,
+    layers_around,
+    load_plan,
+    read_config,
+)
 from weft.plan.model import Plan
-from weft.plan.settings import Layer
+from weft.plan.order.outline import ROOT
+from weft.plan.settings import AMOUNTS, OURS, Layer, Scope, own_settings
 from weft.plan.showing.origins import flag_name
-from weft.plan.text.document import LIMITS, Document, Items, Scalar, Table, read_document
+from weft.plan.text.document import LIMITS, Document, Scalar, Table
 from weft.plan.text.problems import PlanError, Position, Problem
 
 Flags = Mapping[str, str | None]
@@ -37,19 +49,20 @@ _CONFIG = Path(".weft", "config.yaml")
 def find_plan(name: str | None, directory: Path, *, command: str = "check") -> Source:
     """The plan of this name, or the one of a usual name in the directory."""
     if name is None:
-        found = _usual(directory)
+        found = usual_name(directory)
         if found is None:
             looked_for = f"there is no {' and no '.join(PLAN_NAMES)} in {_shown(directory)}"
             raise InputError(f"{looked_for}; name the plan, as in: weft {command} path/to/plan.yaml")
         name = found
     elif name != STDIN and os.path.isdir(directory / name):  # noqa: PTH112 - also where nothing may be looked at
-        found = _usual(directory / name)
+        found = usual_name(directory / name)
         advice = "" if found is None else f"; did you mean {os.path.join(name, found)}?"  # noqa: PTH118 - as written
         raise InputError(f"cannot read {name}: is a directory{advice}")
     return Source(name=name, directory=directory, holds="plan")
 
 
-def _usual(directory: Path) -> str | None:
+def usual_name(directory: Path) -> str | None:
+    """Of the plan that lies there."""
     return next((name for name in PLAN_NAMES if os.path.lexists(directory / name)), None)
 
 
@@ -96,23 +109,56 @@ def folder_of(source: Source) -> Path:
 
 def _configs(source: Source, folder: Path, environ: Mapping[str, str]) -> Iterator[Config]:
     """The nearest first."""
+    yield from _variables(environ)
+    for file in config_files(source, folder, environ):
+        if os.path.lexists(file.path):
+            text = _text(Source(name=str(file.path), label=file.shown))
+            yield read_config(text, file.shown, file.where)
+
+
+def _variables(environ: Mapping[str, str]) -> Iterator[Config]:
+    given = {name: value for name, value in environ.items() if name.startswith(OURS)}
+    if given:
+        from weft.plan.loading.variables import read_variables  # noqa: PLC0415 - most people set none
+        from weft.runtime.environment import inside_step  # noqa: PLC0415
+
+        if inside_step(environ) is None:  # there they are what Weft tells the step
+            yield from read_variables(given)
+
+
+class ConfigFile(Struct, frozen=True):
+    """A file that is read if it is there."""
+
+    path: Path
+    shown: str
+    """As it is called when something is said about it."""
+    where: str
+    """Whose it is: of the "project", of the "user"."""
+
+
+def config_files(source: Source, folder: Path, environ: Mapping[str, str]) -> Iterator[ConfigFile]:
+    """Those that count for a plan, the nearest first."""
     project = around(folder, ".weft", ".git")
     if project is not None:
         beside = Path(source.name).parent if source.path is not None else Path()
         shown = os.path.normpath(beside / os.path.relpath(project / _CONFIG, folder))
-        yield from _config(project / _CONFIG, shown, "project")
-    home = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - knows a home also without the variable
-    xdg = environ.get("XDG_CONFIG_HOME", "")
-    base = Path(xdg) if os.path.isabs(xdg) else Path(home, ".config")  # noqa: PTH117 - the standard ignores others
-    path = base / "weft" / "config.yaml"
-    shown = f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
-    yield from _config(path, shown, "user")
+        yield ConfigFile(project / _CONFIG, shown, "project")
+    path = user_folder(environ, "XDG_CONFIG_HOME", ".config") / "config.yaml"
+    yield ConfigFile(path, with_tilde(path, environ), "user")
 
 
-def _config(path: Path, shown: str, where: str) -> Iterator[Config]:
-    if os.path.lexists(path):
-        text = _text(Source(name=str(path), label=shown))
-        yield read_config(text, shown, where)
+def scope_around(source: Source, environ: Mapping[str, str]) -> Scope:
+    """What holds for a plan before anybody has written it."""
+    folder = folder_of(source)
+    configs = tuple(_configs(source, folder, environ))
+    surroundings = Surroundings(git=around(folder, ".git") is not None)
+    return Scope(tuple(layers_around(configs, agents_around(configs), surroundings)))
+
+
+def project_layer(plan: Plan) -> Layer | None:
+    """What the project's configuration sets; None if there is none, or nothing in it."""
+    layers = plan.scopes[ROOT].layers
+    return next((one for one in layers if one.where == "project" and one.document is not None), None)
 
 
 def installed_agents(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -129,26 +175,13 @@ def _is_program(path: Path) -> bool:
 def flags_layer(given: Flags) -> Layer | None:
     keys = {key.name: key for key in SETTINGS}
     values = {name: _flag(keys[name], text) for name, text in given.items() if text is not None}
-    return Layer("flags", values) if values else None
+    return Layer("flags", own_settings(Values(values, Table(1, 1)))) if values else None
 
 
 def _flag(key: Key, text: str) -> object:
-    node = Scalar(text, 1, 1, "")
+    node = amounts_in(text) if key.name in AMOUNTS else Scalar(text, 1, 1, "")
     reader = Reader(Document(file=flag_name(key.name), text=text, root=node, problems=()))
     value: object = key.kind.read(node, reader, key.name)
-    if value is BAD:
+    if value is BAD or reader.failed:
         raise InputError(f"{flag_name(key.name)}: {reader.problems[0].message}")
     return value
-
-
-def places(source: Source) -> Iterator[str]:
-    """The paths of the subplans in a file, for completion: only read, not checked."""
-    root = read_document(_text(source), source.shown).root
-    waiting = [("", root)]
-    for prefix, node in waiting:  # grows while it is walked
-        inner = node.get("subplans") if isinstance(node, Table) else None
-        for one in inner.nodes if isinstance(inner, Items) else ():
-            id_ = one.get("id") if isinstance(one, Table) else None
-            if isinstance(id_, Scalar):
-                yield prefix + id_.text
-                waiting.append((f"{prefix}{id_.text}/", one))

@@ -9,11 +9,15 @@ from typing import Any
 
 import anyio
 from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.agents.adapters import adapter_of
 from weft.app import plans
 from weft.app.files import Source
 from weft.app.places import Places
+from weft.app.run_choice import WHOLE, Choice
+from weft.app.run_leaving import end_all
+from weft.app.run_past import Kept, chosen_for, earlier_runs, kept_of, started_of
 from weft.app.run_stage import Begun
 from weft.app.run_workspaces import Workplace, Workplaces
 from weft.engine.run.engine import Engine
@@ -21,13 +25,11 @@ from weft.engine.run.facts import AnyFact, Resumed, RunStarted
 from weft.errors import InputError
 from weft.hosts.local import LocalHost
 from weft.plan.compile.compiled import CompiledPlan
-from weft.plan.digests import plan_digest, subplan_digests
-from weft.plan.loading.load import load_plan
+from weft.plan.digests import plan_digest
 from weft.plan.loading.slices_check import agent_of
 from weft.plan.model import Agent, AgentWork, Nested, Pipeline, Plan, Step
 from weft.plan.proof.prove import prove
 from weft.plan.showing.show import record_plan
-from weft.ports.host import Running
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.sqlite import SqliteJournal
 
@@ -43,6 +45,8 @@ class Wish(Struct, frozen=True, kw_only=True):
     """Whether all is done anew, also what an earlier run has completed."""
     waits: bool = True
     """Whether to stay when nothing is left but questions to people."""
+    ids: tuple[str, ...] = ()
+    """The subplans that are to be run with what they need, as they were named; none: all of them."""
 
 
 def refuse(compiled: CompiledPlan) -> None:
@@ -75,23 +79,35 @@ def _steps(steps: Iterable[Step], pipelines: Mapping[str, Pipeline]) -> Iterator
 
 
 def begin(
-    wish: Wish, compiled: CompiledPlan, places: Places, journal: SqliteJournal, environ: Mapping[str, str]
+    wish: Wish,
+    compiled: CompiledPlan,
+    places: Places,
+    journal: SqliteJournal,
+    environ: Mapping[str, str],
+    choice: Choice = WHOLE,
 ) -> tuple[Begun, Engine, AnyFact | None]:
-    """With what the engine is to hear first; None if everything has been completed before."""
+    """With what the engine is to hear first; None if everything has been completed before.
+
+    `choice`: what the plan that is compiled is of the whole.
+    """
     plan, folder = compiled.plan, plans.folder_of(wish.source)
     digest = plan_digest(plan)
     last = _last(journal, plan.id)
     unfinished = last is not None and last.state in UNFINISHED
     workplaces = Workplaces(plan, places, folder, environ)
-    make = partial(_begun, plan, places, directory=folder)
+    make = partial(_begun, plan, places, directory=folder, chosen=choice.paths)
     if last is not None and unfinished and last.digest == digest and not wish.fresh:
         return resumed(last, compiled, journal, workplaces)
-    kept = Kept() if last is None or wish.fresh else _kept(plan, journal, last)
+    kept = Kept()
+    if not wish.fresh:
+        kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
     workplace = workplaces.new(kept.landed, kept.target)
+    workplace = replace(workplace, notes=(*choice.notes, *workplace.notes))
     if last is not None and unfinished:
         _give_up(journal, places, last)
     if last is not None and kept.is_all:
-        begun = make(run=last.run, workplace=workplace, done_by=last.run, history=journal.events(last.run))
+        history = () if choice.paths else journal.events(last.run)
+        begun = make(run=last.run, workplace=workplace, done_by=last.run, history=history)
         if begun.result is None or (begun.result.is_dir() and places.gathered(last.run).exists()):
             return begun, Engine(compiled), None
     now = datetime.now(UTC)
@@ -101,6 +117,7 @@ def begin(
         run=run,
         workplace=workplace,
         given_up=last.run if last is not None and unfinished else "",
+        given_up_for=chosen_for(journal, last.run) if last is not None and unfinished else (),
         changed=last is not None and last.digest != digest,
         carried=kept.paths,
     )
@@ -116,6 +133,8 @@ def begin(
         target=workplace.target,
         base=workplace.base,
         moves=moves,
+        chosen=choice.paths,
+        fresh=wish.fresh,
     )
     return begun, Engine(compiled), started
 
@@ -124,8 +143,8 @@ def resumed(
     last: RunRecord, compiled: CompiledPlan, journal: SqliteJournal, workplaces: Workplaces
 ) -> tuple[Begun, Engine, AnyFact]:
     """A run that goes on where it was."""
-    started = next(iter(journal.facts(last.run)))
-    assert isinstance(started, RunStarted)
+    started = started_of(journal, last.run)
+    assert started is not None
     engine = recovered(compiled, journal, last.run)
     begun = _begun(
         compiled.plan,
@@ -134,6 +153,7 @@ def resumed(
         workplace=workplaces.resumed(started),
         directory=workplaces.folder,
         resumed=True,
+        chosen=started.chosen,
         history=journal.events(last.run),
     )
     return begun, engine, Resumed(at=time.time(), epoch=journal.epoch)
@@ -193,60 +213,7 @@ def recovered(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engin
     return engine
 
 
-class Kept(Struct, frozen=True):
-    """What an earlier run has completed, and still is what it was then."""
-
-    paths: tuple[str, ...] = ()
-    is_all: bool = False
-    """Whether that is the whole plan."""
-    landed: tuple[str, ...] = ()
-    """Those whose results have landed."""
-    target: str = ""
-    """The branch that they have landed on."""
-
-
-def _kept(plan: Plan, journal: SqliteJournal, last: RunRecord) -> Kept:
-    completed: set[str] = set()
-    landed: set[str] = set()
-    target = ""
-    for event in (one.event for one in journal.events(last.run)):
-        match event.kind, event.outcome, event.step:
-            case "subplan_state", "completed", _:
-                completed.add(event.subplan)
-            case "step_finished", "done", "@land":
-                landed.add(event.subplan)
-            case "run_started", _, _ if isinstance(event.fact, RunStarted):
-                landed.update(event.fact.landed)
-                target = event.fact.target
-            case _:
-                pass
-    if not completed:
-        return Kept()
-    before = load_plan(last.text, last.file)
-    digests = dict(zip(before.outline.paths, subplan_digests(before), strict=True))
-    now = zip(plan.outline.paths, subplan_digests(plan), strict=True)
-    same = [path for path, digest in now if digests.get(path) == digest]
-    is_all = last.state == "completed" and len(same) == len(plan.outline.paths)
-    paths = tuple(path for path in same if path in completed)
-    return Kept(paths, is_all, tuple(path for path in paths if path in landed), target)
-
-
 def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
     """An unfinished run that will not go on: nothing of it stays alive."""
-    anyio.run(_end_all, LocalHost(places.host(last.run)))
+    anyio.run(end_all, LocalHost(places.host(last.run)))
     journal.set_run_state(last.run, "abandoned")
-
-
-async def _end_all(host: LocalHost) -> None:
-    known = await host.open()
-    running = {job for job, found in known.items() if isinstance(found, Running)}
-    for job in running:
-        host.stop(job)
-    try:
-        if running:
-            async for ends in host.ended():
-                running.difference_update(end.id for end in ends)
-                if not running:
-                    break
-    finally:
-        await host.close()

@@ -19,6 +19,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.journals import Book
+from weft.app.run_plans import plan_of
 from weft.app.run_repository import names_of
 from weft.app.run_steps import WHOLE, chosen
 from weft.engine.run.facts import Ended, RunStarted
@@ -156,7 +157,7 @@ def _tell_of_new_files(git: Git, files: Sequence[str], env: Mapping[str, str]) -
 
 def find_diff(book: Book, name: str | None, *, environ: Mapping[str, str] = os.environ) -> Diff:
     """Of a subplan, `store/model`, or of the whole plan; raises `InputError` if there is nothing to compare."""
-    plan = book.plan()
+    plan = plan_of(book)
     path = _path(book, plan, name or WHOLE)
     repository = open_repository(Path(book.run.directory), environ=environ)
     names = names_of(plan)

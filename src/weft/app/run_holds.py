@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from weft.app.journals import Book
 from weft.app.run_landing import Course, held_of
+from weft.app.run_plans import plan_of
 from weft.app.run_rows import Held
 from weft.engine.run.events import Event, Recorded
 from weft.engine.states import SubplanExecutionState as State
@@ -104,7 +105,7 @@ def chosen(book: Book, names: Sequence[str]) -> list[Held]:
     wanted: set[Key] = set()
     for name in names:
         inside = {key_of(one) for one in found if f"{one.subplan}/".startswith(f"{name}/")}
-        if not inside and not _is_merged(book.plan(), name, holds):
+        if not inside and not _is_merged(plan_of(book), name, holds):
             raise InputError(_unknown(book, name, found))
         wanted |= inside
     return [one for one in found if key_of(one) in wanted]
@@ -119,7 +120,7 @@ def _is_merged(plan: Plan, name: str, holds: Holds) -> bool:
 
 
 def _unknown(book: Book, name: str, found: Sequence[Held]) -> str:
-    paths = [path for path in book.plan().outline.paths if path]
+    paths = [path for path in plan_of(book).outline.paths if path]
     if name not in paths:
         return f"there is no subplan {name!r}{suggestion(name, paths)}"
     if not found:

@@ -1,19 +1,37 @@
-"""What the steps of a subplan wrote, step by step in the order in which they began."""
+"""What the steps of a subplan wrote, step by step in the order in which they began.
 
+A merge or a landing comes to a process only if what has come together must be verified; and it may have several,
+one after the other, if the branch moves meanwhile. The journal has one beginning and one end for all of them. What
+each wrote is in files of its own, and whether there was any is seen from those, or from how it ended.
+"""
+
+import os
+import re
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from weft.app.journals import Alone, Book, nobody_minds
 from weft.app.run_output import chunks, size
-from weft.app.run_steps import Chosen, chosen
+from weft.app.run_plans import plan_of
+from weft.app.run_steps import VERIFIED, Chosen, chosen
 from weft.engine.run.events import Event
 from weft.engine.run.facts import Ended
 from weft.errors import InputError
 from weft.runtime.jobs import SETUP, output_prefix
 
 STREAMS = ("out", "err")
+_FILE = re.compile(r"(?:(\d+)\.)?(?:out|err)")
+"""How the name of a file goes on after what it begins with."""
+_AGAIN = Event(
+    kind="step_finished",
+    outcome="done",
+    data={"message": "the branch had moved meanwhile, so it was merged and verified again"},
+)
+_PROCESS = ("exit_code", "signal")
+"""One of these is told of what was a process."""
 
 
 class StepLog(Struct, kw_only=True, eq=False):
@@ -27,13 +45,19 @@ class StepLog(Struct, kw_only=True, eq=False):
     """What the names of its files begin with."""
     is_told: bool = False
     """Whether it has been said that it began."""
-    read: dict[str, int]
+    round: int = 0
+    """Of a verify of what has come together: the how-manieth for the same merge."""
+    read: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STREAMS, 0))
     """How much of each stream has been told."""
     end: Event | None = None
 
     @property
     def name(self) -> str:
         return f"{self.subplan}:{self.step}"
+
+
+Key = tuple[int, int]
+"""A firing, and the number of its execution."""
 
 
 class What(Enum):
@@ -60,38 +84,101 @@ def pieces(book: Book, name: str, *, follow: bool = False, alone: Alone = nobody
     With `follow` also what is written from now on, until the run is over; then what is written at the same time
     comes as it is written.
     """
-    which = chosen(book.plan(), name)
-    logs: dict[tuple[int, int], StepLog] = {}
+    which = _chosen(book, name)
+    under_way: dict[Key, _Execution] = {}
     after, is_empty = 0, True
     for is_news in book.looks(follow=follow, alone=alone):
         for one in book.journal.events(book.run.run, after=after) if is_news else ():
             after = one.seq
             if which.has(one.event):
-                _hear(one.event, logs, which, book)
-        for key, log in [*logs.items()]:
-            is_empty = False
-            yield from _tell(log)
-            if log.end is not None:
-                del logs[key]
+                _hear(one.event, under_way, which, book)
+        for key, execution in [*under_way.items()]:
+            for piece in execution.tell():
+                is_empty = False
+                yield piece
+            if execution.end is not None:
+                del under_way[key]
     if is_empty:
         raise _nothing(book, which)
 
 
-def _hear(event: Event, logs: dict[tuple[int, int], StepLog], which: Chosen, book: Book) -> None:
+def _chosen(book: Book, name: str) -> Chosen:
+    try:
+        return chosen(plan_of(book), name)
+    except InputError as error:
+        only = book.chosen()
+        if not only:
+            raise
+        raise InputError(f"{error} (run {book.run.run} was for {', '.join(only)} only)") from None
+
+
+def _hear(event: Event, under_way: "dict[Key, _Execution]", which: Chosen, book: Book) -> None:
     key = (event.data.get("firing", 0), event.data.get("execution", 1))
     if event.kind == "step_started" and (command := which.command(event)):
-        attempt = 1 if event.step == SETUP else event.attempt
+        is_ours = event.step == SETUP or event.step in VERIFIED
+        attempt = 1 if is_ours else event.attempt
         folder = book.places.logs(book.run.run)
-        logs[key] = StepLog(
+        log = StepLog(
             subplan=event.subplan,
             step=event.step,
             attempt=attempt,
             command=command,
             prefix=output_prefix(folder, event.subplan, event.step, (attempt, *key)),
-            read=dict.fromkeys(STREAMS, 0),
         )
-    elif event.kind == "step_finished" and key in logs:
-        logs[key].end = event
+        under_way[key] = _Rounds(log) if event.step in VERIFIED else _Execution(log)
+    elif event.kind == "step_finished" and key in under_way:
+        under_way[key].end = event
+
+
+class _Execution:
+    """What was begun once: one process."""
+
+    def __init__(self, log: StepLog) -> None:
+        self._log = log
+        self.end: Event | None = None
+
+    def tell(self) -> Iterator[Piece]:
+        self._log.end = self.end
+        yield from _tell(self._log)
+
+
+class _Rounds(_Execution):
+    """A merge or a landing: none, or several, one after the other."""
+
+    def __init__(self, log: StepLog) -> None:
+        super().__init__(log)
+        self._rounds: dict[int, StepLog] = {}
+
+    def tell(self) -> Iterator[Piece]:
+        self._look()
+        last = max(self._rounds, default=0)
+        for number in sorted(self._rounds):
+            log = self._rounds[number]
+            if log.end is None:
+                log.end = self.end if number == last else _AGAIN
+                yield from _tell(log)
+
+    def _look(self) -> None:
+        for number in _numbers(self._log.prefix):
+            self._begun(number)
+        if self.end is not None and not self._rounds and any(one in self.end.data for one in _PROCESS):
+            self._begun(0)  # it wrote nothing
+
+    def _begun(self, number: int) -> None:
+        prefix = f"{self._log.prefix}.{number}" if number else self._log.prefix
+        log = replace(self._log, prefix=prefix, round=number + 1, read=dict.fromkeys(STREAMS, 0))
+        self._rounds.setdefault(number, log)
+
+
+def _numbers(prefix: str) -> set[int]:
+    """Of which rounds there are files."""
+    folder, name = os.path.split(prefix)
+    try:
+        files = os.listdir(folder)  # noqa: PTH208 - only names are wanted
+    except OSError:
+        return set()
+    endings = (file.removeprefix(f"{name}.") for file in files if file.startswith(f"{name}."))
+    return {int(found[1] or 0) for ending in endings if (found := _FILE.fullmatch(ending))}
 
 
 # --- the output of one step ---

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from weft.app.journals import LOOKS_EVERY, Book
 from weft.app.run_beginning import resumed
 from weft.app.run_holds import Holds, Key, ask, held, is_run, key_of, list_held, look
+from weft.app.run_plans import plan_of
 from weft.app.run_repository import names_of, repository_of
 from weft.app.run_rows import Held
 from weft.app.run_stage import Audience, Stage, cause
@@ -183,7 +184,7 @@ class _Listener:
 def _merge_here(book: Book, wanted: Sequence[Held], audience: Audience, environ: Mapping[str, str]) -> None:
     journal = open_journal(book.places.journal, now=time.time(), command="weft merge")
     try:
-        compiled = compile_plan(book.plan())
+        compiled = compile_plan(plan_of(book))
         workplaces = Workplaces(compiled.plan, book.places, Path(book.run.directory), environ)
         ask(book, wanted)
         begun, engine, first = resumed(book.run, compiled, journal, workplaces)

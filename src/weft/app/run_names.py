@@ -5,8 +5,7 @@ from itertools import islice
 from pathlib import Path
 
 from weft.app.journals import Book, open_book
-from weft.app.run_holds import held as holds
-from weft.app.run_questions import open_questions
+from weft.app.run_plans import plan_of
 from weft.app.run_steps import MOST_NAMES, names
 from weft.errors import WeftError
 
@@ -24,15 +23,7 @@ def plans(directory: Path, beginning: str) -> list[str]:
 
 
 def subplans_and_steps(directory: Path, run: str | None, beginning: str) -> list[str]:
-    return _found(directory, run, beginning, lambda book: names(book.plan(), beginning))
-
-
-def questions(directory: Path, run: str | None, beginning: str) -> list[str]:
-    return _found(directory, run, beginning, lambda book: [one.name for one in open_questions(book)])
-
-
-def held(directory: Path, run: str | None, beginning: str) -> list[str]:
-    return _found(directory, run, beginning, lambda book: [one.subplan for one in holds(book)])
+    return _found(directory, run, beginning, lambda book: names(plan_of(book), beginning))
 
 
 def _found(

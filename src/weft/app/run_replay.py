@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from weft.app.journals import Book
+from weft.app.run_plans import plan_of
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import AnyFact
@@ -79,7 +80,7 @@ class _Replay:
 def replay(book: Book) -> Replayed:
     """Nothing is run. A run that is under way is replayed as far as it has got."""
     with without_gc():
-        one = _Replay(Engine(compile_plan(book.plan())))
+        one = _Replay(Engine(compile_plan(plan_of(book))))
     found = next((found for event in book.events() if (found := one.take(event)) is not None), None)
     return Replayed(
         run=book.run.run,

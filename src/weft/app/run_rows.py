@@ -34,6 +34,8 @@ class StepView(Struct, kw_only=True, eq=False):
     """The last line it wrote."""
     cancelled_by: str = ""
     """Why it is being ended, if it is."""
+    reserved: tuple[int, int] = (0, 0)
+    """Of an agent: micro-dollars and tokens."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -63,6 +65,15 @@ class Held(Struct, frozen=True, kw_only=True):
         return not self.asks and not self.waits_for
 
 
+class LeftOut(Struct, frozen=True, kw_only=True):
+    """The group around a subplan has gone on without it."""
+
+    group: str
+    message: str
+    is_culprit: bool
+    """Whether it is to blame; else it is built on the work of one that is."""
+
+
 class RowView(Struct, kw_only=True, eq=False):
     """A subplan; row 0 is the whole plan."""
 
@@ -89,6 +100,8 @@ class RowView(Struct, kw_only=True, eq=False):
     """Known so far, with that of all in it, in micro-dollars."""
     unknown_costs: int = 0
     """Agent calls in it that did not say what they cost."""
+    tokens: int = 0
+    """As with the cost."""
     carried: bool = False
     """An earlier run completed it."""
     landing: str = ""
@@ -98,6 +111,7 @@ class RowView(Struct, kw_only=True, eq=False):
     """
     held: Held | None = None
     held_at: float = 0.0
+    left_out: LeftOut | None = None
 
     def seconds(self, now: float) -> float | None:
         """How long it has been at it, or was."""

@@ -6,7 +6,7 @@ in which it came there:
 asking    somebody has to answer a question
 held      somebody has to help with a merge
 running   steps are under way, or it waits for its next one
-failed    it failed by itself; not because of another
+failed    it failed by itself, not because of another; or the group around it has gone on without it
 waiting   it has not begun; of a group in which nothing has begun, only the group
 settled   it has ended in some other way; of a group that has ended, only the group
 """
@@ -95,7 +95,7 @@ class Shelves:
             return self.held
         if one.steps or (is_leaf and one.state is State.RUNNING):
             return self.running
-        if one.failed_by_itself:
+        if one.failed_by_itself or one.left_out is not None:
             return self.failed
         return None if row == ROOT else self._quiet_shelf(row)
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
 from weft.app.files import failure
+from weft.app.notified import notified
 from weft.app.places import Places
 from weft.app.run_status import StatusMirror
 from weft.engine.run.engine import Engine
@@ -56,6 +57,10 @@ class Begun(Struct, frozen=True, kw_only=True):
     """The run that has completed everything, if there is nothing to do."""
     given_up: str = ""
     """An unfinished run that will not go on."""
+    given_up_for: tuple[str, ...] = ()
+    """The subplans that it was for, if only for some."""
+    chosen: tuple[str, ...] = ()
+    """The subplans that this one is for, with what they need; none: for the whole plan."""
     changed: bool = False
     """Whether the plan is another than that of the last run."""
     carried: tuple[str, ...] = ()
@@ -128,6 +133,9 @@ class Stage:
         self._left = False
         self._scope: anyio.CancelScope | None = None
         self._mirror = StatusMirror(StatusFiles(begun.places.status), begun.run, begun.plan)
+        self._notified = notified(
+            begun.plan, begun.run, places=begun.places, journal=journal, audience=audience, environ=environ
+        )
 
     async def play(self, first: AnyFact, waits: bool) -> str:  # noqa: FBT001 - as anyio hands it over
         begun, plan = self._begun, self._begun.plan
@@ -166,6 +174,7 @@ class Stage:
                 await coordinator.run(first, listener=self._hears, waits=waits)
             finally:
                 self._mirror.close()
+                await self._notified.finish()
             tasks.cancel_scope.cancel()
         state = LEFT if self._left else self._engine.state
         if begun.result is not None and state in {"completed", "failed"}:
@@ -183,6 +192,7 @@ class Stage:
     def _hears(self, events: Sequence[Recorded]) -> None:
         self._audience.hears(events)
         self._mirror.hears(events)
+        self._notified.hears(events)
         if self._enough():
             left = self._engine.in_flight
             if left and all(isinstance(order, Launch) for order in left):

@@ -7,16 +7,20 @@ from itertools import chain, islice
 from msgspec import Struct
 
 from weft.engine.run.events import Event
+from weft.engine.states import SubplanTracker
 from weft.errors import InputError
-from weft.plan.model import Nested, Plan, Step
+from weft.plan.model import Command, Nested, Plan, Step
 from weft.plan.order.outline import ROOT
 from weft.plan.text.problems import suggestion
-from weft.runtime.jobs import SETUP
+from weft.runtime.jobs import LAND, MERGE, SETUP
+from weft.runtime.lineage import Lineage
 
 WHOLE = "/"
 """How the whole plan is named."""
-_OURS = (SETUP, "@verify")
-"""What Weft adds to the steps of a plan: the set-up of a workspace, and the verify of a group."""
+VERIFIED = frozenset({MERGE, LAND})
+"""What may come to a verify of what has come together."""
+_OURS = (SETUP, "@verify", MERGE, LAND)
+"""What Weft adds to the steps of a plan: the set-up of a workspace, the verify of a group, and merges."""
 MOST_NAMES = 1_000
 """More than anybody chooses from; and nested pipelines may come to very many steps."""
 
@@ -38,11 +42,19 @@ class Chosen(Struct, frozen=True):
 
     def command(self, event: Event) -> str:
         """What was started with a step; empty if it is no process."""
-        if event.step == SETUP:
-            setup = self.plan.scopes[self.rows[event.subplan]].settings.setup
-            return " && ".join(one if isinstance(one, str) else shlex.join(one) for one in setup)
+        if event.step == SETUP or event.step in VERIFIED:
+            return " && ".join(one if isinstance(one, str) else shlex.join(one) for one in self._ours(event))
         agent = event.data.get("agent")
         return f"agent {agent}" if agent else str(event.data.get("command", ""))
+
+    def _ours(self, event: Event) -> tuple[Command, ...]:
+        """The commands of a step that is none of the plan's own."""
+        row = self.rows[event.subplan]
+        setup = self.plan.scopes[row].settings.setup_commands
+        if event.step == SETUP:
+            return setup
+        verify = Lineage(self.plan, SubplanTracker()).verify_of(row)
+        return (*setup, *verify) if verify else ()
 
 
 def chosen(plan: Plan, name: str) -> Chosen:

@@ -10,10 +10,12 @@ from msgspec import convert
 
 from weft.app.run_estimates import Attempts, Pace
 from weft.app.run_landing import Landings
-from weft.app.run_rows import BECAUSE_OF_OTHERS, Question, RowView, StepFailure, StepView
+from weft.app.run_rows import BECAUSE_OF_OTHERS, LeftOut, Question, RowView, StepFailure, StepView
 from weft.app.run_shelves import Shelves
+from weft.app.run_totals import Totals
 from weft.engine.run.events import Event
-from weft.engine.run.facts import RunStarted
+from weft.engine.run.facts import RunStarted, Wanted
+from weft.engine.run.wishes import Wishes
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
@@ -39,6 +41,10 @@ class RunView:
         """Of each group, the slices in it by state."""
         self._shelves = Shelves(self.outline, self.rows)
         self.landings = Landings(plan, self.rows)
+        self.wishes = Wishes()
+        """What people want of it, where that is not that it goes on."""
+        self.totals = Totals()
+        """What was heard of steps under way."""
         self.version = 0
         """Goes up with each change."""
         self.ended_at: float | None = None
@@ -51,11 +57,12 @@ class RunView:
         self._attempts = Attempts(plan)
         self._folds: dict[str, Callable[[Event, float], None]] = {
             "run_started": self._run_started, "run_finished": self._run_finished,
+            "paused": self._steered, "resumed": self._steered,
             "stopping": self._stopping, "recovered": self._recovered,
             "subplan_state": self._subplan_state, "step_started": self._step_started,
             "step_finished": self._step_finished, "step_cancelled": self._step_cancelled,
-            "ask": self._ask, "answered": self._answered,
-            "merge": self._merge, "conflict_ahead": self._conflict_ahead,
+            "ask": self._ask, "answered": self._answered, "spent": self._spent, "limited": self._limited,
+            "merge": self._merge, "conflict_ahead": self._conflict_ahead, "left_out": self._left_out,
         }  # fmt: skip
         self._count_slices()
 
@@ -164,6 +171,9 @@ class RunView:
             why = {"message": f"nothing can go on any more: {'; '.join(stuck)}"} if stuck else {}
             self._change(ROOT, State(event.outcome), event.data | why, at)
 
+    def _steered(self, event: Event, _at: float) -> None:
+        self.wishes.says(event.subplan, Wanted(event.outcome))
+
     def _stopping(self, _event: Event, _at: float) -> None:
         self.state = "stopping"
 
@@ -171,6 +181,7 @@ class RunView:
         """When it died nobody said. If steps ran on, the time counts; else it was alive at the last event."""
         if self.state in _ENDS:
             return
+        self.wishes.forget_stops()
         for row in self.shelves.running:
             if not self.rows[row].steps:
                 self.rows[row].pause(at - self._last_at)
@@ -250,6 +261,7 @@ class RunView:
             started_at=at,
             command=data.get("command") or "",
             agent=data.get("agent") or "",
+            reserved=(data.get("reserved", 0), data.get("reserved_tokens", 0)),
         )
         self._shelves.changed(row)
 
@@ -269,12 +281,26 @@ class RunView:
         """Of an agent that says nothing the cost is unknown; unless it could not even be started."""
         data = event.data
         never_ran = event.outcome == "infra" and data.get("exit_code") is None and data.get("signal") is None
-        is_unknown = event.cost is None and step is not None and bool(step.agent) and not never_ran
-        if not event.cost and not is_unknown:
+        is_known = event.cost is not None and not data.get("cost_at_least")
+        is_unknown = not is_known and step is not None and bool(step.agent) and not never_ran
+        if step is not None or event.cost:
+            self._spend(row, event, unknown=is_unknown, ended=True)
+
+    def _spent(self, event: Event, _at: float) -> None:
+        self._spend(self._numbers[event.subplan], event)
+
+    def _spend(self, row: int, event: Event, *, unknown: bool = False, ended: bool = False) -> None:
+        execution = (event.data.get("firing", 0), event.data.get("execution", 1))
+        cost, tokens = self.totals.more(execution, event.cost, event.tokens, ended=ended)
+        if not cost and not tokens and not unknown:
             return
         for one in (row, *self._around(row)):
-            self.rows[one].cost += event.cost or 0
-            self.rows[one].unknown_costs += is_unknown
+            self.rows[one].cost += cost
+            self.rows[one].tokens += tokens
+            self.rows[one].unknown_costs += unknown
+
+    def _limited(self, event: Event, _at: float) -> None:
+        self.rows[self._numbers[event.subplan]].limited_until = event.data["until"]
 
     def _step_cancelled(self, event: Event, at: float) -> None:
         row, firing = self._numbers[event.subplan], event.data["firing"]
@@ -293,6 +319,16 @@ class RunView:
     def _conflict_ahead(self, event: Event, _at: float) -> None:
         row, other = self._numbers[event.subplan], self._numbers[event.data["other"]]
         self.landings.foreseen(row, other, event.data.get("files", ()))
+
+    def _left_out(self, event: Event, _at: float) -> None:
+        row, data = self._numbers[event.subplan], event.data
+        self.rows[row].left_out = LeftOut(
+            group=data["group"],
+            message=data.get("message", ""),
+            is_culprit=event.subplan in data.get("culprits", ()),
+        )
+        self.rows[row].landing = "unmerged"
+        self._shelves.changed(row)
 
     # People
 

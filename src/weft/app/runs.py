@@ -12,12 +12,14 @@ from collections.abc import Mapping
 import anyio
 
 from weft.app import plans
-from weft.app.places import project_of
+from weft.app.places import Places, project_of
 from weft.app.run_beginning import Wish, begin, refuse
+from weft.app.run_choice import choose
 from weft.app.run_stage import Audience, Stage, cause
 from weft.errors import InputError
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
+from weft.plan.settings import Layer
 from weft.runtime.environment import inside_step
 from weft.store.sqlite import open_journal
 
@@ -30,15 +32,17 @@ def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.
             f"this is a step of the run of {inside or 'a plan'}, and a run cannot be started within a run"
         )
     with without_gc():
-        plan = plans.load(wish.source, flags=wish.flags, environ=environ)
+        whole = plans.load(wish.source, flags=wish.flags, environ=environ)
+        plan, choice = choose(whole, wish.ids)
         compiled = compile_plan(plan)
         refuse(compiled)
     places = project_of(plans.folder_of(wish.source))
+    _approved(plans.project_layer(whole), places, environ)
     places.make()
     journal = open_journal(places.journal, now=time.time(), command="weft run")
     try:
         with without_gc():
-            begun, engine, first = begin(wish, compiled, places, journal, environ)
+            begun, engine, first = begin(wish, compiled, places, journal, environ, choice)
         audience.begins(begun)
         if first is None:
             return "completed"
@@ -48,3 +52,11 @@ def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.
         raise cause(group) from None
     finally:
         journal.close()
+
+
+def _approved(layer: Layer | None, places: Places, environ: Mapping[str, str]) -> None:
+    """Raises `NotApprovedError` if the project's configuration has commands that the user has not approved."""
+    if layer is not None:
+        from weft.app import approval  # noqa: PLC0415 - most projects have no configuration
+
+        approval.require(layer, places.project, environ)

@@ -2,17 +2,12 @@
 
 import click
 
+from weft.cli.completions import question_ids
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
-from weft.cli.run_options import directory_of, run_option
+from weft.cli.run_options import run_option
 
 EXIT_WAITING = 4
-
-
-def _complete_name(context: click.Context, _argument: click.Parameter, incomplete: str) -> list[str]:
-    from weft.app import run_names
-
-    return run_names.questions(directory_of(context), context.params.get("run_id"), incomplete)
 
 
 @click.command(
@@ -21,7 +16,7 @@ def _complete_name(context: click.Context, _argument: click.Parameter, incomplet
     ),
     short_help="Answer a question that a run asks, or list the open ones.",
 )
-@click.argument("name", metavar="[ID[:STEP]]", required=False, shell_complete=_complete_name)
+@click.argument("name", metavar="[ID[:STEP]]", required=False, shell_complete=question_ids)
 @click.argument("said", metavar="[yes|no]", required=False, type=click.Choice(("yes", "no")))
 @click.option("--text", metavar="TEXT", default="", help="Some words to go with it; the step's result.")
 @run_option

@@ -1,11 +1,9 @@
 """`weft check`: whether a plan is all right, what it will do, and which settings are in force where."""
 
-from itertools import islice
-from pathlib import Path
-
 import click
 
 from weft.app.files import Source
+from weft.cli.completions import plan_places
 from weft.cli.output import examples, show_json, show_lines
 from weft.cli.plan_options import (
     Flags,
@@ -15,27 +13,9 @@ from weft.cli.plan_options import (
     plan_argument,
     plan_source,
 )
-from weft.errors import InputError
 
-_EXIT = {"proved": 0, "refuted": 2, "unknown": 4}
-MOST_COMPLETIONS = 1_000
-"""More than anybody chooses from."""
-
-
-def complete_place(context: click.Context, _option: click.Parameter, incomplete: str) -> list[str]:
-    """Paths of subplans. Of a plan that cannot be read there are none, and nothing is said."""
-    from weft.app import plans
-
-    directory = Path(context.find_root().params.get("directory") or ".")
-    # With an option that still lacks its value, click leaves the argument among the rest.
-    plan = context.params.get("plan") or next(iter(context.args), None)
-    slash = "/" if incomplete.startswith("/") else ""
-    try:
-        paths = plans.places(plans.find_plan(plan, directory))
-        matching = (slash + path for path in paths if (slash + path).startswith(incomplete))
-        return list(islice(matching, MOST_COMPLETIONS))
-    except InputError:
-        return []
+_NOT_KNOWN = 4
+_EXIT = {"proved": 0, "refuted": 2, "unknown": _NOT_KNOWN}
 
 
 @click.command(
@@ -45,7 +25,7 @@ def complete_place(context: click.Context, _option: click.Parameter, incomplete:
 @plan_argument
 @flag_options
 @click.option(
-    "--explain", "place", metavar="PATH", shell_complete=complete_place,
+    "--explain", "place", metavar="PATH", shell_complete=plan_places,
     help="Print the settings in force at a subplan (store/model), one of its steps (store/model:code) or the "
          "whole plan (/), and where each comes from.",
 )  # fmt: skip
@@ -55,14 +35,14 @@ def check(*, plan: str | None, place: str | None, verbose: bool, as_json: bool, 
     """Check PLAN before it costs anything.
 
     All that is wrong with it is told at once, each with file, line and column. A plan without errors is proven to
-    be able to finish, whatever fails on the way; then it is said what can start, what may get in each other's way,
-    how long it takes at least and at most, and what it may cost.
+    be able to finish, whatever fails on the way; then it is said what can start now and what is complete already,
+    what may get in each other's way, how long it takes at least and at most, and what it may cost.
 
     PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. The options that name a
     setting outrank the plan.
 
     Exit code: 0 if all is well, also with warnings; 2 if the plan is not valid or cannot always finish; 4 if that
-    could not be decided.
+    could not be decided, or what has been done of it cannot be read.
     """
     with at_work_on_a_plan(as_json=as_json):
         source = plan_source(plan)
@@ -76,12 +56,13 @@ def _check(source: Source, flags: Flags, *, verbose: bool, as_json: bool) -> int
     from weft.app.plan_check import check
     from weft.cli.check_text import check_lines
 
-    report = check(source, flags=flags)
+    checked = check(source, flags=flags)
     if as_json:
-        show_json({"valid": True, **report.to_json()})
+        show_json({"valid": True, **checked.to_json()})
     else:
-        show_lines(check_lines(report, verbose=verbose))
-    return _EXIT[report.finish.answer]
+        show_lines(check_lines(checked.report, checked.eligibility, verbose=verbose))
+    code = _EXIT[checked.report.finish.answer]
+    return code or (0 if checked.eligibility.is_known else _NOT_KNOWN)
 
 
 def _explain(source: Source, place: str, flags: Flags, *, as_json: bool) -> None:

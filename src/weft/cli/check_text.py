@@ -4,10 +4,12 @@ The text is short for a small plan and bounded for a large one: of every list th
 is counted. All of it is in `--json`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil, floor
-from textwrap import TextWrapper
 
+from weft.app.eligible import Eligibility
+from weft.cli.eligibility_text import eligibility_lines
+from weft.cli.sections import MORE_ROWS, NAMES, ROWS, count, few, section, table
 from weft.net.verdict import Answer
 from weft.plan.report.check import CheckReport
 from weft.plan.report.companions import Companions
@@ -16,15 +18,6 @@ from weft.plan.report.overlaps import Apart, OverlapPair
 from weft.plan.report.together import PoolUse, Together
 from weft.plan.report.waiting import Minutes
 from weft.plan.text.problems import Problem
-
-WIDTH = 100
-LABEL = 10
-"""Columns for the word at the left."""
-NAMES = 4
-ROWS, MORE_ROWS = 5, 50
-"""Lines of a list, without and with `--verbose`."""
-COLUMN = 40
-"""The widest that a column of a list gets before the next one moves aside."""
 
 _BOTH = 2
 BY_POOLS = "By: each outcome of a step gives back what it took, and no claim is larger than its pool."
@@ -43,29 +36,17 @@ _APART = {
 }
 
 
-def check_lines(report: CheckReport, *, verbose: bool) -> Iterator[str]:
-    yield from _section("Finish", _finish(report, verbose=verbose))
+def check_lines(report: CheckReport, able: Eligibility, *, verbose: bool) -> Iterator[str]:
+    yield from section("Finish", _finish(report, verbose=verbose))
     if report.finish.answer is not Answer.REFUTED:  # else the rest would be built on sand
-        yield from _section("Pools", _pools(report.pools, verbose=verbose))
-        yield from _section("Together", _together(report, verbose=verbose))
-        yield from _section("Start", _start(report, verbose=verbose))
-        yield from _section("Overlap", _overlaps(report, verbose=verbose))
-        yield from _section("Chain", _chain(report, verbose=verbose))
-        yield from _section("Time", _time(report, verbose=verbose))
-        yield from _section("Cost", _cost(report, verbose=verbose))
-    yield from _section("Warning", _warnings(report.plan_warnings, verbose=verbose))
-
-
-def _section(label: str, sentences: Iterable[str]) -> Iterator[str]:
-    """The label stands at the first line only; a long sentence goes on below itself."""
-    for sentence in sentences:
-        inset = " " * (len(sentence) - len(sentence.lstrip()))
-        wrapper = TextWrapper(
-            WIDTH - LABEL, subsequent_indent=f"{inset}  ", break_long_words=False, break_on_hyphens=False
-        )
-        for line in wrapper.wrap(sentence):
-            yield f"{label:<{LABEL}}{line}"
-            label = ""
+        yield from section("Pools", _pools(report.pools, verbose=verbose))
+        yield from section("Together", _together(report, verbose=verbose))
+        yield from eligibility_lines(able, verbose=verbose)
+        yield from section("Overlap", _overlaps(report, verbose=verbose))
+        yield from section("Chain", _chain(report, verbose=verbose))
+        yield from section("Time", _time(report, verbose=verbose))
+        yield from section("Cost", _cost(report, verbose=verbose))
+    yield from section("Warning", _warnings(report.plan_warnings, verbose=verbose))
 
 
 # Can it finish?
@@ -104,18 +85,18 @@ def _pools(pools: Sequence[PoolUse], *, verbose: bool) -> Iterator[str]:
     used = [f"{pool.name} ({pool.size:,})" for pool in pools if pool.steps]
     unused = [pool.name for pool in pools if not pool.steps]
     if used and pools[0].kept:
-        yield f"Never oversubscribed and always returned: {_few(used, ROWS)}."
+        yield f"Never oversubscribed and always returned: {few(used, ROWS)}."
     elif used:
-        yield f"{_few(used, ROWS)}."
+        yield f"{few(used, ROWS)}."
     if verbose and used:
         yield BY_POOLS
         yield from (f"  {_claims(pool)}" for pool in pools[:MORE_ROWS] if pool.steps)
     if unused:
-        yield f"No step takes from {_few(unused)}."
+        yield f"No step takes from {few(unused)}."
 
 
 def _claims(pool: PoolUse) -> str:
-    steps, slices = _count(pool.steps, "step"), _count(pool.slices, "slice")
+    steps, slices = count(pool.steps, "step"), count(pool.slices, "slice")
     return f"{pool.name}: {steps} in {slices} {'takes' if pool.steps == 1 else 'take'} from it."
 
 
@@ -158,19 +139,12 @@ def _agents(found: Together) -> str:
     return f", with at most {found.agents:,} agents{limit}: at most {_and(kinds)}"
 
 
-def _start(report: CheckReport, *, verbose: bool) -> Iterator[str]:
-    able, waiting = report.eligibility.eligible, report.eligibility.ineligible
-    wait = f"; {len(waiting):,} {'waits' if len(waiting) == 1 else 'wait'}:" if waiting else "."
-    yield f"{_count(len(able), 'slice')} can start right away: {_few(able, ROWS)}{wait}"
-    yield from _table([(one.path, one.reason) for one in waiting], verbose=verbose)
-
-
 def _overlaps(report: CheckReport, *, verbose: bool) -> Iterator[str]:
     pairs = report.overlaps.pairs
     if pairs:
         least = "At least " if report.overlaps.more else ""
-        yield f"{least}{_count(len(pairs), 'pair')} of subplans can touch the same files:"
-        yield from _table([_pair(pair) for pair in pairs], verbose=verbose)
+        yield f"{least}{count(len(pairs), 'pair')} of subplans can touch the same files:"
+        yield from table([_pair(pair) for pair in pairs], verbose=verbose)
         yield from [BY_OVERLAP] if verbose else []
     if any(pair.apart is Apart.NOTHING for pair in pairs):
         yield "Order them with depends_on, or keep them apart with overlap: serialize."
@@ -182,8 +156,8 @@ def _overlaps(report: CheckReport, *, verbose: bool) -> Iterator[str]:
 def _companions(pairs: Sequence[Companions], *, verbose: bool) -> Iterator[str]:
     if pairs:
         files = "files that used to change together"
-        yield f"{_count(len(pairs), 'pair')} of subplans may run together and own {files}:"
-        yield from _table([_companion(pair) for pair in pairs], verbose=verbose)
+        yield f"{count(len(pairs), 'pair')} of subplans may run together and own {files}:"
+        yield from table([_companion(pair) for pair in pairs], verbose=verbose)
         yield from [BY_HISTORY] if verbose else []
 
 
@@ -214,7 +188,7 @@ def _chain(report: CheckReport, *, verbose: bool) -> Iterator[str]:
     shown = path.slices
     if len(shown) > NAMES:
         shown = (*shown[: NAMES - 1], "…", shown[-1])
-    facts = [_count(len(path.slices), "slice")]
+    facts = [count(len(path.slices), "slice")]
     if path.minutes is not None:
         facts.append(
             _span(path.minutes) + (f" without {path.unestimated:,} of them" if path.unestimated else "")
@@ -247,13 +221,15 @@ def _cost(report: CheckReport, *, verbose: bool) -> Iterator[str]:
     if not calls.at_most:
         yield "No agent is called."
         return
-    at_most = f"At most {_count(calls.at_most, 'agent call')}{_of_one_slice(calls, report.counts.slices)}"
+    at_most = f"At most {count(calls.at_most, 'agent call')}{_of_one_slice(calls, report.counts.slices)}"
     yield f"{at_most}; worst-case spend {_spend(report.spend)}."
+    if report.spend.unreserved:
+        yield f"Nothing is kept free for {_unreserved(report.spend.unreserved)}, so a budget may be passed by what runs at once."
     if verbose:
         yield BY_CALLS
         for use in report.pipelines[:MORE_ROWS]:
             of = "with steps of its own" if use.name is None else f"of pipeline {use.name}"
-            yield f"At most {_count(use.calls, 'agent call')} for a slice {of} ({_count(use.slices, 'slice')})."
+            yield f"At most {count(use.calls, 'agent call')} for a slice {of} ({count(use.slices, 'slice')})."
         yield "Calls that are repeated because a host was lost are not counted."
         yield "When a budget is reached nothing new starts; a step under way then can still go beyond it."
 
@@ -272,6 +248,10 @@ def _spend(spend: Spend) -> str:
     return f"unknown: {steps} no max_cost and no budget stands above {them}"
 
 
+def _unreserved(steps: int) -> str:
+    return f"{count(steps, 'agent step')} without max_cost or reserve"
+
+
 def _warnings(problems: Sequence[Problem], *, verbose: bool) -> Iterator[str]:
     most = MORE_ROWS if verbose else ROWS
     for problem in problems[:most]:
@@ -281,21 +261,6 @@ def _warnings(problems: Sequence[Problem], *, verbose: bool) -> Iterator[str]:
 
 
 # Words
-
-
-def _table(rows: Sequence[tuple[str, ...]], *, verbose: bool) -> Iterator[str]:
-    shown = rows[: MORE_ROWS if verbose else ROWS]
-    widths = [min(COLUMN, max(map(len, column))) for column in zip(*shown, strict=True)]
-    for row in shown:
-        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
-        yield f"  {'  '.join(cells).rstrip()}"
-    if len(rows) > len(shown):
-        yield f"  … and {len(rows) - len(shown):,} more."
-
-
-def _few(names: Sequence[str], most: int = NAMES) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} … and {len(names) - most:,} more"
 
 
 def _and(names: Sequence[str]) -> str:
@@ -311,7 +276,3 @@ def _span(minutes: Minutes) -> str:
 def _minutes(minutes: int) -> str:
     hours, rest = divmod(minutes, 60)
     return f"{rest} min" if not hours else f"{hours:,} h" if not rest else f"{hours:,} h {rest} min"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

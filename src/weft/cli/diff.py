@@ -5,22 +5,17 @@ import sys
 
 import click
 
+from weft.cli.completions import subplan_ids
 from weft.cli.output import examples, show_json, write_bytes
 from weft.cli.plan_options import directory, json_option
-from weft.cli.run_options import directory_of, run_option
-
-
-def _complete_name(context: click.Context, _argument: click.Parameter, incomplete: str) -> list[str]:
-    from weft.app import run_names
-
-    return run_names.subplans_and_steps(directory_of(context), context.params.get("run_id"), incomplete)
+from weft.cli.run_options import run_option
 
 
 @click.command(
     epilog=examples("weft diff store/model", "weft diff store --stat", "weft diff --name-only"),
     short_help="Print what a subplan has changed since it began.",
 )
-@click.argument("name", metavar="[ID]", required=False, shell_complete=_complete_name)
+@click.argument("name", metavar="[ID]", required=False, shell_complete=subplan_ids)
 @click.option("--stat", "how", flag_value="--stat", help="Print how much has changed in each file.")
 @click.option("--name-only", "how", flag_value="--name-only", help="Print the names of the files only.")
 @run_option

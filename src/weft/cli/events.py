@@ -30,6 +30,7 @@ def events(*, follow: bool, run_id: str | None, after: int, as_json: bool) -> in
     """
     from weft.app.journals import open_book
     from weft.app.run_events import event_json
+    from weft.app.run_plans import plan_of
     from weft.app.run_view import RunView
     from weft.cli.run_lines import lines_of
 
@@ -39,7 +40,7 @@ def events(*, follow: bool, run_id: str | None, after: int, as_json: bool) -> in
             for one in book.events(after=after, follow=follow, alone=alone):
                 write_text(f"{json.dumps(event_json(one))}\n")
             return 0
-        view = RunView(book.plan())
+        view = RunView(plan_of(book))
         for one in book.events(
             follow=follow, alone=alone
         ):  # all of them: what is told may rest on what was before

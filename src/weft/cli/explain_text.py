@@ -10,27 +10,35 @@ LONGEST_VALUE = 40
 """Characters, so that a table fits on a terminal."""
 
 
+_IN_TOKENS = "What is used here counts against these budgets, in tokens:"
+
+
 def explained(explanation: Explanation) -> Iterator[str]:
     step = "" if explanation.step is None else f", step {explanation.step}"
     yield f"In force at {explanation.path}{step}:"
-    yield from _table(explanation.settings)
+    yield from table(explanation.settings)
     if explanation.own:
         yield "The step itself says:"
-        yield from _table(explanation.own)
+        yield from table(explanation.own)
     if explanation.ceilings:
         yield "What is spent here counts against these budgets, in dollars:"
-        yield from _table(explanation.ceilings)
+        yield from table(explanation.ceilings)
+    if explanation.token_ceilings:
+        yield "and against these, in tokens:" if explanation.ceilings else _IN_TOKENS
+        yield from table(explanation.token_ceilings)
 
 
-def _table(rows: Sequence[InForce]) -> Iterator[str]:
-    values = [_value(row.value) for row in rows]
+def table(rows: Sequence[InForce]) -> Iterator[str]:
+    """Values and where they come from."""
+    values = [value_text(row.value) for row in rows]
     first = max(len(row.name) for row in rows)
     second = max(map(len, values))
     for row, value in zip(rows, values, strict=True):
         yield f"  {row.name:<{first}}  {value:<{second}}  {row.origin}"
 
 
-def _value(value: Plain) -> str:
+def value_text(value: Plain, *, most: int | None = LONGEST_VALUE) -> str:
+    """The value on one line, of at most so many characters."""
     match value:
         case None:
             return "not set"
@@ -38,4 +46,4 @@ def _value(value: Plain) -> str:
             text = value.replace("\n", " ").strip()
         case _:
             text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
+    return text if most is None or len(text) <= most else f"{text[: most - 1]}…"

@@ -4,22 +4,17 @@ from functools import partial
 
 import click
 
+from weft.cli.completions import subplans_and_steps
 from weft.cli.output import examples
 from weft.cli.plan_options import directory
-from weft.cli.run_options import directory_of, follow_option, run_option, say_that_nobody_runs_it
-
-
-def _complete_name(context: click.Context, _argument: click.Parameter, incomplete: str) -> list[str]:
-    from weft.app import run_names
-
-    return run_names.subplans_and_steps(directory_of(context), context.params.get("run_id"), incomplete)
+from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs_it
 
 
 @click.command(
     epilog=examples("weft logs store/model", "weft logs store/model:check -f", "weft logs /"),
     short_help="Print what the steps of a subplan wrote.",
 )
-@click.argument("name", metavar="ID[:STEP]", shell_complete=_complete_name)
+@click.argument("name", metavar="ID[:STEP]", shell_complete=subplans_and_steps)
 @follow_option
 @run_option
 @click.option("--json", "as_json", is_flag=True, help="Print lines of JSON for programs.")
@@ -27,8 +22,9 @@ def logs(*, name: str, follow: bool, run_id: str | None, as_json: bool) -> int:
     """Print the output of the steps of the subplan ID, in the order in which they began.
 
     ID is the path of a subplan (store/model), STEP one of its steps. Of a group, all that is in it is printed,
-    and of / the whole plan. What went to standard output is printed there, all else on standard error, with a
-    line before and after each step.
+    and of / the whole plan. A merge is there, too, if what came together was verified (STEP is @merge or @land).
+    What went to standard output is printed there, all else on standard error, with a line before and after each
+    step.
 
     Exit code: 0; 2 if there is no such subplan, step or run, or none of its processes has been started.
     """

@@ -42,6 +42,8 @@ def _write(piece: Piece) -> None:
 
 
 def _name(log: StepLog) -> str:
+    if log.round > 1:
+        return f"{log.name} (round {log.round})"
     return f"{log.name} (attempt {log.attempt})" if log.attempt > 1 else log.name
 
 
@@ -59,6 +61,7 @@ class ForPrograms:
     def show(self, piece: Piece) -> None:
         log = piece.log
         about = {"subplan": log.subplan, "step": log.step, "attempt": log.attempt}
+        about |= {"round": log.round} if log.round else {}
         for record in self._records(piece):
             write_text(f"{json.dumps({**about, **record})}\n")
 

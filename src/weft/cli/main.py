@@ -11,6 +11,7 @@
 """
 
 import gc
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -29,12 +30,15 @@ EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 
 COMMANDS = (
-    "answer", "check", "clean", "convert", "diff", "events", "graph", "logs", "merge", "net", "replay", "run",
-    "schema", "show",
+    "answer", "check", "clean", "config", "convert", "coordinate", "diff", "doctor", "events", "graph", "init",
+    "logs", "merge", "net", "pause", "replay", "resume", "retry", "run", "schema", "show", "start", "status",
+    "stop",
 )  # fmt: skip
 """Each is in the module of its name; only the one that is called for is loaded."""
 
 SHELLS = ("bash", "zsh", "fish")
+COMPLETES = "_WEFT_COMPLETE"
+"""The variable by which the script of a shell asks what can be completed."""
 
 OBJECTS_PER_SEARCH = 100_000
 """How many new ones Python lets come before it looks for garbage; what we make, modules first, mostly stays."""
@@ -45,6 +49,10 @@ class Root(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401 - as click has it
         extra["standalone_mode"] = False  # else click prints and exits in its own way
+        if os.environ.get(COMPLETES):
+            from weft.cli.completion_scripts import answer_shell
+
+            answer_shell(lambda: super(Root, self).main(*args, **extra))
         try:
             code = super().main(*args, **extra)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the edge: there is nobody above
@@ -123,11 +131,9 @@ def cli(*, directory: str) -> None:  # the commands take the directory from the 
 @click.pass_context
 def completion(context: click.Context, shell: str) -> int:
     """Print the script that lets SHELL complete the commands and options of weft."""
-    from click.shell_completion import get_completion_class
+    from weft.cli.completion_scripts import script
 
-    complete = get_completion_class(shell)
-    assert complete is not None
-    write_text(complete(context.find_root().command, {}, "weft", "_WEFT_COMPLETE").source() + "\n")
+    write_text(script(context.find_root().command, shell, COMPLETES) + "\n")
     return 0
 
 

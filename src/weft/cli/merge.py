@@ -2,25 +2,19 @@
 
 import click
 
+from weft.cli.completions import held_ids
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
-from weft.cli.run_options import directory_of, run_option
+from weft.cli.run_options import run_option
 
 EXIT_FAILED, EXIT_WAITING, EXIT_INTERRUPTED = 1, 4, 130
-
-
-def _complete_held(context: click.Context, _argument: click.Parameter, incomplete: str) -> list[str]:
-    from weft.app import run_names
-
-    found = run_names.held(directory_of(context), context.params.get("run_id"), incomplete)
-    return [name for name in found if name not in (context.params.get("names") or ())]
 
 
 @click.command(
     epilog=examples("weft merge", "weft merge store", "weft merge --list"),
     short_help="Merge and land what a run holds.",
 )
-@click.argument("names", metavar="[ID…]", nargs=-1, shell_complete=_complete_held)
+@click.argument("names", metavar="[ID…]", nargs=-1, shell_complete=held_ids)
 @click.option("--list", "lists", is_flag=True, help="Only say what is held, and why.")
 @run_option
 @json_option

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from weft.app.files import STDIN, Source
+from weft.cli.completions import plan_files
 from weft.cli.output import show_json
 from weft.garbage import without_gc
 
@@ -15,7 +16,9 @@ EXIT_INVALID = 2
 Flags = Mapping[str, str | None]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-plan_argument = click.argument("plan", required=False, type=click.Path(allow_dash=True))
+plan_argument = click.argument(
+    "plan", required=False, type=click.Path(allow_dash=True), shell_complete=plan_files
+)
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people."
 )
@@ -29,7 +32,7 @@ _FLAGS = {
     "failure_mode": ("MODE", "What a failure does to siblings: fail_fast or continue_on_error."),
     "policy": ("POLICY", "One action at a time, or as many as fit: serial or parallel."),
     "retries": ("N", "How often a failed check sends the work back, 0 to 10."),
-    "budget": ("DOLLARS", "A ceiling on what agents cost."),
+    "budget": ("AMOUNT", "A ceiling on what agents cost: dollars, or usd=20,tokens=5M."),
 }
 """Settings that can be given on the command line. They are read as the plan language reads them."""
 

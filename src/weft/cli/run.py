@@ -6,16 +6,20 @@ from typing import TextIO
 import click
 
 from weft.cli.output import examples
-from weft.cli.plan_options import flag_options, plan_argument, plan_errors_as_data, plan_source
+from weft.cli.plan_options import directory, flag_options, plan_errors_as_data, plan_source
+from weft.cli.run_options import plan_and_ids, when_approved, words_argument
 
 
 @click.command(
     epilog=examples(
-        "weft run", "weft run plan.yaml --max-parallel 8", "weft run plan.yaml --json > events.ndjson"
+        "weft run",
+        "weft run store/model",
+        "weft run plan.yaml --max-parallel 8",
+        "weft run plan.yaml --json > events.ndjson",
     ),
     short_help="Run a plan, and show how it goes.",
 )
-@plan_argument
+@words_argument
 @flag_options
 @click.option("--isolation", metavar="KIND", help="Where slices work: worktree, dir or none.")
 @click.option("--fresh", is_flag=True, help="Do everything anew, also what an earlier run has completed.")
@@ -28,9 +32,15 @@ from weft.cli.plan_options import flag_options, plan_argument, plan_errors_as_da
 )
 @click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
 def run(
-    *, plan: str | None, fresh: bool, waits: bool | None, quiet: bool, as_json: bool, **flags: str | None
+    *,
+    words: tuple[str, ...],
+    fresh: bool,
+    waits: bool | None,
+    quiet: bool,
+    as_json: bool,
+    **flags: str | None,
 ) -> int:
-    """Run PLAN with as much at once as it allows.
+    """Run PLAN with as much at once as it allows; with an ID, only those subplans and what they need.
 
     What was stopped goes on where it was, and so does a run whose process was killed: its steps went on without
     it. After a run that has ended, the same command does again what failed, and keeps what was completed.
@@ -40,17 +50,18 @@ def run(
 
     Ctrl-C ends what runs gracefully, so that it can go on later; a second one ends it at once.
 
-    PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. The options that name a setting
-    outrank the plan.
+    PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. An ID is the path of a subplan
+    (store/model) or its last part, if no other ends so. The options that name a setting outrank the plan.
 
     Exit code: 0 if all is completed; 1 if something failed, 3 if for want of money; 2 if the plan cannot be run;
     4 if it waits for people; 130 if it was stopped.
     """
     from weft.app.run_beginning import Wish
     from weft.app.runs import run_plan
+    from weft.cli.live.cells import style_of
     from weft.cli.run_audiences import Audience, Program, Reader, Watcher
-    from weft.cli.run_screen import style_of
 
+    plan, ids = plan_and_ids(words, directory())
     style = None if quiet or as_json else style_of(sys.stderr)
     audience: Audience
     if as_json:
@@ -61,8 +72,14 @@ def run(
         audience = Watcher(sys.stderr, style, plan=plan)
     has_person = not as_json and _is_terminal(sys.stderr)
     stays = has_person if waits is None else waits
-    with plan_errors_as_data(as_json=as_json), audience.on_stage():
-        state = run_plan(Wish(source=plan_source(plan), flags=flags, fresh=fresh, waits=stays), audience)
+
+    def play() -> str:
+        with audience.on_stage():
+            return run_plan(wish, audience)
+
+    with plan_errors_as_data(as_json=as_json):
+        wish = Wish(source=plan_source(plan), flags=flags, fresh=fresh, waits=stays, ids=ids)
+        state = when_approved(play, asks=has_person and _is_terminal(sys.stdin))
     if state == "waiting" and has_person and not quiet and _is_terminal(sys.stdin):
         from weft.cli.landing_offer import offer
 

@@ -15,7 +15,7 @@ from weft.app.run_events import event_json
 from weft.app.run_output import last_line
 from weft.app.run_stage import LEFT, Begun
 from weft.app.run_view import RunView
-from weft.cli.landing_text import NOTHING
+from weft.cli.landing_text import NOTHING, few
 from weft.cli.live.cells import Style
 from weft.cli.output import forget_broken_outputs, note, note_lines, write_text
 from weft.cli.run_lines import lines_of
@@ -62,6 +62,9 @@ class Audience:
             self._view.apply(one.event, one.at)
         if begun.resumed:
             self._say([f"run {begun.run} goes on"])
+        elif begun.given_up and begun.given_up_for != begun.chosen:
+            was_for = _purpose(begun.given_up_for)
+            self._say([f"run {begun.given_up} was for {was_for}, and unfinished; a new run begins"])
         elif begun.given_up and begun.changed:
             self._say(
                 [f"the plan has changed since run {begun.given_up}, which was unfinished; a new run begins"]
@@ -80,6 +83,10 @@ class Audience:
         for one in events:
             self._view.apply(one.event, one.at)
             self._say(self._lines(one, self._view))
+
+    def notes(self, lines: Sequence[str]) -> None:
+        """What a person should know, and is no event."""
+        self._notes(lines)
 
     def looks(self) -> None:
         """Nothing to see."""
@@ -113,12 +120,16 @@ class Audience:
         result = self.begun.result
         results = str(result) if result is not None and result.is_dir() else ""
         return summary_lines(
-            self.view, self._clock(), results=results, plan=self._plan, changed=changed, has_next=has_next
+            self.view, self._clock(), results=results, plan=self._typed(), changed=changed, has_next=has_next
         )
 
     def says_next(self) -> None:
         """What to type."""
-        self._write(partial(note_lines, next_lines(self.view, self._plan)))
+        self._write(partial(note_lines, next_lines(self.view, self._typed())))
+
+    def _typed(self) -> str:
+        """What to say after `weft run` to mean the same run."""
+        return " ".join(filter(None, (self._plan, *map(shlex.quote, self.begun.chosen))))
 
     def exit_code(self, state: str) -> int:
         """What failed counts more than what waits."""
@@ -146,9 +157,15 @@ class Audience:
             self._is_gone = True
 
 
+def _purpose(chosen: Sequence[str]) -> str:
+    return f"{few(chosen)} only" if chosen else "the whole plan"
+
+
 def _nothing_to_do(begun: Begun) -> list[str]:
     subplans = len(begun.plan.subplans) - 1
     all_were = f"all {subplans:,} subplans were" if subplans > 1 else "the one subplan was"
+    if begun.chosen:
+        all_were = f"{few(begun.chosen)} {'was' if len(begun.chosen) == 1 else 'were'}"
     said = f"nothing to do: {all_were} completed by run {begun.done_by}; --fresh does everything anew"
     return [said] if begun.result is None else [said, f"results: {begun.result}"]
 

@@ -45,8 +45,13 @@ def lines_of(
     text = say(event, view)
     if not text:
         return []
-    time = datetime.fromtimestamp(at, UTC).astimezone(zone).strftime("%H:%M:%S")
-    return [f"{time} {event.subplan or view.plan.id}  {text}"]
+    if event.kind == "limited":
+        text += f" until {_clock(event.data['until'], zone, '%H:%M')}"
+    return [f"{_clock(at, zone)} {event.subplan or view.plan.id}  {text}"]
+
+
+def _clock(at: float, zone: tzinfo | None, form: str = "%H:%M:%S") -> str:
+    return datetime.fromtimestamp(at, UTC).astimezone(zone).strftime(form)
 
 
 def _is_urgent(event: Event, view: RunView) -> bool:
@@ -54,7 +59,7 @@ def _is_urgent(event: Event, view: RunView) -> bool:
         return event.outcome == "failed" and view.row(event.subplan).failed_by_itself
     if event.kind == "step_finished":
         return event.outcome == "held" and held_of(event).needs_help
-    return event.kind == "ask" or (event.kind == "budget" and event.outcome == "reached")
+    return event.kind in {"ask", "left_out"} or (event.kind == "budget" and event.outcome == "reached")
 
 
 # The run
@@ -75,6 +80,18 @@ def _stopping(event: Event, _view: RunView) -> str:
     return f"stopping: what runs is ended {ended}; the run can go on later"
 
 
+def _paused(event: Event, _view: RunView) -> str:
+    return {
+        "pause": "paused: what runs comes to the end of its step, and nothing new begins",
+        "freeze": "frozen: what runs stands still",
+        "stop": "stopped: what runs is ended, and is done again when it goes on",
+    }[event.outcome]
+
+
+def _resumed(_event: Event, _view: RunView) -> str:
+    return "goes on"
+
+
 def _recovered(event: Event, _view: RunView) -> str:
     taken = event.data.get("running") or ()
     were = "was" if len(taken) == 1 else "were"
@@ -84,10 +101,16 @@ def _recovered(event: Event, _view: RunView) -> str:
 
 def _budget(event: Event, _view: RunView) -> str:
     data = event.data
-    ceiling = money(data.get("ceiling") or 0)
+    amount = data.get("ceiling") or 0
+    ceiling = f"{amount:,} tokens" if data.get("unit") == "tokens" else money(amount)
     if event.outcome == "reached":
         return f"the budget of {ceiling} is reached: nothing new starts"
     return f"{data.get('percent', 0):.0f} % of the budget of {ceiling} is spent"
+
+
+def _limited(event: Event, _view: RunView) -> str:
+    agents = event.data.get("agents") or ()
+    return f"{' and '.join(agents)} {'is' if len(agents) == 1 else 'are'} limited"
 
 
 # Subplans
@@ -130,6 +153,8 @@ def _step_finished(event: Event, view: RunView) -> str:
     name = _step(event.step, event.attempt)
     if event.outcome == "held":
         return _held(name, held_of(event), view.landings.target)
+    if event.outcome == "conflict" and event.data.get("conflict"):
+        return f"{name} met a conflict in {some(event.data['files'])}; an agent resolves it"
     if event.outcome == "done":
         return "" if event.step in _NOT_TOLD else f"{name} done{_in_what(event)}"
     if trouble is not None and (trouble.step, trouble.how) == (event.step, event.outcome):
@@ -183,12 +208,19 @@ def _conflict_ahead(event: Event, view: RunView) -> str:
     return f"is not going to conflict with {other} any more" if are_running else ""
 
 
+def _left_out(event: Event, _view: RunView) -> str:
+    return f"is left out of {event.data['group']}: {event.data.get('message', '')}"
+
+
 _SAID: dict[str, Callable[[Event, RunView], str]] = {
     "run_started": _run_started,
     "run_finished": _run_finished,
     "stopping": _stopping,
+    "paused": _paused,
+    "resumed": _resumed,
     "recovered": _recovered,
     "budget": _budget,
+    "limited": _limited,
     "subplan_state": _subplan_state,
     "ask": _ask,
     "answered": _answered,
@@ -198,4 +230,5 @@ _SAID: dict[str, Callable[[Event, RunView], str]] = {
     "step_cancelled": _step_cancelled,
     "merge": _merge,
     "conflict_ahead": _conflict_ahead,
+    "left_out": _left_out,
 }

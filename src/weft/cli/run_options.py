@@ -1,10 +1,17 @@
-"""What the commands about runs share: which run is meant, how to follow it, what can be completed of its names."""
+"""What the commands about runs share: which plan or run is meant, what of it, how to follow it."""
 
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
+from weft.cli.completions import plan_words, subplan_ids
 from weft.cli.output import note
+from weft.errors import InputError
+
+Result = TypeVar("Result")
 
 
 def directory_of(context: click.Context) -> Path:
@@ -27,5 +34,45 @@ follow_option = click.option(
 )
 
 
+words_argument = click.argument("words", metavar="[PLAN] [ID…]", nargs=-1, shell_complete=plan_words)
+ids_argument = click.argument("names", metavar="[ID…]", nargs=-1, shell_complete=subplan_ids)
+_ENDINGS = (".yaml", ".yml", ".json")
+
+
+def plan_and_ids(words: Sequence[str], directory: Path) -> tuple[str | None, tuple[str, ...]]:
+    """The plan, if the first word names one, and the ids of subplans, which are all other words."""
+    if words and _is_plan(words[0], directory):
+        return words[0], tuple(words[1:])
+    return None, tuple(words)
+
+
+def _is_plan(word: str, directory: Path) -> bool:
+    from weft.app.files import STDIN
+    from weft.app.plans import PLAN_NAMES
+
+    if word == STDIN or word.endswith(_ENDINGS):
+        return True
+    file = directory / word
+    if os.path.lexists(file) and not file.is_dir():
+        return True
+    # Where there is no plan, none of its subplans can be meant.
+    return not any(os.path.lexists(directory / name) for name in PLAN_NAMES)
+
+
 def say_that_nobody_runs_it(run_command: str) -> None:
     note(f"nobody runs this now; to have it go on, type: {run_command}")
+
+
+def when_approved(do: Callable[[], Result], *, asks: bool) -> Result:
+    """Does it; if only the user's approval is missing and there is somebody to ask, asks, and does it then.
+
+    To be put around whatever starts a run: where an approval is missing, nothing has been done yet.
+    """
+    try:
+        return do()
+    except InputError as error:
+        from weft.cli.approving import is_approved_now
+
+        if not asks or not is_approved_now(error):
+            raise
+    return do()

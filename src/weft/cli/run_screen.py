@@ -6,7 +6,7 @@ terminal before stays; when the picture goes, nothing is left of it.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 from types import TracebackType
@@ -28,14 +28,6 @@ _SOME_SIZE = (80, 24)
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 # Within one picture the terminal need not show anything, and a line that turns out too long is cut, not wrapped.
 _BEGIN, _END = "\x1b[?2026h\x1b[?7l", "\x1b[?7h\x1b[?2026l"
-
-
-def style_of(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> Style | None:
-    """What the terminal behind a stream can show; None if there is none, or none that can be drawn on."""
-    if stream is None or not stream.isatty() or environ.get("TERM", "dumb") == "dumb":
-        return None
-    encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
-    return Style(colours=not environ.get("NO_COLOR"), unicode=encoding == "utf8")
 
 
 def screen(view: RunView, now: float, width: int, height: int, style: Style) -> list[str]:

@@ -7,10 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
+from weft.app.run_costs import costs_of
 from weft.app.run_rows import RowView, StepFailure
 from weft.app.run_view import RunView
 from weft.cli.landing_text import NOTHING, few, landing_sections, merge_commands, waiting_to_land
+from weft.cli.leaving_text import left_out_commands, left_out_lines, left_out_slices
 from weft.cli.live.cells import Style
+from weft.cli.live.cost_words import cost_words, token_words
 from weft.cli.live.words import answer_command, count, money, span, step_name, what_failed, why_not
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
@@ -39,6 +42,7 @@ def summary_lines(
     """
     lines = [_outcome(view, now), ""]
     lines += _section("Failed", _failed(view))
+    lines += _section("Left out", left_out_lines(view, _tail))
     lines += _section("Blocked", _because_of_others(view, "blocked"))
     lines += _section("Cancelled", _because_of_others(view, "cancelled"))
     lines += _section("Question", _questions(view))
@@ -67,7 +71,8 @@ def _outcome(view: RunView, now: float) -> str:
     carried = sum(one.carried for row, one in enumerate(view.rows) if view.outline.leaves[row])
     earlier = f" ({carried:,} by an earlier run)" if carried else ""
     to_land = waiting_to_land(view)
-    if done == slices and (view.state == "completed" or (view.state == "waiting" and to_land)):
+    is_done = done == slices and not left_out_slices(view)
+    if is_done and (view.state == "completed" or (view.state == "waiting" and to_land)):
         return f"{_all(slices)} completed in {time}{earlier}{f'; {to_land}' if to_land else ''}."
     words = [f"{done:,} of {count(slices, 'slice')} completed{earlier}", *_others(view)]
     words += [to_land] if to_land else []
@@ -77,9 +82,10 @@ def _outcome(view: RunView, now: float) -> str:
 
 def _others(view: RunView) -> Iterator[str]:
     """How many slices are not completed, and why."""
-    counts, failed = view.counts, sum(1 for row in view.shelves.failed if view.outline.leaves[row])
+    counts, failed = view.counts, sum(1 for row in _failures(view) if view.outline.leaves[row])
     held = view.held_slices()
     numbers = {
+        "left out": left_out_slices(view),
         "failed": failed,
         "cancelled or blocked": counts[State.FAILED] - failed,
         "held": held,
@@ -99,8 +105,12 @@ def _all(slices: int) -> str:
 # What was not done
 
 
+def _failures(view: RunView) -> list[int]:
+    return [row for row in sorted(view.shelves.failed) if view.rows[row].failed_by_itself]
+
+
 def _failed(view: RunView) -> Iterator[str]:
-    failed = sorted(view.shelves.failed)
+    failed = _failures(view)
     for row in failed[:FAILURES]:
         one, path = view.rows[row], view.outline.paths[row] or view.plan.id
         yield f"{path}: {_why(one)}"
@@ -152,12 +162,12 @@ def _questions(view: RunView) -> Iterator[str]:
 def _cost(view: RunView) -> Iterator[str]:
     whole = view.rows[ROOT]
     if not whole.unknown_costs:
-        if whole.cost:
-            yield money(whole.cost)
+        yield from cost_words(view)
         return
     they = "it" if whole.unknown_costs == 1 else "they"
     unsaid = f"{count(whole.unknown_costs, 'agent call')} did not say what {they} cost"
     yield f"{money(whole.cost)} and more: {unsaid}" if whole.cost else f"unknown: {unsaid}"
+    yield from token_words(costs_of(view))
 
 
 def _next(view: RunView, plan: str) -> Iterator[str]:
@@ -173,11 +183,14 @@ def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:
         for step in view.rows[row].questions:
             yield answer_command(paths[row], step), "or no"
     yield from merge_commands(view)
-    failed = [row for row in sorted(view.shelves.failed) if row != ROOT]
+    yield from left_out_commands(view)
+    failed = [row for row in _failures(view) if row != ROOT]
     if failed:
         yield f"weft logs {paths[failed[0]]}", "shows all that its steps wrote"
     if view.state != "completed" and not _only_merges_are_left(view):
-        yield f"weft run {plan}".rstrip(), "goes on; what is completed stays so"
+        anew = "does anew what was left out; all else that is completed stays so"
+        goes_on = "goes on; what is completed stays so"
+        yield f"weft run {plan}".rstrip(), anew if left_out_slices(view) else goes_on
 
 
 def _only_merges_are_left(view: RunView) -> bool:

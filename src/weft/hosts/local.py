@@ -41,6 +41,8 @@ class LocalHost:
         self._there: dict[str, Job | None] = {}
         """Jobs that are not over; those that somebody else handed over are known by name only."""
         self._stops: dict[str, float | None] = {}
+        self._frozen: dict[str, bool] = {}
+        """Those that were told to stand still, or to go on."""
         self._ends: list[JobEnded] = []
         self._news = asyncio.Event()
         self._failure: WeftError | OSError | None = None
@@ -67,6 +69,17 @@ class LocalHost:
         if job in self._there:
             self._stops[job] = grace
             self._send({"stop": job, "grace": grace})
+
+    def freeze(self, job: str) -> None:
+        self._set_frozen(job, frozen=True)
+
+    def thaw(self, job: str) -> None:
+        self._set_frozen(job, frozen=False)
+
+    def _set_frozen(self, job: str, *, frozen: bool) -> None:
+        if job in self._there:
+            self._frozen[job] = frozen
+            self._send({"freeze": job, "frozen": frozen})
 
     def forget(self, jobs: Sequence[str]) -> None:
         self._send({"forget": jobs})
@@ -126,6 +139,7 @@ class LocalHost:
         if end.id in self._there:
             del self._there[end.id]
             self._stops.pop(end.id, None)
+            self._frozen.pop(end.id, None)
             self._ends.append(end)
             self._news.set()
 
@@ -139,6 +153,8 @@ class LocalHost:
             else:
                 self._take_end(JobEnded(id=name, why=Why.LOST, message="the supervisor has no record of it"))
         self._there = dict.fromkeys(running) | self._there
+        for name, frozen in self._frozen.items():
+            self._send({"freeze": name, "frozen": frozen})
         for name, grace in self._stops.items():
             self._send({"stop": name, "grace": grace})
 

@@ -204,6 +204,7 @@ def _that_matter(settings: Settings) -> tuple[object, ...]:
         settings.copy,
         settings.link,
         settings.sparse,
+        *(("resolve",) if settings.resolves else ()),
     )
 
 

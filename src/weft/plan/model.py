@@ -8,7 +8,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from weft.plan.notify import Notify
 from weft.plan.order.outline import Outline
+from weft.plan.prices import Price
 from weft.plan.settings import Scope
 from weft.plan.text.document import Document, Table
 from weft.plan.text.problems import Problem
@@ -28,6 +30,7 @@ class Agent(Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     max_cost: int | None = None
     """In micro-dollars, as all amounts."""
+    max_tokens: int | None = None
     source: Table | None = None
 
 
@@ -58,6 +61,7 @@ class AgentWork(Struct, frozen=True, kw_only=True):
     model: str | None = None
     resume: bool = False
     max_cost: int | None = None
+    max_tokens: int | None = None
     read_only: bool = False
 
 
@@ -156,6 +160,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     scopes: tuple[Scope, ...]
     """The settings of each row."""
     document: Document
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    """What models cost, by patterns for the names of models and agents; the first that fits counts."""
+    notify: tuple[Notify, ...] = ()
+    """Who is told of what happens in a run of it."""
     warnings: tuple[Problem, ...] = ()
 
     def pipeline_of(self, row: int) -> Pipeline:

@@ -1,8 +1,8 @@
 """Settings: which value is in force where, and where it comes from.
 
-A *layer* is what one place sets: the user's configuration, the project's, the plan, a subplan. Layers are stacked
-in a *scope*; the nearest one to the work wins. A subplan that sets nothing has the scope of the subplan around it,
-so that ten thousand slices share a few.
+A *layer* is what one place sets: the user's configuration, the project's, the environment, the plan, a subplan.
+Layers are stacked in a *scope*; the nearest one to the work wins. A subplan that sets nothing has the scope of the
+subplan around it, so that ten thousand slices share a few.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,16 +12,26 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from weft.plan.language.records import Values
+from weft.plan.language.kinds_of_many import Either
+from weft.plan.language.money import AMOUNT
+from weft.plan.language.records import Key, Record, Values
 from weft.plan.language.tables import MERGE, SETTINGS
 from weft.plan.text.document import Document, Node, Table
 from weft.plan.text.problems import Position
 
-SETTING_NAMES = tuple(
-    name
-    for key in SETTINGS
-    for name in ([f"merge.{part.name}" for part in MERGE.keys] if key.name == "merge" else [key.name])
-)
+AMOUNTS = tuple(key.name for key in SETTINGS if key.kind is AMOUNT)
+"""Settings that are dollars by their own name, and tokens by that and `.tokens`."""
+
+
+def _names(key: Key) -> list[str]:
+    if key.kind is MERGE:
+        return [f"merge.{part.name}" for part in MERGE.keys]
+    return [key.name, f"{key.name}.tokens"] if key.name in AMOUNTS else [key.name]
+
+
+SETTING_NAMES = tuple(name for key in SETTINGS for name in _names(key))
+OURS = "WEFT_"
+"""What the names of our variables begin with."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -38,11 +48,16 @@ class Settings(Struct, frozen=True, kw_only=True):
     timeout: float = 1800.0
     grace: float = 10.0
     budget: int | None = None
+    """In micro-dollars, as all amounts."""
+    budget_tokens: int | None = None
     on_budget: str = "stop"
+    reserve: int | None = None
+    reserve_tokens: int | None = None
     merge_when: str = "milestone"
     merge_mode: str = "confirm"
     merge_order: str = "sequential"
     merge_take_branch: tuple[str, ...] = ()
+    merge_resolve: str = "hold"
     strict_files: bool = False
     overlap: str = "warn"
     isolation: str = "worktree"
@@ -54,12 +69,33 @@ class Settings(Struct, frozen=True, kw_only=True):
     sparse: tuple[str, ...] = ()
 
     @property
+    def resolves(self) -> bool:
+        """Whether an agent is to resolve what is in conflict; that takes branches."""
+        return self.merge_resolve == "agent" and self.isolation == "worktree"
+
+    @property
     def setup_commands(self) -> tuple[str | tuple[str, ...], ...]:
         return tuple(command if isinstance(command, str) else tuple(command) for command in self.setup)
 
 
 def field_name(setting: str) -> str:
     return setting.replace(".", "_")
+
+
+def variable_name(setting: str) -> str:
+    """The environment variable that sets it."""
+    return f"{OURS}{field_name(setting).upper()}"
+
+
+def setting_key(setting: str) -> Key:
+    """What the language says about a setting."""
+    name, _, part = setting.partition(".")
+    key = next(key for key in SETTINGS if key.name == name)
+    if not part:
+        return key
+    record = key.kind.table if isinstance(key.kind, Either) else key.kind
+    assert isinstance(record, Record)
+    return record.key(part)
 
 
 _DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Settings)}
@@ -69,7 +105,7 @@ class Layer(Struct, frozen=True, eq=False):
     """What one place sets, by dotted name."""
 
     where: str
-    """For people: "plan", "project", "--max-parallel"."""
+    """For people: "plan", "project", "WEFT_MAX_PARALLEL"."""
     values: Mapping[str, Any]
     document: Document | None = None
     table: Table | None = None
@@ -95,7 +131,16 @@ def own_settings(values: Values) -> dict[str, Any]:
     merge = given.get("merge")
     if merge is not None:
         own.update((f"merge.{name}", value) for name, value in merge.given.items())
+    for name in AMOUNTS:
+        if isinstance(own.get(name), Values):
+            own.update(_amounts(name, own.pop(name)))
     return own
+
+
+def _amounts(name: str, values: Values) -> Iterator[tuple[str, int]]:
+    for part, setting in (("usd", name), ("tokens", f"{name}.tokens")):
+        if part in values.given:
+            yield setting, values.given[part]
 
 
 _PLAIN_NAMES = {name for name in SETTING_NAMES if "." not in name}

@@ -1,15 +1,16 @@
 """An agent: how a program that works by a prompt is called, and what became of it. Pure.
 
-An adapter is a module with these two functions, listed in a dict by the name that a plan's `use:` gives.
+An adapter is a module with these functions, listed in a dict by the name that a plan's `use:` gives.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from msgspec import Struct, field
 
 from weft.engine.run.facts import How
 from weft.plan.model import Agent
+from weft.plan.prices import Usage
 
 
 class AgentCall(Struct, frozen=True, kw_only=True):
@@ -51,6 +52,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     message: str = ""
     cost: int | None = None
     tokens: int | None = None
+    usage: Usage | None = None
+    """The same tokens by kind, if that is known."""
     session: str | None = None
     until: float | None = None
 
@@ -59,3 +62,27 @@ class AgentAdapter(Protocol):
     def invoke(self, call: AgentCall) -> Invocation: ...
 
     def judge(self, call: AgentCall, ended: AgentEnded) -> Verdict: ...
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """What a process that still runs has spent so far, all in all; None is what it does not tell."""
+
+    cost: int | None = None
+    """In micro-dollars."""
+    tokens: int | None = None
+    usage: Usage | None = None
+
+
+class MeteredAdapter(AgentAdapter, Protocol):
+    """One whose agents tell what they spend while they work. Not every adapter is one."""
+
+    PROGRESS_IN: str
+    """Where they tell it: `result_file` or `stdout`."""
+
+    def progress(self, call: AgentCall, text: str) -> Progress | None:
+        """What is said there so far: all of it, or if it is long its last lines. It may end in the middle."""
+        ...
+
+
+def is_metered(adapter: AgentAdapter) -> TypeGuard[MeteredAdapter]:
+    return hasattr(adapter, "progress")

@@ -83,6 +83,14 @@ class Host(Protocol):
         """End a job: SIGTERM, the grace (the job's own if None), SIGKILL. Its end is told as always."""
         ...
 
+    def freeze(self, job: str) -> None:
+        """Have all processes of a job stand still; time does not count for it. To stop it wakes it."""
+        ...
+
+    def thaw(self, job: str) -> None:
+        """Have them go on."""
+        ...
+
     def forget(self, jobs: Sequence[str]) -> None:
         """The ends of these jobs are safe elsewhere."""
         ...

@@ -4,7 +4,7 @@ One process at a time may write events. It holds a lease with a number, the epoc
 holder; whoever lost the lease cannot write any more, however late it notices.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -48,11 +48,27 @@ class Request(Struct, frozen=True, kw_only=True):
     id: int
     run: str
     kind: str
-    """`answer` or `merge`."""
+    """`answer`, `merge` or `control`."""
     subplan: str
     step: str
     data: dict[str, object]
     at: float
+
+
+class Glimpse(Struct, frozen=True):
+    """An event as it stands in the journal: what it says besides is not taken apart."""
+
+    seq: int
+    at: float
+    kind: str
+    subplan: str
+    step: str
+    attempt: int
+    outcome: str
+    cost: int | None
+    tokens: int | None
+    data: str
+    """JSON, an object."""
 
 
 class JournalReader(Protocol):
@@ -68,6 +84,22 @@ class JournalReader(Protocol):
 
     def facts(self, run: str) -> Iterator[AnyFact]:
         """What the events carry, in order: all that recovery needs, at a fraction of the cost."""
+        ...
+
+    def record(self, run: str | None = None) -> RunRecord | None:
+        """Of the run of that id, or of the last one."""
+        ...
+
+    def states(self, run: str) -> Mapping[str, str]:
+        """Those of the subplans that are not pending."""
+        ...
+
+    def glance(self, run: str) -> Sequence[Glimpse]:
+        """What else has happened, but for steps that cost nothing: for a picture of the run, and fast."""
+        ...
+
+    def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
+        """The states of some subplans, and the beginnings and ends of their steps."""
         ...
 
     def holder(self) -> Holder | None:

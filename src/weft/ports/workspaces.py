@@ -10,6 +10,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from weft.engine.run.facts import RefMove
+from weft.engine.suspects import Suspect
 from weft.errors import WeftError
 
 
@@ -36,6 +37,18 @@ class Work(Struct, frozen=True, kw_only=True):
     """A line about it."""
 
 
+class Part(Struct, frozen=True, kw_only=True):
+    """A subplan in a group."""
+
+    path: str
+    subject: str = ""
+    """A line about its merge."""
+    after: tuple[str, ...] = ()
+    """The others in the group that it depends on."""
+    take_branch: tuple[str, ...] = ()
+    """Globs of files that are taken as it has them, where they are in conflict."""
+
+
 class MergeRequest(Struct, frozen=True, kw_only=True):
     """Something is to be brought to the subplan around it, or to where the user wants it."""
 
@@ -50,7 +63,13 @@ class MergeRequest(Struct, frozen=True, kw_only=True):
     """Globs of the only files that it may have changed; None: any."""
     verifies: bool = False
     """Whether what comes together can be verified."""
+    resolved: bool = False
+    """Whether an agent was to resolve a conflict of it, so that no earlier verify counts."""
     is_group: bool = False
+    parts: tuple[Part, ...] = ()
+    """Of a group: what is in it, in plan order."""
+    without: tuple[str, ...] = ()
+    """Those of its parts whose work is not wanted; with each one all that are built on it."""
     agreed: bool = True
     """Whether it may land; if not, a person is to be asked once it could."""
     not_landed: tuple[str, ...] = ()
@@ -67,6 +86,27 @@ class Merged(Struct, frozen=True, kw_only=True):
     moves: tuple[RefMove, ...] = ()
     verify_in: Path | None = None
     """If this is not None, nothing has moved yet: what came together is here, and is to be verified first."""
+
+
+class OpenConflict(Struct, frozen=True, kw_only=True):
+    """A conflict that is where an agent can resolve it."""
+
+    files: tuple[str, ...] = ()
+    """None: there is no conflict any more, and nothing was put anywhere."""
+    into: str = ""
+    branch: str = ""
+    """How the two sides are called in the files: what came meanwhile, and what the slice did."""
+    others: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    """What each of them did to these files, the last thing first."""
+
+
+class Closed(Struct, frozen=True, kw_only=True):
+    """What came of it."""
+
+    message: str = ""
+    """Why it is not resolved, and all is as it was before; empty if it is."""
+    moves: tuple[RefMove, ...] = ()
 
 
 class InfraError(WeftError):
@@ -132,16 +172,35 @@ class Workspaces(Protocol):
         """Keep what a step has changed."""
         ...
 
+    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
+        """Put what keeps a slice from being merged into its workspace, for an agent to resolve; that is the work.
+
+        Raises `WeftError` if that cannot be. Whatever an earlier, unfinished try left there is kept, and undone.
+        """
+        ...
+
+    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
+        """Keep what was made of it if all is settled; else, or if it `failed`, undo it and lose nothing."""
+        ...
+
     def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
         """The other subplans under way with whose work that of this one is in conflict by now, and the files."""
         ...
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
-        """What the slices in a group did, in one directory at its place: for its verify, and as its result."""
+        """What the slices in a group did, in one directory at its place: for its verify, and as its result.
+
+        Without some of its parts, nothing but that directory changes. Raises `ConflictError` if what is left does
+        not go together.
+        """
+        ...
+
+    def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
+        """Those parts of a group that it can be gathered without, and what each is built on; none if it cannot."""
         ...
 
     def merge(self, request: MergeRequest) -> Merged:
-        """Bring what a subplan did to the subplan around it.
+        """Bring what a subplan did to the subplan around it; that of a group, without some of its parts.
 
         Raises `ConflictError` or `HeldError` if that cannot be; then nothing has changed.
         """

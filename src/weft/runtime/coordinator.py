@@ -13,7 +13,7 @@ from anyio.lowlevel import cancel_shielded_checkpoint
 
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import Answered, AnyFact, MergeAsked, StopAsked
+from weft.engine.run.facts import Answered, AnyFact, Controlled, MergeAsked, StopAsked, Wanted
 from weft.engine.run.orders import AnyOrder
 from weft.ports.host import Host
 from weft.ports.journal import Journal, Request
@@ -63,8 +63,9 @@ class Coordinator:
                 self._effects.work_in(tasks)
                 tasks.start_soon(self._hear_host)
                 tasks.start_soon(self._hear_people)
+                tasks.start_soon(self._effects.meter(self._engine).watch)
                 self._effects.take_over(self._engine.in_flight, known)
-                self._take_requests()  # now, or the run might be over before anybody looks
+                self._take_requests(at_first=True)  # now, or the run might be over before anybody looks
                 self._inbox.put_first(first)
                 while self._inbox or not self._is_over(waits=waits):
                     await self._inbox.wait()
@@ -115,22 +116,28 @@ class Coordinator:
             if self._journal.changed():
                 self._take_requests()
 
-    def _take_requests(self) -> None:
+    def _take_requests(self, *, at_first: bool = False) -> None:
         for request in self._journal.requests(self._run):
-            self._take(request)
+            self._taken.append(request.id)
+            fact = fact_of(request, at=self._effects.now())
+            if not (at_first and _is_stop(fact)):  # it was meant for whoever was here before
+                self._inbox.put(fact)
 
-    def _take(self, request: Request) -> None:
-        self._taken.append(request.id)
-        if request.kind == "merge":
-            self._inbox.put(MergeAsked(at=self._effects.now(), subplan=request.subplan))
-            return
-        data = request.data
-        self._inbox.put(
-            Answered(
-                at=self._effects.now(),
-                subplan=request.subplan,
-                step=request.step,
-                accepted=bool(data.get("accepted")),
-                text=str(data.get("text", "")),
-            )
-        )
+
+def fact_of(request: Request, *, at: float) -> Answered | MergeAsked | Controlled | StopAsked:
+    data, subplan = request.data, request.subplan
+    match request.kind:
+        case "merge":
+            return MergeAsked(at=at, subplan=subplan)
+        case "control" if data["wanted"] == Wanted.STOP and not subplan:
+            return StopAsked(at=at, now=bool(data.get("now")))
+        case "control":
+            wanted = Wanted(str(data["wanted"]))
+            return Controlled(at=at, subplan=subplan, wanted=wanted, now=bool(data.get("now")))
+        case _:
+            accepted, text = bool(data.get("accepted")), str(data.get("text", ""))
+            return Answered(at=at, subplan=subplan, step=request.step, accepted=accepted, text=text)
+
+
+def _is_stop(fact: Answered | MergeAsked | Controlled | StopAsked) -> bool:
+    return isinstance(fact, StopAsked) or (isinstance(fact, Controlled) and fact.wanted is Wanted.STOP)

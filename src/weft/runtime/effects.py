@@ -9,31 +9,44 @@ together in a merge. They run as jobs of the order that they belong to; a merge 
 branch moved while it was verified, has another round of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
+from weft.engine.run.engine import Engine
 from weft.engine.run.facts import Ended, How, RefMove, Woke
-from weft.engine.run.orders import AnyOrder, Halt, Land, Launch, Merge, Order, Ordered, Prepare, WakeAt
+from weft.engine.run.orders import (
+    AnyOrder,
+    Freeze,
+    Halt,
+    Land,
+    Launch,
+    Merge,
+    Ordered,
+    Prepare,
+    WakeAt,
+)
 from weft.errors import WeftError
 from weft.ports.clock import Clock
 from weft.ports.host import Host, JobEnded, Known, Running
-from weft.ports.workspaces import ConflictError, HeldError, InfraError, Merged, MergeRequest, Work, Workspaces
+from weft.ports.workspaces import InfraError, Merged, MergeRequest, Work, Workspaces
+from weft.runtime.blaming import Blaming
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import LAND, MERGE, SETUP, Jobs, could_not, reason
+from weft.runtime.jobs import LAND, MERGE, SETUP, Jobs, but, could_not
 from weft.runtime.lineage import Lineage
-from weft.runtime.outlook import Outlook
+from weft.runtime.meter import Meter
+from weft.runtime.reporting import Reporting
+from weft.runtime.resolving import Resolving, red
 
-_T = TypeVar("_T")
 _VERIFIES = frozenset({MERGE, LAND})
 
 
-class Effects:
+class Effects(Reporting):
     def __init__(
         self,
         *,
@@ -44,32 +57,34 @@ class Effects:
         clock: Clock,
         inbox: Inbox,
     ) -> None:
+        super().__init__(workspaces=workspaces, clock=clock, inbox=inbox)
         self._host = host
-        self._workspaces = workspaces
         self._jobs = jobs
         self._lineage = lineage
-        self._clock = clock
-        self._inbox = inbox
         self._launched: dict[str, Launch] = {}
         """Whose jobs have not ended, by the id of the order."""
         self._halted: dict[str, How] = {}
         """What is to end, by the id of the order."""
+        self._frozen: set[str] = set()
+        """What is to stand still, by the id of the order."""
         self._found: dict[str, Running | JobEnded] = {}
         """Jobs that were there when we came."""
         self._merges: dict[str, Merge | Land] = {}
         """Whose result is being verified, by the id of the job."""
-        self._moved: dict[tuple[int, int], tuple[RefMove, ...]] = {}
-        """What was moved for orders that have not ended."""
-        self._outlook = Outlook()
+        self._blaming = Blaming(workspaces, lineage, jobs)
+        self._resolving = Resolving(workspaces, lineage)
         self._tasks: TaskGroup | None = None
-        self._unsafe: list[str] = []
-        """Jobs whose ends are reported, and not known to be in the journal yet."""
-
-    def now(self) -> float:
-        return self._clock.now()
 
     def work_in(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
+
+    def meter(self, engine: Engine) -> Meter:
+        """Of what the agents spend that are under way."""
+
+        def launches() -> list[tuple[Launch, Path]]:
+            return [(one, self._cwd(one)) for one in self._launched.values() if one.agent is not None]
+
+        return Meter(engine, self._jobs, self._inbox, launches=launches, now=self.now)
 
     # Orders
 
@@ -79,6 +94,8 @@ class Effects:
                 self._launch(order)
             case Halt():
                 self._halt(order)
+            case Freeze():
+                self._freeze(order)
             case WakeAt():
                 self._soon(self._wake, order.at)
             case Prepare():
@@ -88,28 +105,32 @@ class Effects:
 
     def take_over(self, orders: Sequence[Ordered], known: Known) -> None:
         """What was ordered before, by somebody else."""
-        last = {_without_round(job): job for job in sorted(known, key=_round)}
+        jobs: defaultdict[str, list[str]] = defaultdict(list)
+        for job in sorted(known, key=_round):
+            jobs[_without_round(job)].append(job)
         taken: set[str] = set()
         for order in orders:
-            job = last.get(self._jobs.id(order))
-            if job is None:
+            rounds = jobs.get(self._jobs.id(order))
+            if rounds is None:
                 self.obey(order)
             else:
-                taken.add(job)
-                self._take_over(job, order, known[job])
+                taken.update(rounds if isinstance(order, Launch) else rounds[-1:])
+                self._take_over(order, {_round(job): known[job] for job in rounds})
         self._host.forget([job for job in known if job not in taken])
 
-    def _take_over(self, job: str, order: Ordered, found: Running | JobEnded) -> None:
-        self._launched[self._jobs.id(order)] = self._launch_of(job, order)
-        self._found[job] = found
+    def _take_over(self, order: Ordered, rounds: Mapping[int, Running | JobEnded]) -> None:
+        """Of an order with several jobs, the last one counts."""
+        found = rounds[max(rounds)]
+        self._launched[self._jobs.id(order)] = self._launch_of(order, found.id, rounds)
+        self._found[found.id] = found
         if isinstance(found, JobEnded):
             self.job_ended(found)
 
-    def _launch_of(self, job: str, order: Ordered) -> Launch:
+    def _launch_of(self, order: Ordered, job: str, rounds: Mapping[int, Running | JobEnded]) -> Launch:
         """The process that an order has come to."""
         match order:
             case Launch():
-                return order
+                return self._blaming.recall(order, rounds, at=self.now())
             case Prepare():
                 launch = self._jobs.setup(order)
                 assert launch is not None
@@ -126,7 +147,9 @@ class Effects:
 
     def _launch(self, launch: Launch) -> None:
         request = self._lineage.gathered_for(launch)
-        if request is not None:
+        if self._resolving.concerns(launch):
+            self._soon(self._open_conflict, launch)
+        elif request is not None:
             self._soon(self._gather, launch, request)
         elif self._workspaces.has_history(launch.path):
             self._soon(self._prove, launch)
@@ -137,15 +160,23 @@ class Effects:
         order = _without_round(self._jobs.id(launch))
         halted = self._halted.get(order)
         if halted is not None:  # before it could be started
-            self._report(self._ended(launch, halted))
+            self._not_started(launch, self._ended(launch, halted))
             return
         try:
             job = self._jobs.job(launch, self._cwd(launch))
         except (WeftError, OSError) as error:
-            self._report(could_not(launch, error, at=self.now()))
+            self._not_started(launch, could_not(launch, error, at=self.now()))
             return
         self._launched[order] = launch
         self._host.start(job)
+        if order in self._frozen:
+            self._host.freeze(job.id)
+
+    def _not_started(self, launch: Launch, fact: Ended) -> None:
+        if self._resolving.concerns(launch):
+            self._soon(self._close_conflict, launch, fact)
+        else:
+            self._report(fact)
 
     def _cwd(self, launch: Launch) -> Path:
         place = self._workspaces.scratch if launch.step in _VERIFIES else self._workspaces.place
@@ -157,6 +188,17 @@ class Effects:
         launch = self._launched.get(halted)
         if launch is not None:
             self._host.stop(self._jobs.id(launch), grace=0.0 if order.now else None)
+
+    def _freeze(self, order: Freeze) -> None:
+        """What has no process yet stands still when it has one."""
+        name = self._jobs.id(order)
+        if order.thaw:
+            self._frozen.discard(name)
+        else:
+            self._frozen.add(name)
+        launch = self._launched.get(name)
+        if launch is not None:
+            (self._host.thaw if order.thaw else self._host.freeze)(self._jobs.id(launch))
 
     def job_ended(self, ended: JobEnded) -> None:
         order = _without_round(ended.id)
@@ -171,6 +213,10 @@ class Effects:
             self._soon(self._accept, launch, ended.id)
         elif launch.step in _VERIFIES:
             self._soon(self._verified, launch, fact, ended.id)
+        elif self._resolving.concerns(launch):
+            self._soon(self._close_conflict, launch, fact, ended.id)
+        elif self._blaming.concerns(launch, fact):
+            self._soon(self._blame, launch, fact, ended.id)
         elif self._has_changed_something(launch):
             self._soon(self._record, launch, fact, ended.id)
         else:
@@ -180,19 +226,6 @@ class Effects:
         """Whether it was a step of a slice, in a workspace where that is recorded."""
         is_step = launch.step != SETUP and self._lineage.is_slice(launch.row)
         return is_step and self._workspaces.has_history(launch.path)
-
-    def _report_end(self, fact: Ended, job: str) -> None:
-        self._unsafe.append(job)
-        self._report(fact)
-
-    def _report(self, fact: Ended) -> None:
-        moved = self._moved.pop((fact.firing, fact.execution), ())
-        self._inbox.put(replace(fact, moves=moved) if moved else fact)
-
-    def _has_moved(self, order: Order, moves: Sequence[RefMove]) -> None:
-        """To be told with the end of the order."""
-        key = (order.firing, order.execution)
-        self._moved[key] = (*self._moved.get(key, ()), *moves)
 
     def committed(self) -> None:
         """All that was reported is in the journal: the host need not keep it."""
@@ -230,6 +263,18 @@ class Effects:
             self._has_moved(launch, moves)
             self._start(launch)
 
+    async def _blame(self, launch: Launch, fact: Ended, job: str) -> None:
+        """A group's verify has failed on what all in it did: who is to blame is found by running it on less."""
+        following = await self._blaming.next(launch, fact, job)
+        if isinstance(following, Launch):
+            halted = self._halted.get(_without_round(job))
+            if halted is None:
+                self._start(following)
+                return
+            following = self._ended(launch, halted)
+        self._unsafe += self._blaming.over(launch) or [job]
+        self._report(following)
+
     async def _prove(self, launch: Launch) -> None:
         """No step begins in a directory that is not its workspace."""
         try:
@@ -253,22 +298,34 @@ class Effects:
             moves = await run_sync(self._workspaces.record, work)
         except (WeftError, OSError) as error:
             how = How.FAILED if fact.how is How.DONE else fact.how
-            fact = replace(_but(fact, "what it did could not be committed", error), how=how)
+            fact = replace(but(fact, "what it did could not be committed", error), how=how)
         self._has_moved(launch, moves)
         self._report_end(fact, job)
         if moves:
             await self._foresee(launch.path)
 
-    async def _foresee(self, path: str) -> None:
-        """Two that are under way and will not go together: the sooner that is known, the cheaper."""
-        if not self._workspaces.has_history(path):
-            return
+    # Conflicts
+
+    async def _open_conflict(self, launch: Launch) -> None:
+        """No agent begins to resolve a conflict before that is in its workspace."""
         try:
-            found = await run_sync(self._workspaces.foresee, path)
-        except (WeftError, OSError):  # it was a kindness; the merge will say what there is to say
+            following = await self._resolving.open(launch)
+        except (WeftError, OSError) as error:
+            infra = isinstance(error, OSError | InfraError)
+            fact = could_not(launch, error, at=self.now())
+            self._report(fact if infra else replace(fact, how=How.FAILED))
             return
-        for news in self._outlook.news(path, found, at=self.now()):
-            self._inbox.put(news)
+        if following is None:
+            self._report(self._ended(launch, How.DONE, "nothing is in conflict any more"))
+        else:
+            self._start(following)
+
+    async def _close_conflict(self, launch: Launch, fact: Ended, job: str = "") -> None:
+        fact = await self._resolving.close(launch, fact)
+        self._unsafe += [job] if job else []
+        self._report(fact)
+        if fact.moves:
+            await self._foresee(launch.path)
 
     # Merging
 
@@ -289,7 +346,8 @@ class Effects:
     async def _verified(self, launch: Launch, fact: Ended, job: str) -> None:
         order = self._merges.pop(job)
         if fact.how is not How.DONE:
-            self._report_end(_red(await self._discarded(order, fact), lands=isinstance(order, Land)), job)
+            fact = await self._discarded(order, fact)
+            self._report_end(red(fact, order, str(self._workspaces.place(order.path))), job)
             return
         try:
             merged = await self._publish(order, job)
@@ -316,44 +374,8 @@ class Effects:
         try:
             await run_sync(self._workspaces.discard, order.path)
         except (WeftError, OSError) as error:
-            return _but(fact, "what was verified could not be removed", error)
+            return but(fact, "what was verified could not be removed", error)
         return fact
-
-    async def _in_thread(self, order: Order, work: Callable[[], _T]) -> _T | None:
-        """What came of it; nothing if it did not go well, which is reported."""
-        try:
-            return await run_sync(work)
-        except (WeftError, OSError) as error:
-            self._report(self._failed(order, error))
-            return None
-
-    def _failed(self, order: Order, error: WeftError | OSError) -> Ended:
-        match error:
-            case HeldError():
-                held = self._ended(order, How.HELD, str(error), error.files)
-                return replace(held, conflict=error.conflict, waits_for=error.waits_for, asks=error.asks)
-            case ConflictError():
-                return self._ended(order, How.CONFLICT, str(error), error.files)
-            case OSError() | InfraError():
-                return could_not(order, error, at=self.now())
-            case _:
-                return self._ended(order, How.FAILED, str(error))
-
-    def _ended(
-        self,
-        order: Order,
-        how: How,
-        message: str = "",
-        files: Sequence[str] = (),
-    ) -> Ended:
-        return Ended(
-            at=self.now(),
-            firing=order.firing,
-            execution=order.execution,
-            how=how,
-            message=message,
-            files=tuple(files),
-        )
 
     # Time
 
@@ -369,16 +391,3 @@ def _without_round(job: str) -> str:
 def _round(job: str) -> int:
     more = job.split(".")[3:]
     return int(more[0]) if more else 0
-
-
-def _but(fact: Ended, said: str, error: WeftError | OSError) -> Ended:
-    """An end, and something that went wrong after it."""
-    return replace(fact, message="; ".join(filter(None, (fact.message, f"{said}: {reason(error)}"))))
-
-
-def _red(fact: Ended, *, lands: bool) -> Ended:
-    """Nothing lands that fails, and what to do about it is for a person to say."""
-    if fact.how not in {How.FAILED, How.TIMEOUT}:
-        return fact
-    said = f"`verify` fails on what came together, though it passed before: {fact.message}"
-    return replace(fact, message=said, how=How.HELD if lands else fact.how)

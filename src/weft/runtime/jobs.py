@@ -3,23 +3,36 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.run.facts import Ended, How
-from weft.engine.run.orders import Halt, Land, Launch, Merge, Order, Prepare
+from weft.engine.run.orders import Freeze, Halt, Land, Launch, Merge, Order, Prepare
 from weft.errors import WeftError
 from weft.ids import file_name
 from weft.plan.model import Command, Plan
+from weft.plan.prices import priced
 from weft.plan.settings import Settings
-from weft.ports.agent import AgentAdapter, AgentCall, Invocation
+from weft.ports.agent import AgentAdapter, AgentCall, Invocation, Progress, Verdict, is_metered
 from weft.ports.host import Job, JobEnded
 from weft.runtime.environment import StepEnvironment, StepIdentity
 from weft.runtime.results import agent_ended, fact_of, read_output
 
 SHELL = "/bin/sh"
-SETUP, MERGE, LAND = "@workspace", "@merge", "@land"
+SETUP, MERGE, LAND, VERIFY = "@workspace", "@merge", "@land", "@verify"
 """Steps that are none of the plan's own, and have processes nevertheless."""
+
+
+_Told = TypeVar("_Told", Verdict, Progress)
+
+
+class Gauge(Struct, frozen=True, kw_only=True):
+    """Where an agent tells what it spends."""
+
+    file: str
+    read: Callable[[str], Progress | None]
 
 
 class Jobs:
@@ -41,7 +54,7 @@ class Jobs:
         self._environment = StepEnvironment(environ, allow=plan.env_allow)
         self._folders: set[str] = set()
 
-    def id(self, order: Order | Halt) -> str:
+    def id(self, order: Order | Halt | Freeze) -> str:
         again = f".{order.round}" if isinstance(order, Launch) and order.round else ""
         return f"{self._run}.{order.firing}.{order.execution}{again}"
 
@@ -101,8 +114,30 @@ class Jobs:
         verdict = None
         if launch.agent is not None:
             judged = agent_ended(ended, output, f"{prefix}.result.json")
-            verdict = self._adapter(launch).judge(self._call(launch, cwd), judged)
+            verdict = self._priced(launch, self._adapter(launch).judge(self._call(launch, cwd), judged))
         return fact_of(launch, ended, output, at=at, halted=halted, verdict=verdict)
+
+    def gauge(self, launch: Launch, cwd: Path) -> Gauge | None:
+        """Where to look what an agent has spent so far; None if it never tells before its end."""
+        adapter, prefix = self._adapter(launch), self._prefix(launch)
+        if not is_metered(adapter):
+            return None
+        call, told = self._call(launch, cwd), adapter.progress
+
+        def read(text: str) -> Progress | None:
+            progress = told(call, text)
+            return None if progress is None else self._priced(launch, progress)
+
+        file = f"{prefix}.out" if adapter.PROGRESS_IN == "stdout" else f"{prefix}.result.json"
+        return Gauge(file=file, read=read)
+
+    def _priced(self, launch: Launch, told: _Told) -> _Told:
+        """Who tells tokens and no cost has one if there is a price."""
+        assert launch.agent is not None
+        if told.cost is not None or told.tokens is None or not self._plan.prices:
+            return told
+        names = (launch.model, launch.agent.model, launch.agent.name)
+        return replace(told, cost=priced(self._plan.prices, names, told.tokens, told.usage))
 
     def _adapter(self, launch: Launch) -> AgentAdapter:
         assert launch.agent is not None
@@ -162,6 +197,11 @@ def _argv(command: Command) -> tuple[str, ...]:
 def could_not(order: Order, error: WeftError | OSError, *, at: float) -> Ended:
     """The fact that something could not even be begun."""
     return Ended(at=at, firing=order.firing, execution=order.execution, how=How.INFRA, message=reason(error))
+
+
+def but(fact: Ended, said: str, error: WeftError | OSError) -> Ended:
+    """An end, and something that went wrong after it."""
+    return replace(fact, message="; ".join(filter(None, (fact.message, f"{said}: {reason(error)}"))))
 
 
 def reason(error: WeftError | OSError) -> str:

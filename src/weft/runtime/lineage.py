@@ -12,7 +12,7 @@ from weft.engine.states import SubplanExecutionState, SubplanTracker
 from weft.plan.model import Command, Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.settings import Settings
-from weft.ports.workspaces import MergeRequest, WorkspaceRequest
+from weft.ports.workspaces import MergeRequest, Part, WorkspaceRequest
 
 
 class Lineage:
@@ -34,6 +34,11 @@ class Lineage:
             return None
         return self._request(launch.row, slices=self._paths(set(self._slices(launch.row))))
 
+    def parted(self, launch: Launch) -> MergeRequest | None:
+        """The same, with the parts that it consists of."""
+        request = self.gathered_for(launch)
+        return None if request is None else replace(request, parts=self._parts(launch.row))
+
     def merge(self, order: Merge | Land) -> MergeRequest:
         subplan, settings = self._plan.subplans[order.row], self.settings(order.row)
         is_slice = self.is_slice(order.row)
@@ -44,7 +49,35 @@ class Lineage:
             verifies=bool(self.verify_of(order.row)),
             agreed=order.agreed if isinstance(order, Land) else True,
             not_landed=order.not_landed if isinstance(order, Land) else (),
+            parts=self._parts(order.row) if isinstance(order, Merge) and order.without else (),
+            without=order.without if isinstance(order, Merge) else (),
+            resolved=order.resolved if isinstance(order, Merge) else False,
         )
+
+    def _parts(self, group: int) -> tuple[Part, ...]:
+        return tuple(
+            Part(
+                path=self._outline.paths[row],
+                subject=self._subject(row),
+                after=self._after(row, group),
+                take_branch=self.settings(row).merge_take_branch,
+            )
+            for row in self._outline.children(group)
+            if self._has_directory(row)
+        )
+
+    def _after(self, row: int, group: int) -> tuple[str, ...]:
+        """The others in the group in which there is something that it, or something in it, depends on."""
+        outline = self._outline
+        needed = {dep for one in (row, *outline.below(row)) for dep in outline.depends_on[one]}
+        found = {self._child_with(dep, group) for dep in needed}
+        return self._paths(found - {row, ROOT})
+
+    def _child_with(self, row: int, group: int) -> int:
+        """The part of a group that a row is, or is in; the whole plan, if it is in none."""
+        while row != ROOT and self._outline.parents[row] != group:
+            row = self._outline.parents[row]
+        return row
 
     def verify_of(self, row: int) -> tuple[Command, ...]:
         """What tells whether a subplan is as it should be: its own verify, or those of the subplans in it."""
@@ -55,17 +88,21 @@ class Lineage:
         return tuple(dict.fromkeys(found))
 
     def _request(self, row: int, *, slices: Sequence[str]) -> MergeRequest:
-        settings, subplan, path = self.settings(row), self._plan.subplans[row], self._outline.paths[row]
-        title = "" if subplan.title in {"", subplan.id} else f": {subplan.title}"
+        settings = self.settings(row)
         return MergeRequest(
-            path=path,
-            subject=f"Merge {path or self._plan.id}{title}",
+            path=self._outline.paths[row],
+            subject=self._subject(row),
             slices=tuple(slices),
             is_group=not self.is_slice(row),
             copy=settings.copy,
             link=settings.link,
             sparse=settings.sparse if self.is_slice(row) else (),
         )
+
+    def _subject(self, row: int) -> str:
+        subplan, path = self._plan.subplans[row], self._outline.paths[row]
+        title = "" if subplan.title in {"", subplan.id} else f": {subplan.title}"
+        return f"Merge {path or self._plan.id}{title}"
 
     def whole(self) -> MergeRequest:
         """All that has come out of the plan as far as it has got."""

@@ -79,15 +79,24 @@ def _slice(file: str, start: int, length: int) -> bytes:
         os.close(descriptor)
 
 
+def last_lines(file: str, most: int) -> str:
+    """The text in a file; if it is longer than so many bytes, the last lines of it."""
+    size = _size(file)
+    text = _slice(file, size - most, most)
+    if size > most and b"\n" in text:
+        text = text.partition(b"\n")[2]
+    return text.decode(errors="replace")
+
+
 def agent_ended(ended: JobEnded, output: tuple[str, str], result_file: str) -> AgentEnded:
     """What an agent's adapter is to judge."""
-    left = _slice(result_file, 0, LIMIT)
+    left = last_lines(result_file, LIMIT)
     return AgentEnded(
         exit_code=ended.exit_code,
         signal=ended.signal,
         stdout=output[0],
         stderr=output[1],
-        result_file=left.decode(errors="replace") if left else None,
+        result_file=left or None,
         at=ended.ended_at,
     )
 

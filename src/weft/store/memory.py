@@ -1,6 +1,6 @@
 """The journal in memory: for tests, and for runs that nobody needs to remember. It keeps what the other keeps."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from msgspec import Struct, structs
@@ -8,9 +8,12 @@ from msgspec import Struct, structs
 from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import AnyFact
 from weft.errors import InputError
-from weft.ports.journal import Holder, Request, RunRecord
+from weft.ports.journal import Glimpse, Holder, Request, RunRecord
 from weft.store import rows
 from weft.store.errors import BusyError, LeaseLostError
+
+_LIVES = frozenset({"step_started", "step_finished", "subplan_state"})
+_DAILY = _LIVES | {"step_skipped", "woke"}
 
 
 class Book(Struct):
@@ -43,6 +46,27 @@ class MemoryReader:
         for seq, row in self._rows(0):
             if row[1] == run and row[-1] is not None:
                 yield rows.to_fact(seq, row[-1])
+
+    def record(self, run: str | None = None) -> RunRecord | None:
+        return next((one for one in self.runs() if run in {None, one.run}), None)
+
+    def states(self, run: str) -> Mapping[str, str]:
+        return {one.subplan: one.outcome for one in self._glimpses(run) if one.kind == "subplan_state"}
+
+    def glance(self, run: str) -> Sequence[Glimpse]:
+        return [one for one in self._glimpses(run) if one.kind not in _DAILY or one.cost is not None]
+
+    def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
+        return [
+            one
+            for one in self._glimpses(run)
+            if one.seq > after and one.kind in _LIVES and one.subplan in subplans
+        ]
+
+    def _glimpses(self, run: str) -> Iterator[Glimpse]:
+        for seq, (at, its_run, kind, subplan, step, attempt, outcome, cost, tokens, data, _) in self._rows(0):
+            if its_run == run:
+                yield Glimpse(seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data)
 
     def holder(self) -> Holder | None:
         return self.book.holder

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from msgspec import structs
 from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import AnyFact
 from weft.errors import InputError, WeftError
-from weft.ports.journal import Holder, Request, RunRecord
+from weft.ports.journal import Glimpse, Holder, Request, RunRecord
 from weft.store import rows
 from weft.store.database import Database, migrate, open_to_read, open_to_write
 from weft.store.errors import LeaseLostError
@@ -49,6 +49,21 @@ class SqliteReader:
         while page := self._database.rows(_FACTS, (run, after, _PAGE)):
             yield from [rows.to_fact(seq, fact) for seq, fact in page]
             after = page[-1][0]
+
+    def record(self, run: str | None = None) -> RunRecord | None:
+        fields = RunRecord.__struct_fields__
+        found = self._database.rows(QUERIES["record"], (run, run))
+        return RunRecord(**dict(zip(fields, found[0], strict=True))) if found else None
+
+    def glance(self, run: str) -> Sequence[Glimpse]:
+        return [Glimpse(*row) for row in self._database.rows(QUERIES["glance"], (run,))]
+
+    def states(self, run: str) -> Mapping[str, str]:
+        return dict(self._database.rows(QUERIES["states"], (run,)))
+
+    def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
+        values = (run, after, rows.to_json(list(subplans)))
+        return [Glimpse(*row) for row in self._database.rows(QUERIES["lives"], values)]
 
     def holder(self) -> Holder | None:
         return current_holder(self._database)

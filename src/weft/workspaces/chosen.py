@@ -4,7 +4,16 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from weft.engine.run.facts import RefMove
-from weft.ports.workspaces import Merged, MergeRequest, Work, WorkspaceRequest, Workspaces
+from weft.engine.suspects import Suspect
+from weft.ports.workspaces import (
+    Closed,
+    Merged,
+    MergeRequest,
+    OpenConflict,
+    Work,
+    WorkspaceRequest,
+    Workspaces,
+)
 
 
 class ChosenWorkspaces:
@@ -36,6 +45,12 @@ class ChosenWorkspaces:
     def record(self, work: Work) -> Sequence[RefMove]:
         return self._of(work.path).record(work)
 
+    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
+        return self._of(request.path).open_conflict(request, work)
+
+    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
+        return self._of(work.path).close_conflict(work, failed=failed)
+
     def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
         return self._of(path).foresee(path)
 
@@ -43,6 +58,9 @@ class ChosenWorkspaces:
         """The plan's result is what was done in own directories, even if its verify works in the shared one."""
         chosen = self._of(request.path) if request.path else self._own
         return chosen.gather(request)
+
+    def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
+        return self._of(request.path).suspects(request)
 
     def merge(self, request: MergeRequest) -> Merged:
         return self._of(request.path).merge(request)

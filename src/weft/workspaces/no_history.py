@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from weft.engine.run.facts import RefMove
-from weft.ports.workspaces import Merged, MergeRequest, Work
+from weft.engine.suspects import Suspect
+from weft.ports.workspaces import Closed, Merged, MergeRequest, OpenConflict, Work
+from weft.workspaces.errors import WorkspaceError
 
 
 class NoHistory:
@@ -15,6 +17,15 @@ class NoHistory:
 
     def foresee(self, path: str) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
         return {}
+
+    def suspects(self, request: MergeRequest) -> Sequence[Suspect]:  # noqa: ARG002
+        return ()
+
+    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:  # noqa: ARG002
+        raise WorkspaceError(f"what {request.path} did has no history, so no agent can resolve its conflicts")
+
+    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:  # noqa: ARG002
+        raise WorkspaceError(f"no conflict was opened for {work.path}, which has no history")
 
     def land(self, request: MergeRequest) -> Merged:  # noqa: ARG002
         return Merged()

@@ -12,17 +12,31 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
+from msgspec.structs import replace
+
 from weft.engine.run.facts import RefMove
-from weft.ports.workspaces import Merged, MergeRequest, Work, WorkspaceRequest
+from weft.engine.suspects import Suspect
+from weft.ports.workspaces import (
+    Closed,
+    HeldError,
+    Merged,
+    MergeRequest,
+    OpenConflict,
+    Work,
+    WorkspaceRequest,
+)
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.brought import take_as_brought
 from weft.workspaces.git.commits import keep, keep_logged, record
 from weft.workspaces.git.foreseeing import Foresight
 from weft.workspaces.git.ground import Ground, Known, around, changes, wish
 from weft.workspaces.git.joining import Joining
+from weft.workspaces.git.landing import checkout_of
 from weft.workspaces.git.linked import MAKING, git_dir_of, require_registered
+from weft.workspaces.git.parting import Parting
 from weft.workspaces.git.proven import Proof
 from weft.workspaces.git.refs import is_ancestor, move, tips
+from weft.workspaces.git.resolving import Resolving
 from weft.workspaces.git.starting import Start, Starting
 from weft.workspaces.git.worktrees import Worktrees
 
@@ -38,6 +52,8 @@ class WorktreeWorkspaces:
         self._worktrees = Worktrees(ground.git, ground.repository.common)
         self._starting = Starting(ground)
         self._joining = Joining(ground, self._worktrees)
+        self._resolving = Resolving(ground, self._worktrees)
+        self._parting = Parting(ground)
         self._foresight = Foresight(ground.git)
         self._at_steps: defaultdict[str, Lock] = defaultdict(Lock)
         """For each slice: held by whoever proves its worktree, or records what one of its steps did."""
@@ -214,6 +230,19 @@ class WorktreeWorkspaces:
             identity=self._ground.repository.identity,
         )
 
+    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
+        with self._at_steps[request.path]:
+            return self._resolving.open(request, work)
+
+    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
+        path = work.path
+        with self._at_steps[path]:
+            closed = self._resolving.close(work, failed)
+        start = tips(self._git, self._names.start(path)).get(self._names.start(path))
+        if start is not None and not closed.message:
+            self._foresight.moved(path, start, self._ground.head(path))
+        return closed
+
     def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
         return {found.other: found.files for found in self._foresight.conflicts(path)}
 
@@ -221,7 +250,10 @@ class WorktreeWorkspaces:
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
         """A group's own branch has it all."""
-        newest = self._brought_up(request.path)
+        if request.without:
+            newest = Start(commit=self._parting.without(request))
+        else:
+            newest = self._brought_up(request.path)
         self._joining.check_out(request, newest.commit)
         note = self._names.passed(request.path)
         self._ground.move([wish(tips(self._git, note), note, newest.commit)], "to be verified")
@@ -234,8 +266,37 @@ class WorktreeWorkspaces:
                 return newest
         raise _restless(group)
 
+    def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
+        return self._parting.suspects(request)
+
     def merge(self, request: MergeRequest) -> Merged:
-        return self._done(request.path, self._joining.merge(request))
+        moves = self._leave_out(request) if request.without else []
+        with self._resolving.left_alone(request):
+            merged = self._done(request.path, self._joining.merge(request))
+        return replace(merged, moves=(*moves, *merged.moves)) if moves else merged
+
+    def _leave_out(self, request: MergeRequest) -> list[RefMove]:
+        """The branch of a group comes to hold some of its parts only; what was on it is kept."""
+        path, names, known = request.path, self._names, self._ground.known()
+        left, now = self._parting.without(request), known[names.head(path)]
+        if known.get(names.tip(path)) == left:  # it was done before; what came since is a person's
+            return changes(
+                [RefMove(ref=names.head(path), before=known.get(names.told(path), ""), after=left)]
+            )
+        place = checkout_of(self._git, names.head(path))
+        if place is not None:
+            raise HeldError(
+                f"{names.branch(path)} is checked out in {place}, so {', '.join(request.without)} cannot be taken "
+                f"off it; switch to another branch there (git switch), then type: weft merge {path}"
+            )
+        wishes = [
+            *self._kept(path, now),
+            wish(known, names.head(path), left),
+            wish(known, names.tip(path), left),
+            wish(known, names.told(path), now),
+        ]
+        self._ground.move(wishes, f"{path} without {', '.join(request.without)}")
+        return [RefMove(ref=names.head(path), before=now, after=left)]
 
     def land(self, request: MergeRequest) -> Merged:
         return self._joining.land(request)

@@ -16,7 +16,7 @@ from weft.plan.compile.parts import Role, Shape
 from weft.plan.model import Nested, Step, Verify
 
 WITH_LOSSES = replace(SMALL, infra=(0, 1))
-PROCESSES = {"agent", "run", "verify", "workspace", "merge", "land"}
+PROCESSES = {"agent", "run", "verify", "workspace", "merge", "resolve", "land"}
 """What can be lost, or cannot be started."""
 
 

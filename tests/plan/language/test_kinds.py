@@ -14,6 +14,7 @@ from weft.plan.language.kinds import (
     Share,
     Span,
     Text,
+    Tokens,
     Word,
 )
 from weft.plan.language.kinds_of_many import Either, Json, JsonObject, ListOf, MapOf, Single
@@ -184,7 +185,8 @@ def test_a_range_may_be_open_or_a_single_number():
 @pytest.mark.parametrize(
     ("text", "micros"),
     [("20", 20_000_000), ("20.00", 20_000_000), ("0.50", 500_000), (".5", 500_000), ("0.000001", 1),
-     ("1e-06", 1), ("1e3", 1_000_000_000), ("1000000000", 10**15), ("1.100000000", 1_100_000)],
+     ("1e-06", 1), ("1e3", 1_000_000_000), ("1000000000", 10**15), ("1.100000000", 1_100_000), ("$20", 20_000_000),
+     ("'$0.50'", 500_000)],
 )  # fmt: skip
 def test_money_is_read_exactly(text, micros):
     assert good(Money(), text) == micros
@@ -195,7 +197,12 @@ def test_money_is_read_exactly(text, micros):
     [
         ("0", ""),
         ("-5", ""),
-        ("$5", ""),
+        ("$0", ""),
+        ("$-5", ""),
+        ("$", ""),
+        ("5$", ""),
+        ("5M", ""),
+        ("$0.0000001", ""),
         ("'5'", ""),
         (".inf", ""),
         ("1e999", ""),
@@ -207,6 +214,25 @@ def test_money_is_read_exactly(text, micros):
 )
 def test_what_is_no_amount_is_refused(text, hint):
     assert bad(Money(), text).endswith(f"allowed is an amount of dollars above 0, such as 20 or 0.50{hint}")
+
+
+def test_a_price_may_be_nothing():
+    assert good(Money.from_zero(), "0") == good(Money.from_zero(), "$0") == 0
+    assert bad(Money.from_zero(), "-1").endswith("allowed is an amount of dollars from 0 on, such as 15 or 0.30")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("1", 1), ("200000", 200_000), ("500k", 500_000), ("500K", 500_000), ("1.5M", 1_500_000), ("2B", 2 * 10**9),
+     ("0.001k", 1), ("'5M'", 5_000_000)],
+)  # fmt: skip
+def test_tokens_are_read_with_or_without_a_unit(text, count):
+    assert good(Tokens(), text) == count
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "0M", "1.5", "'5'", "ten", "5 M", "5G", "5m", "0.0001k", "[1]", ""])
+def test_what_is_no_number_of_tokens_is_refused(text):
+    assert bad(Tokens(), text).endswith("allowed is a number of tokens above 0, such as 200000, 500k or 5M")
 
 
 @given(st.integers(1, 10**15))

@@ -35,7 +35,7 @@ def test_the_document_is_what_the_tables_say():
 def test_there_is_a_section_for_every_record_and_the_settings_come_after_the_plan():
     assert titles() == [
         "Plan", "Settings", "Subplan", "Step", "on_fail", "on_result", "Agent", "Pool", "merge", "Estimate",
-        "Configuration", "Adapters", "Templates",
+        "Budget", "Price", "notify", "Configuration", "Adapters", "Templates",
     ]  # fmt: skip
     assert len(RECORDS) == len(titles()) - 3
 
@@ -78,7 +78,7 @@ def test_a_key_tells_what_is_allowed_what_holds_without_it_and_what_it_means():
 def test_every_link_leads_to_a_section():
     anchors = {title.lower() for title in titles()}
     assert set(re.findall(r"\]\(#([^)]+)\)", TEXT)) <= anchors
-    assert set(re.findall(r"\]\(#([^)]+)\)", section("Configuration"))) == {"agent", "settings"}
+    assert set(re.findall(r"\]\(#([^)]+)\)", section("Configuration"))) == {"agent", "notify", "price", "settings"}
     assert CONFIG.key("agents").doc in section("Configuration")
 
 

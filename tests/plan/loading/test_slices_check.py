@@ -361,3 +361,41 @@ def test_an_agent_is_an_entry_or_an_adapter_that_needs_no_more() -> None:
         return None if agent is None else agent.use
 
     assert [use(name) for name in ("coder", "claude", "command", "nobody")] == ["codex", "claude", None, None]
+
+
+# Who resolves conflicts.
+
+RESOLVES = "merge: {resolve: agent}\n"
+COMMAND = "{id: a, verify: v, steps: [{id: r, run: x}]}"
+
+
+def test_an_agent_that_resolves_conflicts_must_be_there_even_if_no_step_has_one() -> None:
+    (said,) = problems(with_subplans(COMMAND, top=RESOLVES))
+    assert said == (
+        "3:8 merge.resolve needs an agent: set agent: to an entry of agents, or to an adapter; "
+        "no agent's command was found here"
+    )
+    assert problems(with_subplans(COMMAND, top=f"{RESOLVES}{AGENT}")) == []
+
+
+def test_where_there_are_no_branches_nobody_is_needed_to_resolve_conflicts() -> None:
+    assert problems(with_subplans(COMMAND, top=f"{RESOLVES}isolation: dir\n")) == []
+
+
+def test_an_agent_of_a_configuration_that_does_not_exist_is_told_for_conflicts_too() -> None:
+    config = read_config("agent: nobody\n", "c.yaml", "user")
+    (said,) = problems(with_subplans(COMMAND, top=RESOLVES), configs=[config])
+    assert said.startswith("3:8 merge.resolve needs an agent: 'nobody', of c.yaml:1:8, does not exist")
+
+
+def test_that_nothing_checks_how_conflicts_are_resolved_is_told() -> None:
+    slices = (COMMAND, COMMAND.replace("id: a, verify: v", "id: b"))
+    assert problems(with_subplans(*slices, top=f"{AGENT}{RESOLVES}")) == [
+        "7:5 1 slice has no verify, so nothing checks how an agent resolves the conflicts of it: b"
+    ]
+
+
+def test_a_word_that_is_nearly_right_is_suggested() -> None:
+    assert problems(with_subplans(COMMAND, top="merge: {resolve: agents}\n")) == [
+        "3:18 resolve is 'agents'; allowed is hold | agent; did you mean 'agent'?"
+    ]

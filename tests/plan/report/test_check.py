@@ -447,7 +447,12 @@ def test_a_slice_with_nothing_to_verify_is_not_sent_back() -> None:
 def test_a_plan_without_agents_has_no_calls_and_costs_nothing() -> None:
     found = report(a_slice("a", steps=[{"id": "go", "run": "make"}]))
     assert found.agent_calls.to_json() == {"at_most": 0, "worst_slice": None, "worst": 0, "worst_slices": 0}
-    assert found.spend.to_json() == {"worst_micro_dollars": 0, "unpriced_steps": 0, "limited_by": None}
+    assert found.spend.to_json() == {
+        "worst_micro_dollars": 0,
+        "unpriced_steps": 0,
+        "limited_by": None,
+        "unreserved_steps": 0,
+    }
 
 
 def spend(*subplans: dict[str, Any], **plan: Any) -> tuple[int | None, int, str]:
@@ -493,6 +498,17 @@ def test_a_budget_of_the_command_line_or_of_a_configuration_counts_for_the_whole
     flags = Layer("the command line", {"budget": 1_000_000})
     found = check_report(compile_plan(load_plan(text, configs=[project], flags=flags)), PROVED).spend
     assert (found.worst, found.limited_by) == (1_000_000, "the budget of the command line")
+
+
+@pytest.mark.parametrize(
+    ("plan", "steps"),
+    [({}, 1), ({"budget": 9}, 3), ({"budget": 9, "reserve": 1}, 0), ({"budget": {"tokens": 5}}, 1)],
+)
+def test_steps_below_a_ceiling_for_which_nothing_is_reserved_are_counted(
+    plan: dict[str, Any], steps: int
+) -> None:
+    limited = group("g", a_slice("a"), a_slice("b", agent="tester"), budget=2)
+    assert report(limited, a_slice("c"), a_slice("d"), **plan).spend.unreserved == steps
 
 
 def test_a_budget_of_the_command_line_outranks_that_of_the_plan() -> None:
@@ -553,13 +569,6 @@ def test_the_json_has_this_shape() -> None:
                 ],
             },
             "pools": [{"pool": "coder", "of_agent": True, "size": 3, "steps": 1, "slices": 2, "kept": True}],
-            "eligible": [
-                {"path": "g/a", "reason": "waits for nothing"},
-                {"path": "c", "reason": "waits for nothing"},
-            ],
-            "ineligible": [
-                {"path": "g/b", "reason": "blocked by g/a", "blocked_by": ["g/a"], "apart_from": []}
-            ],
             "overlaps": {
                 "pairs": [
                     {"first": "g/a", "second": "c", "shared": [["x/**", "x/y"]], "kept_apart_by": "nothing"}
@@ -570,7 +579,12 @@ def test_the_json_has_this_shape() -> None:
             "critical_path": {"slices": ["c"], "minutes": [2.0, 5.0], "unestimated": 0},
             "makespan": {"estimated": 1, "best_minutes": 2.0, "worst_minutes": None},
             "agent_calls": {"at_most": 9, "worst_slice": "g/a", "worst": 3, "worst_slices": 3},
-            "spend": {"worst_micro_dollars": 9000000, "unpriced_steps": 0, "limited_by": "the plan's budget"},
+            "spend": {
+                "worst_micro_dollars": 9000000,
+                "unpriced_steps": 0,
+                "limited_by": "the plan's budget",
+                "unreserved_steps": 2,
+            },
             "warnings": [
                 {
                     "severity": "warning",

@@ -72,3 +72,18 @@ def test_budgets_are_those_of_all_levels_around() -> None:
     ceilings = explained("group/a", "budget: 9").ceilings
     assert [(one.name, one.value) for one in ceilings] == [("/", 9), ("group/a", 3)]
     assert explained("group/b").ceilings == ()
+
+
+def test_budgets_in_tokens_are_told_apart() -> None:
+    found = explained("group/a", "budget: {usd: 9, tokens: 5M}")
+    assert [(one.name, one.value) for one in found.ceilings] == [("/", 9), ("group/a", 3)]
+    assert [(one.name, one.value) for one in found.token_ceilings] == [("/", 5_000_000)]
+    assert found.to_json()["token_budgets"] == [
+        {"path": "/", "tokens": 5_000_000, "origin": "c.yaml:1", "file": "c.yaml", "line": 1}
+    ]
+
+
+def test_what_an_agent_may_use_at_most_is_in_force_where_the_step_does_not_say() -> None:
+    text = PLAN.replace("max_cost: 2", "max_cost: 2, max_tokens: 50k")
+    own = {one.name: one.value for one in explain(load_plan(text), "group/a:by-agent").own}
+    assert own["max_tokens"] == "50k"

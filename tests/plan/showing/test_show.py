@@ -17,6 +17,7 @@ from weft.plan.language.kinds import Duration, Money
 from weft.plan.language.reader import Reader
 from weft.plan.loading.load import Config, Surroundings, load_plan, read_config
 from weft.plan.model import Plan, Subplan
+from weft.plan.prices import Price
 from weft.plan.settings import SETTING_NAMES, Layer
 from weft.plan.showing import written
 from weft.plan.showing.show import record_plan, show_plan
@@ -55,7 +56,7 @@ subplans:
     setup: [[make, "a b"]]
     steps:
       - {id: one, run: [ls, ""], pool: db, async: true, env: {A: 1.10, B: yes}, estimate: {minutes: 1..2.5}}
-      - {id: two, prompt: "do {{ slice.prompt }}", agent: coder, model: m, resume: true, max_cost: 0.25,
+      - {id: two, prompt: "do {{ slice.prompt }}", agent: coder, model: m, resume: true, max_cost: 0.25, max_tokens: 50k,
          read_only: true, timeout: 1h, grace: 2s, pools: {port: 2}, async: true, condition: attempt == 1,
          output_schema: {type: object, properties: {n: {minimum: 0.5, enum: [null, "1", 1]}}}}
       - {id: both, action: join, depends_on: [two, one], on_error: wait_for_all}
@@ -109,7 +110,8 @@ def same(one: Plan, other: Plan) -> None:
     assert said(one.agents) == said(other.agents)
     assert one.outline == other.outline
     assert (one.goal, one.base, one.target, one.pools) == (other.goal, other.base, other.target, other.pools)
-    assert one.env_allow == other.env_allow
+    assert (one.env_allow, one.notify) == (other.env_allow, other.notify)
+    assert list(one.prices.items()) == list(other.prices.items())
     for row in range(len(one.subplans)):
         if one.outline.is_leaf(row):
             assert said(one.pipeline_of(row).steps) == said(other.pipeline_of(row).steps)
@@ -128,12 +130,17 @@ SETTINGS: st.SearchStrategy[Any] = st.fixed_dictionaries(
         "max_concurrency": st.integers(1, 3),
         "policy": st.sampled_from(["serial", "parallel"]),
         "isolation": st.sampled_from(["worktree", "dir"]),
-        "merge": st.sampled_from([{"when": "slice"}, {"order": "completion", "take_branch": ["*.lock"]}]),
+        "merge": st.sampled_from(
+            [{"when": "slice"}, {"order": "completion", "take_branch": ["*.lock"]}, {"resolve": "hold"}]
+        ),
         "overlap": st.sampled_from(["warn", "serialize"]),
-        "budget": st.sampled_from([1, 0.5, 0.000001, 999999999.999999]),
+        "budget": st.sampled_from([1, 0.5, 0.000001, 999999999.999999, {"tokens": "5M"}, {"usd": 3, "tokens": 7}]),
+        "reserve": st.sampled_from([0.5, {"tokens": "1.5M"}]),
+        "prices": st.sampled_from([{"a*": {"input": 3, "output": 15}, "*": {"input": 0, "output": 0.5}}]),
         "setup": st.sampled_from(["make", ["make", ["ls", "-l"]]]),
         "agents": st.just({"coder": {"use": "codex"}, "other": {"use": "pi", "pool": 1}}),
         "agent": st.sampled_from(["coder", "claude"]),
+        "notify": st.sampled_from([{"webhook": "http://a/b"}, [], [{"on": ["gate"], "run": ["say", "a b"]}]]),
     },
 )
 
@@ -196,7 +203,7 @@ def test_a_plan_is_shown_with_the_place_that_each_setting_comes_from() -> None:
     plan = load_plan(NOTES, configs=config, flags=flags("retries"), surroundings=Surroundings(git=False))
     assert show_plan(plan) == snapshot("""\
 # weft.yaml with everything resolved.
-# Not set: max_concurrency, model, budget, setup.
+# Not set: max_concurrency, model, budget, reserve, setup.
 weft: 1
 plan: notes
 max_parallel: 8  # weft.yaml:3
@@ -213,6 +220,7 @@ merge:
   mode: confirm  # default
   order: sequential  # default
   take_branch: []  # default
+  resolve: hold  # default
 strict_files: false  # default
 overlap: warn  # default
 isolation: dir  # default
@@ -267,12 +275,42 @@ subplans:
 """)
 
 
-@pytest.mark.parametrize("name", SETTING_NAMES)
+@pytest.mark.parametrize("name", [name for name in SETTING_NAMES if not name.endswith(".tokens")])
 def test_each_setting_at_the_root_has_an_origin_or_is_said_not_to_be_set(name: str) -> None:
     lines = show_plan(load_plan(NOTES)).partition("agents:\n")[0].splitlines()
     unset = lines[1].removeprefix("# Not set: ").removesuffix(".").split(", ")
     written_down = [line for line in lines if line.lstrip().startswith(f"{name.rpartition('.')[2]}: ")]
     assert (name in unset) != any("  # " in line for line in written_down)
+
+
+def test_dollars_stand_alone_until_there_are_tokens_and_each_has_its_origin() -> None:
+    plan = load_plan(
+        "weft: 1\nplan: p\nagent: claude\nbudget: $3\nsubplans:\n  - {id: a, prompt: x, budget: {tokens: 1500k}}",
+        configs=configs("budget:\n  usd: 9\n  tokens: 5M\nreserve: 0.5"),
+    )
+    shown = show_plan(plan)
+    budget = "budget:\n  usd: 3  # weft.yaml:4\n  tokens: \"5M\"  # config.yaml:3\n"
+    assert budget in shown
+    assert "reserve: 0.5  # config.yaml:4\n" in shown
+    assert '    budget:\n      tokens: "1500k"  # weft.yaml:6\n' in shown
+    comes_back(plan)
+
+
+def test_prices_come_back_the_nearest_first() -> None:
+    text = "prices: {sonnet: {input: 3, output: 15, cached_input: 0.3}}"
+    plan = load_plan(
+        f"weft: 1\nplan: p\nagent: claude\n{text}\nsubplans: [{{id: a, prompt: x}}]",
+        configs=configs(
+            "prices: {sonnet: {input: 1, output: 1}, '*': {input: 0, output: 0}}",
+            "prices: {'*': {input: 9, output: 9}, opus: {input: 15, output: 75}}",
+        ),
+    )
+    assert list(plan.prices.items()) == [
+        ("sonnet", Price(input=3_000_000, output=15_000_000, cached_input=300_000)),
+        ("*", Price(input=0, output=0)),
+        ("opus", Price(input=15_000_000, output=75_000_000)),
+    ]
+    comes_back(plan)
 
 
 def test_a_prompt_may_hold_any_sign() -> None:

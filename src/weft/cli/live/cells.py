@@ -1,8 +1,11 @@
 """Text in the cells of a terminal: some characters take two of them, some none, and some must never get there."""
 
+import os
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import accumulate
+from typing import TextIO
 from unicodedata import category, east_asian_width
 
 from msgspec import Struct
@@ -55,6 +58,14 @@ class Style(Struct, frozen=True, kw_only=True):
         """Exactly so many cells."""
         text = self.cut(text, width)
         return text + " " * (width - cells(text))
+
+
+def style_of(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> Style | None:
+    """What the terminal behind a stream can show; None if there is none, or none that can be drawn on."""
+    if stream is None or not stream.isatty() or environ.get("TERM", "dumb") == "dumb":
+        return None
+    encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
+    return Style(colours=not environ.get("NO_COLOR"), unicode=encoding == "utf8")
 
 
 def _last_written(text: str) -> str:

@@ -5,10 +5,10 @@ from itertools import islice
 
 from weft.app.run_view import RunView
 from weft.cli.live.cells import Style, cells
+from weft.cli.live.cost_words import cost_words
 from weft.cli.live.table import tally_words
-from weft.cli.live.words import ahead, answer_command, clock, count, money, spent, time_left
+from weft.cli.live.words import ahead, answer_command, clock, count, time_left
 from weft.engine.states import SubplanExecutionState as State
-from weft.plan.order.outline import ROOT
 
 QUESTIONS, CONFLICTS = 2, 2
 """So many questions are shown with what to type, and so many conflicts that are coming."""
@@ -19,7 +19,7 @@ _LEAST_BAR, _WIDEST_BAR = 6, 40
 def footer(view: RunView, now: float, width: int, height: int, style: Style) -> list[str]:
     """At most so many lines; what matters least is left out first."""
     last = [_progress(view, width, style), _state(view, now, width, style)]
-    hints = [*_questions(view, style, width), *_merges(view, width), *_ahead(view, style)]
+    hints = [*_questions(view, style, width), *_merges(view, width), *_ahead(view, style), *_paused(view)]
     hints = [style.paint(style.cut(style.shown(line), width), "yellow") for line in hints]
     return [*hints[: max(0, height - len(last))], *last][: max(height, 1)]
 
@@ -42,6 +42,11 @@ def _merges(view: RunView, width: int) -> Iterator[str]:
     if view.shelves.held:
         whole = "To see what to do about what is held, type: weft merge --list"
         yield whole if len(whole) <= width else "weft merge --list"
+
+
+def _paused(view: RunView) -> Iterator[str]:
+    if view.wishes:
+        yield "Something is paused; to let it go on, type: weft resume"
 
 
 def _ahead(view: RunView, style: Style) -> Iterator[str]:
@@ -85,14 +90,10 @@ def _bar(view: RunView, width: int, style: Style) -> str:
 
 
 def _state(view: RunView, now: float, width: int, style: Style) -> str:
-    whole = view.rows[ROOT]
     words = [clock(view.elapsed(now))]
     if view.state == "stopping":
         words.append("stopping; Ctrl-C again ends the running steps at once")
-    cost = spent(whole)
-    ceiling = view.plan.scopes[ROOT].settings.budget
-    if cost:
-        words.append(cost if ceiling is None else f"{cost} of {money(ceiling)}")
+    words += cost_words(view)
     remaining = view.remaining(now)
     if remaining is not None:
         words.append(time_left(remaining))

@@ -5,11 +5,12 @@ from itertools import islice
 
 from msgspec import Struct
 
-from weft.app.run_rows import RowView, StepView
+from weft.app.run_rows import LeftOut, RowView, StepView
 from weft.app.run_view import RunView, Tally
 from weft.cli.live.cells import Style, cells
 from weft.cli.live.choice import Choice
 from weft.cli.live.words import clock, count, span, spent_shortly, step_name, why_held, why_not
+from weft.engine.run.facts import Wanted
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 
@@ -27,6 +28,7 @@ _LEAST_DETAIL = 10
 """Cells; with fewer a last word says nothing."""
 _COST_FROM = 60
 """The width of a terminal that has room for what each subplan cost."""
+_WANTED = {Wanted.GO: "", Wanted.PAUSE: "paused", Wanted.FREEZE: "frozen", Wanted.STOP: "stopped"}
 _BLOCKERS = 2
 
 _WORDS = {State.RUNNING: "running", State.FAILED: "failed", State.PENDING: "waiting", State.COMPLETED: "done"}
@@ -88,10 +90,16 @@ def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> Line:
     if one.steps:
         return _working(view, row, name, now)
     if one.state is State.PENDING:
-        return Line(sign="pending", name=name, detail=_waits_for(view, row))
+        return Line(sign="pending", name=name, detail=wanted_word(view, row) or _waits_for(view, row))
     if one.state is State.RUNNING:
-        return Line(sign="running", name=name, cost=spent_shortly(one), detail=_idle(one, now))
+        detail = wanted_word(view, row) or _idle(one, now)
+        return Line(sign="running", name=name, cost=spent_shortly(one), detail=detail)
     return _ended(view, row, name, now)
+
+
+def wanted_word(view: RunView, row: int) -> str:
+    """What people want of it, if that is not that it goes on."""
+    return _WANTED[view.wishes.of(view.outline.paths[row])] if view.wishes else ""
 
 
 def _name(view: RunView, row: int, *, is_tree: bool) -> str:
@@ -122,6 +130,9 @@ def _working(view: RunView, row: int, name: str, now: float) -> Line:
     steps = list(one.steps.values())
     title = subplan.title if subplan.title != subplan.id else ""
     detail, style = _last_word(steps) or title, "dim"
+    wanted = wanted_word(view, row)
+    if wanted:
+        detail, style = wanted if wanted != "paused" else "pauses after this step", "yellow"
     cancelled_by = next((step.cancelled_by for step in steps if step.cancelled_by), "")
     if cancelled_by:
         detail, style = f"is being ended because of {cancelled_by}", "yellow"
@@ -164,12 +175,20 @@ def _ended(view: RunView, row: int, name: str, now: float) -> Line:
     seconds = one.seconds(now)
     time = "" if seconds is None or one.carried else clock(seconds)
     cost = spent_shortly(one)
+    if one.left_out is not None:
+        return _left_out(one, one.left_out, name, time)
     if one.state is State.COMPLETED:
         detail = _landing(view, row) or ("done by an earlier run" if one.carried else "")
         return Line(sign="completed", name=name, time=time, cost=cost, detail=detail)
     step = "" if one.failure is None else step_name(one.failure.step, one.failure.attempt)
     style = "red" if one.failed_by_itself else "dim"
     return Line(sign="failed", name=name, step=step, time=time, cost=cost, detail=why_not(one), style=style)
+
+
+def _left_out(one: RowView, why: LeftOut, name: str, time: str) -> Line:
+    because = "with it" if why.is_culprit else "with what it is built on"
+    detail = f"left out: {because}, `verify` of {why.group} fails"
+    return Line(sign="held", name=name, time=time, cost=spent_shortly(one), detail=detail, style="yellow")
 
 
 def _landing(view: RunView, row: int) -> str:
@@ -189,6 +208,8 @@ def _group(view: RunView, row: int, name: str, now: float) -> Line:
         return Line(sign="pending", name=name, is_group=True, detail=detail)
     seconds = one.seconds(now)
     time = "" if seconds is None or one.carried else clock(seconds)
+    if one.left_out is not None:
+        return _left_out(one, one.left_out, name, time)
     words = tally_words({**tally, State.COMPLETED: 0}, view.held_slices(row))
     detail = ", ".join(words) or _landing(view, row)
     if one.failure is not None:

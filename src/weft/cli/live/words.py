@@ -41,6 +41,14 @@ def money(amount: int) -> str:
     return "<$0.01" if 0 < amount < _CENT else f"${amount / MICRO:,.2f}"
 
 
+def roughly(number: int) -> str:
+    """As 950, 12.4k, 1.2M."""
+    for size, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number / size:.1f}".removesuffix(".0") + unit
+    return str(number)
+
+
 def spent(one: RowView) -> str:
     """What is known, and for how many calls it is not; empty if there is nothing to say."""
     if not one.unknown_costs:

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from weft.engine.run.allocator import Allocator, Leases
 from weft.engine.run.budget import Budget
 from weft.engine.run.events import Event
+from weft.engine.run.facts import Wanted
 from weft.engine.run.failures import Failure
 from weft.engine.run.lanes import Claims
 from weft.engine.run.orders import AnyOrder
@@ -49,6 +50,7 @@ class Board(Struct, eq=False, kw_only=True):
     limits: Limits
     leases: Leases
     budget: Budget
+    token_budget: Budget
     branches: dict[int, int] = {}
     """For each group, the pool that stands for the branch that its parts are merged into."""
     run: str = ""
@@ -67,7 +69,11 @@ class Board(Struct, eq=False, kw_only=True):
     throttled: set[int] = set()
     """Tickets that wait for the end of a usage limit."""
     limited: dict[str, float] = {}
-    """Agents that have met a usage limit, and until when."""
+    """Accounts of agents that have met a usage limit, and until when."""
+    paused: set[int] = set()
+    """Tickets, and slices that are ready, that wait until people let them go on."""
+    restrained: dict[int, Wanted] = {}
+    """Rows that people do not want to go on."""
     lending: int = 0
     """How many slices have lent their slots to others."""
     candidates: dict[int, int] = {}
@@ -87,6 +93,10 @@ class Board(Struct, eq=False, kw_only=True):
     """Whether nothing but merges may begin, while the run is stopped."""
     failures: dict[int, Failure] = {}
     """Of rows: those that have failed, or are certain to."""
+    left_out: dict[int, tuple[str, ...]] = {}
+    """Of groups that go on without some of what is in them: the paths of these."""
+    gaps: dict[int, Failure] = {}
+    """Of these groups and those around them: why something is missing."""
     arrivals: deque[tuple[Play, int]] = field(default_factory=deque[tuple[Play, int]])
     ended: deque[Play] = field(default_factory=deque[Play])
     events: list[Event] = []
@@ -174,7 +184,7 @@ class Board(Struct, eq=False, kw_only=True):
         return self.branches[group]
 
 
-def board(compiled: CompiledPlan, *, default_cost: int = 0) -> Board:
+def board(compiled: CompiledPlan) -> Board:
     plan = compiled.plan
     limits = _limits(compiled)
     values = {name: pool.values for name, pool in plan.pools.items() if pool.values is not None}
@@ -186,14 +196,15 @@ def board(compiled: CompiledPlan, *, default_cost: int = 0) -> Board:
         allocator=Allocator(limits.sizes),
         limits=limits,
         leases=Leases(values),
-        budget=Budget(plan.outline.parents, _ceilings(plan), default=default_cost),
+        budget=Budget(plan.outline.parents, _ceilings(plan, "budget")),
+        token_budget=Budget(plan.outline.parents, _ceilings(plan, "budget.tokens")),
     )
 
 
-def _ceilings(plan: Plan) -> list[int | None]:
+def _ceilings(plan: Plan, setting: str) -> list[int | None]:
     """Of each row that sets one itself; that of the whole plan may come from elsewhere."""
     return [
-        plan.scopes[row].settings.budget if row == ROOT or "budget" in subplan.settings else None
+        plan.scopes[row].find(setting)[0] if row == ROOT or setting in subplan.settings else None
         for row, subplan in enumerate(plan.subplans)
     ]
 

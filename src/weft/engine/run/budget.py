@@ -1,12 +1,18 @@
-"""What a run has spent and may still spend: whole micro-dollars, over the rows of a plan.
+"""What a run has spent and may still spend, over the rows of a plan: whole micro-dollars, or tokens.
 
 Each row counts all that is below it, so an amount at one row is an amount at every group around it. A step
-reserves what it may cost before it starts; when it ends, the reservation gives way to what it did cost. As long as
-nothing costs more than was reserved for it, what fits when it starts never takes any row past its ceiling.
+reserves what it may cost before it starts; what it is heard to have spent meanwhile takes the place of what was
+reserved for it, and when it ends, what it did cost takes the place of both. As long as nothing costs more than was
+reserved for it, what fits when it starts never takes any row past its ceiling.
+
+What nobody knows is no cost of nothing: of a step that ended without a word about it, what was reserved stays
+taken, so that a ceiling holds also for agents that never tell. It is not called spent.
 """
 
 from bisect import insort
 from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
 
 ALERTS = (75, 90, 100)
 """Parts of a ceiling, in percent, at which people are told."""
@@ -15,29 +21,55 @@ ENOUGH = 3
 """So many costs of a kind must be known before more is inferred from them."""
 
 
+class _Account(Struct):
+    """A step under way."""
+
+    row: int
+    estimate: int
+    spent: int = 0
+    """What it is known to have spent so far."""
+
+    @property
+    def reserved(self) -> int:
+        return max(0, self.estimate - self.spent)
+
+
 class Budget:
     """What is spent and reserved, and whether there is room for more."""
 
-    def __init__(self, parents: Sequence[int], ceilings: Sequence[int | None], *, default: int = 0) -> None:
-        """The parent of the whole is -1. `default` is reserved where nothing is known of what a step may cost."""
+    def __init__(self, parents: Sequence[int], ceilings: Sequence[int | None]) -> None:
+        """The parent of the whole is -1."""
         self._parents = parents
         self._ceilings = {row: ceiling for row, ceiling in enumerate(ceilings) if ceiling is not None}
-        self._default = default
         self._costs: dict[str, list[int]] = {}  # of each kind, sorted
         self._alerted = dict.fromkeys(self._ceilings, 0)  # how many of the alerts of a row were told
         self._alerts: list[tuple[int, int]] = []
+        self._accounts: dict[int, _Account] = {}
         self.spent = [0] * len(parents)
         self.reserved = [0] * len(parents)
+        self.assumed = [0] * len(parents)
+        """What was reserved for steps that have ended and of which nobody knows what they cost."""
         self.unknown = [0] * len(parents)
         """How many steps have ended whose cost nobody knows; it is not in `spent`."""
 
-    def estimate(self, kind: str, max_cost: int | None = None) -> int:
-        """What to reserve for a step: what it may cost at most, or what nine of ten of its kind did not pass."""
-        if max_cost is not None:
-            return max_cost
+    def ceiling(self, row: int) -> int | None:
+        return self._ceilings.get(row)
+
+    def lowest_ceiling(self, row: int) -> int | None:
+        """Of all that count what is spent at this row."""
+        found = (self._ceilings.get(group) for group in self._around(row))
+        return min((one for one in found if one is not None), default=None)
+
+    def estimate(self, kind: str, most: int | None = None, default: int = 0) -> int:
+        """What to reserve for a step: what it may cost at most, or what nine of ten of its kind did not pass.
+
+        `default` is for where nothing is known of that.
+        """
+        if most is not None:
+            return most
         costs = self._costs.get(kind, ())
         if len(costs) < ENOUGH:
-            return self._default
+            return default
         return costs[(len(costs) * 9 + 9) // 10 - 1]
 
     def fits(self, row: int, amount: int) -> int | None:
@@ -49,25 +81,60 @@ class Budget:
         least = amount or 1
         for group in self._around(row):
             ceiling = self._ceilings.get(group)
-            if ceiling is not None and self.spent[group] + self.reserved[group] + least > ceiling:
+            if ceiling is not None and self.taken(group) + least > ceiling:
                 return group
         return None
 
-    def reserve(self, row: int, amount: int) -> None:
-        for group in self._around(row):
+    def taken(self, row: int) -> int:
+        return self.spent[row] + self.reserved[row] + self.assumed[row]
+
+    # A step, by a number of its own
+
+    def open(self, step: int, row: int, amount: int) -> None:
+        """A step starts, for which this is reserved."""
+        self._accounts[step] = _Account(row, amount)
+        for group in self._around(row) if amount else ():
             self.reserved[group] += amount
 
-    def settle(self, row: int, reserved: int, cost: int | None, kind: str) -> None:
-        """A step for which this was reserved has ended; None is a cost that nobody knows."""
-        if reserved > self.reserved[row]:
-            raise ValueError(f"row {row} has less than {reserved} micro-dollars reserved")
-        for group in self._around(row):
-            self.reserved[group] -= reserved
-            self.spent[group] += cost or 0
-            self.unknown[group] += cost is None
-            self._look_for_alerts(group)
-        if cost is not None:
+    def heard(self, step: int, total: int) -> None:
+        """What a step under way has spent so far, all in all; that only ever grows."""
+        account = self._accounts[step]
+        more, before = total - account.spent, account.reserved
+        if more <= 0:
+            return
+        account.spent = total
+        self._change(account.row, more, account.reserved - before)
+
+    def so_far(self, step: int) -> int:
+        return self._accounts[step].spent
+
+    def is_open(self, step: int) -> bool:
+        return step in self._accounts
+
+    def settle(self, step: int, cost: int | None, *, kind: str = "", assume: bool = True) -> int | None:
+        """A step has ended; None is a cost that nobody knows. What it counts as, if anything is known of it.
+
+        `kind` is that of steps which may be expected to cost as much. `assume`: whether what nobody knows may well
+        be as much as was reserved for it.
+        """
+        account = self._accounts.pop(step)
+        known = account.spent if cost is None else cost
+        self._change(account.row, known - account.spent, -account.reserved)
+        if cost is None:
+            for group in self._around(account.row):
+                self.unknown[group] += 1
+                self.assumed[group] += account.reserved if assume else 0
+        elif kind:
             insort(self._costs.setdefault(kind, []), cost)
+        return None if cost is None and not known else known
+
+    def _change(self, row: int, spent: int, reserved: int) -> None:
+        for group in self._around(row):
+            self.spent[group] += spent
+            self.reserved[group] += reserved
+            self._look_for_alerts(group)
+
+    # Alerts
 
     def alerts(self) -> list[tuple[int, int]]:
         """Rows, each with the percentage of its ceiling that was spent since the last call; each is told once."""

@@ -18,7 +18,7 @@ from weft.engine.states import FailureReason
 from weft.plan.compile.parts import Role
 from weft.plan.model import Join, Step
 
-_ONLY_TO_BE_MERGED = frozenset({Role.MERGE, Role.LAND})
+_ONLY_TO_BE_MERGED = frozenset({Role.MERGE, Role.RESOLVE, Role.LAND})
 
 
 def cancelled_output(message: str) -> StepOutput:

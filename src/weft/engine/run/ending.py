@@ -11,6 +11,7 @@ from weft.engine.run.board import Board
 from weft.engine.run.dooming import Dooming
 from weft.engine.run.facts import Answered, Ended, How
 from weft.engine.run.failures import Failure
+from weft.engine.run.leaving import Leaving
 from weft.engine.run.meaning import (
     exhausted,
     failed,
@@ -41,6 +42,7 @@ class Ending:
         self._moves = moves
         self._dooming = dooming
         self._telling = telling
+        self._leaving = Leaving(board, telling)
 
     # What a driver reported
 
@@ -89,6 +91,7 @@ class Ending:
     def part_ended(self, firing: Firing, how: How, fact: Ended) -> None:
         """A workspace, a merge, a landing or the verify of a group has ended."""
         play, move = firing.play, firing.move
+        how = How.DONE if self._leaving.leaves_out(play, how, fact) else how
         outcome = str(how) if how in move.ways else "failed"
         self._moves.ends(firing)
         if outcome in move.final and outcome not in {"done", "held", "cancelled"} and play.landing is None:

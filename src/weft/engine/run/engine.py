@@ -9,26 +9,30 @@ obeys.
 from collections.abc import Sequence
 
 from weft.engine.run.board import board
+from weft.engine.run.control import Control
 from weft.engine.run.dooming import Dooming
 from weft.engine.run.ending import Ending
 from weft.engine.run.events import Event
 from weft.engine.run.facts import (
     Answered,
     AnyFact,
+    Controlled,
     Ended,
     Foreseen,
     How,
     MergeAsked,
     Resumed,
     RunStarted,
+    Spent,
     StopAsked,
+    Wanted,
     Woke,
 )
 from weft.engine.run.holding import Holding
 from weft.engine.run.moves import MERGING, Moves
 from weft.engine.run.orders import AnyOrder, Ordered
 from weft.engine.run.pausing import Pausing
-from weft.engine.run.plays import Firing
+from weft.engine.run.plays import Amounts, Firing
 from weft.engine.run.scopes import Scopes
 from weft.engine.run.spending import Spending
 from weft.engine.run.starting import Starting
@@ -57,6 +61,7 @@ class Engine:
         self._starting = Starting(one, moves, self._scopes, self._ending, self._spending, self._telling)
         self._tokens = Tokens(one, moves, self._starting, self._ending, self._dooming, self._telling)
         self._holding = Holding(one, moves, self._telling)
+        self._control = Control(one, moves, self._scopes, self._starting, self._telling)
         self._pausing = Pausing(one, moves, self._starting, self._spending, self._holding, self._telling)
         self._moves = moves
         self._over = ""
@@ -69,23 +74,41 @@ class Engine:
 
     @property
     def state(self) -> str:
-        """running, waiting, stopped, completed or failed."""
+        """running, paused, waiting, stopped, completed or failed."""
         if self._over:
             return self._over
-        return "waiting" if self.waits_for_people else "running"
+        if self.waits_for_people:
+            return "waiting"
+        return "paused" if self._stands_still else "running"
+
+    @property
+    def _stands_still(self) -> bool:
+        """Whether all that is left was paused by people, and what ran has come to the end of its step."""
+        one = self._board
+        if not one.restrained or one.throttled:
+            return False
+        return not any(firing.is_under_way and not firing.frozen for firing in one.firings.values())
 
     @property
     def waits_for_people(self) -> bool:
         """Whether nothing is under way but questions, and what is held."""
         one = self._board
         waiting = len(one.questions) + len(one.held)
-        return bool(waiting) and waiting == len(one.firings) and not one.throttled
+        return bool(waiting) and waiting == len(one.firings) and not one.throttled and not one.paused
 
     @property
     def in_flight(self) -> Sequence[Ordered]:
         """What was ordered and has not been reported as ended, in the order it was begun."""
         found = [firing.order for firing in self._board.firings.values() if not firing.parked]
         return [order for order in found if order is not None]
+
+    def spent_so_far(self, firing: int) -> Amounts:
+        """What its execution under way is known to have spent."""
+        return self._spending.so_far(firing)
+
+    def lowest_ceilings(self, row: int) -> tuple[int | None, int | None]:
+        """Of those that count what is spent there, in micro-dollars and in tokens."""
+        return self._board.budget.lowest_ceiling(row), self._board.token_budget.lowest_ceiling(row)
 
     def questions(self) -> Sequence[Firing]:
         return list(self._board.questions.values())
@@ -119,21 +142,31 @@ class Engine:
 
     def _take(self, fact: AnyFact) -> None:
         match fact:
-            case Ended():
-                self._ended(fact)
+            case Ended() | Spent():
+                self._executed(fact)
             case Answered() | MergeAsked():
                 self._person_said(fact)
             case Foreseen():
                 self._telling.foreseen(fact)
+            case Woke() | Controlled() | StopAsked() | Resumed():
+                self._steered(fact)
+            case RunStarted():
+                self._start(fact)
+
+    def _steered(self, fact: Woke | Controlled | StopAsked | Resumed) -> None:
+        """What is said of all that is under way."""
+        match fact:
             case Woke():
                 self._pausing.wakes(fact)
+            case Controlled():
+                self._control.says(fact)
             case StopAsked():
                 self._pausing.stops(fact)
             case Resumed():
                 self._over = "" if self._over == "stopped" else self._over
                 self._pausing.resumes(fact)
-            case RunStarted():
-                self._start(fact)
+                if not fact.merges_only:
+                    self._control.resumes()
 
     def _start(self, fact: RunStarted) -> None:
         one = self._board
@@ -146,16 +179,22 @@ class Engine:
         self._telling.run_started(fact)
         self._scopes.start()
 
-    def _ended(self, fact: Ended) -> None:
+    def _executed(self, fact: Ended | Spent) -> None:
+        """What is said of an execution, if it is under way; else it comes too late."""
         firing = self._board.firings.get(fact.firing)
         if firing is None or firing.execution != fact.execution or not firing.is_under_way:
             self._telling.noted("ignored", fact, firing=fact.firing, execution=fact.execution)
-            return
-        how = fact.how if fact.how is How.DONE else _meant(firing, fact.how)
-        self._telling.finished(firing, fact, how)
+        elif isinstance(fact, Spent):
+            self._spending.hears(firing, fact)
+        else:
+            self._ended(firing, fact)
+
+    def _ended(self, firing: Firing, fact: Ended) -> None:
+        how = fact.how if fact.how is How.DONE else self._holding.meant(firing, _meant(firing, fact.how), fact)
+        self._telling.finished(firing, fact, how, self._spending.settles(firing, fact, how))
         if firing.move.act.role in MERGING:
             self._telling.merged(firing, fact, how)
-        self._spending.pays(firing, fact)
+        self._spending.alerts(firing)
         if how is How.STOPPED or how is How.LIMITED:
             self._pausing.parks(firing, how, fact)
         elif how is How.HELD:
@@ -234,8 +273,24 @@ class Engine:
         elif one.stopping:
             if not any(firing.is_under_way for firing in one.firings.values()) and not self._only_waits:
                 self._finish("stopped")
-        elif not one.firings and not one.throttled:
+        elif self._has_stopped:
+            self._finish("stopped")
+        elif not one.firings and not one.throttled and not one.paused:
             self._finish("failed", list(self._scopes.unfinished()))
+
+    @property
+    def _has_stopped(self) -> bool:
+        """Whether all that is left was stopped by people."""
+        one = self._board
+        if Wanted.STOP not in one.restrained.values() or one.throttled or one.short:
+            return False
+        waiting = [
+            one.candidates[number] if number in one.candidates else one.tickets[number].play.row
+            for number in one.paused
+        ]
+        parked = [firing.play.row for firing in one.firings.values() if firing.parked == "stopped"]
+        everything = len(parked) == len(one.firings)
+        return everything and all(one.restrained[row] is Wanted.STOP for row in (*waiting, *parked))
 
     @property
     def _only_waits(self) -> bool:
@@ -250,7 +305,7 @@ def _meant(firing: Firing, how: How) -> How:
     """What an end comes to that is none of the work's own.
 
     What was to be ended for good is cancelled, even if it was stopped, limited, held or lost meanwhile. What ended
-    as if it had been told to, and had not, is lost. Only agents have usage limits, and no step is held.
+    as if it had been told to, and had not, is lost. Only agents have usage limits, and no step or agent is held.
     """
     if firing.halted == "cancelled":
         return How.CANCELLED if how in _UNFINISHED else how
@@ -259,7 +314,7 @@ def _meant(firing: Firing, how: How) -> How:
     if how is How.LIMITED:
         return how if firing.launch is not None else How.INFRA
     if how is How.HELD:
-        return how if not firing.step else How.FAILED
+        return how if not firing.step and firing.launch is None else How.FAILED
     return How.LOST if how is How.STOPPED and not firing.halted else how
 
 

@@ -13,7 +13,7 @@ step_started                                              firing, execution, tra
                                                           concurrent_group, launched_at, pools
 step_finished    done, failed, timeout, cancelled, …      firing, execution, exit_code, signal, message, tail,
                                                           seconds, until, files, conflict, waits_for, asks, moves,
-                                                          concurrent_group,
+                                                          culprits, concurrent_group,
                                                           launched_at, completed_at; of what is no process, as
                                                           a join, only message and the times
 step_skipped     condition, dependency, cancelled         message
@@ -21,15 +21,23 @@ step_cancelled                                            firing, execution, cau
 ask                                                       question, firing, transition
 answered         yes, no                                  text
 stopping                                                  now
+paused           pause, freeze, stop                      now; of a subplan and all in it, or of all
+resumed          go
 recovered                                                 epoch, running (firings taken over)
 woke
 merge            merged, held, conflict                   of a @merge or @land: message, files, waits_for, moves
 merge_asked                                               subplan
 conflict_ahead   ahead, over                              other, files
-budget           alert, reached                           spent, reserved, ceiling, percent
+left_out                                                  group (it goes on without), culprits, message
+spent                                                     firing, execution; of a step under way: cost and tokens
+                                                          are what it has spent so far, all in all
+cost_unknown                                              firing, execution: it has ended, and did not tell its cost
+limited                                                   firing, agents, until: a usage limit was met
+budget           alert, reached                           unit (usd, tokens), spent, reserved, ceiling, percent
 ignored                                                   what came too late: firing, or subplan and step
 
-A step that is none of the plan's own has a name with @: @workspace, @merge, @land, and a group's @verify.
+A step that is none of the plan's own has a name with @: @workspace, @merge, @resolve, @land, a group's @verify. A
+@merge with a conflict that an agent is to resolve ends as `conflict`; if it waits for a person, as `held`.
 """
 
 from typing import Any

@@ -62,6 +62,10 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started", omit_defaul
     """The commit that slices start from."""
     moves: tuple[RefMove, ...] = ()
     """What was put aside in git, to begin anew."""
+    chosen: tuple[str, ...] = ()
+    """Paths of the subplans that it is for, with what they need; none: for the whole plan."""
+    fresh: bool = False
+    """Whether all is done anew, also what an earlier run has completed."""
 
 
 class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
@@ -88,6 +92,10 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
     """Of what is held: the subplans that must land first."""
     asks: bool = False
     """Of what is held: whether nothing is in the way, and a person is only to agree."""
+    culprits: tuple[str, ...] = ()
+    """Of a group's verify that failed: the subplans in the group that are to blame, as far as was found."""
+    left_out: tuple[str, ...] = ()
+    """These and what is built on them, if it passed on the others."""
     moves: tuple[RefMove, ...] = ()
     """What it changed in git, in order."""
     cost: int | None = None
@@ -101,6 +109,16 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
     stdout_bytes: int = 0
     """How much it wrote, where that is more than a few lines: not all of it may have been kept."""
     stderr_bytes: int = 0
+
+
+class Spent(Fact, frozen=True, kw_only=True, tag="spent", omit_defaults=True):
+    """What an execution under way has spent so far, all in all."""
+
+    firing: int
+    execution: int
+    cost: int | None = None
+    """In micro-dollars; None is unknown."""
+    tokens: int | None = None
 
 
 class Answered(Fact, frozen=True, kw_only=True, tag="answered", omit_defaults=True):
@@ -134,6 +152,28 @@ class StopAsked(Fact, frozen=True, kw_only=True, tag="stop_asked", omit_defaults
     now: bool = False
 
 
+class Wanted(StrEnum):
+    """What people want of a subplan, and of all that is in it."""
+
+    GO = "go"
+    PAUSE = "pause"
+    """What runs comes to the end of its step, and nothing new begins."""
+    FREEZE = "freeze"
+    """The same, and the processes of what runs stand still."""
+    STOP = "stop"
+    """What runs ends, and is done again when it is to go on."""
+
+
+class Controlled(Fact, frozen=True, kw_only=True, tag="controlled", omit_defaults=True):
+    """A person has said what is to become of a subplan; the last word about it counts."""
+
+    subplan: str
+    """Its path; empty for all."""
+    wanted: Wanted
+    now: bool = False
+    """Of what is to stop: without grace."""
+
+
 class Resumed(Fact, frozen=True, kw_only=True, tag="resumed", omit_defaults=True):
     """A new coordinator has taken over, after a stop or after the death of the last one."""
 
@@ -146,4 +186,4 @@ class Woke(Fact, frozen=True, kw_only=True, tag="woke", omit_defaults=True):
     """A time has come that the engine asked to be woken at."""
 
 
-AnyFact = RunStarted | Ended | Answered | MergeAsked | Foreseen | StopAsked | Resumed | Woke
+AnyFact = RunStarted | Ended | Spent | Answered | MergeAsked | Foreseen | Controlled | StopAsked | Resumed | Woke

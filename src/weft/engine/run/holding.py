@@ -8,7 +8,7 @@ on.
 from collections.abc import Callable
 
 from weft.engine.run.board import Board
-from weft.engine.run.facts import Ended, MergeAsked
+from weft.engine.run.facts import Ended, How, MergeAsked
 from weft.engine.run.moves import Moves
 from weft.engine.run.plays import Firing, Play, Ticket
 from weft.engine.run.telling import Telling
@@ -19,6 +19,12 @@ class Holding:
         self._board = board
         self._moves = moves
         self._telling = telling
+
+    def meant(self, firing: Firing, how: How, fact: Ended) -> How:
+        """A conflict that an agent is to resolve is not held; unless nothing but merges may begin."""
+        way = firing.move.ways.get("conflict")
+        is_resolved = way is not None and not way.ends and not self._board.merges_only
+        return How.CONFLICT if how is How.HELD and fact.conflict and is_resolved else how
 
     def holds(self, firing: Firing, fact: Ended) -> None:
         firing.parked = "held"

@@ -8,10 +8,11 @@ from weft.engine.run.orders import Land, Launch, Merge, Ordered, Prepare
 from weft.engine.run.pipelines import Placed
 from weft.engine.run.plays import Firing, Play
 from weft.engine.run.values import Texts
-from weft.plan.loading.slices_check import agent_of
+from weft.plan.loading.slices_check import agent_of, resolver_of
 from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
 
-_PARTS: dict[str, type[Prepare | Merge]] = {"workspace": Prepare, "merge": Merge}
+RESOLVE = "@resolve"
+"""What an agent does about a conflict of its slice, as the name of a step."""
 
 
 class Launching:
@@ -26,7 +27,16 @@ class Launching:
             return self._verify(firing)
         if kind == "land":
             return self._land(firing)
-        return _PARTS[kind](firing=firing.serial, execution=1, row=play.row, path=play.path)
+        if kind == "merge":
+            return Merge(
+                firing=firing.serial,
+                execution=1,
+                row=play.row,
+                path=play.path,
+                without=self._board.left_out.get(play.row, ()),
+                resolved=RESOLVE in play.attempts,
+            )
+        return Prepare(firing=firing.serial, execution=1, row=play.row, path=play.path)
 
     def _land(self, firing: Firing) -> Land:
         board, row = self._board, firing.play.row
@@ -56,6 +66,31 @@ class Launching:
             step=part_name(firing.move),
             attempt=firing.attempt,
             commands=verify,
+            timeout=settings.timeout,
+            grace=settings.grace,
+        )
+
+    # Conflicts
+
+    def resolver(self, play: Play) -> Agent:
+        agent = resolver_of(self._board.settings(play.row), self._board.plan.agents)
+        assert agent is not None, "a loaded plan has an agent where one resolves conflicts"
+        return agent
+
+    def resolve(self, firing: Firing, agent: Agent) -> Launch:
+        """The prompt is what the slice is about; what is in conflict is known once it is in the workspace."""
+        play = firing.play
+        subplan, settings = self._board.plan.subplans[play.row], self._board.settings(play.row)
+        return Launch(
+            firing=firing.serial,
+            execution=1,
+            row=play.row,
+            path=play.path,
+            step=RESOLVE,
+            attempt=firing.attempt,
+            agent=agent,
+            model=agent.model or settings.model,
+            prompt=subplan.prompt or subplan.title,
             timeout=settings.timeout,
             grace=settings.grace,
         )

@@ -112,7 +112,8 @@ class Moves:
     def _is_idle(self, play: Play) -> bool:
         if any(firing.is_under_way for firing in play.firings.values()):
             return False
-        return all(number in self._board.throttled for number in play.tickets)
+        board = self._board
+        return all(number in board.throttled or number in board.paused for number in play.tickets)
 
     def _regained(self, play: Play) -> None:
         self._board.saw(play, "slots", "regained")
@@ -147,11 +148,29 @@ class Moves:
         board = self._board
         ticket = board.tickets[number]
         play, move = ticket.play, ticket.move
+        if play.row in board.restrained and not self._is_wanted(ticket):
+            board.paused.add(number)
+            ticket.claims, ticket.slots = (), False
+            self.lends_slots(play)
+            return
         ticket.claims = claims = board.claims(play, move)
         ticket.slots = play.lent or (move.takes_slot and ticket.firing is None)
         if ticket.slots:
             claims = (*board.limits.slots[play.row], *claims)
         board.allocator.ask(number, claims, self._rank(number, ticket))
+
+    def _is_wanted(self, ticket: Ticket) -> bool:
+        """Whether a person has asked for this merge, and means it."""
+        return ticket.move.act.role in MERGING and ticket.play.row in self._board.agreed
+
+    def goes_on(self, number: int) -> None:
+        """It need not wait any more for people to let it go on."""
+        self._ask(number)
+
+    def pauses(self, number: int) -> None:
+        """What asked for room does not want it for now."""
+        self._board.allocator.withdraw(number)
+        self._ask(number)
 
     def _rank(self, number: int, ticket: Ticket) -> tuple[int, int, int]:
         """Who goes first. What only waits to be merged does: in plan order, or as it comes."""
@@ -190,7 +209,7 @@ class Moves:
 
     def withdraws(self, number: int) -> Ticket:
         board = self._board
-        for queue in (board.short, board.throttled):
+        for queue in (board.short, board.throttled, board.paused):
             if number in queue:
                 queue.remove(number)
                 return self._forget(number)

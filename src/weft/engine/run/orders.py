@@ -52,6 +52,11 @@ class Prepare(Order, frozen=True, kw_only=True):
 class Merge(Order, frozen=True, kw_only=True):
     """Bring what a subplan did to the subplan around it."""
 
+    without: tuple[str, ...] = ()
+    """Of a group: the subplans in it whose work is left out."""
+    resolved: bool = False
+    """Whether an agent was to resolve a conflict of it before."""
+
 
 class Land(Order, frozen=True, kw_only=True):
     """Bring what a subplan did to where the user wants it."""
@@ -73,6 +78,14 @@ class Halt(Struct, frozen=True, kw_only=True):
     """Without grace."""
 
 
+class Freeze(Struct, frozen=True, kw_only=True):
+    """Have the processes of an execution stand still, or go on."""
+
+    firing: int
+    execution: int
+    thaw: bool = False
+
+
 class WakeAt(Struct, frozen=True, kw_only=True):
     """Tell the fact `Woke` at this time."""
 
@@ -82,4 +95,4 @@ class WakeAt(Struct, frozen=True, kw_only=True):
 Ordered = Launch | Prepare | Merge | Land
 """What is reported as ended."""
 
-AnyOrder = Ordered | Halt | WakeAt
+AnyOrder = Ordered | Halt | Freeze | WakeAt

@@ -33,12 +33,13 @@ class Pausing:
         launch = firing.launch
         if how is How.LIMITED and launch is not None and launch.agent is not None:
             firing.parked = "limited"
-            firing.until = fact.until if fact.until is not None else self._board.at
+            firing.until = self._spending.limit(firing, launch.agent, fact.until)
             self._moves.lends(firing)
-            self._spending.limit(launch.agent, firing.until)
             return
         firing.parked = "stopped"
-        if not self._board.stopping:  # the run goes on already, only this one had heard that it was to stop
+        board = self._board
+        # Else the run goes on already, and only this one had heard that it was to stop.
+        if not board.stopping and firing.play.row not in board.restrained:
             self._starting.again(firing)
 
     def wakes(self, fact: Woke) -> None:
@@ -72,7 +73,7 @@ class Pausing:
         self._holding.resumes()
         for firing in list(board.firings.values()):
             match firing.parked:
-                case "stopped":
+                case "stopped" if firing.play.row not in board.restrained:
                     self._starting.again(firing)
                 case "" if firing.halted == "stopped":
                     firing.halted = "revoked"  # it may have heard that it was to stop, or not

@@ -16,6 +16,9 @@ from weft.engine.run.outputs import StepOutput
 from weft.engine.run.pipelines import Placed
 from weft.engine.run.script import Move, Script
 
+Amounts = tuple[int, int]
+"""Micro-dollars, and tokens."""
+
 
 class Frame(Struct, eq=False):
     """A pipeline under way: the slice's own, or one nested in it."""
@@ -103,9 +106,12 @@ class Firing(Struct, eq=False, kw_only=True):
     parked: str = ""
     """Why another execution is to follow: the last one was `stopped`, `limited` or `held`; `asking`: it waits for
     room."""
+    frozen: bool | None = None
+    """Whether its processes were told to stand still, or to go on; None: neither."""
     until: float = 0.0
     """When its usage limit ends."""
-    reserved: int = 0
+    reserved: Amounts = (0, 0)
+    """For each execution of it."""
     leases: tuple[tuple[str, tuple[str, ...]], ...] = ()
     question: str = ""
     waits_for: tuple[str, ...] = ()

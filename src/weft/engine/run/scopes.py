@@ -97,6 +97,9 @@ class Scopes:
 
     def _ask_for_slots(self, number: int, row: int) -> None:
         board = self._board
+        if row in board.restrained:
+            board.paused.add(number)
+            return
         board.allocator.ask(number, self._claims(row), (-board.levels[row], row, self._begin_of(row).number))
 
     def _claims(self, row: int) -> Claims:
@@ -108,6 +111,14 @@ class Scopes:
         begin = self._board.scripts[self._board.compiled.shape_of[row]].spots[READY].go
         assert begin is not None
         return begin
+
+    def pauses(self, number: int) -> None:
+        """A slice does not want its slots for now."""
+        self._board.allocator.withdraw(number)
+        self._ask_for_slots(number, self._board.candidates[number])
+
+    def goes_on(self, number: int) -> None:
+        self._ask_for_slots(number, self._board.candidates[number])
 
     def waits_on(self, number: int) -> None:
         """There are slots for a slice, and it does not take them yet."""
@@ -150,13 +161,15 @@ class Scopes:
 
     def _blocked(self, row: int) -> Failure | None:
         """Why it cannot start, if something it depends on has failed."""
-        failed = [dep for dep in self._outline.depends_on[row] if dep in self._board.failures]
-        if not failed:
+        board, paths = self._board, self._outline.paths
+        bad = [dep for dep in self._outline.depends_on[row] if dep in board.failures or dep in board.gaps]
+        if not bad:
             return None
-        names = ", ".join(self._outline.paths[dep] for dep in failed)
-        return Failure(
-            reason=FailureReason.BLOCKED, message=f"blocked by {names}", cause=self._outline.paths[failed[0]]
-        )
+        names = ", ".join(f"{paths[dep]}{self._gap(dep)}" for dep in bad)
+        return Failure(reason=FailureReason.BLOCKED, message=f"blocked by {names}", cause=paths[bad[0]])
+
+    def _gap(self, row: int) -> str:
+        return "" if row in self._board.failures else ", of which a part was left out"
 
     def _open(self, group: int) -> None:
         board = self._board
@@ -189,6 +202,8 @@ class Scopes:
     def _row_ended(self, row: int) -> None:
         if row != ROOT:
             self._settle(row)
+        elif ROOT in self._board.gaps:
+            self._board.failures.setdefault(ROOT, self._board.gaps[ROOT])
         self._has_ended[row] = 1
         self._heard(row)
         number = self._landings.get(row)
@@ -309,7 +324,10 @@ class Scopes:
         board = self._board
         number = self._numbers.pop(row, None)
         if number is not None:
-            board.allocator.withdraw(number)
+            if number in board.paused:
+                board.paused.remove(number)
+            else:
+                board.allocator.withdraw(number)
             del board.candidates[number]
             self.rejected.append(row)
         play = board.plays.get(row)

@@ -7,6 +7,8 @@ skip. Which of them it is, the engine decides when the token arrives, so no sear
 needed.
 """
 
+from collections.abc import Iterator, Mapping
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -41,7 +43,10 @@ class Move(Struct, frozen=True, eq=False, kw_only=True):
     """Whether what it claims is the same for all who have the same turn: nothing of a slice's or a group's own."""
     ways: dict[str, Way]
     final: frozenset[str]
-    """The outcomes after which nothing is tried again: they lead where success leads, or to the end."""
+    """The outcomes after which nothing is tried again: they lead where success leads, or to the end.
+
+    However an agent's try to resolve a conflict ends, the merge is tried again.
+    """
     again: bool
     """Whether it is a further try of what was lost or could not be started."""
 
@@ -114,9 +119,13 @@ def _move(shape: Shape, number: int, pools: set[int]) -> Move:
         claims=claims,
         is_shared=all(place != MERGE and place < shape.own for place, _ in claims),
         ways=ways,
-        final=frozenset(outcome for outcome, way in ways.items() if way.ends or way == ways["done"]),
+        final=frozenset(_final(ways)) if shape.acts[number].role is not Role.RESOLVE else frozenset(),
         again="~" in name,
     )
+
+
+def _final(ways: Mapping[str, Way]) -> Iterator[str]:
+    return (outcome for outcome, way in ways.items() if way.ends or way == ways["done"])
 
 
 def _way(arcs: Arcs, pools: set[int]) -> Way:

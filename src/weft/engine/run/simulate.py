@@ -7,6 +7,7 @@ successor gets the facts, and nothing else, while the world goes on.
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,16 +17,19 @@ from weft.engine.run.events import Event
 from weft.engine.run.facts import (
     Answered,
     AnyFact,
+    Controlled,
     Ended,
     How,
     MergeAsked,
     Resumed,
     RunStarted,
+    Spent,
     StopAsked,
+    Wanted,
     Woke,
 )
 from weft.engine.run.meaning import part_name
-from weft.engine.run.orders import AnyOrder, Halt, Order, Ordered, WakeAt
+from weft.engine.run.orders import AnyOrder, Freeze, Halt, Order, Ordered, WakeAt
 from weft.plan.compile.compiled import CompiledPlan
 
 DYING = 0.001
@@ -43,9 +47,16 @@ class Happening(Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     message: str = ""
     cost: int | None = None
+    tokens: int | None = None
+    spends: tuple[tuple[float, int, int], ...] = ()
+    """What is heard of it meanwhile: after so many seconds, so many micro-dollars and tokens, all in all."""
     session: str | None = None
     wait: float = 60.0
     """Of a usage limit: how long it lasts."""
+    conflict: bool = False
+    """Of what is held: whether it is for a conflict."""
+    culprits: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class Reply(Struct, frozen=True):
@@ -89,6 +100,8 @@ class Interruptions(Struct, frozen=True, kw_only=True):
     dies_early: Callable[[int], bool] = lambda _facts: False
     """After the journal was written, and before anything is obeyed."""
     stops: Callable[[int], bool] = lambda _facts: False
+    says: Callable[[int], Controlled | None] = lambda _facts: None
+    """What a person wants then. When nothing else happens any more, all is to go on."""
 
 
 class Simulator:
@@ -113,6 +126,10 @@ class Simulator:
         self._count = 0
         self._now = 0.0
         self._under_way: dict[tuple[int, int], float] = {}
+        self._ahead: dict[tuple[int, int], Ended] = {}
+        """How what is under way will end."""
+        self._left: dict[tuple[int, int], float] = {}
+        """Of what stands still: the seconds it needs yet."""
         self._asked: set[int] = set()
         self._helped: set[tuple[int, int]] = set()
         self._dead = False
@@ -121,7 +138,9 @@ class Simulator:
     def play(self, *, env: dict[str, str] | None = None, carried: tuple[str, ...] = ()) -> SimulatedRun:
         self._apply(RunStarted(at=0.0, run="simulated", env=env or {}, carried=carried))
         self._interrupt()
-        while self._queue and not self._is_over():
+        while (self._queue or self._is_paused()) and not self._is_over():
+            if not self._queue:
+                self._at(self._now, Controlled(at=0.0, subplan="", wanted=Wanted.GO))
             self._now, _, _, fact = heappop(self._queue)
             if self._is_still_so(fact):
                 self._apply(replace(fact, at=self._now))
@@ -132,14 +151,19 @@ class Simulator:
     def _is_over(self) -> bool:
         return self.run.state in {"completed", "failed"}
 
+    def _is_paused(self) -> bool:
+        return self.run.state == "paused"
+
     def _is_still_so(self, fact: AnyFact) -> bool:
         """Whether an execution has not ended earlier, because it was told to."""
+        if isinstance(fact, Spent):
+            return self._now <= self._under_way.get((fact.firing, fact.execution), -1.0) < inf
         if not isinstance(fact, Ended):
             return True
         key = (fact.firing, fact.execution)
         if self._under_way.get(key) != self._now:
             return False
-        del self._under_way[key]
+        del self._under_way[key], self._ahead[key]
         return True
 
     def _interrupt(self) -> None:
@@ -148,6 +172,9 @@ class Simulator:
             return
         if not self._dead and self._interruptions.stops(facts):
             self._apply(StopAsked(at=self._now))
+        said = None if self._dead else self._interruptions.says(facts)
+        if said is not None:
+            self._apply(replace(said, at=self._now))
         self._dead = self._dead or self._interruptions.dies(facts)
         while self._dead or self.run.state == "stopped":
             self._take_over()
@@ -218,8 +245,18 @@ class Simulator:
                 if self._under_way.get(key, 0.0) > self._now + DYING:
                     how = How(order.how)
                     self._ends(key, DYING, Ended(at=0.0, firing=key[0], execution=key[1], how=how))
+            case Freeze():
+                self._freeze((order.firing, order.execution), thaw=order.thaw)
             case Order():
                 self._does(order)
+
+    def _freeze(self, key: tuple[int, int], *, thaw: bool) -> None:
+        """What has ended, or is about to, does not stand still."""
+        if thaw and key in self._left:
+            self._ends(key, self._left.pop(key), self._ahead[key])
+        elif not thaw and self._now < self._under_way.get(key, 0.0) < inf:
+            self._left[key] = self._under_way[key] - self._now
+            self._under_way[key] = inf
 
     def _does(self, order: Ordered) -> None:
         how = self._world(order)
@@ -231,19 +268,28 @@ class Simulator:
             result=how.result,
             exit_code=how.exit_code,
             message=how.message,
+            conflict=how.conflict,
             cost=how.cost,
+            tokens=how.tokens,
             session=how.session,
+            culprits=how.culprits,
+            left_out=how.left_out,
             until=self._now + how.seconds + how.wait if how.how is How.LIMITED else None,
             seconds=how.seconds,
         )
+        for after, cost, tokens in how.spends:
+            told = Spent(at=0.0, firing=order.firing, execution=order.execution, cost=cost, tokens=tokens)
+            self._at(self._now + after, told)
         self._ends((order.firing, order.execution), how.seconds, fact)
 
     def _ends(self, key: tuple[int, int], after: float, fact: Ended) -> None:
         self._under_way[key] = self._now + after
+        self._ahead[key] = fact
+        self._left.pop(key, None)
         self._at(self._now + after, fact)
 
     def _at(self, when: float, fact: AnyFact) -> None:
         """At the same moment, first what was ordered first, then what people say, then the clock."""
         self._count += 1
-        rank = fact.firing if isinstance(fact, Ended) else _AFTER_ALL + isinstance(fact, Woke)
+        rank = fact.firing if isinstance(fact, Ended | Spent) else _AFTER_ALL + isinstance(fact, Woke)
         heappush(self._queue, (when, rank, self._count, fact))

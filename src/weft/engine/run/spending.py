@@ -1,23 +1,40 @@
 """Whether an agent may start: what its ceilings allow, and whether it has met a usage limit.
 
 A step that would pass a ceiling waits if something under way may turn out to be cheaper than was reserved for it;
-if there is no such thing, its slice has failed for want of money. An agent that has met a usage limit is given
-nothing to do until that ends, and what it would do meanwhile lends its place to others.
+if there is no such thing, its slice has failed for want of money, or of tokens: both are counted in the same way.
+
+An agent that has met a usage limit is given nothing to do until that ends, and what it would do meanwhile lends
+its place to others. The limit is that of an account, so it holds for all agents that are called in the same way,
+whatever their model. Who meets it again and again waits longer each time, whatever it is told.
 """
 
+from msgspec import Struct
+
 from weft.engine.run.board import Board
+from weft.engine.run.budget import Budget
 from weft.engine.run.dooming import Dooming
-from weft.engine.run.facts import Ended
+from weft.engine.run.facts import Ended, How, Spent
 from weft.engine.run.failures import Failure
+from weft.engine.run.meaning import part_name
 from weft.engine.run.moves import Moves
-from weft.engine.run.orders import WakeAt
-from weft.engine.run.plays import Firing, Ticket
+from weft.engine.run.orders import Halt, WakeAt
+from weft.engine.run.plays import Amounts, Firing, Ticket
 from weft.engine.run.telling import Telling
 from weft.engine.states import FailureReason
-from weft.plan.model import Agent
+from weft.plan.compile.parts import Role
+from weft.plan.model import Agent, AgentWork
+from weft.plan.report.costs import dollars
 
 ALL = 100
 """Percent of a ceiling."""
+SOONEST, LONGEST, LATEST = 1.0, 900.0, 7 * 86400.0
+"""Seconds for which a limit holds at least, the first time and after many; and at most."""
+_DOUBLINGS = 10
+
+_PERHAPS_NEVER_RAN = frozenset({How.INFRA, How.CANCELLED, How.STOPPED})
+_HARDLY_RAN = frozenset({How.INFRA, How.LIMITED})
+_WHOLE = frozenset({How.DONE, How.FAILED, How.TIMEOUT})
+"""Ends of executions from whose cost something follows for others."""
 
 
 class Spending:
@@ -26,58 +43,154 @@ class Spending:
         self._moves = moves
         self._dooming = dooming
         self._telling = telling
+        self._units: tuple[tuple[str, Budget], ...] = (("usd", board.budget), ("tokens", board.token_budget))
+        self._met: dict[str, int] = {}
+        """How often in a row an account has met its usage limit."""
 
-    def allows(self, ticket: Ticket, agent: Agent, amount: int) -> bool:
+    # Starts
+
+    def estimates(self, row: int, work: AgentWork, agent: Agent) -> Amounts:
+        """What to reserve for a step."""
+        settings, board = self._board.settings(row), self._board
+        cost = work.max_cost if work.max_cost is not None else agent.max_cost
+        tokens = work.max_tokens if work.max_tokens is not None else agent.max_tokens
+        return (
+            board.budget.estimate(agent.name, cost, settings.reserve or 0),
+            board.token_budget.estimate(agent.name, tokens, settings.reserve_tokens or 0),
+        )
+
+    def allows(self, ticket: Ticket, agent: Agent, amounts: Amounts) -> bool:
         """If not, the ticket waits, or its slice has failed; whoever has it takes nothing."""
         board = self._board
-        if board.limited.get(agent.name, board.at) > board.at:
+        if board.limited and board.limited.get(account_of(agent), board.at) > board.at:
             self._moves.waits(ticket, board.throttled)
             self._moves.lends_slots(ticket.play)
             return False
-        over = board.budget.fits(ticket.play.row, amount)
-        if over is None:
-            return True
-        if board.budget.reserved[over]:
+        over = [
+            (unit, budget, row, amount)
+            for (unit, budget), amount in zip(self._units, amounts, strict=True)
+            if (row := budget.fits(ticket.play.row, amount)) is not None
+        ]
+        for unit, budget, row, amount in over:
+            if not budget.reserved[row]:
+                self._fail(ticket, self._used_up(unit, row, ticket.move.act.step, amount))
+                return False
+        if over:
             self._moves.waits(ticket, board.short)
-        else:
-            self._fail(ticket, over)
-        return False
+        return not over
 
-    def _fail(self, ticket: Ticket, over: int) -> None:
+    def opens(self, firing: Firing, amounts: Amounts) -> None:
+        """An execution begins."""
+        firing.reserved = amounts
+        for (_, budget), amount in zip(self._units, amounts, strict=True):
+            budget.open(firing.serial, firing.play.row, amount)
+
+    def abandons(self, firing: Firing) -> None:
+        """It could not be begun after all."""
+        for _, budget in self._units:
+            if budget.is_open(firing.serial):
+                budget.settle(firing.serial, 0)
+
+    def _fail(self, ticket: Ticket, failure: Failure) -> None:
         play = ticket.play
-        self._dooming.doom(play, play.frame, self._used_up(over, ticket.move.act.step))
+        if ticket.move.act.role is Role.RESOLVE:
+            self._leave_to_a_person(ticket, failure)
+            return
+        self._dooming.doom(play, play.frame, failure)
         if ticket.firing is None:
             stop = play.script.spots[ticket.place].stop
             assert stop is not None
             self._dooming.stops(play, stop)
 
-    def _used_up(self, row: int, step: str) -> Failure:
-        where = self._board.path(row) or "the plan"
-        message = f"the budget of {where} is used up"
+    def _leave_to_a_person(self, ticket: Ticket, failure: Failure) -> None:
+        """Nothing is wrong with the slice if nobody can pay for an agent that resolves its conflict."""
+        play, move = ticket.play, ticket.move
+        if ticket.firing is not None:
+            self._telling.cancelled(ticket.firing, "the budget")
+        self._telling.concluded(play, part_name(move), "failed", failure.message)
+        firing = ticket.firing or self._moves.begins(play, move, ())
+        self._moves.ends(firing)
+        self._moves.leads(firing, "failed")
+
+    def _used_up(self, unit: str, row: int, step: str, amount: int = 0) -> Failure:
+        """With the numbers: which ceiling it is, and what is missing."""
+        budget = dict(self._units)[unit]
+        say = dollars if unit == "usd" else _in_tokens
+        what = "budget" if unit == "usd" else "token budget"
+        said = f"{say(budget.spent[row])} of {say(budget.ceiling(row) or 0)} spent"
+        if budget.assumed[row]:
+            said += f", {say(budget.assumed[row])} reserved for what did not tell its cost"
+        if amount:
+            said += f", and this may cost {say(amount)}"
+        message = f"the {what} of {self._board.path(row) or 'the plan'} is used up: {said}"
         return Failure(reason=FailureReason.BUDGET, message=message, step=step, detail=message)
+
+    # While it runs
+
+    def hears(self, firing: Firing, fact: Spent) -> None:
+        """What an execution has spent so far."""
+        self._telling.spent(firing, fact)
+        for (_, budget), total in zip(self._units, (fact.cost, fact.tokens), strict=True):
+            if total is not None and budget.is_open(firing.serial):
+                budget.heard(firing.serial, total)
+        self.alerts()
+
+    def so_far(self, firing: int) -> Amounts:
+        cost, tokens = (budget.so_far(firing) if budget.is_open(firing) else 0 for _, budget in self._units)
+        return cost, tokens
 
     # Ends
 
-    def pays(self, firing: Firing, fact: Ended) -> None:
-        """What an execution has cost; those who waited for what was reserved for it look again."""
-        launch, board = firing.launch, self._board
-        if launch is None and fact.cost is None:
-            return
-        kind = launch.agent.name if launch is not None and launch.agent is not None else ""
-        board.budget.settle(firing.play.row, firing.reserved, fact.cost, kind)
-        for over, percent in board.budget.alerts():
-            self._telling.budget(over, percent)
-            if percent >= ALL and board.settings(over).on_budget == "stop":
-                self._end_agents(over, firing)
+    def settles(self, firing: Firing, fact: Ended, how: How) -> tuple[int | None, int | None]:
+        """What an execution has cost, as far as anybody knows; it is counted once, here."""
+        launch = firing.launch
+        agent = None if launch is None else launch.agent
+        if agent is None and fact.cost is None:
+            return None, None
+        kind = ""
+        if agent is not None and how in _WHOLE:
+            kind = agent.name
+            self._met.pop(account_of(agent), None)
+        has_run = fact.exit_code is not None or fact.signal is not None or how not in _PERHAPS_NEVER_RAN
+        cost, tokens = (
+            self._settle(budget, firing, _Bill(said, kind, has_run=has_run, assumed=how not in _HARDLY_RAN))
+            for (_, budget), said in zip(self._units, (fact.cost, fact.tokens), strict=True)
+        )
+        return cost, tokens
 
-    def _end_agents(self, over: int, ended: Firing) -> None:
-        """The ceiling is reached: what costs money below it ends."""
+    def _settle(self, budget: Budget, firing: Firing, bill: "_Bill") -> int | None:
+        step, said = firing.serial, bill.said
+        if not budget.is_open(step):
+            budget.open(step, firing.play.row, 0)
+        if said is None and not bill.has_run and not budget.so_far(step):
+            said = 0
+        return budget.settle(step, said, kind=bill.kind, assume=bill.assumed)
+
+    def alerts(self, ended: Firing | None = None) -> None:
+        """Tells of ceilings that come nearer. Where one is reached, the agents below it may have to end."""
+        for unit, budget in self._units:
+            for over, percent in budget.alerts():
+                self._telling.budget(over, percent, unit, budget)
+                if percent >= ALL and self._board.settings(over).on_budget == "stop":
+                    self._end_agents(unit, over, ended)
+
+    def _end_agents(self, unit: str, over: int, ended: Firing | None) -> None:
         board = self._board
         below = range(over, over + board.plan.outline.sizes[over])
         for firing in list(board.firings.values()):
             play = firing.play
-            if play.row in below and firing.launch is not None and firing is not ended:
-                self._dooming.doom(play, play.frame, self._used_up(over, firing.step))
+            if play.row not in below or firing.launch is None or firing is ended:
+                continue
+            if firing.move.act.role is Role.RESOLVE:
+                self._interrupt(firing)
+            else:
+                self._dooming.doom(play, play.frame, self._used_up(unit, over, firing.step))
+
+    def _interrupt(self, firing: Firing) -> None:
+        """When it is to go on, there is no money for it."""
+        if firing.is_under_way and not firing.halted:
+            firing.halted = "stopped"
+            self._board.order(Halt(firing=firing.serial, execution=firing.execution, how="stopped"))
 
     def looks_again(self) -> None:
         """Who waits for money asks once more."""
@@ -86,10 +199,19 @@ class Spending:
 
     # Usage limits
 
-    def limit(self, agent: Agent, until: float) -> None:
-        limited = self._board.limited
-        limited[agent.name] = max(limited.get(agent.name, until), until)
-        self._board.order(WakeAt(at=until))
+    def limit(self, firing: Firing, agent: Agent, until: float | None) -> float:
+        """Until when the account of the agent is given nothing to do."""
+        board, account = self._board, account_of(agent)
+        before = board.limited.get(account, 0.0)
+        if before <= board.at:  # else it is the same limit still, met by another step
+            self._met[account] = self._met.get(account, 0) + 1
+        least = min(LONGEST, SOONEST * (1 << min(self._met.get(account, 1) - 1, _DOUBLINGS)))
+        wait = min(max(least, 0.0 if until is None else until - board.at), LATEST)
+        board.limited[account] = end = max(before, board.at + wait)
+        same = sorted(name for name, other in board.plan.agents.items() if account_of(other) == account)
+        self._telling.limited(firing, same or [agent.name], end)
+        board.order(WakeAt(at=end))
+        return end
 
     def unlimit(self) -> None:
         """Those whose limits have ended ask once more; others go on waiting when they are looked at."""
@@ -101,3 +223,23 @@ class Spending:
         """Whoever takes over has not heard when to wake the engine."""
         for at in sorted(set(self._board.limited.values())):
             self._board.order(WakeAt(at=at))
+
+
+class _Bill(Struct, frozen=True):
+    """What is said of the cost of an execution."""
+
+    said: int | None
+    kind: str
+    """That of executions which may be expected to cost as much."""
+    has_run: bool
+    assumed: bool
+    """Whether what nobody knows may well be what was reserved for it."""
+
+
+def account_of(agent: Agent) -> str:
+    """What agents have in common that are limited together: all but the model, and how many there are of each."""
+    return f"{agent.use} {agent.command} {agent.script} {sorted(agent.env.items())}"
+
+
+def _in_tokens(amount: int) -> str:
+    return f"{amount:,} tokens"

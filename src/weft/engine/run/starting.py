@@ -3,7 +3,7 @@
 from weft.engine.run.board import Board
 from weft.engine.run.ending import Ending
 from weft.engine.run.lanes import Claims
-from weft.engine.run.launching import Launching
+from weft.engine.run.launching import RESOLVE, Launching
 from weft.engine.run.moves import Moves
 from weft.engine.run.pipelines import Placed
 from weft.engine.run.plays import Firing, Play, Ticket
@@ -31,7 +31,7 @@ class Starting:
     def wants(self, play: Play, place: int, move: Move) -> None:
         """A token is to go on with something that may need room; what needs none begins at once."""
         board = self._board
-        if move.claims or move.takes_slot or play.lent or board.stopping:
+        if move.claims or move.takes_slot or play.lent or board.stopping or play.row in board.restrained:
             self._moves.asks(Ticket(play=play, move=move, place=place))
         else:
             self._begin(play, move, place, ())
@@ -62,6 +62,8 @@ class Starting:
                 self._moves.passes(play, move)
             case Role.BEGIN:
                 self._begin_slice(play, move, claims)
+            case Role.RESOLVE:
+                self._resolve(play, move, place, claims)
             case _:
                 self._part(play, move, claims)
 
@@ -83,24 +85,35 @@ class Starting:
         firing.order = self._launching.part(firing)
         self._order(firing)
 
+    def _resolve(self, play: Play, move: Move, place: int, claims: Claims) -> None:
+        """An agent is to resolve a conflict."""
+        agent = self._launching.resolver(play)
+        reserved = self._spending.estimates(play.row, AgentWork(prompt=""), agent)
+        if not self._spending.allows(Ticket(play=play, move=move, place=place), agent, reserved):
+            self._board.allocator.give_back(claims)
+            return
+        firing = self._moves.begins(play, move, claims)
+        firing.attempt = play.attempts[RESOLVE] = 1
+        self._spending.opens(firing, reserved)
+        firing.order = self._launching.resolve(firing, agent)
+        self._order(firing)
+
     # Steps
 
     def _run(self, play: Play, move: Move, place: int, claims: Claims) -> None:
         placed = play.steps[move.act.step]
         work = placed.step.body
-        agent, reserved = None, 0
+        agent, reserved = None, (0, 0)
         if isinstance(work, AgentWork):
             agent = self._launching.agent(play, work)
-            most = work.max_cost if work.max_cost is not None else agent.max_cost
-            reserved = self._board.budget.estimate(agent.name, most)
+            reserved = self._spending.estimates(play.row, work, agent)
             if not self._spending.allows(Ticket(play=play, move=move, place=place), agent, reserved):
                 self._board.allocator.give_back(claims)
                 return
         firing = self._moves.begins(play, move, claims)
         firing.attempt = self.counts(play, move)
-        if reserved:
-            firing.reserved = reserved
-            self._board.budget.reserve(play.row, reserved)
+        if agent is not None:
+            self._spending.opens(firing, reserved)
         if placed.step.pools:
             self._launching.lease(firing, placed.step)
         self._launch(firing, placed, agent)
@@ -112,8 +125,7 @@ class Starting:
             else:
                 firing.order = self._launching.agent_work(firing, placed, agent)
         except RenderError as error:
-            if firing.reserved:
-                self._board.budget.settle(firing.play.row, firing.reserved, 0, "")
+            self._spending.abandons(firing)
             self._ending.could_not_begin(firing, str(error))
         else:
             self._order(firing)
@@ -143,10 +155,11 @@ class Starting:
             if not self._spending.allows(ticket, launch.agent, firing.reserved):
                 self._waits_again(firing)
                 return
-            self._board.budget.reserve(firing.play.row, firing.reserved)
+            self._spending.opens(firing, firing.reserved)
         if firing.step and not firing.leases:
             self._launching.lease(firing, firing.play.steps[firing.step].step)
         firing.parked = firing.halted = ""
+        firing.frozen = None
         firing.execution += 1
         firing.order = self._launching.again(firing)
         self._order(firing)

@@ -5,8 +5,21 @@ from collections.abc import Sequence
 from msgspec.structs import asdict
 
 from weft.engine.run.board import Board
+from weft.engine.run.budget import Budget
 from weft.engine.run.events import Event
-from weft.engine.run.facts import Answered, AnyFact, Ended, Foreseen, How, Resumed, RunStarted, StopAsked
+from weft.engine.run.facts import (
+    Answered,
+    AnyFact,
+    Controlled,
+    Ended,
+    Foreseen,
+    How,
+    Resumed,
+    RunStarted,
+    Spent,
+    StopAsked,
+    Wanted,
+)
 from weft.engine.run.failures import Failure
 from weft.engine.run.meaning import output_tail, part_name, shown
 from weft.engine.run.orders import Launch
@@ -15,6 +28,11 @@ from weft.engine.states import SubplanExecutionState
 from weft.plan.order.outline import ROOT
 
 Data = dict[str, object]
+Costs = tuple[int | None, int | None]
+"""Micro-dollars and tokens; None is unknown."""
+
+
+_RESERVED = ("reserved", "reserved_tokens")
 
 
 class Telling:
@@ -40,10 +58,17 @@ class Telling:
             data["stuck"] = list(stuck)
         if board.budget.unknown[ROOT]:
             data["unknown_costs"] = board.budget.unknown[ROOT]
-        board.tell(Event(kind="run_finished", outcome=state, cost=board.budget.spent[ROOT], data=data))
+        spent, tokens = board.budget.spent[ROOT], board.token_budget.spent[ROOT] or None
+        board.tell(Event(kind="run_finished", outcome=state, cost=spent, tokens=tokens, data=data))
 
     def stopping(self, fact: StopAsked) -> None:
         self._board.tell(Event(kind="stopping", data={"now": fact.now}, fact=fact))
+
+    def controlled(self, fact: Controlled) -> None:
+        kind = "resumed" if fact.wanted is Wanted.GO else "paused"
+        data: Data = {"now": True} if fact.now else {}
+        event = Event(kind=kind, subplan=fact.subplan, outcome=fact.wanted, data=data, fact=fact)
+        self._board.tell(event)
 
     def recovered(self, fact: Resumed, running: Sequence[int]) -> None:
         data: Data = {"epoch": fact.epoch, "running": list(running)}
@@ -61,30 +86,53 @@ class Telling:
 
     def merged(self, firing: Firing, fact: Ended, how: How) -> None:
         """Of a merge or a landing that changed something in git, or could not."""
-        outcome = {How.DONE: "merged", How.HELD: "conflict" if fact.conflict else "held"}.get(how)
-        if self._board.quiet or outcome is None or not (fact.moves or how is How.HELD):
+        conflict = "conflict" if fact.conflict else None
+        outcome = {How.DONE: "merged", How.HELD: conflict or "held", How.CONFLICT: conflict}.get(how)
+        if self._board.quiet or outcome is None or not (fact.moves or how is not How.DONE):
             return
         data: Data = {
             name: value
             for name, value in _said(fact).items()
             if name in {"message", "files", "waits_for", "moves"}
         }
+        if how is How.CONFLICT:
+            data["message"] = " ".join((*fact.message.splitlines()[:1], "An agent resolves it."))
         step = part_name(firing.move)
         self._tell("merge", firing.play.path, step, firing.attempt, outcome, data)
 
-    def budget(self, row: int, percent: int) -> None:
-        board = self._board
-        budget = board.budget
+    def budget(self, row: int, percent: int, unit: str, budget: Budget) -> None:
         data: Data = {
+            "unit": unit,
             "spent": budget.spent[row],
             "reserved": budget.reserved[row],
-            "ceiling": board.settings(row).budget,
+            "ceiling": budget.ceiling(row),
             "percent": percent,
         }
         outcome = "reached" if percent >= 100 else "alert"  # noqa: PLR2004
-        board.tell(Event(kind="budget", subplan=board.path(row), outcome=outcome, data=data))
+        self._board.tell(Event(kind="budget", subplan=self._board.path(row), outcome=outcome, data=data))
+
+    def spent(self, firing: Firing, fact: Spent) -> None:
+        event = Event(
+            kind="spent",
+            subplan=firing.play.path,
+            step=part_name(firing.move),
+            attempt=firing.attempt,
+            cost=fact.cost,
+            tokens=fact.tokens,
+            data={"firing": fact.firing, "execution": fact.execution},
+            fact=fact,
+        )
+        self._board.tell(event)
+
+    def limited(self, firing: Firing, agents: Sequence[str], until: float) -> None:
+        data: Data = {"firing": firing.serial, "agents": list(agents), "until": until}
+        self._tell("limited", firing.play.path, part_name(firing.move), firing.attempt, "", data)
 
     # Subplans
+
+    def left_out(self, path: str, group: str, fact: Ended) -> None:
+        data: Data = {"group": group, "message": fact.message, "culprits": list(fact.culprits)}
+        self._board.tell(Event(kind="left_out", subplan=path, data=data))
 
     def state(self, row: int, outcome: str, before: SubplanExecutionState, **more: object) -> None:
         if not self._board.quiet:
@@ -114,25 +162,38 @@ class Telling:
         order = firing.order
         if isinstance(order, Launch) and order.agent is not None:
             data["agent"] = order.agent.name
+            data |= {name: amount for name, amount in zip(_RESERVED, firing.reserved, strict=True) if amount}
         elif isinstance(order, Launch):
             data["command"] = " && ".join(shown(command) for command in order.commands)
         if firing.leases:
             data["pools"] = {name: list(values) for name, values in firing.leases}
         self._tell_of(firing, "step_started", data)
 
-    def finished(self, firing: Firing, fact: Ended, how: How) -> None:
-        """Carries the fact, as it was told; `how` is what it came to."""
+    def finished(self, firing: Firing, fact: Ended, how: How, costs: Costs) -> None:
+        """Carries the fact, as it was told; `how` and `costs` are what it came to."""
         if self._board.quiet:
             return
         data: Data = {"firing": firing.serial, "execution": firing.execution, **_said(fact)}
         if how is not How.DONE:
             data["tail"] = output_tail(fact.result, fact.errors)
-        self._tell_of(firing, "step_finished", data, how, fact)
+        at_least = fact.cost is None and bool(costs[0])
+        if at_least:
+            data["cost_at_least"] = True
+        self._tell_of(firing, "step_finished", data, how, (fact, costs))
+        if firing.launch is not None and (costs[0] is None or at_least):
+            which: Data = {"firing": firing.serial, "execution": firing.execution}
+            self._tell("cost_unknown", firing.play.path, part_name(firing.move), firing.attempt, "", which)
 
     def _tell_of(
-        self, firing: Firing, kind: str, data: Data, outcome: str = "", fact: Ended | None = None
+        self,
+        firing: Firing,
+        kind: str,
+        data: Data,
+        outcome: str = "",
+        end: tuple[Ended | None, Costs] = (None, (None, None)),
     ) -> None:
         play = firing.play
+        fact, (cost, tokens) = end
         if firing.step in play.launched:
             data |= self._launched(play, firing.step, ended=fact is not None)
         self._board.tell(
@@ -142,8 +203,8 @@ class Telling:
                 step=part_name(firing.move),
                 attempt=firing.attempt,
                 outcome=outcome,
-                cost=None if fact is None else fact.cost,
-                tokens=None if fact is None else fact.tokens,
+                cost=cost,
+                tokens=tokens,
                 data=data,
                 fact=fact,
             )
@@ -214,6 +275,7 @@ def _said(fact: Ended) -> Data:
         "conflict": fact.conflict or None,
         "waits_for": list(fact.waits_for) or None,
         "asks": fact.asks or None,
+        "culprits": list(fact.culprits) or None,
         "moves": [asdict(move) for move in fact.moves] or None,
         "until": fact.until,
         "seconds": round(fact.seconds, 3),

@@ -109,7 +109,7 @@ class Tokens:
         match move.act.role:
             case Role.RUN | Role.ENTER | Role.LEAVE if play.steps:
                 self._step(play, place, spot, move)
-            case Role.RUN | Role.BEGIN | Role.RETURN | Role.MERGE | Role.LAND:
+            case Role.RUN | Role.BEGIN | Role.RETURN | Role.MERGE | Role.RESOLVE | Role.LAND:
                 self._starting.wants(play, place, move)
             case Role.SETTLE:
                 self._ending.settles_nested(play, move)

@@ -45,7 +45,7 @@ class Ending:
             self._ask(family)
             self.look_at = min(now + self._pause, self._kill_at)
         else:
-            _kill(family, who)
+            send_all(who, signal.SIGKILL, family)
             self.look_at = now + self._pause
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)
         return len(family)
@@ -59,14 +59,17 @@ class Ending:
                 send(process, signal.SIGCONT)  # one that is halted hears nothing
 
 
-def _kill(family: Sequence[Process], who: Callable[[], Sequence[Process]]) -> None:
-    """And those they start meanwhile: who runs from us is followed, not waited for."""
-    killed: set[tuple[int, int]] = set()
+def send_all(
+    who: Callable[[], Sequence[Process]], number: int, first: Sequence[Process] | None = None
+) -> None:
+    """To them, and to those they start meanwhile: who runs from us is followed, not waited for."""
+    reached: set[tuple[int, int]] = set()
+    family = who() if first is None else first
     for _ in range(_CHASES):
-        fresh = [process for process in family if process.key not in killed]
+        fresh = [process for process in family if process.key not in reached]
         if not fresh:
             return
         for process in fresh:
-            killed.add(process.key)
-            send(process, signal.SIGKILL)
+            reached.add(process.key)
+            send(process, number)
         family = who()

@@ -44,6 +44,8 @@ class Job:
         self.started_at = 0.0
         self.deadline = NEVER
         self.ending: Ending | None = None
+        self._left: float | None = None
+        """While it stands still: the seconds that it has then."""
         self._command = 0
         self._why = EXITED
         self._message = ""
@@ -98,6 +100,18 @@ class Job:
             self.ending = Ending(grace)
         else:
             self.ending.hurry(grace)
+
+    @property
+    def is_frozen(self) -> bool:
+        return self._left is not None
+
+    def freeze(self) -> None:
+        self._left, self.deadline = self.deadline - time.monotonic(), NEVER
+
+    def thaw(self) -> None:
+        assert self._left is not None
+        self.deadline = time.monotonic() + self._left
+        self._left = None
 
     def leave(self, leftovers: Sequence[Process]) -> None:
         """Its last command has ended by itself, and these are still there."""

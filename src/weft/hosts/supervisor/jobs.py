@@ -6,10 +6,12 @@ rule, there is nothing left.
 """
 
 import os
+import signal
 from contextlib import suppress
 from functools import partial
 from time import monotonic
 
+from .ending import send_all
 from .job import STOPPED, TIMEOUT, Job, Request
 from .log import Log
 from .processes import Marks, Process, descendants, look, own_children
@@ -45,6 +47,18 @@ class Jobs:
         if job is not None:
             job.stop(STOPPED, job.request.grace if grace is None else grace)
 
+    def freeze(self, name: str, *, frozen: bool) -> None:
+        """Whoever is being ended is not hindered."""
+        job = self.there.get(name)
+        if job is None or job.ending is not None or job.is_frozen is frozen:
+            return
+        job.freeze() if frozen else job.thaw()
+        if job.pid:
+            with suppress(
+                OSError
+            ):  # no descriptor is left to look with; its time is counted right all the same
+                send_all(partial(self._family, job), signal.SIGSTOP if frozen else signal.SIGCONT)
+
     def stop_all(self) -> None:
         for name in self.there:
             self.stop(name, None)
@@ -54,7 +68,9 @@ class Jobs:
     def start_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
         for job in waiting:
-            if job.ending is None:
+            if job.is_frozen and job.ending is None:
+                self._waiting.append(job)
+            elif job.ending is None:
                 self._start(job)
 
     def _start(self, job: Job) -> None:

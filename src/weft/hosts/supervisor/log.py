@@ -45,6 +45,8 @@ class History:
         """The end of each, as JSON, unless it is forgotten."""
         self.ids: set[str] = set()
         """All that were ever heard of."""
+        self.writer: tuple[int, int] | None = None
+        """Pid and start time of the supervisor that came last."""
         self._boot = ""
 
     def read(self, path: str) -> None:
@@ -63,9 +65,15 @@ class History:
             self.begun[record["run"]].pids.append((int(record["pid"]), int(record["started"])))
         elif "supervisor" in record:
             self._boot = str(record["boot"])
+            self.writer = int(record["supervisor"]), int(record["started"])
         elif "forget" in record:
             for job in record["forget"]:
                 self.ended.pop(job, None)
+
+    @property
+    def is_of_this_life(self) -> bool:
+        """Whether the machine has not been started anew since; else all that it names is gone."""
+        return self._boot == boot()
 
     def _take_start(self, job: str, begun: Begun) -> None:
         self.begun[job] = begun
@@ -100,6 +108,9 @@ class Log:
 
     def sync(self) -> None:
         os.fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
 
     def add_supervisor(self) -> None:
         record = {"supervisor": os.getpid(), "started": start_time(os.getpid()), "boot": boot()}

@@ -31,6 +31,12 @@ def end_orphans(history: History, directory: str) -> None:
         time.sleep(max(0.0, ending.look_at - time.monotonic()))
 
 
+def left_by(history: History, directory: str) -> list[Process]:
+    """What is alive of the jobs that have no end."""
+    suspects = _suspects(history)
+    return _marked(_marks(suspects, directory)) if suspects else []
+
+
 def _suspects(history: History) -> dict[str, Begun]:
     """The jobs that may have processes: none from before the machine was started."""
     current = boot()

@@ -135,6 +135,8 @@ class Supervisor:
             client.shared.append(message["share"])
         elif "stop" in message:
             self._jobs.stop(message["stop"], message["grace"])
+        elif "freeze" in message:
+            self._jobs.freeze(message["freeze"], frozen=message["frozen"])
         elif "forget" in message:
             self._forget(message["forget"])
         else:

@@ -16,7 +16,7 @@ from weft.plan.compile.frames import Frame, group_shape, landing_shape, slice_sh
 from weft.plan.compile.parts import Shape
 from weft.plan.compile.signature import signature
 from weft.plan.compile.wiring import wiring
-from weft.plan.loading.slices_check import agent_of
+from weft.plan.loading.slices_check import agent_of, resolver_of
 from weft.plan.model import AgentWork, Nested, Pipeline, Plan, Step
 from weft.plan.order.outline import ROOT
 from weft.plan.order.overlap import serialized
@@ -89,6 +89,7 @@ class _Shapes(Struct):
             retries=settings.retries,
             max_concurrency=settings.max_concurrency,
             agents=agents,
+            resolver=self.resolver(settings),
         )
         sizes = {f"pool:{name}": pool.size for name, pool in self.plan.pools.items()}
         key = ("slice", signature(pipeline.steps, self.plan.pipelines), frame)
@@ -118,6 +119,13 @@ class _Shapes(Struct):
             verifies=verifies,
             infra_retries=settings.infra_retries,
         )
+
+    def resolver(self, settings: Settings) -> tuple[str, int | None] | None:
+        if not settings.resolves:
+            return None
+        agent = resolver_of(settings, self.plan.agents)
+        assert agent is not None, "a loaded plan has an agent where one resolves conflicts"
+        return agent.name, agent.pool
 
     def agents(self, steps: Sequence[Step], settings: Settings) -> Iterable[tuple[str, int | None]]:
         for step in steps:

@@ -6,6 +6,11 @@
     group   (ready) ─▶ verify ─▶ (over) ─┬▶ merge ─▶ (end)
                                          └▶ drop  ─▶ (end)
 
+Where an agent is to resolve conflicts, the merge of a slice may go a longer way:
+
+    (over) ─▶ merge ─┬ done, failed ─▶ (end)
+                     └ conflict ─▶ (conflict) ─▶ resolve ─ done, failed ─▶ (resolved) ─▶ merge again ─▶ (end)
+
 A slice holds one slot of each limit around it from its beginning to the end of its steps; all are taken at once.
 A group takes none: it is there when all that is in it has ended.
 """
@@ -13,6 +18,7 @@ A group takes none: it is there when all that is in it has ended.
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.plan.compile.parts import (
     END,
@@ -44,6 +50,8 @@ class Frame(Struct, frozen=True, kw_only=True):
     max_concurrency: int | None = None
     agents: tuple[tuple[str, int | None], ...] = ()
     """The agent of each step that has one, in order, with the size of its pool."""
+    resolver: tuple[str, int | None] | None = None
+    """The agent that resolves conflicts, with the size of its pool; None: a person does."""
 
 
 def slice_shape(
@@ -59,7 +67,7 @@ def slice_shape(
     _begin(shape, frame, start, turn)
     shape.move("close", Act(Role.CLOSE), [finished], [over, SLOT])
     if frame.merges:
-        _merge(shape, frame, over, turn)
+        _merge(shape, frame, over, turn, _numbered(shape, needs.resolver))
     way = Way(
         pipelines=pipelines,
         verifies=frame.verifies,
@@ -111,25 +119,44 @@ class _Action(Struct, frozen=True):
     role: Role
     outcomes: tuple[str, ...]
     claims: Claims
+    conflict: int | None = None
+    """Where a conflict leads, if that is not the end."""
+    leaves: int | None = None
+    """Where it leads when it is not to be done any more, if that is not the end."""
 
 
-def _merge(shape: ShapeBuilder, frame: Frame, over: int, turn: Claims) -> None:
+def _merge(
+    shape: ShapeBuilder, frame: Frame, over: int, turn: Claims, resolver: Claims | None = None
+) -> None:
     shape.move("drop", Act(Role.DROP), [over], [END])
     merge = _Action("merge", Role.MERGE, ("done", "conflict", "failed"), ((MERGE, 1), *turn))
-    _tried(shape, frame, merge, over, END)
+    if frame.resolver is None or resolver is None:
+        _tried(shape, frame, merge, over, END)
+        return
+    conflict, resolved = shape.place("conflict", carries=False), shape.place("resolved", carries=False)
+    _tried(shape, frame, replace(merge, conflict=conflict), over, END)
+    shape.move("stop resolve", Act(Role.STOP), [conflict], [END])
+    resolve = _Action("resolve", Role.RESOLVE, ("done", "failed"), (*resolver, *turn), leaves=END)
+    _tried(shape, frame, resolve, conflict, resolved)
+    shape.move("stop merge again", Act(Role.STOP), [resolved], [END])
+    _tried(shape, frame, replace(merge, name="merge again"), resolved, END)
 
 
 def _tried(shape: ShapeBuilder, frame: Frame, action: _Action, ready: int, end: int) -> None:
     """The action, tried again when it was lost; with a way around the later tries."""
+    leaves = end if action.leaves is None else action.leaves
+    elsewhere = {"conflict": action.conflict, "cancelled": leaves}
     for again in range(frame.infra_retries + 1):
         name = f"{action.name}~{again}" if again else action.name
         if again:
-            shape.move(f"stop {name}", Act(Role.STOP), [ready], [end])
+            shape.move(f"stop {name}", Act(Role.STOP), [ready], [leaves])
         last = again == frame.infra_retries
         lost = end if last else shape.place(f"{action.name}~{again + 1} ready", carries=False)
-        arcs: list[OutcomeArcs] = [(outcome, [end]) for outcome in (*action.outcomes, "cancelled")]
+        outcomes = (*action.outcomes, "cancelled")
+        arcs: list[OutcomeArcs] = [(outcome, [elsewhere.get(outcome) or end]) for outcome in outcomes]
         arcs += [("lost", [lost]), ("infra", [lost])]
-        shape.choice(name, Act(action.role, action.name, attempt=again + 1), [ready], arcs, action.claims)
+        kind = action.name.partition(" ")[0]
+        shape.choice(name, Act(action.role, kind, attempt=again + 1), [ready], arcs, action.claims)
         ready = lost
 
 
@@ -169,10 +196,11 @@ class _Needs:
         self.sizes: dict[str, int] = {}
         """Of the agents' own pools."""
         self.has_async = False
+        self.resolver = {} if frame.resolver is None else self.of_agent(*frame.resolver)
 
     @property
     def pools(self) -> Sequence[str]:
-        return sorted({name for claims in self.claims.values() for name in claims})
+        return sorted({name for claims in (*self.claims.values(), self.resolver) for name in claims})
 
     def collect(self, steps: Sequence[Step]) -> None:
         for step in steps:
@@ -188,8 +216,11 @@ class _Needs:
     def of(self, step: Step) -> dict[str, int]:
         claims = {f"pool:{name}": count for name, count in step.pools}
         if isinstance(step.body, AgentWork):
-            name, size = next(self.agents)
-            if size is not None:
-                claims[f"agent:{name}"] = 1
-                self.sizes[f"agent:{name}"] = size
+            claims |= self.of_agent(*next(self.agents))
         return claims
+
+    def of_agent(self, name: str, size: int | None) -> dict[str, int]:
+        if size is None:
+            return {}
+        self.sizes[f"agent:{name}"] = size
+        return {f"agent:{name}": 1}

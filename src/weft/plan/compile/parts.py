@@ -51,6 +51,8 @@ class Role(StrEnum):
     MERGE = "merge"
     DROP = "drop"
     """What was done is merged into the branch around it; or not, since it failed."""
+    RESOLVE = "resolve"
+    """An agent resolves the conflict that a merge has met; however that ends, the merge is tried again."""
     LAND = "land"
     """What was done goes onto the target."""
 
@@ -60,7 +62,7 @@ class Act(Struct, frozen=True):
 
     role: Role
     kind: str = ""
-    """What is done: agent, run, verify, ask, workspace, merge, land; empty for what takes no time."""
+    """What is done: agent, run, verify, ask, workspace, merge, resolve, land; empty for what takes no time."""
     step: str = ""
     """The address of the step, as `outer.inner`."""
     attempt: int = 0

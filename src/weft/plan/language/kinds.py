@@ -26,6 +26,8 @@ _DECIMAL = re.compile(r"[-+]?(?:[0-9]{1,18}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[
 _PLAIN_DECIMAL = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _RANGE = re.compile(rf"({_PLAIN_DECIMAL})\.\.({_PLAIN_DECIMAL})")
 _DURATION = re.compile(rf"({_PLAIN_DECIMAL})(ms|s|m|h|d)")
+_DOLLARS = re.compile(r"\$([0-9]{1,9}(?:\.[0-9]{1,6})?)")
+_TOKENS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([kKMB])")
 SECONDS = {
     "ms": Decimal("0.001"),
     "s": Decimal(1),
@@ -34,6 +36,8 @@ SECONDS = {
     "d": Decimal(86400),
 }
 """The units of durations."""
+TOKENS = {"B": 10**9, "M": 10**6, "k": 10**3, "K": 10**3}
+"""The units of tokens, the largest first."""
 
 
 class Text(Struct, frozen=True):
@@ -131,19 +135,60 @@ class Money(Struct, frozen=True):
     """Dollars, kept as whole micro-dollars: sums of them are exact."""
 
     words: str = "an amount of dollars above 0, such as 20 or 0.50"
+    least: int = 1
+
+    @classmethod
+    def from_zero(cls) -> "Money":
+        return cls("an amount of dollars from 0 on, such as 15 or 0.30", 0)
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
-        if not isinstance(node, Scalar) or not node.plain or not _DECIMAL.fullmatch(node.text):
+        text = _number_of_dollars(node)
+        if text is None:
             return mismatch(self, node, reader, name)
-        micros = Fraction(node.text) * MICRO
+        micros = Fraction(text) * MICRO
         if micros > MOST_MONEY * MICRO:
             return mismatch(self, node, reader, name, f", and up to {MOST_MONEY:,}")
         if micros > 0 and micros.denominator != 1:
             return mismatch(self, node, reader, name, ", with six decimals at most")
-        return int(micros) if micros > 0 else mismatch(self, node, reader, name)
+        return int(micros) if micros >= self.least else mismatch(self, node, reader, name)
 
     def schema(self) -> Schema:
-        return {"type": "number", "minimum": 1 / MICRO, "maximum": MOST_MONEY}
+        number = {"type": "number", "minimum": self.least / MICRO, "maximum": MOST_MONEY}
+        return {
+            "anyOf": [number, _matching(_DOLLARS, f"Allowed is {self.words}.", above_zero=self.least > 0)]
+        }
+
+
+def _number_of_dollars(node: Node) -> str | None:
+    """The digits; with a dollar sign before them it is text, also for YAML."""
+    if not isinstance(node, Scalar):
+        return None
+    signed = _DOLLARS.fullmatch(node.text)
+    if signed is not None:
+        return signed[1]
+    return node.text if node.plain and _DECIMAL.fullmatch(node.text) else None
+
+
+class Tokens(Struct, frozen=True):
+    """A whole number, perhaps in thousands, millions or billions."""
+
+    words: str = "a number of tokens above 0, such as 200000, 500k or 5M"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if not isinstance(node, Scalar):
+            return mismatch(self, node, reader, name)
+        match = _TOKENS.fullmatch(node.text)
+        if match is not None:
+            number = int(Decimal(match[1]) * TOKENS[match[2]])
+        elif node.plain and _WHOLE.fullmatch(node.text):
+            number = int(node.text)
+        else:
+            return mismatch(self, node, reader, name)
+        return number if number > 0 else mismatch(self, node, reader, name)
+
+    def schema(self) -> Schema:
+        number = {"type": "integer", "minimum": 1, "maximum": MOST}
+        return {"anyOf": [number, _matching(_TOKENS, f"Allowed is {self.words}.", above_zero=True)]}
 
 
 class Share(Struct, frozen=True):

@@ -257,6 +257,21 @@ class AtMostOne(Struct, frozen=True):
         return {"not": {"anyOf": [{"required": list(pair)} for pair in pairs]}}
 
 
+class AtLeastOne(Struct, frozen=True):
+    keys: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        return f"At least one of {_listed(self.keys)}."
+
+    def check(self, table: Table, reader: Reader, name: str) -> None:
+        if not any(key in table.entries for key in self.keys):
+            reader.wrong(table, f"{name} needs at least one of: {', '.join(self.keys)}")
+
+    def schema(self) -> Schema:
+        return {"anyOf": [{"required": [key]} for key in self.keys]}
+
+
 class OnlyWith(Struct, frozen=True):
     """The keys have a meaning only where the condition holds."""
 

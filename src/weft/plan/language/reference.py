@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from weft.plan.language.adapters import ADAPTERS
-from weft.plan.language.kinds import Choice, Duration, Money
+from weft.plan.language.kinds import Choice, Duration, Money, Tokens
 from weft.plan.language.kinds_of_many import Either, ListOf, MapOf
+from weft.plan.language.money import PLAIN_AMOUNT
 from weft.plan.language.reader import Kind
 from weft.plan.language.records import Key, Later, Record, Words
 from weft.plan.language.tables import (
@@ -63,14 +64,17 @@ _SHORT: dict[Kind, str] = {
     PLAIN_COMMAND: "a command",
     COMMANDS: "commands",
     Duration(): "a duration",
+    PLAIN_AMOUNT: "an amount",
     Money(): "an amount",
+    Money.from_zero(): "an amount, or 0",
+    Tokens(): "a number of tokens",
 }
 """Kinds that many keys have: explained once, and then only named."""
 
 _SETTINGS = """\
-A setting may stand in the user's configuration, in the project's, at the top of the plan and on any subplan; the
-last column says which ones a step has, too. The nearest one to the work counts: step, subplan, the subplans around
-it, plan, project, user, default."""
+A setting may stand in the user's configuration, in the project's, in an environment variable such as
+`WEFT_MAX_PARALLEL`, at the top of the plan and on any subplan; the last column says which ones a step has, too. The
+nearest one to the work counts: step, subplan, the subplans around it, plan, variable, project, user, default."""
 
 _TEMPLATES = """\
 `{{ … }}` in a text that is a template is replaced when the step starts. An unknown name is an error, never an

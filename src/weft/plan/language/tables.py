@@ -6,6 +6,8 @@ The loader, the JSON Schema and the reference are made from these tables.
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.language.kinds import Boolean, Choice, Duration, Glob, Integer, Money, Share, Span, Text, Word
 from weft.plan.language.kinds_of_many import Either, JsonObject, ListOf, MapOf, Single
+from weft.plan.language.money import BUDGET, BUDGET_KEYS, MAX_TOKENS_KEY, PRICE, PRICES_KEY
+from weft.plan.language.notify import NOTIFY, NOTIFY_KEY
 from weft.plan.language.records import (
     AnyOf,
     AtMostOne,
@@ -100,6 +102,11 @@ MERGE = Record(
             name="take_branch", kind=ListOf(GLOB), default="[]",
             doc="Files whose conflicts are settled by taking the branch's version.",
         ),
+        Key(
+            name="resolve", kind=Choice(("hold", "agent")), default="hold",
+            doc="What becomes of a slice whose merge is in conflict: with `hold` it waits for a person; with "
+                "`agent` the slice's agent resolves the conflict first, and what it makes of it must pass verify.",
+        ),
     ),
 )  # fmt: skip
 
@@ -140,14 +147,7 @@ SETTINGS = (
         name="grace", kind=Duration(), default="10s",
         doc="How long a process has between SIGTERM and SIGKILL.",
     ),
-    Key(
-        name="budget", kind=Money(), default=Words("none"),
-        doc="A ceiling on what agents cost below the place where it stands; each ceiling counts for itself.",
-    ),
-    Key(
-        name="on_budget", kind=Choice(("stop", "drain")), default="stop",
-        doc="What happens to running agents at the ceiling: `stop` ends them, `drain` lets them finish.",
-    ),
+    *BUDGET_KEYS,
     Key(name="merge", kind=MERGE, doc="How results are merged and land."),
     Key(
         name="strict_files", kind=Boolean(), default="false",
@@ -236,6 +236,7 @@ STEP = Record(
                 "goes on with a fork of it."),
         Key(name="max_cost", kind=Money(),
             doc="What one attempt may cost; so much is reserved before it starts."),
+        MAX_TOKENS_KEY,
         Key(name="read_only", kind=Boolean(), default="false",
             doc="Whether the agent may only read, and change no file."),
         Key(name="run", kind=COMMAND,
@@ -276,7 +277,7 @@ STEP = Record(
     ),
     (
         ExactlyOne(BODIES),
-        OnlyWith(("agent", "model", "resume", "max_cost", "read_only"), Has("prompt")),
+        OnlyWith(("agent", "model", "resume", "max_cost", "max_tokens", "read_only"), Has("prompt")),
         OnlyWith(("question",), Is("action", "ask")),
         OnlyWith(("env", "pool", "pools", "timeout", "grace"), PROCESS),
         OnlyWith(("max_retries",), Is("on_error", "retry")),
@@ -328,6 +329,7 @@ AGENT = Record(
             doc="More arguments for its command line."),
         Key(name="env", kind=MapOf(NAME, Word()), default="{}", doc="Environment variables for it."),
         Key(name="max_cost", kind=Money(), doc="What one step of it may cost, where the step does not say."),
+        MAX_TOKENS_KEY,
     ),
     (
         Needs(AnyOf((Is("use", "command"), Is("use", "acp"))), "command"),
@@ -372,6 +374,8 @@ PLAN = Record(
             doc="Ways to do a slice, by name."),
         Key(name="env_allow", kind=ListOf(NAME), default="[]",
             doc="Environment variables that templates may read as `env.NAME`."),
+        PRICES_KEY,
+        NOTIFY_KEY,
         Key(name="subplans", kind=ListOf(SUBPLAN, least=1), required=True, doc="The parts of the plan."),
         *SETTINGS,
     ),
@@ -383,7 +387,9 @@ CONFIG = Record(
     (
         Key(name="agents", kind=AGENTS, default="{}", doc="Agents that any plan can name."),
         *SETTINGS,
+        PRICES_KEY,
+        NOTIFY_KEY,
     ),
 )
 
-RECORDS = (PLAN, SUBPLAN, STEP, ON_FAIL, ON_RESULT, AGENT, POOL, MERGE, ESTIMATE, CONFIG)
+RECORDS = (PLAN, SUBPLAN, STEP, ON_FAIL, ON_RESULT, AGENT, POOL, MERGE, ESTIMATE, BUDGET, PRICE, NOTIFY, CONFIG)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from weft.plan.language.kinds import MOST
+from weft.plan.language.notify import EVENTS
 from weft.plan.language.reader import Reader
 from weft.plan.language.records import Record, Values
 from weft.plan.language.tables import STEP
@@ -28,7 +29,9 @@ from weft.plan.model import (
     Subplan,
     Verify,
 )
+from weft.plan.notify import Notify
 from weft.plan.pipelines.unroll import MOST_STEPS
+from weft.plan.prices import Price
 from weft.plan.settings import own_settings
 from weft.plan.text.document import Document, Items, Node, Scalar, Table
 
@@ -44,6 +47,24 @@ def _agent(name: str, values: Values | None) -> Agent:
     if values is None:
         return Agent(name=name, **own)
     return Agent(name=name, source=values.table, **(own | values.given))
+
+
+def notify(values: Values) -> tuple[Notify, ...] | None:
+    """Those of a plan or a configuration; None if it does not say."""
+    given: tuple[Values, ...] | Values | None = values.get("notify")
+    if given is None:
+        return None
+    everything: dict[str, Any] = {"on": EVENTS}
+    return tuple(Notify(**everything | one.given) for one in _listed(given))
+
+
+def _listed(given: tuple[Values, ...] | Values) -> tuple[Values, ...]:
+    return given if isinstance(given, tuple) else (given,)
+
+
+def prices(values: Values) -> dict[str, Price]:
+    given: dict[str, Values] = values.get("prices", {})
+    return {name: Price(**{"input": 0, "output": 0} | one.given) for name, one in given.items()}
 
 
 def pools(values: Values) -> dict[str, Pool]:
@@ -124,7 +145,7 @@ def step(values: Values) -> Step:
 
 def _body(given: dict[str, Any], table: Table) -> Body:
     if "prompt" in table.entries:
-        names = ("prompt", "agent", "model", "resume", "max_cost", "read_only")
+        names = ("prompt", "agent", "model", "resume", "max_cost", "max_tokens", "read_only")
         work: dict[str, Any] = {"prompt": ""}
         return AgentWork(**work | {name: given[name] for name in names if name in given})
     if "pipeline" in given:

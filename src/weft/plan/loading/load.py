@@ -5,7 +5,7 @@ templates, slices. What one stage finds wrong does not keep the next from lookin
 once; only text that is not YAML ends it at the first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,8 +21,10 @@ from weft.plan.loading.slices_check import FIRST_AGENT, NEED_MORE, Names, Slices
 from weft.plan.loading.steps_check import Catalog, check_steps, place
 from weft.plan.loading.template_check import TemplatesCheck
 from weft.plan.model import Agent, Pipeline, Plan, Subplan
+from weft.plan.notify import Notify
 from weft.plan.pipelines.nesting import without, wrong_nesting
 from weft.plan.pipelines.unroll import MOST_STEPS
+from weft.plan.prices import Price
 from weft.plan.settings import Layer, Scope, layer, own_settings
 from weft.plan.templates.parse import Path
 from weft.plan.text.document import LIMITS, Items, Limits, Node, Table, read_document
@@ -34,6 +36,9 @@ class Config(Struct, frozen=True, kw_only=True):
 
     layer: Layer
     agents: dict[str, Agent]
+    notify: tuple[Notify, ...] | None = None
+    """Who is told of what happens in runs; None: it does not say."""
+    prices: Mapping[str, Price] = {}
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
@@ -53,15 +58,23 @@ def read_config(text: str, file: str, where: str) -> Config:
     reader = Reader(document)
     values = CONFIG.read(document.root, reader, "the configuration")
     if values is not BAD and "worktrees" in values.given:
-        # Which names of the environment are open is up to the plan.
-        catalog = Catalog(
-            pipelines={}, pools={}, agents=(), env_allow=frozenset(), unread=frozenset({"env_allow"})
-        )
-        TemplatesCheck(catalog, reader).of_a_place(
-            place(values.table, "worktrees"), values.given["worktrees"]
-        )
+        check_place(place(values.table, "worktrees"), values.given["worktrees"], reader)
     _raise_errors(reader)
-    return Config(layer=layer(where, document, values), agents=build.agents(values))
+    return Config(
+        layer=layer(where, document, values),
+        agents=build.agents(values),
+        notify=build.notify(values),
+        prices=build.prices(values),
+    )
+
+
+def check_place(node: Node, template: str, reader: Reader) -> None:
+    """Where worktrees are made, said outside of any plan."""
+    # Which names of the environment are open is up to the plan.
+    catalog = Catalog(
+        pipelines={}, pools={}, agents=(), env_allow=frozenset(), unread=frozenset({"env_allow"})
+    )
+    TemplatesCheck(catalog, reader).of_a_place(node, template)
 
 
 def load_plan(
@@ -75,7 +88,7 @@ def load_plan(
 ) -> Plan:
     """The plan in this text; raises `PlanError` with all that is wrong.
 
-    `configs` are the configurations that hold, the nearest first: the project's, then the user's.
+    `configs` are the configurations that hold, the nearest first: the environment's, the project's, the user's.
     """
     document = read_document(text, file, limits=limits)
     reader = Reader(document)
@@ -87,6 +100,24 @@ def load_plan(
     loading.check(plan)
     _raise_errors(reader)
     return replace(plan, warnings=tuple(_in_order(reader.problems)))
+
+
+def agents_around(configs: Sequence[Config]) -> dict[str, Agent]:
+    found: dict[str, Agent] = {}
+    for config in reversed(configs):
+        found |= config.agents
+    return found
+
+
+def layers_around(
+    configs: Sequence[Config], agents: Mapping[str, Agent], surroundings: Surroundings
+) -> Iterator[Layer]:
+    """What holds where no plan says otherwise, the nearest first."""
+    for config in configs:
+        yield config.layer
+    if len(agents) == 1:
+        yield Layer("the only agent there is", {"agent": next(iter(agents))})
+    yield Layer("default", {"isolation": "worktree" if surroundings.git else "dir"})
 
 
 def _in_order(problems: Sequence[Problem]) -> list[Problem]:
@@ -136,24 +167,32 @@ class _Loading:
             outline=rows.outline,
             scopes=tuple(rows.scopes),
             document=self.document,
+            notify=self.notify(),
+            prices=self.prices(),
         )
+
+    def prices(self) -> dict[str, Price]:
+        """The nearest first."""
+        found = build.prices(self.values)
+        for config in self.configs:
+            found |= {name: price for name, price in config.prices.items() if name not in found}
+        return found
+
+    def notify(self) -> tuple[Notify, ...]:
+        """The nearest says it all."""
+        said = (build.notify(self.values), *(config.notify for config in self.configs))
+        return next((one for one in said if one is not None), ())
 
     def agents(self, own: dict[str, Agent]) -> dict[str, Agent]:
         """The nearest one of a name counts, as with settings."""
-        found: dict[str, Agent] = {}
-        for config in reversed(self.configs):
-            found |= config.agents
-        return found | own
+        return agents_around(self.configs) | own
 
     def scope(self, own: dict[str, Agent], agents: dict[str, Agent]) -> Scope:
         """Settings at the root of the plan."""
         layers = [layer("plan", self.document, self.values)]
         if own:
             layers.append(self.first_agent(next(iter(own))))
-        layers.extend(config.layer for config in self.configs)
-        if len(agents) == 1:
-            layers.append(Layer("the only agent there is", {"agent": next(iter(agents))}))
-        layers.append(Layer("default", {"isolation": "worktree" if self.surroundings.git else "dir"}))
+        layers.extend(layers_around(self.configs, agents, self.surroundings))
         return Scope(tuple(layers), self.flags)
 
     def first_agent(self, name: str) -> Layer:

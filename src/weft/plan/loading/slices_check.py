@@ -63,6 +63,8 @@ class SlicesCheck(Struct):
     _done: set[Hashable] = field(default_factory=set[Hashable])
     """What has been decided, or told, and need not be again."""
     _unverified: list[int] = field(default_factory=list[int])
+    _unchecked: list[int] = field(default_factory=list[int])
+    """Slices of which nothing would check what an agent makes of a conflict."""
 
     def check(self) -> None:
         for row, subplan in enumerate(self.plan.subplans):
@@ -93,6 +95,8 @@ class SlicesCheck(Struct):
             self.reader.wrong(subplan.source, f"the slice needs a prompt: {its} slice.prompt")
         if "verify" not in subplan.source.entries and way.has(Verify):
             self._unverified.append(row)
+        elif "verify" not in subplan.source.entries and self.plan.scopes[row].settings.resolves:
+            self._unchecked.append(row)
         if self.first_time("way", id(pipeline), id(self.plan.scopes[row])):
             self.done_this_way(row, pipeline, way)
 
@@ -112,7 +116,9 @@ class SlicesCheck(Struct):
             if agent is not None:
                 agents[id(step)] = agent
             elif work.agent is None:
-                self.no_agent(step.source if not owner.built_in else subplan.source, step, scope)
+                node = step.source if not owner.built_in else subplan.source
+                self.no_agent(node, f"step {step.id!r}", scope)
+        self.resolver(row, scope)
         self.first_agent(subplan, way, scope)
         self.one_directory(row, way)
         for one in way.pipelines if agents else ():
@@ -131,7 +137,12 @@ class SlicesCheck(Struct):
             said = f"there is no agent {name!r}{hint(self.reader, name, self.catalog.agents)}"
             self.reader.wrong(place(subplan.source, "agent"), said)
 
-    def no_agent(self, node: Node, step: Step, scope: Scope) -> None:
+    def resolver(self, row: int, scope: Scope) -> None:
+        if scope.settings.resolves and resolver_of(scope.settings, self.plan.agents) is None:
+            _, layer = scope.find("merge.resolve")
+            self.no_agent(self.node_of(layer, "merge", row), "merge.resolve", scope)
+
+    def no_agent(self, node: Node, who: str, scope: Scope) -> None:
         """Tells, once, that no agent is named for a step, or by a configuration or flag one that is unknown."""
         name, layer = scope.find("agent")
         if layer.document is self.plan.document or "agents" in self.catalog.unread:
@@ -139,12 +150,12 @@ class SlicesCheck(Struct):
         if name is not None:
             where = layer.origin("agent") or layer.where
             known = hint(self.reader, name, self.catalog.agents)
-            said = f"step {step.id!r} needs an agent: {name!r}, of {where}, does not exist{known}"
+            said = f"{who} needs an agent: {name!r}, of {where}, does not exist{known}"
         else:
             found = ", ".join(self.programs)
             found = f"found here: {found}" if found else "no agent's command was found here"
             how = "set agent: to an entry of agents, or to an adapter"
-            said = f"step {step.id!r} needs an agent: {how}; {found}"
+            said = f"{who} needs an agent: {how}; {found}"
         if self.first_time("no agent", name):
             self.reader.wrong(node, said)
 
@@ -242,6 +253,7 @@ class SlicesCheck(Struct):
         ]
         self.warn_of(groups, "group", "so nothing checks the merged result of what is in")
         self.warn_of(self._unverified, "slice", "so nothing checks what is done in")
+        self.warn_of(self._unchecked, "slice", "so nothing checks how an agent resolves the conflicts of")
 
     def warn_of(self, rows: list[int], what: str, consequence: str) -> None:
         if rows:
@@ -266,7 +278,15 @@ class SlicesCheck(Struct):
 
 def agent_of(work: AgentWork, settings: Settings, agents: Mapping[str, Agent]) -> Agent | None:
     """The agent that does a step; None if there is no such one."""
-    name = work.agent or settings.agent
+    return _named(work.agent or settings.agent, agents)
+
+
+def resolver_of(settings: Settings, agents: Mapping[str, Agent]) -> Agent | None:
+    """The agent that resolves conflicts; None if there is no such one."""
+    return _named(settings.agent, agents)
+
+
+def _named(name: str | None, agents: Mapping[str, Agent]) -> Agent | None:
     if name is None:
         return None
     if name in agents:

@@ -30,6 +30,7 @@ _MOVES = {
 _OWN = {
     Role.BEGIN: "its workspace",
     Role.MERGE: "its merge",
+    Role.RESOLVE: "the agent that resolves its conflict",
     Role.LAND: "its landing",
     Role.RUN: "its check",
 }

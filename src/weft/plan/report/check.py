@@ -59,7 +59,6 @@ class CheckReport(Struct, frozen=True, kw_only=True):
             "pipelines": [use.to_json() for use in self.pipelines],
             "together": self.together.to_json(),
             "pools": [use.to_json() for use in self.pools],
-            **self.eligibility.to_json(),
             "overlaps": self.overlaps.to_json(),
             "critical_path": self.critical_path.to_json(),
             "makespan": self.makespan.to_json(),

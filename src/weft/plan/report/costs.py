@@ -41,12 +41,15 @@ class Spend(Struct, frozen=True, kw_only=True):
     """Agent steps that make it unknown: they have no `max_cost`, and no budget stands above them."""
     limited_by: str
     """What the amount rests on."""
+    unreserved: int = 0
+    """Agent steps below a ceiling for which nothing is kept free: they have neither `max_cost` nor `reserve`."""
 
     def to_json(self) -> dict[str, object]:
         return {
             "worst_micro_dollars": self.worst,
             "unpriced_steps": self.unpriced,
             "limited_by": self.limited_by or None,
+            "unreserved_steps": self.unreserved,
         }
 
 
@@ -65,6 +68,7 @@ def spend(plan: Plan, profiles: Sequence[Profile | None]) -> Spend:
     cost = [0 if profile is None else profile.cost for profile in profiles]
     unpriced = [0 if profile is None else profile.unpriced for profile in profiles]
     budgets, parents = _budgets(plan), plan.outline.parents
+    unreserved = _unreserved(plan, budgets, unpriced)
     met: set[int] = set()
     for row in range(len(profiles) - 1, -1, -1):  # what is inside comes first
         budget = budgets.get(row)
@@ -75,8 +79,20 @@ def spend(plan: Plan, profiles: Sequence[Profile | None]) -> Spend:
             cost[parents[row]] += cost[row]
             unpriced[parents[row]] += unpriced[row]
     if unpriced[ROOT]:
-        return Spend(worst=None, unpriced=unpriced[ROOT], limited_by="")
-    return Spend(worst=cost[ROOT], unpriced=0, limited_by=_limit(plan, met, cost[ROOT]))
+        return Spend(worst=None, unpriced=unpriced[ROOT], limited_by="", unreserved=unreserved)
+    limited_by = _limit(plan, met, cost[ROOT])
+    return Spend(worst=cost[ROOT], unpriced=0, limited_by=limited_by, unreserved=unreserved)
+
+
+def _unreserved(plan: Plan, budgets: Mapping[int, int], unpriced: Sequence[int]) -> int:
+    limited: list[bool] = []
+    for row, parent in enumerate(plan.outline.parents):
+        limited.append(row in budgets or (row != ROOT and limited[parent]))
+    return sum(
+        count
+        for row, count in enumerate(unpriced)
+        if count and limited[row] and plan.scopes[row].settings.reserve is None
+    )
 
 
 def _budgets(plan: Plan) -> Mapping[int, int]:

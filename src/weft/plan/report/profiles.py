@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from msgspec import Struct, field
 
 from weft.ids import SubplanPath
-from weft.plan.loading.slices_check import agent_of
+from weft.plan.loading.slices_check import agent_of, resolver_of
 from weft.plan.model import Agent, AgentWork, Nested, Plan, RunCommand, Step, Verify
 from weft.plan.order.outline import ROOT, Outline
 from weft.plan.order.width import peak
@@ -38,7 +38,7 @@ class Profile(Struct, frozen=True, kw_only=True, eq=False):
     """For each pool, as the net names it, the steps that take from it, by their `id()`."""
 
 
-_Key = tuple[int, int, str | None, int | None, bool]
+_Key = tuple[int, int, str | None, int | None, bool, bool]
 
 
 class Profiles(Struct):
@@ -55,7 +55,8 @@ class Profiles(Struct):
     def _of(self, row: int) -> Profile:
         pipeline, settings = self.plan.pipeline_of(row), self.plan.scopes[row].settings
         verifies = bool(self.plan.subplans[row].verify)
-        key = (id(pipeline), settings.retries, settings.agent, settings.max_concurrency, verifies)
+        alike = (settings.retries, settings.agent, settings.max_concurrency, verifies, settings.resolves)
+        key = (id(pipeline), *alike)
         if key not in self._found:
             self._found[key] = self._profile(row, settings, verifies=verifies)
         return self._found[key]
@@ -71,14 +72,18 @@ class Profiles(Struct):
         ]
         within = _Within(self, settings, verifies)
         names = dict.fromkeys(within.names(step for step, _ in runs))
+        by_name = {name: within.most(pipeline.steps, (name,)) for name in names}
+        for agent in self._resolvers(settings):
+            priced.append((1, agent.max_cost))
+            by_name.setdefault(agent.name, 1)
         return Profile(
             pipeline=pipeline.name,
             calls=sum(count for count, _ in priced),
             cost=sum(count * cost for count, cost in priced if cost is not None),
             unpriced=sum(cost is None for _, cost in priced),
             attempts=max((count for _, count in runs), default=0),
-            agents=within.most(pipeline.steps, names),
-            agents_by_name={name: within.most(pipeline.steps, (name,)) for name in names},
+            agents=max(within.most(pipeline.steps, names), *by_name.values(), 0),
+            agents_by_name=by_name,
             claims=self._claims([step for step, _ in runs], settings),
         )
 
@@ -96,6 +101,12 @@ class Profiles(Struct):
             agent = self._agent(step.body, settings)
             if agent.pool is not None:
                 yield f"agent:{agent.name}"
+
+    def _resolvers(self, settings: Settings) -> Iterator[Agent]:
+        """The agent that may have to resolve a conflict, after all steps and at most once."""
+        agent = resolver_of(settings, self.plan.agents) if settings.resolves else None
+        if agent is not None:
+            yield self.agents.setdefault(agent.name, agent)
 
     def _agent(self, work: AgentWork, settings: Settings) -> Agent:
         agent = agent_of(work, settings, self.plan.agents)

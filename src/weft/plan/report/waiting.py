@@ -31,27 +31,12 @@ class Waiting(Struct, frozen=True):
             reasons.append(f"waits for {', '.join(self.apart_from)} (overlap)")
         return "; ".join(reasons)
 
-    def to_json(self) -> dict[str, object]:
-        return {
-            "path": self.path,
-            "reason": self.reason,
-            "blocked_by": list(self.blocked_by),
-            "apart_from": list(self.apart_from),
-        }
-
-
-REASON = "waits for nothing"
-
 
 class Eligibility(Struct, frozen=True, kw_only=True):
+    """By the plan alone; what earlier runs have done is not counted."""
+
     eligible: tuple[str, ...]
     ineligible: tuple[Waiting, ...]
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "eligible": [{"path": path, "reason": REASON} for path in self.eligible],
-            "ineligible": [one.to_json() for one in self.ineligible],
-        }
 
 
 def eligibility(compiled: CompiledPlan) -> Eligibility:

@@ -40,6 +40,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """What a step says itself, besides settings."""
     ceilings: tuple[InForce, ...]
     """The budgets that count what is spent here, from the whole plan inwards, by the path they stand on."""
+    token_ceilings: tuple[InForce, ...] = ()
+    """The same, in tokens."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -47,12 +49,13 @@ class Explanation(Struct, frozen=True, kw_only=True):
             "step": self.step,
             "settings": [one.to_json() for one in self.settings],
             "own": [one.to_json() for one in self.own],
-            "budgets": [_ceiling_json(one) for one in self.ceilings],
+            "budgets": [_ceiling_json(one, "usd") for one in self.ceilings],
+            "token_budgets": [_ceiling_json(one, "tokens") for one in self.token_ceilings],
         }
 
 
-def _ceiling_json(ceiling: InForce) -> dict[str, Any]:
-    return {"path": ceiling.name, "usd": ceiling.value, **ceiling.origin.to_json()}
+def _ceiling_json(ceiling: InForce, unit: str) -> dict[str, Any]:
+    return {"path": ceiling.name, unit: ceiling.value, **ceiling.origin.to_json()}
 
 
 def explain(plan: Plan, place: str) -> Explanation:
@@ -71,7 +74,8 @@ def explain(plan: Plan, place: str) -> Explanation:
         step=address if colon else None,
         settings=settings,
         own=own,
-        ceilings=tuple(_ceilings(plan, row)),
+        ceilings=tuple(_ceilings(plan, row, "budget")),
+        token_ceilings=tuple(_ceilings(plan, row, "budget.tokens")),
     )
 
 
@@ -91,16 +95,17 @@ def _settings(plan: Plan, row: int) -> Iterator[InForce]:
         yield InForce(name=name, value=written.setting(name, value), origin=origin(scope, name))
 
 
-def _ceilings(plan: Plan, row: int) -> Iterator[InForce]:
+def _ceilings(plan: Plan, row: int, setting: str) -> Iterator[InForce]:
     around = [row]
     while around[-1] != ROOT:
         around.append(plan.outline.parents[around[-1]])
     for one in reversed(around):
         scope = plan.scopes[one]
-        value = scope.settings.budget
-        if value is not None and (one == ROOT or "budget" in plan.subplans[one].settings):
+        value, _ = scope.find(setting)
+        if value is not None and (one == ROOT or setting in plan.subplans[one].settings):
             path = plan.outline.paths[one] or WHOLE
-            yield InForce(name=path, value=written.dollars(value), origin=origin(scope, "budget"))
+            amount = written.dollars(value) if setting == "budget" else value
+            yield InForce(name=path, value=amount, origin=origin(scope, setting))
 
 
 # Steps.
@@ -164,6 +169,9 @@ def _agent_work(plan: Plan, settings: Settings, found: _Found, body: AgentWork) 
     if body.max_cost is None and agent.max_cost is not None:
         value = written.dollars(agent.max_cost)
         yield InForce(name="max_cost", value=value, origin=_of_agent(plan, agent))
+    if body.max_tokens is None and agent.max_tokens is not None:
+        tokens = written.tokens(agent.max_tokens)
+        yield InForce(name="max_tokens", value=tokens, origin=_of_agent(plan, agent))
 
 
 def _of_agent(plan: Plan, agent: Agent) -> Origin:

@@ -1,10 +1,10 @@
-"""Where the values of a plan come from, in words: a line of a file, a flag, a default."""
+"""Where the values of a plan come from, in words: a line of a file, a flag, a variable, a default."""
 
 from msgspec import Struct
 
 from weft.plan.model import Agent, Plan
 from weft.plan.order.outline import ROOT
-from weft.plan.settings import Scope
+from weft.plan.settings import Layer, Scope
 from weft.plan.text.document import Document, Table
 from weft.plan.text.problems import Position
 
@@ -29,6 +29,11 @@ def origin(scope: Scope, setting: str) -> Origin:
     _, layer = scope.find(setting)
     if layer is scope.flags:
         return Origin(words=flag_name(setting))
+    return layer_origin(layer, setting)
+
+
+def layer_origin(layer: Layer, setting: str) -> Origin:
+    """Of what one place sets."""
     at = layer.origin(setting)
     plain = layer.where in _PLACES or layer.where.startswith("subplan ")
     return Origin(words="" if at is not None and plain else layer.where, at=at)
@@ -38,7 +43,7 @@ _PLACES = frozenset({"plan", "project", "user"})
 
 
 def flag_name(setting: str) -> str:
-    return "--" + setting.replace("_", "-").replace(".", "-")
+    return "--" + setting.removesuffix(".tokens").replace("_", "-").replace(".", "-")
 
 
 def agent_origin(plan: Plan, agent: Agent) -> Origin:
@@ -48,6 +53,16 @@ def agent_origin(plan: Plan, agent: Agent) -> Origin:
         Origin(at=document.position(agents.key(agent.name)))
         for document in documents
         if (agents := _agents_in(document)) is not None and agents.get(agent.name) is agent.source
+    )
+
+
+def notify_origin(plan: Plan) -> Origin:
+    """The nearest that says who is told of what happens in a run."""
+    documents = (layer.document for layer in plan.scopes[ROOT].layers if layer.document is not None)
+    return next(
+        Origin(at=document.position(document.root.key("notify")))
+        for document in documents
+        if isinstance(document.root, Table) and document.root.get("notify") is not None
     )
 
 

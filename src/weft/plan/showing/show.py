@@ -31,7 +31,7 @@ from weft.plan.model import (
 from weft.plan.order.outline import ROOT
 from weft.plan.settings import SETTING_NAMES, Scope
 from weft.plan.showing import written
-from weft.plan.showing.origins import agent_origin, origin
+from weft.plan.showing.origins import agent_origin, notify_origin, origin
 from weft.plan.text.emit import Path, Plain, to_dense_yaml, to_yaml
 
 Entries = dict[str, Plain]
@@ -44,7 +44,12 @@ def show_plan(plan: Plan) -> str:
 
 def record_plan(plan: Plan) -> str:
     """The same for programs alone, without a word about where things come from."""
-    return to_dense_yaml(_Shown(plan).entries())
+    return to_dense_yaml(plan_entries(plan))
+
+
+def plan_entries(plan: Plan) -> Entries:
+    """The same as data."""
+    return _Shown(plan).entries()
 
 
 class _Shown(Struct):
@@ -76,6 +81,8 @@ class _Shown(Struct):
                     "pools": {name: _pool(pool) for name, pool in plan.pools.items()},
                     "pipelines": self.pipelines(),
                     "env_allow": sorted(plan.env_allow),
+                    "prices": {name: written.price(price) for name, price in plan.prices.items()},
+                    "notify": self.notify(),
                 }
             ),
             "subplans": self.subplans(ROOT, ("subplans",)),
@@ -87,20 +94,21 @@ class _Shown(Struct):
         return f"{said}\nNot set: {', '.join(unset)}." if unset else said
 
     def settings(self, row: int, names: Sequence[str], path: Path) -> Entries:
-        """The settings of these names, as they are in force at a row; the parts of `merge` are one entry."""
+        """The settings of these names, as they are in force at a row; those with a dot are parts of an entry."""
         found: Entries = {}
-        merge: Entries = {}
         scope = self.plan.scopes[row]
         for name in names:
             value = written.setting(name, scope.find(name)[0])
             if value is None:
                 continue
             key, _, part = name.partition(".")
-            if part:
-                merge[part] = value
-                found[key] = merge
-            else:
+            if not part:
                 found[key] = value
+            elif isinstance(inside := found.setdefault(key, {}), dict):
+                inside[part] = value
+            else:  # an amount of dollars stands for itself only as long as there are no tokens
+                found[key] = {"usd": inside, part: value}
+                self.comments[(*path, key, "usd")] = self.comments.pop((*path, key))
             self.comments[(*path, *name.split("."))] = _origin(scope, name)
         return found
 
@@ -108,6 +116,11 @@ class _Shown(Struct):
         for name, agent in self.plan.agents.items():
             self.comments["agents", name] = str(agent_origin(self.plan, agent))
         return {name: _agent(agent) for name, agent in self.plan.agents.items()}
+
+    def notify(self) -> list[Plain]:
+        if self.plan.notify:
+            self.comments["notify",] = str(notify_origin(self.plan))
+        return [written.notify(one) for one in self.plan.notify]
 
     def pipelines(self) -> Entries:
         shown: Entries = {}
@@ -176,6 +189,7 @@ def _agent(agent: Agent) -> Plain:
             "args": list(agent.args),
             "env": dict(agent.env),
             "max_cost": None if agent.max_cost is None else written.dollars(agent.max_cost),
+            "max_tokens": None if agent.max_tokens is None else written.tokens(agent.max_tokens),
         }
     )
 
@@ -223,6 +237,7 @@ def _body(body: Body) -> Entries:
                 "model": body.model,
                 "resume": body.resume,
                 "max_cost": None if body.max_cost is None else written.dollars(body.max_cost),
+                "max_tokens": None if body.max_tokens is None else written.tokens(body.max_tokens),
                 "read_only": body.read_only,
             }
         case RunCommand(command):

@@ -4,15 +4,19 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from weft.plan.language.kinds import MICRO, SECONDS
+from weft.plan.language.kinds import MICRO, SECONDS, TOKENS
 from weft.plan.model import Command, Estimate
+from weft.plan.notify import Notify
+from weft.plan.prices import Price
+from weft.plan.settings import AMOUNTS
 from weft.plan.text.emit import Plain
 
 _FINEST = Decimal("0.000000001")
 """A duration has at most nine decimals, and at most nine digits before them."""
 _TOO_MANY = 10**9
+MOST_IN_A_UNIT = 10**9
 _DURATIONS = frozenset({"timeout", "grace"})
-_AMOUNTS = frozenset({"budget"})
+_TOKENS = frozenset(f"{name}.tokens" for name in AMOUNTS)
 
 
 def setting(name: str, value: Any) -> Plain:  # noqa: ANN401 - as the setting's kind says
@@ -21,8 +25,10 @@ def setting(name: str, value: Any) -> Plain:  # noqa: ANN401 - as the setting's 
         return None
     if name in _DURATIONS:
         return duration(value)
-    if name in _AMOUNTS:
+    if name in AMOUNTS:
         return dollars(value)
+    if name in _TOKENS:
+        return tokens(value)
     if name == "setup":
         return commands(value)
     return value if isinstance(value, bool | int | str) else [*value]
@@ -51,6 +57,18 @@ def dollars(micros: int) -> int | float:
     return micros / MICRO if micros % MICRO else micros // MICRO
 
 
+def tokens(count: int) -> int | str:
+    """In the largest unit that makes it a whole number, if that is shorter."""
+    unit, size = next(((unit, size) for unit, size in TOKENS.items() if not count % size), ("", 1))
+    return f"{count // size}{unit}" if unit and count // size < MOST_IN_A_UNIT else count
+
+
+def price(given: Price) -> dict[str, Plain]:
+    """What a million tokens cost."""
+    found = {"input": given.input, "output": given.output, "cached_input": given.cached_input}
+    return {name: dollars(amount) for name, amount in found.items() if amount is not None}
+
+
 def commands(given: Sequence[Command]) -> Plain:
     """One command for a shell stands for a list of one."""
     if len(given) == 1 and isinstance(given[0], str):
@@ -72,6 +90,11 @@ def estimate(given: Estimate) -> dict[str, Plain]:
     if given.fail is not None:
         found["fail"] = number(given.fail)
     return found
+
+
+def notify(given: Notify) -> dict[str, Plain]:
+    said = {"run": None if given.run is None else command(given.run), "webhook": given.webhook}
+    return {"on": list(given.on), "desktop": given.desktop, **without_empty(said)}
 
 
 def number(value: float) -> int | float:

@@ -50,6 +50,33 @@ FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?;
 -- One page of a run's facts after a sequence number.
 SELECT seq, fact FROM events WHERE run = ? AND seq > ? AND fact IS NOT NULL ORDER BY seq LIMIT ?;
 
+-- name: states
+-- The states of subplans, in the order in which each came to them; of a subplan the last one is the one it is in.
+SELECT subplan, outcome FROM events WHERE run = ? AND kind = 'subplan_state' ORDER BY subplan, seq;
+
+-- name: glance
+-- What else a picture of a run needs, without the daily life of steps. The condition is that of an index.
+SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data
+FROM events
+WHERE run = ?
+    AND (kind NOT IN ('step_started', 'step_finished', 'step_skipped', 'subplan_state', 'woke') OR cost IS NOT NULL)
+ORDER BY seq;
+
+-- name: lives
+-- All of some subplans, which are given as JSON, after a sequence number.
+SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data
+FROM events
+WHERE run = ? AND seq > ? AND kind IN ('step_started', 'step_finished', 'subplan_state')
+    AND subplan IN (SELECT value FROM json_each(?))
+ORDER BY seq;
+
+-- name: record
+-- Of the run of that id; NULL, given twice, means the last one.
+SELECT run, plan, file, directory, text, digest, created_at, state
+FROM runs JOIN run_states USING (run)
+WHERE ? IS NULL OR run = ?
+ORDER BY number DESC LIMIT 1;
+
 -- name: ask
 INSERT INTO requests (run, kind, subplan, step, data, at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id;
 
@@ -59,3 +86,7 @@ SELECT id, kind, subplan, step, data, at FROM requests WHERE run = ? AND taken I
 
 -- name: take_request
 UPDATE requests SET taken = ? WHERE id = ? AND run = ?;
+
+-- name: last_event_at
+-- When something last happened in a run; by the index, so that it does not matter how much has.
+SELECT at FROM events WHERE run = ? ORDER BY seq DESC LIMIT 1;

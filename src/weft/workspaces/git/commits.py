@@ -16,7 +16,8 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -75,9 +76,9 @@ def record(
     git_dir = git_dir_of(git.directory)
     free(git.directory, git_dir, pause=pause)
     with locks_explained():
-        one = _slice(git, git_dir, work, names, _message(work, plan), identity)
+        one = _slice(git, git_dir, work, names, message_of(work, plan), identity)
         _keep_undone(one)
-        _refuse_repositories(one)
+        refuse_repositories(git.directory, git_dir, one.status)
         _refuse_astray(one)
         before = _before(one)
         head = _commit(one, one.status.head, {}) or one.status.head
@@ -98,9 +99,9 @@ def keep(
     git_dir = git_dir_of(git.directory)
     free(git.directory, git_dir, pause=pause)
     with locks_explained():
-        one = _slice(git, git_dir, work, names, _message(work, plan), identity)
+        one = _slice(git, git_dir, work, names, message_of(work, plan), identity)
         _keep_undone(one)
-        _refuse_repositories(one)
+        refuse_repositories(git.directory, git_dir, one.status)
         made = _aside(one)
         is_on_branch = made == one.status.head and one.status.branch == names.head(work.path)
         if made and not is_on_branch and made not in one.kept:
@@ -133,7 +134,7 @@ def _slice(
     )
 
 
-def _message(work: Work, plan: str) -> bytes:
+def message_of(work: Work, plan: str) -> bytes:
     subject = " ".join(work.subject.split()) or work.step
     trailers = {
         "Weft-Plan": plan,
@@ -150,25 +151,32 @@ def _message(work: Work, plan: str) -> bytes:
 
 def _commit(one: _Slice, parent: str, index: Mapping[str, str]) -> str | None:
     """What differs from the worktree's commit, as a commit upon another one; None if nothing does."""
-    brought = brought_into(one.git_dir)
-    found = one.status.differences
+    git, tree = one.git, stage(one.git, one.git_dir, one.status, index)
+    if tree is None or (parent and tree == tree_of(git, parent)):
+        return None
+    parents = ("-p", parent) if parent else ()
+    command = ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *parents, "-F", "-")
+    return os.fsdecode(git.do(*command, stdin=one.message, env=one.identity)).strip()
+
+
+def stage(git: Git, git_dir: Path, status: Status, index: Mapping[str, str]) -> str | None:
+    """The tree of an index into which all is put that is in a worktree; None if nothing differs from its commit.
+
+    What was brought is left out.
+    """
+    brought = brought_into(git_dir)
+    found = status.differences
     own = [each for each in found if not is_in(brought, each.path)]
     unstage = [each.path for each in found if is_in(brought, each.path) and each.staged and each.is_new]
     if not own and not unstage:
         return None
-    git = one.git
-    env = {**settings(one.git_dir), **index}
+    env = {**settings(git_dir), **index}
     changed = [each.path for each in own if each.changed and not each.gone]
     there = [path for path in changed if _can_be_kept(git.directory, path)]
     gone = [each.path for each in own if each.changed and each.gone]
     _update_index(git, ("--force-remove",), [*gone, *unstage, *(set(changed) - set(there))], env)
     _update_index(git, ("--add",), there, env)
-    tree = git.line("write-tree", env=env)
-    if parent and tree == tree_of(git, parent):
-        return None
-    parents = ("-p", parent) if parent else ()
-    command = ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *parents, "-F", "-")
-    return os.fsdecode(git.do(*command, stdin=one.message, env=one.identity)).strip()
+    return git.line("write-tree", env=env)
 
 
 def _update_index(git: Git, how: Sequence[str], paths: Sequence[bytes], env: Mapping[str, str]) -> None:
@@ -248,12 +256,12 @@ def _keep(git: Git, names: Names, path: str, commits: Sequence[str]) -> None:
 # What is not as it should be
 
 
-def _refuse_repositories(one: _Slice) -> None:
+def refuse_repositories(top: Path, git_dir: Path, status: Status) -> None:
     """Of one, a commit would hold no more than a name. A submodule that was added has its repository elsewhere."""
-    top, brought = one.git.directory, brought_into(one.git_dir)
+    brought = brought_into(git_dir)
     found = [
         shown(each.path)
-        for each in one.status.differences
+        for each in status.differences
         if _is_repository(each, top / os.fsdecode(each.path) / ".git") and not is_in(brought, each.path)
     ]
     if found:
@@ -307,11 +315,17 @@ def _kept_aside(one: _Slice) -> str:
 
 def _aside(one: _Slice) -> str:
     """A commit of all that is there, upon the one that is checked out; or that one; empty if there is none."""
-    own = one.git_dir / _OWN_INDEX
+    with index_aside(one.git_dir) as index:
+        return _commit(one, one.status.head, index) or one.status.head
+
+
+@contextmanager
+def index_aside(git_dir: Path) -> Generator[Mapping[str, str]]:
+    """A copy of the index of a worktree, as variables for git."""
+    own = git_dir / _OWN_INDEX
     for leftover in (own, own.with_name(f"{_OWN_INDEX}.lock")):
         leftover.unlink(missing_ok=True)
-    if (one.git_dir / "index").exists():
-        shutil.copyfile(one.git_dir / "index", own)
-    made = _commit(one, one.status.head, {"GIT_INDEX_FILE": str(own)}) or one.status.head
+    if (git_dir / "index").exists():
+        shutil.copyfile(git_dir / "index", own)
+    yield {"GIT_INDEX_FILE": str(own)}
     own.unlink(missing_ok=True)
-    return made

@@ -107,7 +107,7 @@ class Joining:
         if into.group is None:
             self._refuse_to_bring_along(request, whose)
         made = self._merged(request, ours, theirs, into)
-        if request.verifies and not self._has_passed(path, made.tree):
+        if request.verifies and not self._has_passed(request, made.tree):
             return self._to_be_verified(request, made.commit)
         return self._advance(into, ours, made.commit, path, known)
 
@@ -169,10 +169,11 @@ class Joining:
 
     # Verifying
 
-    def _has_passed(self, path: str, tree: str) -> bool:
+    def _has_passed(self, request: MergeRequest, tree: str) -> bool:
         """Whether that is what a slice's steps have passed on, or what was verified before."""
+        path = request.path
         notes = [self._names.passed(path)]
-        if path not in self._ground.groups:
+        if path not in self._ground.groups and not request.resolved:
             notes.append(self._names.tip(path))
         return any(tree == tree_of(self._git, commit) for commit in tips(self._git, *notes).values())
 

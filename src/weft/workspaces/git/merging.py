@@ -25,6 +25,7 @@ _ENTRY = re.compile(r"(?P<mode>\d+) (?P<oid>[0-9a-f]+) (?P<stage>[123])\t(?P<pla
 _KIND = re.compile(r"CONFLICT ?\((.*)\)")
 _LINK = "160000"
 _STAGES = ("base", "ours", "theirs")
+_WITH_BASE = ("-c", "merge.conflictStyle=diff3")
 
 
 class Trial(Struct, frozen=True, kw_only=True):
@@ -33,10 +34,13 @@ class Trial(Struct, frozen=True, kw_only=True):
     tree: str
     """With marks in the files that are in conflict."""
     conflicts: tuple[Conflict, ...] = ()
+    entries: tuple["Entry", ...] = ()
+    """Those of an index, of what is in conflict."""
 
 
-class _Entry(Struct, frozen=True):
-    stage: str
+class Entry(Struct, frozen=True):
+    stage: int
+    """1: what both began with; 2: ours; 3: theirs."""
     version: Version
     place: str
     """In the tree of the trial."""
@@ -51,8 +55,12 @@ class _Clash(Struct):
     """All that is about one place."""
 
     conflict: Conflict
-    places: set[str]
-    """Where the tree of the trial has it."""
+    entries: Sequence[Entry]
+
+    @property
+    def places(self) -> set[str]:
+        """Where the tree of the trial has it."""
+        return {entry.place for entry in self.entries}
 
 
 class _Choice(Struct, frozen=True):
@@ -66,15 +74,18 @@ class _Choice(Struct, frozen=True):
         return self.version is not None and self.clash.conflict.path not in self.clash.places
 
 
-def try_merge(git: Git, ours: str, theirs: str, *, take: Sequence[str] = ()) -> Trial:
+def try_merge(
+    git: Git, ours: str, theirs: str, *, take: Sequence[str] = (), shows_base: bool = False
+) -> Trial:
     """Bring the commit `theirs` to the commit `ours`, in memory.
 
     Of the files that are in conflict, those that a glob of `take` means are as `theirs` has them, or has removed
-    them. `git` is at the top of a checkout, as it names files from where it is; what `.gitattributes` say there
-    about merging goes. Several threads may do this at once.
+    them. With `shows_base`, marks in files show what both began with, too. `git` is at the top of a checkout, as
+    it names files from where it is; what `.gitattributes` say there about merging goes. Several threads may do
+    this at once.
     """
     command = ("merge-tree", "--write-tree", "-z", ours, theirs)
-    answer = git.ask(*command)
+    answer = git.ask(*(_WITH_BASE if shows_base else ()), *command)
     # For a name that it does not know, git gives the exit code of a conflict, and no tree.
     if answer.exit_code not in {0, 1} or not answer.out:
         raise GitError(command, answer.exit_code, _why_not(git, ours, theirs, answer))
@@ -86,8 +97,9 @@ def try_merge(git: Git, ours: str, theirs: str, *, take: Sequence[str] = ()) -> 
     if taken:
         tree, taken = _with_theirs(git, tree, theirs, taken)
     settled = {clash.conflict.path for clash in taken}
-    left = (clash.conflict for clash in clashes if clash.conflict.path not in settled)
-    return Trial(tree=tree, conflicts=tuple(left))
+    left = [clash for clash in clashes if clash.conflict.path not in settled]
+    entries = tuple(entry for clash in left for entry in clash.entries)
+    return Trial(tree=tree, conflicts=tuple(clash.conflict for clash in left), entries=entries)
 
 
 def commit_merge(
@@ -121,7 +133,7 @@ def _clashes(tree: str, fields: Sequence[str]) -> list[_Clash]:
     entries = list(_entries(rest))
     messages = list(_messages(rest))
     meant = dict(_set_aside(messages))
-    found: dict[str, list[_Entry]] = {}
+    found: dict[str, list[Entry]] = {}
     for entry in entries:
         found.setdefault(meant.get(entry.place, entry.place), []).append(entry)
     # Of a message about nothing that has entries, the place alone is known.
@@ -132,13 +144,12 @@ def _clashes(tree: str, fields: Sequence[str]) -> list[_Clash]:
     return [_clash(tree, path, kinds.get(path, []), parts) for path, parts in found.items()]
 
 
-def _entries(fields: Iterator[str]) -> Iterator[_Entry]:
+def _entries(fields: Iterator[str]) -> Iterator[Entry]:
     for field in fields:
         entry = _ENTRY.fullmatch(field)
         if entry is None:
             return
-        stage = _STAGES[int(entry["stage"]) - 1]
-        yield _Entry(stage, Version(entry["mode"], entry["oid"]), entry["place"])
+        yield Entry(int(entry["stage"]), Version(entry["mode"], entry["oid"]), entry["place"])
 
 
 def _messages(fields: Iterator[str]) -> Iterator[_Message]:
@@ -168,12 +179,11 @@ def _kinds(messages: Iterable[_Message], meant: Mapping[str, str]) -> dict[str, 
     return kinds
 
 
-def _clash(tree: str, path: str, kinds: Sequence[str], entries: Sequence[_Entry]) -> _Clash:
-    versions = {entry.stage: entry.version for entry in entries}
-    places = {entry.place for entry in entries}
-    merged = f"{tree}:{path}" if path in places else ""
+def _clash(tree: str, path: str, kinds: Sequence[str], entries: Sequence[Entry]) -> _Clash:
+    versions = {_STAGES[entry.stage - 1]: entry.version for entry in entries}
+    merged = f"{tree}:{path}" if any(entry.place == path for entry in entries) else ""
     conflict = Conflict(path=path, kind=_kind(kinds, versions), merged=merged, **versions)
-    return _Clash(conflict, places)
+    return _Clash(conflict, entries)
 
 
 def _kind(kinds: Sequence[str], versions: Mapping[str, Version]) -> str:

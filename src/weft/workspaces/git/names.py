@@ -3,7 +3,7 @@
 refs/heads/weft/<plan>/<path with dots>    the branch of a slice, or of a group, in which its slices come together
 refs/heads/weft/<plan>/_plan               that of the whole plan
 refs/weft/start/<plan>/<path with dots>    where the branch of a slice began, or that of a group last followed
-refs/weft/told/<plan>/<path with dots>     where it was when its last step began; of a group: before it followed
+refs/weft/told/<plan>/<path with dots>     where it was when its last step began; of a group: before our last move
 refs/weft/tip/<plan>/<path with dots>      where it was when a step was last recorded; of a group: as we left it
 refs/weft/passed/<plan>/<path with dots>   what its verify has passed on; of a group, what it was started on
 refs/weft/merging/<plan>/<path with dots>  what is to be merged, while it is verified

@@ -123,6 +123,20 @@ class Registrations:
         )
 
 
+def read_listed(git: Git, *, pause: Pause = time.sleep) -> Sequence[Listed]:
+    """The same for one who only looks: no lock is taken, and nothing half written is removed."""
+    command = ("worktree", "list", "--porcelain", "-z")
+    answer = git.ask(*command)
+    for _ in range(_LOOKS):
+        if not (answer.exit_code and _HALF_WRITTEN.search(answer.said)):
+            break
+        pause(_MOMENT)
+        answer = git.ask(*command)
+    if answer.exit_code:
+        raise GitError(command, answer.exit_code, answer.said)
+    return [_listed(os.fsdecode(entry)) for entry in answer.out.split(b"\0\0") if entry]
+
+
 def _listed(entry: str) -> Listed:
     fields = dict[str, str]()
     for line in entry.strip("\0").split("\0"):

@@ -1,0 +1,209 @@
+"""The agents that the plan and the configuration name: their programs are there, and answer.
+
+Only programs that Weft knows are asked for their version; what a plan names as a command may do anything. No
+network is needed for that, and nobody's login is tried.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.agents.adapters import adapter_of
+from weft.app.doctor.configuration import files
+from weft.app.doctor.findings import Check, Finding, fine, problem, warning
+from weft.app.doctor.ground import Ground
+from weft.app.files import Source, read_text
+from weft.app.plans import installed_agents
+from weft.errors import InputError
+from weft.plan.language.adapters import ADAPTERS
+from weft.plan.loading.load import read_config
+from weft.plan.loading.slices_check import agent_of
+from weft.plan.model import Agent, AgentWork, Command, Nested, Pipeline, Plan, Step
+from weft.plan.text.document import LIMITS
+
+_SIMPLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+@%,:")
+"""What the first word of a shell's text may hold to be the name of a program for certain."""
+_SHELL_KNOWS = frozenset(
+    {".", ":", "[", "break", "case", "cd", "command", "echo", "eval", "exec", "exit", "export", "false", "for",
+     "if", "printf", "read", "return", "set", "test", "trap", "true", "type", "umask", "until", "wait", "while"}
+)  # fmt: skip
+_LONGEST_ANSWER = 80
+
+
+class _Named(Struct, frozen=True):
+    agent: Agent
+    is_used: bool
+    """Whether a step of the plan needs it."""
+    folder: Path
+    """What its files are relative to."""
+
+
+# --- which ---
+
+
+def _named(ground: Ground) -> Iterator[_Named]:
+    """Those of the plan; if there is none that can be read, those of the configuration."""
+    try:
+        plan = ground.plan
+    except InputError:
+        plan = None
+    if plan is None:
+        agents = {name: agent for one in _configured(ground) for name, agent in one.items()}
+        yield from (_Named(agent, is_used=False, folder=ground.directory) for agent in agents.values())
+        return
+    folder = ground.directory if ground.plan_file is None else ground.plan_file.directory
+    used = {agent.name: agent for agent in agents_of(plan)}
+    for name, agent in {**plan.agents, **used}.items():
+        yield _Named(agent, is_used=name in used, folder=folder)
+
+
+def _configured(ground: Ground) -> Iterator[Mapping[str, Agent]]:
+    for one in files(ground):
+        with suppress(InputError):  # another check tells
+            text = read_text(Source(name=str(one.path)), most=LIMITS.size)
+            yield read_config(text, one.shown, one.where).agents
+
+
+def agents_of(plan: Plan) -> Iterator[Agent]:
+    """Those that steps of the plan need."""
+    for row in range(len(plan.subplans)):
+        if plan.outline.is_leaf(row):
+            for step in _steps(plan.pipeline_of(row).steps, plan.pipelines):
+                if isinstance(step.body, AgentWork):
+                    agent = agent_of(step.body, plan.scopes[row].settings, plan.agents)
+                    assert agent is not None
+                    yield agent
+
+
+def _steps(steps: Iterable[Step], pipelines: Mapping[str, Pipeline]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        if isinstance(step.body, Nested):
+            yield from _steps(pipelines[step.body.pipeline].steps, pipelines)
+
+
+# --- whether they can work ---
+
+
+def agents(ground: Ground) -> Iterator[Finding]:
+    named = [*_named(ground)]
+    with ThreadPoolExecutor(max(1, len(named))) as threads:
+        yield from threads.map(partial(_judged, ground), named)
+
+
+def _judged(ground: Ground, named: _Named) -> Finding:
+    agent = named.agent
+    tell = problem if named.is_used else warning
+    program = _program(agent)
+    missing = _missing(ground, named, program)
+    if missing:
+        return tell(f"agent {agent.name!r}: {missing[0]}", command=missing[1], subject=agent.name)
+    try:
+        adapter_of(agent.use)
+    except InputError as error:
+        return tell(f"agent {agent.name!r}: {error}", command="weft check", subject=agent.name)
+    if program is None or ADAPTERS[agent.use].program is None:
+        return fine(f"agent {agent.name!r} ({agent.use})")
+    said = _version(program, ground)
+    if said is None:
+        return tell(
+            f"agent {agent.name!r}: `{program} --version` gives no answer within {ground.bounds.patience:g} s",
+            command=f"{program} --version",
+            subject=agent.name,
+        )
+    return fine(f"agent {agent.name!r} ({agent.use}): {said}")
+
+
+def _program(agent: Agent) -> str | None:
+    """The program it needs; None if that is a part of Weft, or cannot be told from a shell's text."""
+    if agent.command is not None:
+        return _first_word(agent.command)
+    return ADAPTERS[agent.use].program
+
+
+def _first_word(command: Command) -> str | None:
+    if not isinstance(command, str):
+        return command[0]
+    word = (command.split() or [""])[0]
+    return word if word and set(word) <= _SIMPLE and word not in _SHELL_KNOWS else None
+
+
+def _missing(ground: Ground, named: _Named, program: str | None) -> tuple[str, str] | None:
+    """What is not there, and what to type."""
+    agent = named.agent
+    if agent.use == "scripted" and agent.script is not None:
+        script = named.folder / agent.script
+        return (
+            None
+            if script.is_file()
+            else (f"there is no script {script}", f"ls {shlex.quote(str(script.parent))}")
+        )
+    if program is None or "/" in program:  # where a path leads is up to the worktree
+        return None
+    path = ground.environ.get("PATH", os.defpath)
+    if shutil.which(program, path=path) is not None:
+        return None
+    installed = ", ".join(installed_agents(ground.environ)) or "none"
+    return (
+        f"its program {program!r} is not on the PATH; installed of those that Weft knows: {installed}",
+        f"install {program}, or name another agent in the plan",
+    )
+
+
+def _version(program: str, ground: Ground) -> str | None:
+    """Its first words; None if it does not answer in time. Nothing of it is left alive."""
+    found = shutil.which(program, path=ground.environ.get("PATH", os.defpath))
+    process = subprocess.Popen(  # noqa: S603 - a program that the plan names, and Weft knows
+        [found or program, "--version"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=dict(ground.environ),
+        start_new_session=True,
+    )
+    try:
+        said, _ = process.communicate(timeout=ground.bounds.patience)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    lines = said.decode(errors="replace").split("\n")
+    return next(
+        (line.strip()[:_LONGEST_ANSWER] for line in lines if line.strip()), f"exit code {process.returncode}"
+    )
+
+
+# --- what is there at all ---
+
+
+def installed(ground: Ground) -> Iterator[Finding]:
+    there = installed_agents(ground.environ)
+    yield fine(f"on the PATH: {', '.join(there)}" if there else "none that Weft knows is on the PATH")
+
+
+CHECKS = (
+    Check(
+        id="agents",
+        looks_at="the programs of agents that the plan, or else the configuration, names are on the PATH, and "
+        "those that Weft knows tell their version; a warning for those that no step of the plan needs",
+        why="steps of that agent cannot start",
+        examine=agents,
+    ),
+    Check(
+        id="agents-installed",
+        looks_at="which of the agents that Weft knows are installed; never wrong",
+        why="a plan can name them without a command",
+        examine=installed,
+    ),
+)

@@ -1,0 +1,144 @@
+"""Branches of plans: what has not landed, and what has no worktree. No branch is ever removed here."""
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app.doctor.findings import Check, Finding, problem, warning
+from weft.app.doctor.ground import Ground
+from weft.app.doctor.remains import Branch, Planned, Remains, find_remains
+from weft.workspaces.git.program import Git
+from weft.workspaces.git.proven import Proof
+from weft.workspaces.git.refs import tip
+
+
+class Unlanded(Struct, frozen=True, kw_only=True):
+    branch: Branch
+    commits: int
+    """How many the target does not have."""
+
+
+class Landing(Struct, frozen=True, kw_only=True):
+    """What has landed of a plan."""
+
+    plan: Planned
+    is_target_there: bool
+    unlanded: tuple[Unlanded, ...]
+
+
+def _landings(ground: Ground) -> list[Landing]:
+    """Of plans that no run is landing."""
+    remains = ground.once(find_remains)
+    if remains is None:
+        return []
+    return [_landing(remains, plan) for plan in remains.plans if not plan.is_at_work]
+
+
+def _landing(remains: Remains, plan: Planned) -> Landing:
+    git = remains.repository.git
+    there = [branch for branch in plan.branches if branch.commit]
+    target = tip(git, f"refs/heads/{plan.target}") if there else ""
+    if target is None:
+        return Landing(plan=plan, is_target_there=False, unlanded=())
+    ahead = _ahead(git, target) if there else frozenset[str]()
+    proof = Proof(git, target)
+    waiting = [branch for branch in there if branch.ref in ahead and not proof.holds(branch.commit)]
+    slices = [
+        Unlanded(branch=branch, commits=proof.missing(branch.commit)) for branch in waiting if branch.is_slice
+    ]
+    known = [target, *(one.branch.commit for one in slices)]
+    groups = [
+        Unlanded(branch=branch, commits=count)
+        for branch in waiting
+        if not branch.is_slice and (count := _own_commits(git, branch, known))
+    ]
+    return Landing(plan=plan, is_target_there=True, unlanded=(*slices, *groups))
+
+
+def _ahead(git: Git, target: str) -> frozenset[str]:
+    """The branches with commits that the target does not have, in one go."""
+    listed = git.line("for-each-ref", f"--no-merged={target}", "--format=%(refname)", "refs/heads")
+    return frozenset(listed.splitlines())
+
+
+def _own_commits(git: Git, branch: Branch, known: list[str]) -> int:
+    """How many that no slice has: what has come together in a group is told with the slices that it came from."""
+    lines = "\n".join((branch.commit, *(f"^{commit}" for commit in known), ""))
+    return int(git.do("rev-list", "--count", "--no-merges", "--stdin", stdin=os.fsencode(lines)))
+
+
+# --- what has not landed ---
+
+
+def unmerged(ground: Ground) -> Iterator[Finding]:
+    for landing in ground.once(_landings):
+        plan = landing.plan
+        if not landing.is_target_there:
+            yield problem(
+                f"the branch {plan.target}, on which the work of {plan.id} is to land, is gone",
+                command=f"git branch {shlex.quote(plan.target)} COMMIT",
+                subject=plan.target,
+            )
+        for one in landing.unlanded:
+            count = "1 commit" if one.commits == 1 else f"{one.commits:,} commits"
+            yield warning(
+                f"the branch {one.branch.shown} has {count} not on {plan.target}",
+                command=_command(ground, plan, one.branch),
+                subject=one.branch.shown,
+            )
+
+
+def _command(ground: Ground, plan: Planned, branch: Branch) -> str:
+    record = plan.run.record
+    if record.state == "waiting":
+        return f"weft merge {branch.path}" if branch.path else "weft merge"
+    if not plan.run.has_ended:
+        return plan.run.command
+    if branch.path == branch.name and not branch.is_slice:
+        return f"git log {plan.target}..{branch.shown}"
+    newest = ground.told.runs[0].record.run
+    run = "" if newest == record.run else f" --run {record.run}"
+    return f"weft diff {branch.path or '/'}{run}"
+
+
+# --- what has no worktree ---
+
+
+def without_worktree(ground: Ground) -> Iterator[Finding]:
+    remains = ground.once(find_remains)
+    registered = frozenset[str]() if remains is None else remains.registered
+    for landing in ground.once(_landings):
+        for one in landing.unlanded:
+            branch = one.branch
+            if branch.is_slice and branch.place is not None and _real(branch.place) not in registered:
+                place = shlex.quote(str(branch.place))
+                yield warning(
+                    f"the branch {branch.shown} has not landed and has no worktree",
+                    command=f"git worktree add {place} {shlex.quote(branch.shown)}",
+                    subject=branch.shown,
+                )
+
+
+def _real(place: Path) -> str:
+    return os.path.realpath(place)
+
+
+CHECKS = (
+    Check(
+        id="unmerged",
+        looks_at="branches of plans with commits that are not on the branch where work lands (a warning), or that "
+        "branch itself gone",
+        why="work that has not landed is on no other branch",
+        examine=unmerged,
+    ),
+    Check(
+        id="branch-without-worktree",
+        looks_at="branches of slices that have not landed, and whose worktree is not registered any more (a "
+        "warning)",
+        why="there is no place where somebody could go on with that work",
+        examine=without_worktree,
+    ),
+)

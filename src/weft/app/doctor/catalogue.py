@@ -1,0 +1,27 @@
+"""All checks, in the order in which they are made and told."""
+
+from weft.app.doctor import (
+    agents,
+    branches,
+    configuration,
+    coordinator,
+    disk,
+    git,
+    status,
+    supervisors,
+    system,
+    worktrees,
+)
+
+CHECKS = (
+    *system.CHECKS,
+    *disk.CHECKS,
+    *configuration.CHECKS,
+    *agents.CHECKS,
+    *git.CHECKS,
+    *coordinator.CHECKS,
+    *supervisors.CHECKS,
+    *status.CHECKS,
+    *worktrees.CHECKS,
+    *branches.CHECKS,
+)

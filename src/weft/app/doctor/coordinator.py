@@ -1,0 +1,138 @@
+"""The journal, and whoever is to write it."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
+
+from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
+from weft.app.doctor.ground import Ground, Run
+from weft.errors import WeftError
+from weft.hosts.leftovers import is_halted
+from weft.ports.journal import Holder
+from weft.store.health import ailments, is_wal_damaged
+from weft.store.sqlite import open_journal
+
+_NEEDS_SOMEBODY = "running"
+"""The state of a run that a coordinator sets when it begins, and that only a coordinator leaves."""
+
+
+# --- the journal ---
+
+
+def journal(ground: Ground) -> Iterator[Finding]:
+    path = ground.places.journal
+    if not ground.is_used:
+        yield fine("nothing has been run here yet")
+        return
+    if is_wal_damaged(path):
+        yield problem(
+            f"{path}-wal, which holds what was written last, does not begin as such a file; SQLite would drop it",
+            command=f"cp -a {ground.places.weft} {ground.places.weft}.saved",
+            subject=str(path),
+        )
+        return
+    try:
+        words = ailments(path, patience=ground.bounds.patience)
+    except WeftError as error:
+        yield problem(str(error), command=f"cp -a {path} {path}.saved", subject=str(path))
+        return
+    if words is None:
+        yield unknown(f"to check {path} takes longer than {ground.bounds.patience:g} s", subject=str(path))
+    elif words:
+        yield problem(
+            f"{path} is damaged: {'; '.join(words)}",
+            command=f"sqlite3 {path} .recover",
+            subject=str(path),
+        )
+
+
+# --- the coordinator ---
+
+
+def coordinator(ground: Ground) -> Iterator[Finding]:
+    for run in ground.told.runs:
+        if run.record.state == _NEEDS_SOMEBODY and not run.is_led:
+            yield _left(ground, run)
+
+
+def _left(ground: Ground, run: Run) -> Finding:
+    record, holder = run.record, ground.told.holder
+    who = "its coordinator is gone"
+    if holder is not None and not ground.told.holder_lives:
+        who = f"its coordinator, {_shown(holder)}, is gone"
+    is_at_work = ground.is_at_work(record.run)
+    goes_on = "; its steps go on" if is_at_work else ""
+    return problem(
+        f"run {record.run} of {record.plan} has not ended, and {who}{goes_on}",
+        command=run.command,
+        subject=record.run,
+        mend=None if is_at_work or ground.told.holder_lives else partial(_put_down, ground, run),
+    )
+
+
+def _put_down(ground: Ground, run: Run) -> None:
+    """Nobody runs it any more, and the journal says so; it goes on whenever somebody wants."""
+    record = run.record
+    with closing(
+        open_journal(ground.places.journal, now=time.time(), command="weft doctor --fix")
+    ) as journal:
+        current = next(one.state for one in journal.runs(record.plan) if one.run == record.run)
+        if current == _NEEDS_SOMEBODY:  # somebody may have been quicker than we
+            journal.set_run_state(record.run, "abandoned" if run.started is None else "stopped")
+
+
+def _shown(holder: Holder) -> str:
+    since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    command = f" ({holder.command})" if holder.command else ""
+    return f"process {holder.pid}{command}, since {since}"
+
+
+def coordinator_hangs(ground: Ground) -> Iterator[Finding]:
+    holder = ground.told.holder
+    if holder is None or not ground.told.holder_lives:
+        return
+    if is_halted(holder.pid):
+        yield problem(
+            f"the coordinator, {_shown(holder)}, was halted by a signal",
+            command=f"kill -CONT {holder.pid}",
+            subject=str(holder.pid),
+        )
+        return
+    for run in ground.told.runs:
+        waits = [ground.now - request.at for request in run.waiting]
+        if waits and max(waits) > ground.bounds.silence:
+            yield problem(
+                f"the coordinator, {_shown(holder)}, is alive and has not taken up what it was asked "
+                f"{max(waits):.0f} s ago, of run {run.record.run}",
+                command=f"kill -KILL {holder.pid}",
+                subject=str(holder.pid),
+            )
+
+
+CHECKS = (
+    Check(
+        id="journal",
+        looks_at="`.weft/weft.db` can be opened, is of a known version and passes SQLite's quick check; its "
+        "`-wal` file is one",
+        why="all that is known of runs is in the journal",
+        examine=journal,
+    ),
+    Check(
+        id="coordinator",
+        looks_at="a run that has not ended, and whose coordinator is gone; a process that has its pid by now "
+        "is not taken for it",
+        why="nothing new starts in such a run until somebody goes on with it",
+        mends="says in the journal that it is stopped, unless steps of it still run; `weft run` goes on with it",
+        examine=coordinator,
+    ),
+    Check(
+        id="coordinator-hangs",
+        looks_at="a coordinator that was halted by a signal, or that for 60 s has not taken up what it was "
+        "asked for",
+        why="the run stands still though somebody seems to run it; its steps go on, and the next `weft run` takes "
+        "them over",
+        examine=coordinator_hangs,
+    ),
+)

@@ -1,0 +1,206 @@
+"""git itself, the repository, and locks that a git which died has left."""
+
+import os
+import shlex
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
+from weft.app.doctor.ground import Ground
+from weft.app.doctor.remains import find_remains
+from weft.app.places import around
+from weft.app.run_repository import ends_of, repository_of, worries
+from weft.errors import InputError
+from weft.plan.text.problems import PlanError
+from weft.workspaces.git.linked import text_of
+from weft.workspaces.git.locks import is_stale
+from weft.workspaces.git.program import Git, GitError
+from weft.workspaces.git.repository import OLDEST, open_repository, version_in
+
+_OF_A_CHECKOUT = ("index.lock", "HEAD.lock")
+_SHARED = (*_OF_A_CHECKOUT, "packed-refs.lock", "config.lock")
+
+
+# --- the program ---
+
+
+class _Git(Struct, frozen=True):
+    said: str
+    is_new_enough: bool
+    trouble: str = ""
+
+
+def _git(ground: Ground) -> _Git:
+    try:
+        said = Git(ground.directory, environ=ground.environ).line("version")
+    except (OSError, GitError) as error:
+        return _Git("", is_new_enough=False, trouble=str(getattr(error, "strerror", None) or error))
+    version = version_in(said)
+    return _Git(said, is_new_enough=version is not None and version >= OLDEST)
+
+
+def _is_wanted(ground: Ground) -> bool:
+    return around(ground.places.project, ".git") is not None
+
+
+def program(ground: Ground) -> Iterator[Finding]:
+    git = ground.once(_git)
+    least = ".".join(map(str, OLDEST))
+    if git.is_new_enough:
+        yield fine(git.said)
+    elif not _is_wanted(ground):
+        yield fine("this is no repository, so git is not needed")
+    elif git.trouble:
+        yield problem(
+            f"the program `git` cannot be started: {git.trouble}", command="install git", subject="git"
+        )
+    else:
+        yield problem(
+            f"this is {git.said}, and Weft needs {least} or newer",
+            command=f"install git {least} or newer, or set `isolation: dir` in the plan",
+            subject="git",
+        )
+
+
+# --- the repository ---
+
+
+def repository(ground: Ground) -> Iterator[Finding]:
+    if not _is_wanted(ground):
+        yield fine("this is no repository: slices work in directories of their own")
+        return
+    if not ground.once(_git).is_new_enough:
+        yield unknown("cannot be checked without git")
+        return
+    try:
+        found = open_repository(ground.places.project, environ=ground.environ)
+    except InputError as error:
+        yield problem(str(error), command=_advice(str(error)), subject=str(ground.places.project))
+        return
+    if found.identity:
+        yield fine("git knows no name and address of yours; commits are made as Weft <weft@localhost>")
+    if found.git.line("rev-parse", "--is-shallow-repository") == "true":
+        yield fine("the history is cut off (a shallow clone); to have all of it, type: git fetch --unshallow")
+    yield from _of_the_plan(ground)
+
+
+def _advice(said: str) -> str:
+    """The command that a message ends with, if it does."""
+    return said.rpartition("; type: ")[2] if "; type: " in said else "git status"
+
+
+def _of_the_plan(ground: Ground) -> Iterator[Finding]:
+    """What keeps its slices from starting, and what a person should know before they do."""
+    try:
+        plan = ground.plan
+    except (PlanError, InputError):
+        return  # another check tells
+    if plan is None or all(scope.settings.isolation != "worktree" for scope in plan.scopes):
+        return
+    file = plan.document.file
+    try:
+        used = repository_of(plan, ground.places.project, ground.environ)
+        found = worries(plan, used, ends_of(plan, used))
+    except InputError as error:
+        yield problem(str(error), command=_advice(str(error)), subject=file)
+        return
+    for words in found.refusals:
+        yield problem(words, command=f"weft check {shlex.quote(file)}", subject=words)
+    for words in found.notes:
+        yield fine(words)
+
+
+# --- locks ---
+
+
+class _Lock(Struct, frozen=True, kw_only=True):
+    file: Path
+    directory: Path
+    """The checkout that it is about."""
+    is_ours: bool
+
+
+def locks(ground: Ground) -> Iterator[Finding]:
+    if not _is_wanted(ground) or not ground.once(_git).is_new_enough:
+        return
+    for lock in _found(ground):
+        if not _is_old(lock.file, ground) or not is_stale(lock.file, lock.directory):
+            continue
+        yield problem(
+            f"{lock.file} is the lock of a git that has gone: no process has it, and no git works in "
+            f"{lock.directory}",
+            command=f"rm {shlex.quote(str(lock.file))}",
+            subject=str(lock.file),
+            mend=partial(_remove, ground, lock) if lock.is_ours else None,
+        )
+
+
+def _found(ground: Ground) -> Iterator[_Lock]:
+    common = Git(ground.places.project, environ=ground.environ).common
+    top = common.parent if common.name == ".git" else common
+    own = _own_prefixes(ground)
+    for name in _SHARED:
+        yield _Lock(file=common / name, directory=top, is_ours=False)
+    for file in (common / "refs").rglob("*.lock"):
+        is_ours = file.relative_to(common).as_posix().startswith(own)
+        yield _Lock(file=file, directory=top, is_ours=is_ours)
+    ours = _own_worktrees(ground)
+    for entry in (common / "worktrees").glob("*"):
+        directory = Path(text_of(entry / "gitdir") or entry).parent
+        for name in _OF_A_CHECKOUT:
+            yield _Lock(file=entry / name, directory=directory, is_ours=os.path.realpath(directory) in ours)
+
+
+def _own_prefixes(ground: Ground) -> tuple[str, ...]:
+    remains = ground.once(find_remains)
+    heads = () if remains is None else (branch.ref for plan in remains.plans for branch in plan.branches)
+    return ("refs/weft/", *heads)
+
+
+def _own_worktrees(ground: Ground) -> frozenset[str]:
+    """Not those that a run is at work in: it has its own way with locks."""
+    remains = ground.once(find_remains)
+    there = () if remains is None else remains.worktrees
+    return frozenset(os.path.realpath(one.path) for one in there if not one.is_at_work)
+
+
+def _is_old(file: Path, ground: Ground) -> bool:
+    try:
+        return time.time() - file.lstat().st_mtime > ground.bounds.lock_age
+    except FileNotFoundError:
+        return False
+
+
+def _remove(ground: Ground, lock: _Lock) -> None:
+    with ground.alone():
+        if is_stale(lock.file, lock.directory):
+            lock.file.unlink(missing_ok=True)
+
+
+CHECKS = (
+    Check(
+        id="git",
+        looks_at=f"the program `git` is there, and is {'.'.join(map(str, OLDEST))} or newer",
+        why="slices work in git worktrees, and their results are merged by git without touching your files",
+        examine=program,
+    ),
+    Check(
+        id="repository",
+        looks_at="git can read the repository, it is not bare and has a commit; submodules, names and ends of "
+        "the plan are such that slices can start",
+        why="slices start from a commit, and land on a branch",
+        examine=repository,
+    ),
+    Check(
+        id="git-locks",
+        looks_at="lock files of git that nobody has: no process has them open, no git is at work there, and "
+        "they are older than 10 s",
+        why="as long as they are there no git can write",
+        mends="removes those in worktrees and on branches of plans; of your own checkout you decide",
+        examine=locks,
+    ),
+)

@@ -1,0 +1,232 @@
+"""What all checks share: where the project is, and what its journal and its supervisors tell, read once."""
+
+import os
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar, cast
+
+from msgspec import Struct
+
+from weft.app.files import Source
+from weft.app.journals import Book
+from weft.app.places import Places, absolute, around, project_of
+from weft.app.plans import PLAN_NAMES, load
+from weft.engine.run.facts import RunStarted
+from weft.errors import WeftError
+from weft.hosts.leftovers import Supervisor, find_supervisors
+from weft.plan.model import Plan
+from weft.ports.journal import Holder, Request, RunRecord
+from weft.store.health import HealthReader, is_wal_damaged, open_to_examine
+from weft.store.lease import busy, is_alive, take_lock
+from weft.store.sqlite import LOCK_FILE
+from weft.workspaces.git.program import Git, GitError
+
+Made = TypeVar("Made")
+
+SETTLING = 60.0
+"""Seconds that a coordinator may take until what it goes on with can be told from what it writes."""
+ENDED = frozenset({"completed", "failed", "abandoned"})
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """From where on something is worth a word. Sizes are bytes."""
+
+    space_problem: int = 100 << 20
+    space_warning: int = 1 << 30
+    inodes_problem: int = 1_000
+    inodes_warning: int = 10_000
+    logs: int = 5 << 30
+    silence: float = 60.0
+    """Seconds without a heartbeat, or with something asked and not taken up."""
+    lock_age: float = 10.0
+    """Seconds: a lock of git's that is younger may be about to go."""
+    files_problem: int = 256
+    files_warning: int = 1_024
+    processes: int = 256
+    patience: float = 10.0
+    """Seconds for a program to tell its version, and for the journal to be checked."""
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """A run that the journal knows."""
+
+    record: RunRecord
+    command: str
+    """What to type to have it go on; empty if it has ended."""
+    started: RunStarted | None
+    """None: nothing has happened in it."""
+    is_led: bool
+    """Whether a living coordinator has it."""
+    waiting: tuple[Request, ...] = ()
+    """What people have asked for, and nobody has taken up."""
+
+    @property
+    def has_ended(self) -> bool:
+        return self.record.state in ENDED
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """What the journal tells."""
+
+    holder: Holder | None = None
+    holder_lives: bool = False
+    runs: tuple[Run, ...] = ()
+    """The newest first."""
+
+
+class Ground:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        bounds: Bounds = Bounds(),  # noqa: B008 - frozen
+    ) -> None:
+        self.directory = absolute(directory)
+        self.environ = environ
+        self.bounds = bounds
+        self.now = time.time()
+        self._made: dict[object, object] = {}
+
+    def once(self, make: Callable[["Ground"], Made]) -> Made:
+        """What this makes of us, made once for all who ask."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast("Made", self._made[make])
+
+    # --- where it is ---
+
+    @cached_property
+    def places(self) -> Places:
+        """The nearest project in which something was run; that of the repository if we are in a worktree of it."""
+        used = self._used(self.directory)
+        if used is None and (top := self._main_checkout) is not None:
+            used = self._used(top)
+        return used or project_of(self.directory)
+
+    def _used(self, folder: Path) -> Places | None:
+        found = around(folder, ".weft/weft.db")
+        return None if found is None else Places(found)
+
+    @cached_property
+    def _main_checkout(self) -> Path | None:
+        """Of the repository that we are in."""
+        with suppress(GitError, OSError):
+            common = Git(self.directory, environ=self.environ).common
+            return common.parent if common.name == ".git" else None
+        return None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether something was ever run."""
+        return os.path.lexists(self.places.journal)
+
+    @property
+    def runs_folder(self) -> Path:
+        return self.places.weft / "runs"
+
+    # --- what is told ---
+
+    @cached_property
+    def told(self) -> Told:
+        """Raises `WeftError` if the journal cannot be read. Without what was written last it is not opened."""
+        if not self.is_used:
+            return Told()
+        if is_wal_damaged(self.places.journal):
+            raise WeftError(f"{self.places.journal}-wal, the end of the journal, is damaged")
+        with closing(open_to_examine(self.places.journal)) as journal:
+            return _Reading(self, journal).told()
+
+    @cached_property
+    def runs(self) -> Mapping[str, Run]:
+        return {run.record.run: run for run in self.told.runs}
+
+    @cached_property
+    def supervisors(self) -> list[Supervisor]:
+        """Those that live, or died without tidying up."""
+        return find_supervisors(sorted(self.runs_folder.glob("*/host")))
+
+    def is_led(self, run: str) -> bool:
+        """Whether a living coordinator has it."""
+        return run in self.runs and self.runs[run].is_led
+
+    def is_at_work(self, run: str) -> bool:
+        """Whether something of it may be under way: it is led, or steps of it go on without a coordinator."""
+        alone = (one.directory.parent.name for one in self.supervisors if one.is_at_work)
+        return self.is_led(run) or run in alone
+
+    # --- the plan ---
+
+    @cached_property
+    def plan_file(self) -> Source | None:
+        """The plan of a usual name, where we are or at the root of the project; what a worktree has is a copy."""
+        project = self.places.project
+        is_inside = self.directory.is_relative_to(project) and not self.directory.is_relative_to(
+            self.places.weft
+        )
+        for folder in dict.fromkeys((self.directory if is_inside else project, project)):
+            for name in PLAN_NAMES:
+                if os.path.lexists(folder / name):
+                    return Source(name=name, directory=folder, holds="plan", label=self.shown(folder / name))
+        return None
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """Raises `PlanError` if there is one that cannot be read."""
+        return None if self.plan_file is None else load(self.plan_file, environ=self.environ)
+
+    def shown(self, path: Path) -> str:
+        """As one would type it here."""
+        return str(path.relative_to(self.directory) if path.is_relative_to(self.directory) else path)
+
+    # --- mending ---
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """While no coordinator runs, and none begins."""
+        lock = take_lock(self.places.weft / LOCK_FILE)
+        if lock is None:
+            raise busy(self.places.project, self.told.holder)
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+
+class _Reading(Struct, frozen=True):
+    ground: Ground
+    journal: HealthReader
+
+    def told(self) -> Told:
+        holder = self.journal.holder()
+        # One who mends takes the lease for a moment, too; that is no coordinator.
+        lives = holder is not None and holder.pid != os.getpid() and is_alive(holder)
+        leader = holder if lives else None
+        runs = tuple(self._run(record, leader) for record in self.journal.runs())
+        return Told(holder=holder, holder_lives=lives, runs=runs)
+
+    def _run(self, record: RunRecord, leader: Holder | None) -> Run:
+        has_ended = record.state in ENDED
+        is_led = leader is not None and not has_ended and self._leads(leader, record)
+        book = Book(self.ground.places, self.journal, record)
+        return Run(
+            record=record,
+            command="" if has_ended else book.run_command(),
+            started=self._started(record.run),
+            is_led=is_led,
+            waiting=tuple(self.journal.requests(record.run)) if is_led else (),
+        )
+
+    def _started(self, run: str) -> RunStarted | None:
+        first = self.journal.first_fact(run)
+        return first if isinstance(first, RunStarted) else None
+
+    def _leads(self, leader: Holder, record: RunRecord) -> bool:
+        """Whoever leads a run has written to it since; or has only just begun, with whichever it is."""
+        if self.ground.now - leader.since < SETTLING:
+            return True
+        last = self.journal.last_event_at(record.run)
+        return max(record.created_at, last or 0.0) >= leader.since

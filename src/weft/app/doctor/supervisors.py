@@ -1,0 +1,156 @@
+"""Supervisors, and the processes of steps that nobody looks after."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from weft.app.doctor.findings import Check, Finding, problem, warning
+from weft.app.doctor.ground import ENDED, Ground
+from weft.hosts.leftovers import (
+    StepProcess,
+    Supervisor,
+    end_orphans,
+    find_step_processes,
+    is_halted,
+    tidy_up,
+)
+
+
+def _run_of(supervisor: Supervisor) -> str:
+    return supervisor.directory.parent.name
+
+
+def _goes_on(ground: Ground, run: str) -> str:
+    """What to type to have a run go on; of one that the journal does not know it cannot be told."""
+    return ground.runs[run].command if run in ground.runs else "weft run PLAN"
+
+
+# --- supervisors ---
+
+
+def supervisor(ground: Ground) -> Iterator[Finding]:
+    for one in ground.supervisors:
+        run = _run_of(one)
+        if ground.is_led(run):
+            continue
+        if one.process is not None:
+            yield from _alone(ground, one, run)
+        else:
+            yield _dead(ground, one, run)
+
+
+def _dead(ground: Ground, one: Supervisor, run: str) -> Finding:
+    """It comes to the same whether the next supervisor tidies up, or we do."""
+    mend = partial(tidy_up, ground.runs_folder, one.directory)
+    if not one.unfinished or _has_ended(ground, run):
+        return warning(
+            f"the supervisor of run {run}, process {one.pid}, was killed, and has left its socket or heartbeat in "
+            f"{one.directory}",
+            command="weft doctor --fix",
+            subject=run,
+            mend=mend,
+        )
+    return problem(
+        f"the supervisor of run {run}, process {one.pid}, is gone, and the end of {_steps(one.unfinished)} is not "
+        "known",
+        command=_goes_on(ground, run),
+        subject=run,
+        mend=mend,
+    )
+
+
+def _alone(ground: Ground, one: Supervisor, run: str) -> Iterator[Finding]:
+    steps = one.unfinished
+    if not steps:
+        return  # it goes by itself in a moment
+    if _has_ended(ground, run):
+        yield problem(
+            f"run {run} is over, and its supervisor, process {one.pid}, still runs {_steps(steps)}",
+            command=f"kill -TERM {one.pid}",
+            subject=run,
+        )
+    else:
+        takes_over = _goes_on(ground, run)
+        yield warning(
+            f"run {run} goes on without a coordinator: {_steps(steps)} under supervisor {one.pid}; `{takes_over}` "
+            "takes over",
+            command=takes_over,
+            subject=run,
+        )
+
+
+def _has_ended(ground: Ground, run: str) -> bool:
+    return run in ground.runs and ground.runs[run].record.state in ENDED
+
+
+def _steps(jobs: tuple[str, ...]) -> str:
+    return "1 step" if len(jobs) == 1 else f"{len(jobs)} steps"
+
+
+def supervisor_hangs(ground: Ground) -> Iterator[Finding]:
+    for one in ground.supervisors:
+        if one.process is None:
+            continue
+        if is_halted(one.pid):
+            yield problem(
+                f"the supervisor of run {_run_of(one)}, process {one.pid}, was halted by a signal",
+                command=f"kill -CONT {one.pid}",
+                subject=str(one.pid),
+            )
+        elif one.beat_at is not None and one.beat_at < ground.now - ground.bounds.silence:
+            yield problem(
+                f"the supervisor of run {_run_of(one)}, process {one.pid}, is alive, and its heartbeat "
+                f"{one.directory / 'heartbeat.json'} is {ground.now - one.beat_at:.0f} s old: it hangs, or "
+                "cannot write",
+                command=f"tail {one.directory / 'supervisor.log'}",
+                subject=str(one.pid),
+            )
+
+
+# --- orphans ---
+
+
+def orphans(ground: Ground) -> Iterator[Finding]:
+    for one in _orphans(ground):
+        job = f" of step {one.job}" if one.job else ""
+        yield problem(
+            f"process {one.process.pid} ({one.command}){job} is alive, and nobody looks after it",
+            command=f"kill {one.process.pid}",
+            subject=f"{one.process.pid}:{one.process.started}",
+            mend=partial(end_orphans, ground.runs_folder, one.directory),
+        )
+
+
+def _orphans(ground: Ground) -> Iterator[StepProcess]:
+    """Who has a living supervisor is looked after; so is, in a moment, who has a living coordinator."""
+    cared_for = {str(one.directory.resolve()) for one in ground.supervisors if one.process is not None}
+    for one in find_step_processes(ground.runs_folder, ground.supervisors):
+        directory = Path(one.directory).resolve()
+        if str(directory) not in cared_for and not ground.is_led(directory.parent.name):
+            yield one
+
+
+CHECKS = (
+    Check(
+        id="supervisor",
+        looks_at="a supervisor that died while steps ran; one that runs steps without a coordinator (a "
+        "warning), or of a run that is over",
+        why="the supervisor sees how steps end; without it their ends are not known",
+        mends="of one that died: ends what is left of its steps, which count as lost; `weft run` does them again",
+        examine=supervisor,
+    ),
+    Check(
+        id="supervisor-hangs",
+        looks_at="a supervisor that is alive and was halted by a signal, or has written no heartbeat for 60 s",
+        why="ends and time limits of steps go unnoticed",
+        examine=supervisor_hangs,
+    ),
+    Check(
+        id="orphans",
+        looks_at="processes of steps whose supervisor is gone, known by `WEFT_HOST` in their environment, or "
+        "by the other marks of jobs",
+        why="they may still change files, and cost money, though nobody waits for them",
+        mends="ends them: SIGTERM, 5 s, SIGKILL; each proven by pid and start time just before",
+        examine=orphans,
+    ),
+)

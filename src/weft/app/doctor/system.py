@@ -1,0 +1,93 @@
+"""Python, SQLite, and what the system allows."""
+
+import os
+import resource
+import sqlite3
+import sys
+from collections.abc import Iterator
+
+from weft.app.doctor.findings import Check, Finding, fine, problem, warning
+from weft.app.doctor.ground import Bounds, Ground
+
+_LEAST_PYTHON = (3, 11)
+_LEAST_SQLITE = (3, 37, 0)
+
+
+def python(_ground: Ground) -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] < _LEAST_PYTHON:
+        yield problem(f"this is Python {version}", command="install Python 3.11 or newer", subject="python")
+    else:
+        yield fine(f"Python {version} ({sys.executable})")
+
+
+def sqlite(_ground: Ground) -> Iterator[Finding]:
+    version = sqlite3.sqlite_version
+    if sqlite3.sqlite_version_info < _LEAST_SQLITE:
+        yield problem(
+            f"this Python has SQLite {version}", command="install a newer Python", subject="version"
+        )
+    elif sqlite3.threadsafety == 0:
+        yield problem(
+            f"SQLite {version} was built without threads", command="install another Python", subject="threads"
+        )
+    else:
+        yield fine(f"SQLite {version}")
+
+
+def proc(_ground: Ground) -> Iterator[Finding]:
+    if not os.path.exists("/proc/self/stat"):  # noqa: PTH110 - a question about a text
+        yield problem("there is no /proc", command="mount -t proc proc /proc", subject="/proc")
+    elif not os.access("/proc/1/stat", os.R_OK):
+        yield warning(
+            "/proc does not show the processes of others (hidepid)",
+            command="mount | grep proc",
+            subject="/proc",
+        )
+
+
+def limits(ground: Ground) -> Iterator[Finding]:
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    bounds = ground.bounds
+    if _is_below(files, bounds.files_warning):
+        tell = problem if _is_below(files, bounds.files_problem) else warning
+        yield tell(f"a process may have only {files:,} files open", command="ulimit -n 4096", subject="files")
+    if _is_below(processes, bounds.processes):
+        yield warning(
+            f"you may have only {processes:,} processes", command="ulimit -u 4096", subject="processes"
+        )
+
+
+def _is_below(limit: int, bound: int) -> bool:
+    return limit != resource.RLIM_INFINITY and limit < bound
+
+
+_B = Bounds()
+CHECKS = (
+    Check(
+        id="python",
+        looks_at="Python is 3.11 or newer",
+        why="Weft does not run with an older one",
+        examine=python,
+    ),
+    Check(
+        id="sqlite",
+        looks_at="SQLite is 3.37 or newer, and was built for threads",
+        why="the journal is a database of SQLite",
+        examine=sqlite,
+    ),
+    Check(
+        id="proc",
+        looks_at="`/proc` is there (else a problem), and shows all processes (else a warning)",
+        why="whether a process is alive, and whose it is, is read there",
+        examine=proc,
+    ),
+    Check(
+        id="limits",
+        looks_at=f"open files: a problem below {_B.files_problem:,}, a warning below {_B.files_warning:,}; "
+        f"processes: a warning below {_B.processes:,}",
+        why="each step needs some of both",
+        examine=limits,
+    ),
+)

@@ -1,0 +1,251 @@
+"""Worktrees: those that are gone, those that nobody knows, those with work that is in no commit.
+
+What a run that is under way does with its worktrees is its own affair; only those of others are looked at.
+"""
+
+import os
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from weft.app.doctor.findings import Check, Finding, Mend, problem, warning
+from weft.app.doctor.ground import Ground
+from weft.app.doctor.remains import Remains, Worktree, find_remains
+from weft.errors import WeftError
+from weft.workspaces.cursor import wipe
+from weft.workspaces.errors import WorkspaceError, listed, shown
+from weft.workspaces.git.linked import MAKING, git_dir_of, operation_in, require_registered
+from weft.workspaces.git.unsaved import unsaved
+from weft.workspaces.git.worktrees import Worktrees
+
+_AT_ONCE = 8
+"""So many worktrees are looked through at the same time; each waits mostly for git and the disk."""
+_ASIDE = "_old."
+
+
+def _quiet(ground: Ground) -> tuple[Remains | None, list[Worktree]]:
+    """Those that no run is changing."""
+    remains = ground.once(find_remains)
+    return remains, [] if remains is None else [one for one in remains.worktrees if not one.is_at_work]
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(shown(os.fsencode(path)))
+
+
+# --- gone ---
+
+
+def lost(ground: Ground) -> Iterator[Finding]:
+    remains, quiet = _quiet(ground)
+    for one in quiet:
+        if remains is None or one.is_there:
+            continue
+        name = (one.listed.branch or one.listed.head[:12]).removeprefix("refs/heads/")
+        yield problem(
+            f"the worktree {one.path} is registered, and its directory is gone; it had {name} checked out",
+            command=f"git worktree remove --force {_quoted(one.path)}",
+            subject=str(one.path),
+            mend=_forgetting(ground, remains, one),
+        )
+
+
+def _forgetting(ground: Ground, remains: Remains, one: Worktree) -> Mend | None:
+    """Only if nothing but the registration goes: no lock of a person, no disk that is just not there, no index."""
+    entry = _worktrees(remains).entry_of(one.path)
+    is_ours = one.listed.locked in {None, MAKING}
+    if entry is None or not is_ours or not one.path.parent.is_dir() or _holds_work(remains, one, entry):
+        return None
+    return partial(_forget, ground, one.path)
+
+
+def _holds_work(remains: Remains, one: Worktree, entry: Path) -> bool:
+    """Whether the registration itself leads to what is in no commit, or is in the middle of something."""
+    if operation_in(entry) is not None:
+        return True
+    index = entry / "index"
+    if one.is_scratch or not index.exists():
+        return False
+    same = remains.repository.git.ask(
+        "diff-index", "--cached", "--quiet", one.listed.head, "--", env={"GIT_INDEX_FILE": str(index)}
+    )
+    return same.exit_code != 0
+
+
+def _forget(ground: Ground, path: Path) -> None:
+    with ground.alone():
+        remains, quiet = _quiet(Ground(ground.directory, environ=ground.environ))
+        again = next((one for one in quiet if one.path == path and not one.is_there), None)
+        if remains is None or again is None:
+            return
+        if _forgetting(ground, remains, again) is None:
+            raise WeftError(f"the registration of {path} is not what it was")
+        _worktrees(remains).remove(path)
+
+
+def _worktrees(remains: Remains) -> Worktrees:
+    return Worktrees(remains.repository.git, remains.repository.common)
+
+
+# --- nobody knows them ---
+
+
+def ghosts(ground: Ground) -> Iterator[Finding]:
+    remains, _ = _quiet(ground)
+    for place in _strangers(remains):
+        if place.name.startswith(_ASIDE):
+            continue
+        is_empty = place.is_dir() and not place.is_symlink() and not any(place.iterdir())
+        holds = "is empty" if is_empty else "holds files"
+        away = ground.places.weft / f"{place.name}.saved"
+        yield problem(
+            f"{place} is where a worktree is to be, is none that git knows, and {holds}",
+            command=f"rmdir {_quoted(place)}" if is_empty else f"mv {_quoted(place)} {_quoted(away)}",
+            subject=str(place),
+            mend=partial(_with_nobody_there, ground, place.rmdir) if is_empty else None,
+        )
+
+
+def _strangers(remains: Remains | None) -> Iterator[Path]:
+    """What is in our places, or in directories of ours, and is not registered."""
+    if remains is None:
+        return
+    places = [place for plan in remains.plans if not plan.is_at_work for place, _ in plan.places()]
+    inside = [place for folder in remains.folders if folder.is_dir() for place in sorted(folder.iterdir())]
+    there = {os.path.realpath(place): place for place in (*places, *inside) if os.path.lexists(place)}
+    yield from (place for real, place in there.items() if real not in remains.registered)
+
+
+def _with_nobody_there(ground: Ground, act: Callable[[], None]) -> None:
+    with ground.alone():
+        act()
+
+
+def asides(ground: Ground) -> Iterator[Finding]:
+    remains, _ = _quiet(ground)
+    for place in _strangers(remains):
+        if place.name.startswith(_ASIDE):
+            yield warning(
+                f"{place} is what is left of a worktree whose removal was cut off",
+                command=f"rm -rf {_quoted(place)}",
+                subject=str(place),
+                mend=partial(_with_nobody_there, ground, partial(_wipe, place)),
+            )
+
+
+def _wipe(place: Path) -> None:
+    folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        wipe(folder, place.name)
+    finally:
+        os.close(folder)
+
+
+# --- not as they should be ---
+
+
+def broken(ground: Ground) -> Iterator[Finding]:
+    remains, quiet = _quiet(ground)
+    for one in quiet:
+        if remains is None or not one.is_there or one.listed.locked == MAKING:
+            continue
+        try:
+            require_registered(one.path, git_dir_of(one.path), remains.repository.common)
+        except WorkspaceError as error:
+            yield problem(
+                str(error), command=f"git worktree repair {_quoted(one.path)}", subject=str(one.path)
+            )
+
+
+def locked(ground: Ground) -> Iterator[Finding]:
+    _, quiet = _quiet(ground)
+    for one in quiet:
+        reason = one.listed.locked
+        if reason == MAKING:
+            yield warning(
+                f"the worktree {one.path} was not made to its end; nobody has worked there",
+                command="weft clean",
+                subject=str(one.path),
+            )
+        elif reason is not None:
+            because = f": {reason}" if reason else ""
+            yield warning(
+                f"the worktree {one.path} is locked{because}",
+                command=f"git worktree unlock {_quoted(one.path)}",
+                subject=str(one.path),
+            )
+
+
+def dirty(ground: Ground) -> Iterator[Finding]:
+    remains, quiet = _quiet(ground)
+    if remains is None:
+        return
+    to_look_at = [
+        one for one in quiet if one.is_there and one.listed.prunable is None and not one.is_scratch
+        and one.listed.locked != MAKING
+    ]  # fmt: skip
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        looks = threads.map(partial(_dirt, remains), to_look_at)
+        for one, dirt in zip(to_look_at, looks, strict=True):
+            if dirt:
+                yield warning(
+                    f"the worktree {one.path} holds what is in no commit: {listed(dirt)}",
+                    command=f"git -C {_quoted(one.path)} status",
+                    subject=str(one.path),
+                )
+
+
+def _dirt(remains: Remains, one: Worktree) -> Sequence[str]:
+    try:
+        found = unsaved(remains.repository.git.at(one.path))
+    except WorkspaceError:
+        return []  # it is none: see `worktree-broken`
+    operation = operation_in(found.git_dir)
+    files = [shown(path) for path in found.paths]
+    return files if operation is None else [*files, f"an unfinished `git {operation}`"]
+
+
+CHECKS = (
+    Check(
+        id="worktree-lost",
+        looks_at="worktrees of plans that git has registered and whose directories are gone",
+        why="git keeps their branches from being checked out anywhere else",
+        mends="removes the registration, if all that it led to has a branch or a tag, nothing is staged in it, "
+        "and nobody has locked it",
+        examine=lost,
+    ),
+    Check(
+        id="worktree-ghost",
+        looks_at="directories in the places of worktrees that git does not know",
+        why="a slice refuses to work there, for nothing of it would be seen by git",
+        mends="removes those that are empty",
+        examine=ghosts,
+    ),
+    Check(
+        id="worktree-leftover",
+        looks_at="directories `_old.…`: what is left of a worktree that was being removed (a warning)",
+        why="they take space, and nobody wants them any more",
+        mends="removes them",
+        examine=asides,
+    ),
+    Check(
+        id="worktree-broken",
+        looks_at="worktrees whose link to the repository, or back, is broken",
+        why="git would take their files for a part of what is around them",
+        examine=broken,
+    ),
+    Check(
+        id="worktree-locked",
+        looks_at="worktrees that somebody has locked, or that were not made to their end (a warning)",
+        why="they are not removed or made anew by themselves",
+        examine=locked,
+    ),
+    Check(
+        id="worktree-dirty",
+        looks_at="worktrees with changes that are in no commit, or an unfinished merge or rebase (a warning)",
+        why="what is in no commit never lands, and is nowhere else",
+        examine=dirty,
+    ),
+)

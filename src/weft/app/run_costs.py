@@ -1,0 +1,52 @@
+"""What a run has spent, has reserved and may spend, as people and programs are told."""
+
+from msgspec import Struct
+
+from weft.app.run_view import RunView
+from weft.plan.order.outline import ROOT
+from weft.plan.report.costs import MICRO
+
+
+class Costs(Struct, frozen=True, kw_only=True):
+    """In micro-dollars, and in tokens."""
+
+    cost: int = 0
+    """As far as it is known."""
+    reserved: int = 0
+    """For what is under way, beyond what that is known to have spent."""
+    ceiling: int | None = None
+    unknown: int = 0
+    """Agent calls that have ended and did not say what they cost."""
+    tokens: int = 0
+    reserved_tokens: int = 0
+    token_ceiling: int | None = None
+
+    def to_json(self) -> dict[str, float | int | None]:
+        return {
+            "usd": self.cost / MICRO,
+            "reserved_usd": self.reserved / MICRO,
+            "ceiling_usd": None if self.ceiling is None else self.ceiling / MICRO,
+            "unknown": self.unknown,
+            "tokens": self.tokens,
+            "reserved_tokens": self.reserved_tokens,
+            "ceiling_tokens": self.token_ceiling,
+        }
+
+
+def costs_of(view: RunView) -> Costs:
+    """Of the whole run."""
+    whole, settings = view.rows[ROOT], view.plan.scopes[ROOT].settings
+    reserved = reserved_tokens = 0
+    for _, step in view.under_way():
+        cost, tokens = view.totals.of((step.firing, step.execution))
+        reserved += max(0, step.reserved[0] - cost)
+        reserved_tokens += max(0, step.reserved[1] - tokens)
+    return Costs(
+        cost=whole.cost,
+        reserved=reserved,
+        ceiling=settings.budget,
+        unknown=whole.unknown_costs,
+        tokens=whole.tokens,
+        reserved_tokens=reserved_tokens,
+        token_ceiling=settings.budget_tokens,
+    )

@@ -1,0 +1,29 @@
+"""Sums of what steps spend, of which totals are heard while they run: nothing is counted twice."""
+
+Amounts = tuple[int, int]
+"""Micro-dollars, and tokens."""
+Execution = tuple[int, int]
+"""The firing, and which execution of it."""
+
+
+class Totals:
+    def __init__(self) -> None:
+        self._heard: dict[Execution, Amounts] = {}
+
+    def __bool__(self) -> bool:
+        """Whether anything was heard of what is under way."""
+        return bool(self._heard)
+
+    def of(self, execution: Execution) -> Amounts:
+        """What was heard of one that is under way."""
+        return self._heard.get(execution, (0, 0))
+
+    def more(
+        self, execution: Execution, cost: int | None, tokens: int | None, *, ended: bool = False
+    ) -> Amounts:
+        """What has come by another total, which may be less than nothing; None is a total that is not known."""
+        before = self._heard.pop(execution, (0, 0))
+        total = (before[0] if cost is None else cost, before[1] if tokens is None else tokens)
+        if not ended:
+            self._heard[execution] = total
+        return total[0] - before[0], total[1] - before[1]

@@ -1,0 +1,63 @@
+"""How bash is told what can be completed; for the other shells click's own way will do.
+
+Names such as `store/model:check` have a colon in them, and for bash a colon ends a word: it hands over the pieces,
+and replaces only the last one. So the line is taken as it was typed, and the pieces before are left out of what is
+suggested.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+import click
+from click.shell_completion import BashComplete, add_completion_class, get_completion_class, split_arg_string
+
+_SCRIPT = """\
+%(complete_func)s() {
+    local line="${COMP_LINE:0:COMP_POINT}" before="" reply type value
+    local word="${line##*[[:space:]]}"
+    [[ $COMP_WORDBREAKS == *:* ]] && before="${word%%"${word##*:}"}"
+    while IFS= read -r reply; do
+        IFS=, read -r type value <<< "$reply"
+        case $type in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain) printf -v value %%q "${value#"$before"}"; COMPREPLY+=("$value") ;;
+        esac
+    done < <(env COMP_WORDS="$line" COMP_CWORD= %(complete_var)s=bash_complete "$1")
+}
+
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+
+class Bash(BashComplete):
+    source_template = _SCRIPT
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = os.environ["COMP_WORDS"]
+        words = split_arg_string(line)[1:]
+        is_new = not words or line[-1:].isspace()
+        return (words, "") if is_new else (words[:-1], words[-1])
+
+
+def script(command: click.Command, shell: str, variable: str) -> str:
+    """What the shell is to evaluate."""
+    _register()
+    complete = get_completion_class(shell)
+    assert complete is not None
+    return complete(command, {}, "weft", variable).source()
+
+
+def answer_shell(answer: Callable[[], object]) -> NoReturn:
+    """Ends the process. Whatever is wrong, the person who types hears nothing of it."""
+    _register()
+    with suppress(Exception):
+        answer()  # which ends the process, too, if all goes well
+    sys.exit(1)
+
+
+def _register() -> None:
+    add_completion_class(Bash, "bash")

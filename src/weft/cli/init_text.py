@@ -1,0 +1,53 @@
+"""How `weft init` tells what it has found and written."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from weft.app.initializing import Initialized
+from weft.app.survey import Found, GitState
+
+_WIDTH = 8
+
+
+def init_lines(done: Initialized) -> Iterator[str]:
+    for number, line in enumerate(_found(done.found)):
+        yield f"{'' if number else 'found':<{_WIDTH}} {line}"
+    for file in done.files:
+        note = f": {file.note}" if file.note else ""
+        yield f"{'written' if file.is_new else 'kept':<{_WIDTH}} {file.name}{note}"
+    for number, command in enumerate(done.next):
+        yield f"{'' if number else 'next':<{_WIDTH}} {command}"
+
+
+def _found(found: Found) -> Iterator[str]:
+    yield _git(found.git)
+    yield f"agents: {', '.join(one.name for one in found.agents) or 'none'}"
+    tests = [f"{one.command} ({one.file})" for one in found.tests]
+    yield f"tests: {', '.join(tests) or 'none'}"
+
+
+def _git(git: GitState) -> str:
+    if not git.is_repository:
+        return "no git repository"
+    commits = "" if git.has_commits else " without commits"
+    return f"a git repository{commits}" + (f", default branch {git.branch}" if git.branch else "")
+
+
+def init_data(done: Initialized) -> dict[str, Any]:
+    found = done.found
+    return {
+        "project": str(done.project),
+        "git": {
+            "repository": found.git.is_repository,
+            "commits": found.git.has_commits,
+            "branch": found.git.branch or None,
+        },
+        "agents": [{"name": one.name, "program": one.program} for one in found.agents],
+        "tests": [{"command": one.command, "file": one.file} for one in found.tests],
+        "setup": found.setup or None,
+        "files": [
+            {"file": one.name, "state": "written" if one.is_new else "kept", "note": one.note or None}
+            for one in done.files
+        ],
+        "next": list(done.next),
+    }

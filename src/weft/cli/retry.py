@@ -1,0 +1,45 @@
+"""`weft retry`: gives subplans that have failed another go."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from weft.cli.output import examples, note, show_json, show_lines
+from weft.cli.plan_options import directory, json_option
+from weft.cli.run_options import ids_argument
+
+
+@click.command(
+    epilog=examples("weft retry store/model", "weft retry"),
+    short_help="Give subplans that have failed another go.",
+)
+@ids_argument
+@json_option
+def retry(*, names: tuple[str, ...], as_json: bool) -> int:
+    """Do the subplans ID once more that failed in the last run, with what they need, in the background.
+
+    Without ID that is all that failed by itself, and what could not begin because of it. What was completed is
+    kept. While the run is still under way, stop it first, or wait for its end. Exit code: as of `weft start`.
+    """
+    from weft.app.background import start as start_coordinator
+    from weft.app.journals import open_book
+    from weft.app.run_control import refuse_to_retry
+
+    with open_book(directory()) as book:
+        ids = refuse_to_retry(book, names)
+        file = Path(book.run.directory, Path(book.run.file).name)
+    said, code = start_coordinator(["--", str(file), *ids], directory=directory(), environ=os.environ)
+    if not said:
+        return code
+    if as_json:
+        show_json({"run": said["run"], "pid": said["pid"], "subplans": list(ids)})
+    else:
+        show_lines([f"run {said['run']} does {_what(ids)} once more (process {said['pid']})"])
+        note("how far it is: weft status")
+    return 0
+
+
+def _what(ids: Sequence[str]) -> str:
+    return ", ".join(ids) if ids else "what failed"

@@ -1,0 +1,48 @@
+"""Text for people in sections: sentences with a word at the left to find them by, and short lists."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import TextWrapper
+
+WIDTH = 100
+LABEL = 10
+"""Columns for the word at the left."""
+NAMES = 4
+ROWS, MORE_ROWS = 5, 50
+"""Lines of a list, without and with `--verbose`."""
+COLUMN = 40
+"""The widest that a column of a list gets before the next one moves aside."""
+
+
+def section(label: str, sentences: Iterable[str]) -> Iterator[str]:
+    """The label stands at the first line only; a long sentence goes on below itself."""
+    for sentence in sentences:
+        inset = " " * (len(sentence) - len(sentence.lstrip()))
+        wrapper = TextWrapper(
+            WIDTH - LABEL, subsequent_indent=f"{inset}  ", break_long_words=False, break_on_hyphens=False
+        )
+        for line in wrapper.wrap(sentence):
+            yield f"{label:<{LABEL}}{line}"
+            label = ""
+
+
+def table(rows: Sequence[tuple[str, ...]], *, verbose: bool) -> Iterator[str]:
+    shown = rows[: MORE_ROWS if verbose else ROWS]
+    widths = [min(COLUMN, max(map(len, column))) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
+        yield f"  {'  '.join(cells).rstrip()}"
+    yield from more(len(rows) - len(shown))
+
+
+def more(number: int) -> Iterator[str]:
+    if number > 0:
+        yield f"  … and {number:,} more."
+
+
+def few(names: Sequence[str], most: int = NAMES) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} … and {len(names) - most:,} more"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

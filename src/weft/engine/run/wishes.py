@@ -1,0 +1,36 @@
+"""What people want of the parts of a run. What is said of a subplan holds for all in it; the last word counts."""
+
+from collections.abc import Iterator
+
+from weft.engine.run.facts import Wanted
+
+
+class Wishes:
+    def __init__(self) -> None:
+        self._words: dict[str, Wanted] = {}
+        """Of a subplan that has one, it came after those about what it is in."""
+
+    def __bool__(self) -> bool:
+        return bool(self._words)
+
+    def says(self, path: str, wanted: Wanted) -> None:
+        """The path is empty for the whole run. What was said before of anything in it does not count any more."""
+        inside = f"{path}/" if path else ""
+        self._words = {one: word for one, word in self._words.items() if not one.startswith(inside)}
+        if path or wanted is not Wanted.GO:
+            self._words[path] = wanted
+
+    def forget_stops(self) -> None:
+        """Whoever starts the run again wants it to go on."""
+        self._words = {path: word for path, word in self._words.items() if word is not Wanted.STOP}
+
+    def of(self, path: str) -> Wanted:
+        return next((self._words[one] for one in _around(path) if one in self._words), Wanted.GO)
+
+
+def _around(path: str) -> Iterator[str]:
+    """The subplan, the groups around it, and the whole."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+    yield ""

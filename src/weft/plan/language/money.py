@@ -1,0 +1,69 @@
+"""The keys of plans and configurations about money and tokens: ceilings, what is reserved, what models cost."""
+
+from weft.plan.language.kinds import Choice, Money, Text, Tokens
+from weft.plan.language.kinds_of_many import Either, MapOf
+from weft.plan.language.records import AtLeastOne, Key, Record, Words
+from weft.plan.text.document import Node, Scalar, Table
+
+BUDGET = Record(
+    "a budget",
+    "An amount of dollars, of tokens, or of both; each counts for itself.",
+    (
+        Key(name="usd", kind=Money(), doc="Dollars."),
+        Key(name="tokens", kind=Tokens(), doc="Tokens, of whatever kind."),
+    ),
+    (AtLeastOne(("usd", "tokens")),),
+)
+PLAIN_AMOUNT = Money("an amount of dollars above 0, such as 20 or 0.50, or both as in {usd: 20, tokens: 5M}")
+AMOUNT = Either(scalar=PLAIN_AMOUNT, table=BUDGET)
+
+BUDGET_KEYS = (
+    Key(
+        name="budget", kind=AMOUNT, default=Words("none"), example="{usd: 20, tokens: 5M}",
+        doc="A ceiling on what agents cost below the place where it stands; each ceiling counts for itself. "
+            "A number is dollars.",
+    ),
+    Key(
+        name="on_budget", kind=Choice(("stop", "drain")), default="stop",
+        doc="What happens to running agents at the ceiling: `stop` ends them, `drain` lets them finish.",
+    ),
+    Key(
+        name="reserve", kind=AMOUNT, default=Words("nothing"), example="0.50",
+        doc="What is kept free below the ceilings for an agent step before it starts, where it has no "
+            "`max_cost` or `max_tokens` and too few of its agent have told what they cost.",
+    ),
+)  # fmt: skip
+
+MAX_TOKENS_KEY = Key(name="max_tokens", kind=Tokens(), doc="The same as `max_cost`, in tokens.")
+
+PRICE = Record(
+    "a price",
+    "What a million tokens cost, in dollars.",
+    (
+        Key(name="input", kind=Money.from_zero(), required=True, doc="Of what a model reads."),
+        Key(name="output", kind=Money.from_zero(), required=True, doc="Of what it writes."),
+        Key(name="cached_input", kind=Money.from_zero(), default=Words("as `input`"),
+            doc="Of what it reads from a cache."),
+    ),
+)  # fmt: skip
+PRICES_KEY = Key(
+    name="prices",
+    kind=MapOf(
+        Text("the name of a model or an agent, in which * stands for any text", pattern="[!-~]+"), PRICE
+    ),
+    default="{}",
+    doc="What models cost, by the names of models or agents, for agents that tell their tokens and not what they "
+    "cost. The first name that fits counts; those of the plan go before the project's, and these before the "
+    "user's.",
+    example="{claude-sonnet*: {input: 3, output: 15, cached_input: 0.3}}",
+)
+
+
+def amounts_in(text: str) -> Node:
+    """An amount as it is written on a command line: `20`, or `usd=20,tokens=5M`."""
+    parts = [part.partition("=") for part in text.split(",")]
+    table = Table(1, 1)
+    for name, equals, value in parts:
+        if equals:
+            table.entries[name.strip()] = (Scalar(name.strip(), 1, 1, ""), Scalar(value.strip(), 1, 1, ""))
+    return table if len(table.entries) == len(parts) else Scalar(text, 1, 1, "")

@@ -1,0 +1,59 @@
+"""What tokens cost, for agents that tell how many they used and not what they cost."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+_MILLION = 1_000_000
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """In micro-dollars for a million tokens."""
+
+    input: int
+    output: int
+    cached_input: int | None = None
+    """None: as `input`."""
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """Tokens by kind; none is counted twice."""
+
+    input: int = 0
+    output: int = 0
+    cached_input: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output + self.cached_input
+
+
+def price_of(prices: Mapping[str, Price], *names: str | None) -> Price | None:
+    """The first price whose name fits one of these."""
+    known = [name for name in names if name]
+    return next(
+        (price for pattern, price in prices.items() if any(_fits(pattern, one) for one in known)), None
+    )
+
+
+def _fits(pattern: str, name: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None
+
+
+def cost_of(price: Price, tokens: int, usage: Usage | None) -> int:
+    """Whole micro-dollars, rounded up. Tokens of which nobody says what they were cost as much as the dearest."""
+    cached = price.input if price.cached_input is None else price.cached_input
+    if usage is None:
+        total = tokens * max(price.input, price.output, cached)
+    else:
+        total = usage.input * price.input + usage.output * price.output + usage.cached_input * cached
+    return -(-total // _MILLION)
+
+
+def priced(
+    prices: Mapping[str, Price], names: Iterable[str | None], tokens: int | None, usage: Usage | None
+) -> int | None:
+    """What tokens cost that were used by who has these names; None if that is not known."""
+    price = price_of(prices, *names)
+    return None if price is None or tokens is None else cost_of(price, tokens, usage)

@@ -1,0 +1,69 @@
+"""Whether a journal is sound, looked at without writing to it."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from time import monotonic
+
+from weft.engine.run.facts import AnyFact
+from weft.errors import WeftError
+from weft.store import rows
+from weft.store.database import open_to_read
+from weft.store.failures import explained
+from weft.store.queries import QUERIES
+from weft.store.sqlite import SqliteReader
+
+_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+_HEADER = 32
+_STEPS_BETWEEN_LOOKS = 10_000
+_INTERRUPTED = "interrupted"
+_FIRST_PAGES = 5
+
+
+class HealthReader(SqliteReader):
+    """Reads what only one who looks for what is wrong wants to know."""
+
+    def last_event_at(self, run: str) -> float | None:
+        """When something last happened in a run; None if nothing ever has."""
+        found = self._database.rows(QUERIES["last_event_at"], (run,))
+        return float(found[0][0]) if found else None
+
+    def first_fact(self, run: str) -> AnyFact | None:
+        """None if nothing has happened in it, or if what has cannot be read by this Weft."""
+        for seq, fact in self._database.rows(QUERIES["facts"], (run, 0, 1)):
+            with suppress(WeftError):
+                return rows.to_fact(seq, fact)
+        return None
+
+
+def open_to_examine(path: Path) -> HealthReader:
+    return HealthReader(open_to_read(path))
+
+
+def ailments(path: Path, *, patience: float) -> Sequence[str] | None:
+    """What SQLite finds wrong with the file, in its words; None if it takes longer than so many seconds."""
+    until = monotonic() + patience
+    with closing(open_to_read(path)) as database:
+        database.connection.set_progress_handler(lambda: monotonic() > until, _STEPS_BETWEEN_LOOKS)
+        try:
+            found = database.connection.execute(f"PRAGMA quick_check({_FIRST_PAGES})").fetchall()
+        except sqlite3.Error as error:
+            if str(error) == _INTERRUPTED:
+                return None
+            raise explained(error, path) from None
+    words = [str(one) for (one,) in found]
+    return [] if words == ["ok"] else words
+
+
+def is_wal_damaged(path: Path) -> bool:
+    """Whether the file of what was written last is there and does not begin as one.
+
+    SQLite would take it for empty, and remove it. One that is too short for a beginning has never held anything.
+    """
+    try:
+        with Path(f"{path}-wal").open("rb") as stream:
+            header = stream.read(_HEADER)
+    except FileNotFoundError:
+        return False
+    return len(header) == _HEADER and header[:4] not in _MAGIC

@@ -1,0 +1,64 @@
+"""Status files that say what is not so."""
+
+import json
+from pathlib import Path
+
+from app.doctor.patients import LANDS, Patient
+from weft.app.doctor.findings import State
+
+
+def status_file(patient: Patient, name: str = "a", **record: object) -> Path:
+    file = patient.root / ".weft" / "run" / f"{name}.status.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"weft": 1, "subplan": name, **record}))
+    return file
+
+
+def run_of(patient: Patient) -> str:
+    begun = patient.plan(LANDS).run().begun
+    assert begun is not None
+    return begun.run
+
+
+def test_a_file_that_says_running_of_a_run_that_is_over_is_removed(patient: Patient) -> None:
+    run = run_of(patient)
+    file = status_file(patient, run=run, state="running")
+    told = patient.one("status-files")
+    assert told.state is State.WARNING
+    assert told.finding.found == f"{file} says `running`, and run {run} is not under way (completed)"
+    assert told.finding.command == f"rm {file}"
+    assert file.exists()
+    assert patient.one("status-files", fix=True).state is State.FIXED
+    assert not file.exists()
+
+
+def test_what_cannot_be_read_and_what_nobody_knows_is_found(patient: Patient) -> None:
+    run_of(patient)
+    damaged = status_file(patient, "damaged")
+    damaged.write_text("{")
+    status_file(patient, "other", run="other", state="running")
+    said = [one.finding.found for one in patient.told("status-files")]
+    assert said[0] == f"{damaged} cannot be read as a status"
+    assert said[1].endswith("is of run other, which the journal does not know")
+    assert [one.state for one in patient.told("status-files", fix=True)] == [State.FIXED] * 2
+
+
+def test_what_has_ended_is_told_rightly(patient: Patient) -> None:
+    status_file(patient, run=run_of(patient), state="failed")
+    assert patient.told("status-files") == []
+
+
+def test_a_run_that_waits_for_an_answer_is_told_rightly(patient: Patient) -> None:
+    status_file(patient, run=run_of(patient), state="running")
+    patient.sql("UPDATE run_states SET state = 'waiting'")
+    assert patient.told("status-files") == []
+
+
+def test_of_a_run_that_is_under_way_nothing_is_stale(patient: Patient) -> None:
+    with patient.under_way() as process:
+        (host,) = patient.hosts()
+        file = status_file(patient, run=host.parent.name, state="running")
+        assert patient.told("status-files", fix=True) == []
+        process.kill()
+    assert patient.told("status-files", fix=True) == []
+    assert file.exists()

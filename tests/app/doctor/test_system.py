@@ -1,0 +1,77 @@
+"""Python, SQLite, /proc and limits."""
+
+import os
+import resource
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.app.doctor.findings import State
+from weft.app.doctor.ground import Bounds, Ground
+from weft.app.doctor.system import limits, proc, python, sqlite
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def test_this_machine_will_do(ground: Ground) -> None:
+    (one,) = python(ground)
+    (other,) = sqlite(ground)
+    assert (one.state, other.state, other.found) == (
+        State.OK,
+        State.OK,
+        f"SQLite {sqlite3.sqlite_version}",
+    )
+    assert str(sys.executable) in one.found
+
+
+def test_an_old_python_is_a_problem(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 2, "final", 0))
+    (one,) = python(ground)
+    assert (one.state, one.found) == (State.PROBLEM, "this is Python 3.10.2")
+
+
+def test_an_old_sqlite_is_a_problem_and_one_without_threads(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite3, "threadsafety", 0)
+    (one,) = sqlite(ground)
+    assert "was built without threads" in one.found
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
+    (one,) = sqlite(ground)
+    assert (one.state, one.command) == (State.PROBLEM, "install a newer Python")
+
+
+def test_where_processes_cannot_be_seen_it_says_so(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [*proc(ground)] == []
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+    (one,) = proc(ground)
+    assert one.state is State.WARNING
+    monkeypatch.setattr(os.path, "exists", lambda _path: False)
+    (one,) = proc(ground)
+    assert one.state is State.PROBLEM
+
+
+@pytest.mark.parametrize(
+    ("more", "states"),
+    [
+        ({"files_problem": 0, "files_warning": 0, "processes": 0}, []),
+        ({"files_problem": 0, "files_warning": 1 << 62, "processes": 0}, [State.WARNING]),
+        ({"files_problem": 1 << 62, "files_warning": 1 << 62, "processes": 0}, [State.PROBLEM]),
+        ({"files_problem": 0, "files_warning": 0, "processes": 1 << 62}, [State.WARNING]),
+    ],
+)
+def test_low_limits_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, int], states: list[State]
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (500, 500))
+    assert [one.state for one in limits(Ground(tmp_path, bounds=Bounds(**more)))] == states
+
+
+def test_without_a_limit_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (resource.RLIM_INFINITY,) * 2)
+    assert [*limits(Ground(tmp_path))] == []

@@ -1,0 +1,195 @@
+"""Worktrees that are gone, unknown, locked, broken or dirty: what is mended, and what is never touched."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.doctor.patients import FAILS, LANDS, Patient
+from weft.app.doctor.findings import State
+
+
+@pytest.fixture
+def landed(patient: Patient) -> Patient:
+    assert patient.plan(LANDS).run().state == "completed"
+    return patient
+
+
+@pytest.fixture
+def failed(patient: Patient) -> Patient:
+    """With a slice, `group/bad`, whose work has not landed."""
+    assert patient.plan(FAILS).run().state == "failed"
+    return patient
+
+
+def registered(patient: Patient) -> list[str]:
+    listed = patient.git("worktree", "list", "--porcelain").splitlines()
+    return [Path(line.split(" ", 1)[1]).name for line in listed if line.startswith("worktree ")][1:]
+
+
+def all_of_it(patient: Patient) -> tuple[str, dict[str, bytes]]:
+    """All refs, and every byte in the worktrees."""
+    files = [file for file in (patient.root / ".weft" / "worktrees").rglob("*") if file.is_file()]
+    return patient.git("for-each-ref"), {str(file): file.read_bytes() for file in files}
+
+
+# Lost
+
+
+def test_a_worktree_whose_directory_is_gone_is_forgotten_and_its_branch_is_kept(failed: Patient) -> None:
+    place = failed.worktree("group/bad")
+    shutil.rmtree(place)
+    refs = failed.git("for-each-ref")
+    told = failed.one("worktree-lost")
+    assert (told.state, told.finding.subject) == (State.PROBLEM, str(place))
+    assert told.finding.found == (
+        f"the worktree {place} is registered, and its directory is gone; it had weft/tried/group.bad checked out"
+    )
+    assert told.finding.command == f"git worktree remove --force {place}"
+    assert registered(failed) == ["group.bad"]
+    assert failed.one("worktree-lost", fix=True).state is State.FIXED
+    assert (registered(failed), failed.git("for-each-ref")) == ([], refs)
+    alone = failed.one("branch-without-worktree")
+    assert alone.finding.command == f"git worktree add {place} weft/tried/group.bad"
+
+
+def test_of_one_that_is_lost_nothing_goes_that_was_staged(failed: Patient) -> None:
+    place = failed.worktree("group/bad")
+    failed.write(at=place, precious="not in any commit\n")
+    failed.git("add", "precious", at=place)
+    shutil.rmtree(place)
+    told = failed.one("worktree-lost", fix=True)
+    assert (told.state, told.tried, registered(failed)) == (State.PROBLEM, "", ["group.bad"])
+
+
+def test_of_one_that_is_lost_a_commit_without_a_name_is_kept(failed: Patient) -> None:
+    place = failed.worktree("group/bad")
+    failed.git("switch", "--quiet", "--detach", at=place)
+    commit = failed.commit(at=place, nameless="x\n")
+    shutil.rmtree(place)
+    told = failed.one("worktree-lost", fix=True)
+    assert (told.state, registered(failed)) == (State.PROBLEM, ["group.bad"])
+    assert f"git branch NAME {commit[:12]}" in told.tried
+
+
+def test_one_that_is_locked_or_in_the_middle_of_something_is_kept(failed: Patient) -> None:
+    place = failed.worktree("group/bad")
+    failed.git("worktree", "lock", "--reason", "on a stick", str(place))
+    shutil.rmtree(place)
+    assert failed.one("worktree-lost", fix=True).state is State.PROBLEM
+    failed.git("worktree", "unlock", str(place))
+    (failed.root / ".git" / "worktrees" / place.name / "MERGE_HEAD").write_text(failed.tip())
+    assert failed.one("worktree-lost", fix=True).state is State.PROBLEM
+
+
+def test_a_disk_that_is_not_there_is_no_reason_to_forget(patient: Patient) -> None:
+    patient.plan(f"worktrees: '../stick/{{{{ slice.path }}}}'\n{FAILS}").run()
+    stick = patient.root.parent / "stick"
+    stick.rename(patient.root.parent / "elsewhere")
+    assert patient.one("worktree-lost", fix=True).state is State.PROBLEM
+    (patient.root.parent / "elsewhere").rename(stick)
+    assert patient.told("worktree-lost") == []
+
+
+def test_a_worktree_of_the_user_is_none_of_ours(landed: Patient) -> None:
+    mine = landed.outside / "mine"
+    landed.git("worktree", "add", "--quiet", "--detach", str(mine))
+    shutil.rmtree(mine)
+    assert landed.wrong(fix=True) == []
+    assert sorted(registered(landed)) == ["a", "mine"]
+
+
+# Ghosts and leftovers
+
+
+def test_a_directory_that_git_does_not_know_is_named_and_removed_only_if_empty(landed: Patient) -> None:
+    folder = landed.worktree("a").parent
+    (folder / "empty").mkdir()
+    (folder / "full").mkdir()
+    (folder / "full" / "work").write_text("mine\n")
+    empty, full = landed.told("worktree-ghost")
+    assert (empty.state, empty.finding.command) == (State.PROBLEM, f"rmdir {folder / 'empty'}")
+    assert full.finding.found == (
+        f"{folder / 'full'} is where a worktree is to be, is none that git knows, and holds files"
+    )
+    assert full.finding.command == f"mv {folder / 'full'} {landed.root / '.weft' / 'full.saved'}"
+    states = [one.state for one in landed.told("worktree-ghost", fix=True)]
+    assert states == [State.FIXED, State.PROBLEM]
+    assert sorted(place.name for place in folder.iterdir()) == ["a", "full"]
+    assert (folder / "full" / "work").read_text() == "mine\n"
+
+
+def test_a_link_in_the_place_of_a_worktree_is_not_followed(landed: Patient) -> None:
+    (landed.outside / "empty").mkdir()
+    (landed.worktree("a").parent / "link").symlink_to(landed.outside / "empty")
+    assert landed.one("worktree-ghost", fix=True).state is State.PROBLEM
+    assert (landed.outside / "empty").is_dir()
+
+
+def test_what_a_removal_that_was_cut_off_has_left_is_removed(landed: Patient) -> None:
+    aside = landed.worktree("a").with_name("_old.a")
+    (aside / "deep").mkdir(parents=True)
+    (aside / "deep" / "file").write_text("x")
+    told = landed.one("worktree-leftover")
+    assert (told.state, told.finding.command) == (State.WARNING, f"rm -rf {aside}")
+    assert landed.one("worktree-leftover", fix=True).state is State.FIXED
+    assert not aside.exists()
+
+
+# Broken and locked
+
+
+def test_a_worktree_without_its_link_is_broken_and_its_files_stay(landed: Patient) -> None:
+    place = landed.worktree("a")
+    (place / ".git").unlink()
+    told = landed.one("worktree-broken", fix=True)
+    assert (told.state, told.finding.command) == (State.PROBLEM, f"git worktree repair {place}")
+    assert "it has no file `.git`" in told.finding.found
+    assert landed.told("worktree-lost") == []
+    assert (place / "a").read_text() == "a\n"
+
+
+@pytest.mark.parametrize(("reason", "said"), [("", "is locked"), ("keep out", "is locked: keep out")])
+def test_a_worktree_that_somebody_has_locked_is_told(landed: Patient, reason: str, said: str) -> None:
+    place = landed.worktree("a")
+    landed.git("worktree", "lock", "--reason", reason, str(place))
+    told = landed.one("worktree-locked", fix=True)
+    assert told.finding.found == f"the worktree {place} {said}"
+    assert told.finding.command == f"git worktree unlock {place}"
+
+
+def test_a_worktree_that_was_not_made_to_its_end_is_told(landed: Patient) -> None:
+    place = landed.worktree("a")
+    landed.git("worktree", "lock", "--reason", "Weft is making it", str(place))
+    told = landed.one("worktree-locked", fix=True)
+    assert (told.finding.command, place.exists()) == ("weft clean", True)
+
+
+# Dirty
+
+
+def test_work_that_is_in_no_commit_is_named_and_never_touched(failed: Patient) -> None:
+    place = failed.worktree("group/bad")
+    failed.write(at=place, one="changed\n", new="mine\n")
+    before = all_of_it(failed)
+    told = failed.one("worktree-dirty", fix=True)
+    assert told.state is State.WARNING
+    assert told.finding.found == f"the worktree {place} holds what is in no commit: one, new"
+    assert told.finding.command == f"git -C {place} status"
+    assert all_of_it(failed) == before
+
+
+def test_an_unfinished_merge_is_work(failed: Patient) -> None:
+    place = failed.worktree("group/bad")
+    failed.git("switch", "--quiet", "--create", "other", "main")
+    failed.commit(one="theirs\n")
+    assert failed.ask_git("merge", "other", at=place).returncode == 1
+    assert "an unfinished `git merge`" in failed.one("worktree-dirty").finding.found
+
+
+def test_with_a_place_of_their_own_worktrees_are_found_there(patient: Patient) -> None:
+    patient.plan(f"worktrees: '../places/{{{{ slice.path }}}}-x'\n{FAILS}").run()
+    place = patient.root.parent / "places" / "group.bad-x"
+    patient.write(at=place, new="mine\n")
+    assert patient.one("worktree-dirty").finding.subject == str(place)
+    assert patient.doctor(at=place).project == patient.root

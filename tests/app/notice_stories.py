@@ -1,0 +1,41 @@
+"""Events of which somebody is told, or is not."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from weft.engine.run.events import Event, Recorded
+
+
+def event(kind: str, subplan: str = "", step: str = "", outcome: str = "", **data: Any) -> Event:
+    return Event(kind=kind, subplan=subplan, step=step, outcome=outcome, data=data)
+
+
+def failed(subplan: str, **data: Any) -> Event:
+    return event("subplan_state", subplan, outcome="failed", **({"reason": "error"} | data))
+
+
+def held(subplan: str, step: str = "@land", **data: Any) -> Event:
+    return event("step_finished", subplan, step, "held", **data)
+
+
+def ended(subplan: str, outcome: str, step: str = "@land") -> Event:
+    return event("step_finished", subplan, step, outcome)
+
+
+def asked(subplan: str, firing: int) -> Event:
+    return event("ask", subplan, "gate", question="Go on?", firing=firing)
+
+
+def spent(percent: int, subplan: str = "") -> Event:
+    outcome = "reached" if percent == 100 else "alert"
+    return event(
+        "budget", subplan, outcome=outcome, percent=percent, spent=percent * 10_000, ceiling=1_000_000
+    )
+
+
+def finished(outcome: str, **data: Any) -> Event:
+    return event("run_finished", outcome=outcome, **data)
+
+
+def recorded(events: Iterable[Event]) -> list[Recorded]:
+    return [Recorded(seq=seq, at=1_000.0 + seq, run="r1", event=one) for seq, one in enumerate(events)]

@@ -1,0 +1,106 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from app.receivers import program
+from cli.running import Project
+
+
+@pytest.fixture
+def bare(project: Project) -> Project:
+    """Nothing is installed there but git."""
+    (project.outside / "bin").mkdir()
+    (project.outside / "bin" / "git").symlink_to("/usr/bin/git")
+    project.env["PATH"] = str(project.outside / "bin")
+    return project
+
+
+def lines(project: Project, *arguments: str) -> list[str]:
+    done = project.process(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def test_what_was_found_and_written_is_told_with_what_to_type(bare: Project) -> None:
+    program(bare.outside / "bin", "codex")
+    (bare.root / "Makefile").write_text("test:\n\ttrue\n")
+    (bare.root / ".git").mkdir()
+    assert lines(bare, "init") == snapshot(
+        [
+            "found    a git repository without commits",
+            "         agents: codex",
+            "         tests: make test (Makefile)",
+            "written  .weft/.gitignore",
+            "written  .weft/schema.json",
+            "written  .weft/config.yaml",
+            "written  weft.yaml",
+            "next     git add --all && git commit -m start",
+            "         weft check",
+        ]
+    )
+    assert lines(bare, "init")[-5:] == snapshot(
+        [
+            "kept     .weft/schema.json",
+            "kept     .weft/config.yaml",
+            "kept     weft.yaml",
+            "next     git add --all && git commit -m start",
+            "         weft check",
+        ]
+    )
+
+
+def test_what_it_found_is_data_for_programs(bare: Project) -> None:
+    (bare.root / "tox.ini").write_text("")
+    (line,) = lines(bare, "init", "--json")
+    data = json.loads(line)["data"]
+    assert data.pop("project") == str(bare.root)
+    assert data == snapshot(
+        {
+            "git": {"repository": False, "commits": False, "branch": None},
+            "agents": [],
+            "tests": [{"command": "tox", "file": "tox.ini"}],
+            "setup": None,
+            "files": [
+                {"file": ".weft/.gitignore", "state": "written", "note": None},
+                {"file": ".weft/schema.json", "state": "written", "note": None},
+                {"file": ".weft/config.yaml", "state": "written", "note": None},
+                {"file": "weft.yaml", "state": "written", "note": None},
+            ],
+            "next": ["weft check"],
+        }
+    )
+
+
+def test_the_new_plan_passes_the_check_and_without_an_agent_it_runs(bare: Project) -> None:
+    lines(bare, "init")
+    assert lines(bare, "check")[0].startswith("Finish    Every run of this plan ends")
+    bare.env["PATH"] = os.environ["PATH"]
+    assert bare.process("run", "-q").returncode == 0
+    result = bare.root / ".weft" / "workspaces" / "project" / "_plan"
+    assert sorted(one.name for one in result.iterdir()) == ["ADVICE.md", "OPEN.md", "SURVEY.md"]
+
+
+def test_the_new_plan_passes_the_check_in_a_repository_with_an_agent(bare: Project) -> None:
+    program(bare.outside / "bin", "claude")
+    (bare.root / ".git").mkdir()
+    lines(bare, "init")
+    assert "with at most 2 coder." in "\n".join(lines(bare, "check"))
+
+
+def test_where_a_file_is_in_the_way_nothing_is_written(bare: Project) -> None:
+    (bare.root / ".weft").write_text("")
+    done = bare.process("init")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(
+        "is no directory, and Weft keeps its things in one of that name; move it away\n"
+    )
+    assert [one.name for one in bare.root.iterdir()] == [".weft"]
+
+
+def test_a_directory_that_there_is_not_is_refused(bare: Project, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert bare.process("-C", str(tmp_path / "none"), "init").returncode == 2
+    assert bare.process("-C", str(tmp_path / "file"), "init").returncode == 2

@@ -1,0 +1,351 @@
+"""`weft start`, `status`, `pause`, `resume`, `stop` and `retry`, with real processes, from several terminals."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.running import Project
+from hosts.places import stands_still
+
+TWO_STEPS = """
+subplans:
+  - {id: a, steps: [{id: x, run: 'GATE x'}, {id: y, run: 'MARK'}]}
+"""
+TWO_SLICES = """
+subplans:
+  - {id: a, steps: [{id: x, run: 'GATE x'}, {id: y, run: 'MARK'}]}
+  - {id: g, subplans: [{id: b, steps: [{id: x, run: 'GATE y'}, {id: y, run: 'MARK'}]}]}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    project = Project(tmp_path / "project")
+    yield project
+    project.end()
+
+
+def weft(project: Project, *arguments: str) -> str:
+    """What it says; all must go well."""
+    done = project.process("-C", str(project.root), *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def status(project: Project) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(weft(project, "status", "--json"))["data"]
+    return data
+
+
+def subplan(project: Project, path: str) -> dict[str, Any]:
+    return next(one for one in status(project)["subplans"] if one["path"] == path)
+
+
+def until(project: Project, state: str) -> dict[str, Any]:
+    """How the run is when it has come to this state: whoever watches it says so."""
+    watcher = project.start("-C", str(project.root), "status", "--watch", "--json")
+    assert watcher.stdout is not None
+    for line in watcher.stdout:
+        data: dict[str, Any] = json.loads(line)["data"]
+        if data["state"] == state:
+            watcher.kill()
+            return data
+    raise AssertionError(f"it has never been {state}")
+
+
+def started(project: Project, text: str = TWO_STEPS) -> Project:
+    weft(project.plan(text), "start")
+    project.reached()
+    return project
+
+
+# Start
+
+
+def test_a_run_goes_on_in_the_background_until_it_is_over(project: Project) -> None:
+    said = weft(project.plan(TWO_STEPS), "start")
+    assert project.told(said) == [
+        f"run RUN is running in the background (process {project.coordinators()[0]})"
+    ]
+    project.reached()
+    project.let_through()
+    assert until(project, "completed")["counts"] == {"pending": 0, "running": 0, "completed": 1, "failed": 0}
+    assert project.marks() == ["a:y"]
+    assert "All is done" not in said
+    assert "a  completed" in (project.root / ".weft" / "coordinator.log").read_text()
+
+
+def test_who_starts_what_runs_already_is_told_so(project: Project) -> None:
+    started(project)
+    (pid,) = project.coordinators()
+    again = json.loads(weft(project, "start", "--json"))["data"]
+    assert (again["pid"], again["started"]) == (pid, False)
+    assert project.coordinators() == [pid]
+
+
+def test_a_plan_that_cannot_be_run_is_said_and_nothing_stays(project: Project) -> None:
+    done = project.plan("subplans: [{id: a, steps: [{id: x, rum: ls}]}]").process("start")
+    assert done.returncode == 2
+    assert "weft.yaml:4:" in done.stderr
+    assert "rum" in done.stderr
+    assert project.coordinators() == []
+
+
+def test_a_plan_from_standard_input_is_refused(project: Project) -> None:
+    done = project.process("start", "-", input=project.filled(TWO_STEPS))
+    assert done.returncode == 2
+    assert "write it to a file first" in done.stderr
+
+
+def test_nothing_to_do_is_said(project: Project) -> None:
+    project.plan("subplans: [{id: a, steps: [{id: x, run: 'true'}]}]")
+    assert project.process("run", "-q").returncode == 0
+    done = project.process("start")
+    assert done.returncode == 0
+    assert "nothing to do" in done.stderr
+
+
+def test_a_start_within_a_step_is_refused(project: Project) -> None:
+    done = project.plan(TWO_STEPS).process("start", env={"WEFT_RUN": "r1", "WEFT_SUBPLAN": "a"})
+    assert done.returncode == 2
+    assert "cannot be started within a run" in done.stderr
+
+
+def test_flags_and_ids_reach_the_coordinator(project: Project) -> None:
+    weft(project.plan(TWO_SLICES), "start", "a", "--max-parallel", "3")
+    project.reached()
+    project.let_through()
+    until(project, "completed")
+    assert project.marks() == ["a:y"]
+
+
+# Status
+
+
+def test_status_tells_what_is_under_way(project: Project) -> None:
+    started(project, TWO_SLICES)
+    project.reached("y")
+    now = status(project)
+    assert (now["state"], now["plan"], now["counts"]["running"]) == ("running", "tried", 2)
+    assert now["coordinator"]["alive"] is True
+    one = next(row for row in now["subplans"] if row["path"] == "g/b")
+    assert (one["state"], one["step"], one["attempt"], one["steps_done"], one["steps_total"]) == (
+        "running",
+        "x",
+        1,
+        0,
+        2,
+    )
+    lines = project.told(weft(project, "status"))
+    assert lines[0] == f"tried  running  run RUN  (process {now['coordinator']['pid']})"
+    assert [line.split()[:4] for line in lines[3:5]] == [
+        ["*", "a", "running", "x"],
+        ["*", "g/b", "running", "x"],
+    ]
+
+
+def test_status_works_from_a_directory_within_the_project(project: Project) -> None:
+    started(project)
+    inner = project.root / "deep" / "down"
+    inner.mkdir(parents=True)
+    assert "running" in weft(project, "-C", str(inner), "status")
+
+
+def test_status_where_nothing_was_run_says_so(project: Project) -> None:
+    done = project.process("status")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nothing has been run" in done.stderr
+
+
+def test_status_tells_what_failed_and_what_it_was_blocked_by(project: Project) -> None:
+    project.plan(
+        "failure_mode: continue_on_error\nsubplans:\n"
+        "  - {id: a, steps: [{id: x, run: 'exit 3'}]}\n"
+        "  - {id: b, depends_on: [a], steps: [{id: x, run: 'true'}]}\n"
+    )
+    assert project.process("run", "-q").returncode == 1
+    assert [row["reason"] for row in status(project)["subplans"]] == ["error", "blocked"]
+    assert "x a  failed" in weft(project, "status")
+
+
+# Pause and resume
+
+
+def test_what_is_paused_ends_its_step_and_goes_on_with_the_next(project: Project) -> None:
+    started(project)
+    assert project.told(weft(project, "pause")) == ["run RUN is paused"]
+    (pid,) = project.coordinators()
+    project.let_through()
+    assert until(project, "paused")["coordinator"]["pid"] == pid
+    assert project.marks() == []
+    assert project.told(weft(project, "pause")) == ["run RUN was paused already"]
+    assert project.told(weft(project, "resume")) == ["run RUN goes on"]
+    until(project, "completed")
+    assert project.marks() == ["a:y"]
+
+
+def test_one_subplan_is_paused_and_others_go_on(project: Project) -> None:
+    started(project, TWO_SLICES)
+    project.reached("y")
+    assert weft(project, "pause", "g") == "g is paused\n"
+    project.let_through("y")
+    project.let_through("x")
+    until(project, "paused")
+    assert project.marks() == ["a:y"]
+    assert subplan(project, "g/b")["wanted"] == "pause"
+    weft(project, "resume", "g")
+    until(project, "completed")
+
+
+def test_a_pause_outlives_a_coordinator_that_is_killed(project: Project) -> None:
+    started(project)
+    weft(project, "pause")
+    os.kill(project.coordinators()[0], signal.SIGKILL)
+    project.let_through()
+    weft(project, "start")
+    until(project, "paused")
+    assert project.marks() == []
+    weft(project, "resume")
+    until(project, "completed")
+
+
+def test_what_is_frozen_stands_still_with_all_its_processes(project: Project) -> None:
+    started(project)
+    weft(project, "pause", "--freeze")
+    assert all(stands_still(pid) for pid in project.step_processes())
+    assert status(project)["state"] == "paused"
+    weft(project, "resume")
+    project.let_through()
+    until(project, "completed")
+
+
+def test_there_is_nothing_to_pause_where_nobody_runs(project: Project) -> None:
+    started(project)
+    weft(project, "stop")
+    assert project.told(weft(project, "pause")) == ["run RUN is stopped; nothing to do: nobody runs it"]
+    assert json.loads(weft(project, "pause", "--json"))["data"]["changed"] is False
+
+
+def test_an_unknown_subplan_is_an_error_that_names_the_nearest(project: Project) -> None:
+    started(project, TWO_SLICES)
+    for command in ("pause", "resume", "stop"):
+        done = project.process(command, "g/c")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "has no subplan 'g/c'; did you mean" in done.stderr
+
+
+# Stop
+
+
+def test_after_a_stop_nothing_is_alive_and_the_next_start_goes_on(project: Project) -> None:
+    started(project)
+    weft(project, "stop")
+    assert [project.coordinators(), project.step_processes()] == [[], []]
+    assert status(project)["state"] == "stopped"
+    assert "run RUN goes on in the background" in project.told(weft(project, "start"))[0]
+    project.reached()
+    project.let_through()
+    until(project, "completed")
+    assert project.marks() == ["a:y"]
+
+
+def test_a_second_stop_has_nothing_to_do(project: Project) -> None:
+    started(project)
+    weft(project, "stop")
+    assert project.told(weft(project, "stop")) == ["run RUN is stopped; nothing to do: nobody runs it"]
+
+
+def test_what_a_dead_coordinator_left_is_ended(project: Project) -> None:
+    started(project)
+    os.kill(project.coordinators()[0], signal.SIGKILL)
+    done = project.process("stop")
+    assert done.returncode == 0
+    assert "ended what its coordinator had left: 1 step" in done.stderr
+    assert project.step_processes() == []
+    weft(project, "start")
+    project.reached()
+    project.let_through()
+    until(project, "completed")
+
+
+def test_one_subplan_is_stopped_and_goes_on_later(project: Project) -> None:
+    started(project, TWO_SLICES)
+    project.reached("y")
+    assert weft(project, "stop", "g", "--now") == "g is stopping\n"
+    project.let_through("x")
+    until(project, "stopped")
+    assert project.marks() == ["a:y"]
+    weft(project, "start")
+    project.reached("y")
+    project.let_through("y")
+    until(project, "completed")
+
+
+def test_twenty_commands_at_once_leave_the_run_as_the_last_one_wants_it(project: Project) -> None:
+    started(project)
+    codes: list[int] = []
+
+    def command(number: int) -> None:
+        codes.append(project.process("pause" if number % 2 else "resume").returncode)
+
+    threads = [threading.Thread(target=command, args=[number]) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert codes == [0] * 20
+    weft(project, "resume")
+    project.let_through()
+    until(project, "completed")
+
+
+def test_a_coordinator_that_hangs_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.app.run_control.PATIENCE", 0.0)
+    started(project)
+    (pid,) = project.coordinators()
+    os.kill(pid, signal.SIGSTOP)
+    done = project.weft("pause")
+    assert done.exit_code == 1
+    assert f"the coordinator (process {pid}) is alive and has not taken this up" in done.stderr
+    os.kill(pid, signal.SIGCONT)
+    weft(project, "pause")
+    project.let_through()
+    until(project, "paused")
+
+
+# Retry
+
+
+def test_what_failed_gets_another_go(project: Project) -> None:
+    project.plan(
+        "failure_mode: continue_on_error\nsubplans:\n"
+        "  - {id: a, steps: [{id: x, run: 'MARK'}]}\n"
+        f"  - {{id: b, steps: [{{id: x, run: 'test -e {project.outside}/mended'}}]}}\n"
+    )
+    assert project.process("run", "-q").returncode == 1
+    done = project.process("retry", "a")
+    assert (done.returncode, "a has not failed: it is completed" in done.stderr) == (2, True)
+    (project.outside / "mended").touch()
+    assert "does b once more" in weft(project, "retry", "b")
+    until(project, "completed")
+    assert project.marks() == ["a:x"]
+
+
+def test_a_retry_waits_for_the_end_of_the_run(project: Project) -> None:
+    started(project)
+    done = project.process("retry", "a")
+    assert done.returncode == 1
+    assert "is under way" in done.stderr
+
+
+def test_where_nothing_failed_there_is_nothing_to_retry(project: Project) -> None:
+    project.plan("subplans: [{id: a, steps: [{id: x, run: 'true'}]}]")
+    assert project.process("run", "-q").returncode == 0
+    done = project.process("retry")
+    assert (done.returncode, "nothing has failed" in done.stderr) == (2, True)

@@ -1,0 +1,40 @@
+"""The guide about notifications says what is so."""
+
+import json
+import re
+from pathlib import Path
+
+from app.receivers import NOTICE
+from weft.app.notify_ways import ANSWER_SECONDS, COMMAND_SECONDS
+from weft.app.notifying import LAST_SECONDS, MOST_WAITING
+from weft.plan.language.notify import EVENTS
+from weft.plan.loading.load import read_config
+
+TEXT = (Path(__file__).parents[2] / "docs" / "guide" / "notifications.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_what_it_writes_can_be_written() -> None:
+    one, several = (read_config(block, "config.yaml", "user").notify for block in blocks("yaml"))
+    assert one is not None
+    assert several is not None
+    assert (len(one), len(several)) == (1, 2)
+
+
+def test_what_it_shows_has_the_shape_of_what_is_sent() -> None:
+    (block,) = blocks("json")
+    assert list(json.loads(block)) == list(NOTICE.to_json())
+
+
+def test_every_event_is_explained() -> None:
+    assert tuple(re.findall(r"^\| `(\w+)` \|", TEXT, flags=re.MULTILINE)) == EVENTS
+
+
+def test_the_limits_it_names_are_those_that_there_are() -> None:
+    assert f"It has {COMMAND_SECONDS:.0f} seconds" in TEXT
+    assert f"nobody answers within {ANSWER_SECONDS:.0f} seconds" in TEXT
+    assert f"more than {MOST_WAITING} that wait" in TEXT
+    assert f"has {LAST_SECONDS:.0f} seconds" in TEXT

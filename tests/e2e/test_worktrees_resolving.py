@@ -1,0 +1,153 @@
+"""`merge.resolve: agent`: an agent resolves the conflict of a slice, or does not; nothing is lost either way."""
+
+import re
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from e2e.crashes import Driver
+from e2e.projects import Outcome
+from e2e.repositories import Repository, merge_of, merges
+
+WAITS = "until test -e OUTSIDE/a; do sleep 0.02; done"
+LINES = "one\ntwo\nthree\n"
+
+PLAN = f"""
+merge: {{mode: auto, resolve: agent}}
+infra_retries: 3
+agents: {{helper: {{use: command, command: HELPER}}}}
+subplans:
+  - {{id: a, steps: [{{id: x, run: sed -i s/two/a/ same}}]}}
+  - id: b
+    prompt: Write b into the second line.
+    verify: MARK; cat same; grep -q b same && ! grep -q broken same
+    steps: [{{id: x, run: '{WAITS}; MARK; sed -i s/two/b/ same; echo b > b'}}]
+  - {{id: c, depends_on: [a], steps: [{{id: x, run: touch OUTSIDE/a}}]}}
+"""
+WELL = "cat > OUTSIDE/prompt; MARK; sed -i -e '/^[<|>=]/d' -e /two/d same"
+LEAVES_MARKS = "MARK; echo more >> b"
+BADLY = f"{WELL}; echo broken >> same; git commit --quiet --all --message mine"
+
+
+def made(repository: Repository, helper: str) -> Repository:
+    repository.commit(same=LINES)
+    return repository.plan(PLAN.replace("HELPER", f'"{helper}"'))
+
+
+def steps(outcome: Outcome) -> list[tuple[str, str]]:
+    ended = outcome.of("step_finished", "b")
+    return [(event.step, event.outcome) for event in ended if event.step in {"@merge", "@resolve"}]
+
+
+def parents(repository: Repository, name: str) -> list[str]:
+    return repository.git("log", "-1", "--format=%P", name).split()
+
+
+def test_a_conflict_is_resolved_verified_and_lands(repository: Repository) -> None:
+    made(repository, WELL)
+    outcome = repository.run()
+    assert outcome.state == "completed"
+    assert steps(outcome) == [("@merge", "conflict"), ("@resolve", "done"), ("@merge", "done")]
+    assert repository.files() == {"README": "hello", "same": "one\na\nb\nthree", "b": "b"}
+    assert merges(outcome, "conflict") == [("b", "@merge")]
+    assert merge_of(outcome, "conflict", "b").data["files"] == ["same"]
+    branch = repository.branch("b")
+    assert repository.trailers(branch)["Weft-Step"] == "@resolve"
+    assert len(parents(repository, branch)) == 2
+    check_prompt("\n".join(repository.lines("prompt")))
+    assert [mark.split()[1] for mark in repository.marks()] == ["x", "@resolve", "@merge"]
+    assert repository.is_whole()
+    assert repository.lost() == []
+
+
+def check_prompt(text: str) -> None:
+    assert "Write b into the second line." in text
+    assert "\n- same\n" in text
+    assert re.search(r"others did .*\n- a: x\n", text)
+    assert re.search(r"done to them here:\n- b: x\n", text)
+
+
+def test_a_conflict_that_the_agent_left_is_held_as_it_was_and_a_person_settles_it(
+    repository: Repository,
+) -> None:
+    made(repository, LEAVES_MARKS)
+    outcome = repository.run()
+    assert outcome.state == "waiting"
+    assert steps(outcome) == [("@merge", "conflict"), ("@resolve", "failed"), ("@merge", "held")]
+    held = merge_of(outcome, "conflict", "b")
+    assert held.data["files"] == ["same"]
+    (kept,) = outcome.of("step_finished", "b", "@resolve")[0].data["moves"]
+    assert f"it left the conflict in same; what it did is kept as {kept['ref']}" in held.data["message"]
+    assert repository.files(kept["ref"])["b"] == "b\nmore"
+    assert repository.files(repository.branch("b")) == {"README": "hello", "same": "one\nb\nthree", "b": "b"}
+    assert repository.git("status", "--porcelain", at=repository.worktree("b")) == ""
+    repository.resolve("b", repository.branch(""), same="a and b\n")
+    assert repository.weft("merge", "b").returncode == 0
+    assert repository.files()["same"] == "a and b"
+    assert repository.is_whole()
+    assert repository.lost() == []
+
+
+def test_a_resolution_that_does_not_pass_is_held_and_a_person_goes_on_from_it(repository: Repository) -> None:
+    made(repository, BADLY)
+    outcome = repository.run()
+    assert outcome.state == "waiting"
+    assert steps(outcome) == [("@merge", "conflict"), ("@resolve", "done"), ("@merge", "held")]
+    (first, held) = outcome.of("step_finished", "b", "@merge")
+    assert first.outcome == "conflict"
+    assert "`verify` fails on what the conflict was resolved to: exit code 1" in held.data["message"]
+    assert "broken" in held.data["tail"]
+    assert repository.landed() == ["a person: same", "Merge a"]
+    branch = repository.branch("b")
+    assert repository.files(branch)["same"] == "one\na\nb\nthree\nbroken"
+    assert "mine" in repository.git("log", "--format=%s", branch)
+    repository.commit(at=repository.worktree("b"), same="one\na\nb\nthree\n")
+    assert repository.weft("merge", "b").returncode == 0
+    assert repository.files()["same"] == "one\na\nb\nthree"
+    assert repository.is_whole()
+    assert repository.lost() == []
+
+
+def test_a_conflict_is_told_line_by_line(repository: Repository) -> None:
+    made(repository, WELL)
+    done = repository.weft("run")
+    assert done.returncode == 0, done.stderr
+    said = done.stdout + done.stderr
+    assert "b  merge met a conflict in same; an agent resolves it" in said
+    assert "b  resolve started" in said
+    assert "b  resolve done" in said
+
+
+# --- killed ---
+
+
+@pytest.fixture
+def driver() -> Iterator[Driver]:
+    driver = Driver()
+    yield driver
+    assert driver.close() == ""
+
+
+def check(repository: Repository) -> None:
+    """After whoever was killed has been replaced."""
+    assert repository.run().state == "completed"
+    assert repository.files() == {"README": "hello", "same": "one\na\nb\nthree", "b": "b"}
+    marks = [mark.split()[:2] for mark in repository.marks()]
+    assert marks.count(["b", "@resolve"]) == 1
+    assert repository.is_whole()
+    assert repository.lost() == []
+    repository.end()
+
+
+@pytest.mark.parametrize("chunk", range(2))
+def test_killed_at_what_is_written_to_the_journal_no_agent_works_twice(
+    folder: Path, driver: Driver, chunk: int
+) -> None:
+    for number in count(10 + chunk, 2):
+        repository = made(Repository(folder / str(number)), WELL)
+        driver.run(repository, "coordinator", "append.after", number)
+        check(repository)
+        if not (repository.outside / "reached").exists():
+            break

@@ -1,0 +1,112 @@
+"""Jobs that stand still: all of their processes do, no time counts for them, and they can be ended as well."""
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from contracts.host_contract import end_of
+from hosts.places import Place, proc, stands_still
+from weft.hosts.local import LocalHost
+from weft.hosts.supervisor.job import Job, Request
+from weft.hosts.supervisor.streams import NEVER
+from weft.ports.host import Why
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def host(place: Place) -> AsyncIterator[LocalHost]:
+    host = place.host()
+    await host.open()
+    yield host
+    await host.close()
+
+
+def pid_of(place: Place, name: str) -> int:
+    return int(Path(place.root, name).read_text())
+
+
+def state(pid: int) -> bytes:
+    return proc(pid, "stat").rpartition(b") ")[2][:1]
+
+
+async def done(place: Place, host: LocalHost, name: str) -> None:
+    """All that was asked for before has been done."""
+    host.start(place.shell(name, "exit 0"))
+    assert (await end_of(host, name)).exit_code == 0
+
+
+async def test_whoever_a_job_has_started_stands_still_as_well(place: Place, host: LocalHost) -> None:
+    """A child, a daemon in a session of its own, and one that has no environment."""
+    script = (
+        f"sh -c 'echo $$ > {place.root}/child; {place.gate('child')}' & "
+        f"setsid sh -c 'echo $$ > {place.root}/daemon; {place.gate('daemon')}' & "
+        f"env -i sh -c 'echo $$ > {place.root}/bare; {place.gate('bare')}' & "
+        f"echo $$ > {place.root}/shell; {place.gate('a')}"
+    )
+    host.start(place.shell("a", script))
+    for gate in ("child", "daemon", "bare", "a"):
+        await place.reached(gate)
+    pids = [pid_of(place, name) for name in ("shell", "child", "daemon", "bare")]
+    host.freeze("a")
+    await done(place, host, "b")
+    assert all(stands_still(pid) for pid in pids)
+    host.thaw("a")
+    await done(place, host, "c")
+    assert b"T" not in {state(pid) for pid in pids}
+    host.stop("a")
+    assert (await end_of(host, "a")).why == Why.STOPPED
+
+
+async def test_the_next_supervisor_hears_what_stands_still(place: Place, host: LocalHost) -> None:
+    """It has nothing to freeze, as what ran is lost; but a job that it never heard of waits."""
+    host.start(place.shell("a", place.gate("a")))
+    await place.reached("a")
+    host.freeze("a")
+    place.kill()
+    assert (await end_of(host, "a")).why == Why.LOST
+    await done(place, host, "b")
+
+
+async def test_to_freeze_what_is_being_ended_does_not_hinder_it(place: Place, host: LocalHost) -> None:
+    host.start(place.shell("a", f"trap 'exit 7' TERM; {place.gate('a')}"))
+    await place.reached("a")
+    host.stop("a")
+    host.freeze("a")
+    assert (await end_of(host, "a")).exit_code == 7
+
+
+async def test_a_job_that_was_halted_by_somebody_else_is_woken_by_a_thaw(
+    place: Place, host: LocalHost
+) -> None:
+    host.start(place.shell("a", f"echo $$ > {place.root}/pid; {place.gate('a')}"))
+    await place.reached("a")
+    pid = pid_of(place, "pid")
+    host.freeze("a")
+    os.kill(pid, signal.SIGSTOP)
+    host.thaw("a")
+    place.release("a")
+    assert (await end_of(host, "a")).exit_code == 0
+
+
+def job(timeout: float | None) -> Job:
+    sent: dict[str, object] = {
+        "id": "a", "commands": [], "cwd": "/", "env": {}, "stdin": None, "output": "", "timeout": timeout,
+        "grace": 1.0,
+    }  # fmt: skip
+    made = Job(Request(sent, shared={}), 1)
+    made.deadline = NEVER if timeout is None else timeout
+    return made
+
+
+@pytest.mark.parametrize("timeout", [None, 1e12])
+def test_no_time_counts_while_a_job_stands_still(timeout: float | None) -> None:
+    one = job(timeout)
+    before = one.deadline
+    one.freeze()
+    assert (one.is_frozen, one.due) == (True, NEVER)
+    one.thaw()
+    assert (one.is_frozen, one.deadline >= before) == (False, True)

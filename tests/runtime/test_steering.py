@@ -1,0 +1,150 @@
+"""People pause, freeze and stop a run while a coordinator plays it, or while none does."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from runtime.theatre import RUN, Theatre, slices
+from weft.engine.run.events import Recorded
+from weft.store.memory import MemoryReader
+
+pytestmark = pytest.mark.anyio
+
+TWO_STEPS = "subplans: [{id: a, steps: [{id: x, run: [mark, wait]}, {id: y, run: [mark]}]}]"
+
+
+def say(theatre: Theatre, wanted: str, subplan: str = "", **more: object) -> None:
+    data: dict[str, object] = {"wanted": wanted, **more}
+    MemoryReader(theatre.book).ask(RUN, "control", subplan=subplan, step="", data=data, at=0.0)
+
+
+Heard = Callable[[Sequence[Recorded]], None]
+
+
+def on(theatre: Theatre, what: dict[tuple[str, str], Callable[[], None]]) -> Heard:
+    """What is done when something has been told: of a kind, with an outcome."""
+
+    def hears(events: Sequence[Recorded]) -> None:
+        for one in events:
+            what.get((one.event.kind, one.event.outcome), lambda: None)()
+
+    return hears
+
+
+async def test_what_is_paused_goes_on_at_the_next_step(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, TWO_STEPS)
+    (job,) = [f"{RUN}.1.1"]
+    states: list[str] = []
+
+    def paused() -> None:
+        theatre.machine.release(job)
+
+    def first_ended() -> None:
+        states.append(theatre.book.runs[RUN].state)
+        say(theatre, "go")
+
+    heard = on(
+        theatre,
+        {
+            ("step_started", ""): lambda: say(theatre, "pause") if not states else None,
+            ("paused", "pause"): paused,
+            ("step_finished", "done"): lambda: first_ended() if not states else None,
+        },
+    )
+    assert await theatre.run(heard) == "completed"
+    assert states == ["paused"]
+    assert [one.kind for one in theatre.events() if one.kind in {"paused", "resumed"}] == [
+        "paused",
+        "resumed",
+    ]
+    assert theatre.book.requests == {}
+
+
+async def test_what_is_frozen_stands_still_and_goes_on(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, TWO_STEPS)
+    job = f"{RUN}.1.1"
+    begun: list[str] = []
+
+    def started() -> None:
+        begun.append("")
+        if len(begun) == 1:
+            say(theatre, "freeze", "a")
+
+    def frozen() -> None:
+        theatre.machine.release(job)
+        assert theatre.machine.jobs[job].waits, "it stands still, whatever it is told"
+        say(theatre, "go")
+
+    heard = on(theatre, {("step_started", ""): started, ("paused", "freeze"): frozen})
+    assert await theatre.run(heard) == "completed"
+    assert theatre.outcomes("x") == theatre.outcomes("y") == ["done"]
+
+
+async def test_a_stop_ends_the_run_and_the_next_coordinator_goes_on(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, slices({"a": "[mark, wait]"}))
+    assert await theatre.run(on(theatre, {("step_started", ""): lambda: say(theatre, "stop")})) == "stopped"
+    assert theatre.outcomes("x") == ["stopped"]
+    heard = on(theatre, {("step_started", ""): lambda: theatre.machine.release(theatre.machine.waiting()[0])})
+    assert await theatre.run(heard) == "completed"
+
+
+async def stopped(root: Path) -> Theatre:
+    """A run whose coordinator has gone, in the middle of its first step."""
+    theatre = Theatre(root, TWO_STEPS)
+    await theatre.run(on(theatre, {("step_started", ""): lambda: say(theatre, "stop")}))
+    return theatre
+
+
+def goes_through(theatre: Theatre) -> Callable[[], None]:
+    return lambda: [theatre.machine.release(name) for name in theatre.machine.waiting()] and None
+
+
+@pytest.mark.parametrize("subplan", ["", "a"], ids=["of all", "of a subplan"])
+async def test_a_stop_that_nobody_heard_does_not_stop_the_next_one(tmp_path: Path, subplan: str) -> None:
+    theatre = await stopped(tmp_path)
+    say(theatre, "stop", subplan)
+    assert await theatre.run(on(theatre, {("step_started", ""): goes_through(theatre)})) == "completed"
+    assert theatre.book.requests == {}
+
+
+async def test_a_pause_that_nobody_heard_pauses_the_next_one(tmp_path: Path) -> None:
+    theatre = await stopped(tmp_path)
+    say(theatre, "pause")
+    states: list[str] = []
+
+    def first_ended() -> None:
+        states.append(theatre.book.runs[RUN].state)
+        say(theatre, "go")
+
+    what = {("step_started", ""): goes_through(theatre), ("step_finished", "done"): first_ended}
+    assert await theatre.run(on(theatre, what)) == "completed"
+    assert states[0] == "paused"
+
+
+async def test_a_subplan_is_stopped_at_once_and_goes_on_while_others_do(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, slices({"a": "[mark, wait]", "b": "[mark, wait]"}))
+    ended: list[str] = []
+
+    def stopped() -> None:
+        ended.append("a")
+        say(theatre, "go", "a")
+
+    def goes_on() -> None:
+        for name in theatre.machine.waiting():
+            theatre.machine.release(name)
+
+    started: list[str] = []
+
+    def begins() -> None:
+        started.append("")
+        if len(started) == 2:
+            say(theatre, "stop", "a", now=True)
+        elif len(started) == 3:
+            goes_on()
+
+    heard = on(theatre, {("step_started", ""): begins, ("step_finished", "stopped"): stopped})
+    assert await theatre.run(heard) == "completed"
+    assert ended == ["a"]
+    executions = [one.data["execution"] for one in theatre.events() if one.kind == "step_started"]
+    assert executions == [1, 1, 2]

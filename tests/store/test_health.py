@@ -1,0 +1,73 @@
+"""A journal seen by one who looks for what is wrong with it."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from weft.engine.run.events import Event
+from weft.engine.run.facts import RunStarted
+from weft.errors import WeftError
+from weft.ports.journal import RunRecord
+from weft.store.health import ailments, is_wal_damaged, open_to_examine
+from weft.store.sqlite import open_journal
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "weft.db"
+    record = RunRecord(
+        run="r", plan="p", file="f", directory="/", text="", digest="", created_at=0.0, state="running"
+    )
+    with closing(open_journal(path, now=0.0)) as journal:
+        journal.add_run(record)
+        started = RunStarted(at=3.0, run="r", target="main")
+        journal.append("r", [(3.0, Event(kind="run_started", fact=started)), (4.0, Event(kind="x"))])
+    return path
+
+
+def test_it_tells_how_a_run_began_and_when_something_last_happened(path: Path) -> None:
+    with closing(open_to_examine(path)) as journal:
+        first = journal.first_fact("r")
+        assert isinstance(first, RunStarted)
+        assert (first.target, journal.last_event_at("r")) == ("main", 4.0)
+        assert (journal.first_fact("other"), journal.last_event_at("other")) == (None, None)
+
+
+def test_a_fact_that_cannot_be_read_is_none(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE events SET fact = '{}' WHERE fact IS NOT NULL")
+    with closing(open_to_examine(path)) as journal:
+        assert journal.first_fact("r") is None
+
+
+def test_a_sound_journal_has_no_ailments(path: Path) -> None:
+    assert ailments(path, patience=60.0) == []
+
+
+def test_what_sqlite_finds_is_told_in_its_words(path: Path) -> None:
+    """A row that the index does not know."""
+    with closing(sqlite3.connect(path)) as database, database:
+        (root,) = database.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'open_requests'"
+        ).fetchone()
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_schema SET rootpage = 1000 WHERE name = 'open_requests'")
+    assert root != 1000
+    with pytest.raises(WeftError, match="it is damaged"):
+        ailments(path, patience=60.0)
+
+
+def test_the_end_of_a_journal_is_looked_at_without_sqlite(path: Path) -> None:
+    wal = Path(f"{path}-wal")
+    wal.unlink(missing_ok=True)
+    assert not is_wal_damaged(path)
+    wal.write_bytes(b"")
+    assert not is_wal_damaged(path)
+    wal.write_bytes(b"\x37\x7f\x06\x82" + bytes(100))
+    assert not is_wal_damaged(path)
+    wal.write_bytes(bytes(100))
+    assert is_wal_damaged(path)
+    wal.write_bytes(bytes(31))
+    assert not is_wal_damaged(path)

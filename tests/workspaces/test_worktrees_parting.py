@@ -1,0 +1,252 @@
+"""A group without some of what is in it: told apart, brought together again, and moved on so."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from weft.engine.suspects import Suspect
+from weft.ports.workspaces import ConflictError, HeldError, Merged, MergeRequest, Part
+from workspaces.worlds import NAMES, World, heads, repository_in
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    repository_in(tmp_path / "top", {"readme": "hello\n"})
+    return World(tmp_path / "top")
+
+
+def request(*names: str, without: str = "", takes: tuple[str, ...] = ()) -> MergeRequest:
+    """Of a group with these parts."""
+    parts = tuple(Part(path=f"group/{name}", subject=f"Merge {name}", take_branch=takes) for name in names)
+    left_out = tuple(f"group/{name}" for name in without)
+    return MergeRequest(path="group", subject="Merge group", is_group=True, parts=parts, without=left_out)
+
+
+def side_by_side(world: World, *names: str) -> None:
+    """Slices of the group that all began before the first was merged."""
+    for name in names:
+        world.do(f"group/{name}", {name: name})
+    for name in names:
+        world.merge(f"group/{name}")
+
+
+def told_apart(world: World, *names: str) -> list[Suspect]:
+    return list(world.workspaces.suspects(request(*names)))
+
+
+def gathered(world: World, asked: MergeRequest) -> set[str]:
+    world.workspaces.gather(asked)
+    return {file.name for file in world.workspaces.place("group").iterdir()} - {".git"}
+
+
+# --- telling apart ---
+
+
+def test_those_that_began_side_by_side_are_built_on_nobody(world: World) -> None:
+    side_by_side(world, "a", "b")
+    assert told_apart(world, "a", "b") == [Suspect("group/a"), Suspect("group/b")]
+
+
+def test_who_began_after_another_was_merged_is_built_on_it(world: World) -> None:
+    side_by_side(world, "b", "c")
+    world.done("group/a", {"a": "a"})
+    assert told_apart(world, "a", "b", "c") == [
+        Suspect("group/a", ("group/b", "group/c")),
+        Suspect("group/b"),
+        Suspect("group/c"),
+    ]
+
+
+def test_who_depends_on_another_is_built_on_it_whatever_git_says(world: World) -> None:
+    side_by_side(world, "a", "b")
+    asked = request("a", "b")
+    after = replace(asked, parts=(asked.parts[0], replace(asked.parts[1], after=("group/a",))))
+    assert list(world.workspaces.suspects(after)) == [Suspect("group/a"), Suspect("group/b", ("group/a",))]
+
+
+def test_a_group_in_the_group_is_a_part_like_others(world: World) -> None:
+    world.done("group/deep/x", {"x": "x"})
+    world.merge("group/deep")
+    world.done("group/a", {"a": "a"})
+    assert told_apart(world, "deep", "a") == [Suspect("group/deep"), Suspect("group/a", ("group/deep",))]
+
+
+def test_the_whole_plan_is_a_group_like_others(world: World) -> None:
+    world.done("group/a", {"a": "a"})
+    world.do("single", {"single": "single"})
+    world.merge("group")
+    world.merge("single")
+    parts = tuple(Part(path=path, subject=f"Merge {path}") for path in ("group", "single"))
+    asked = MergeRequest(path="", subject="all", is_group=True, parts=parts)
+    assert list(world.workspaces.suspects(asked)) == [Suspect("group"), Suspect("single")]
+    world.workspaces.gather(replace(asked, without=("group",)))
+    assert {file.name for file in world.workspaces.place("").iterdir()} == {".git", "readme", "single"}
+
+
+def test_who_changed_nothing_or_was_there_before_is_no_suspect(world: World) -> None:
+    world.done("early", {"early": "early"})
+    world.prepare("group/idle")
+    side_by_side(world, "a", "b")
+    world.merge("group/idle")
+    asked = request("idle", "a", "b", "never")
+    early = replace(asked, parts=(Part(path="early", subject="Merge early"), *asked.parts))
+    assert list(world.workspaces.suspects(early)) == [Suspect("group/a"), Suspect("group/b")]
+
+
+def test_who_began_with_the_work_of_others_and_changed_nothing_is_no_suspect(world: World) -> None:
+    side_by_side(world, "a", "b")
+    world.prepare("group/idle")
+    world.merge("group/idle")
+    assert told_apart(world, "idle", "a", "b") == [Suspect("group/a"), Suspect("group/b")]
+
+
+def test_nobody_is_told_apart_where_a_person_has_added_to_the_branch(world: World) -> None:
+    side_by_side(world, "a", "b")
+    tree = world.git.line("rev-parse", f"{world.base}^{{tree}}")
+    mine = world.git.line("commit-tree", tree, "-p", world.tip("group"), "-m", "mine")
+    world.git.do("update-ref", NAMES.head("group"), mine)
+    assert told_apart(world, "a", "b") == []
+
+
+def test_nobody_is_told_apart_where_what_was_merged_cannot_be_merged_again(world: World) -> None:
+    side_by_side(world, "a", "b")
+    for name in ("a", "b"):  # a person has gone on with both
+        world.step(f"group/{name}", {"readme": name})
+    assert told_apart(world, "a", "b") == []
+
+
+def test_nobody_is_in_a_group_that_never_began(world: World) -> None:
+    assert told_apart(world, "a", "b") == []
+
+
+# --- bringing together again ---
+
+
+@pytest.mark.parametrize(
+    ("without", "files"),
+    [("", {"a", "b", "c"}), ("b", {"a", "c"}), ("ac", {"b"}), ("abc", set[str]())],
+)
+def test_a_group_is_gathered_without_some(world: World, without: str, files: set[str]) -> None:
+    side_by_side(world, "a", "b", "c")
+    branches = world.refs("refs/heads")
+    assert gathered(world, request("a", "b", "c", without=without)) == {"readme", *files}
+    assert world.refs("refs/heads") == branches
+
+
+def test_made_again_it_is_the_same_commit(world: World) -> None:
+    side_by_side(world, "a", "b", "c")
+    asked = request("a", "b", "c", without="b")
+    made = []
+    for again in (world, World(world.top)):
+        gathered(again, asked)
+        made.append(again.refs(NAMES.passed("group")))
+    assert made[0] == made[1]
+
+
+def test_files_that_one_takes_in_conflicts_are_taken_again(world: World) -> None:
+    for name in ("a", "b", "c"):
+        world.do(f"group/{name}", {"lock": name, name: name})
+    for name in ("a", "b", "c"):
+        world.merge(f"group/{name}", take=("lock",))
+    assert len(world.workspaces.suspects(request("a", "b", "c", takes=("lock",)))) == 3
+    assert gathered(world, request("a", "b", "c", without="c", takes=("lock",))) == {
+        "readme",
+        "lock",
+        "a",
+        "b",
+    }
+    assert (world.workspaces.place("group") / "lock").read_text() == "b"
+
+
+def test_what_does_not_go_together_without_another_is_in_conflict(world: World) -> None:
+    side_by_side(world, "a", "b", "c")
+    for name in ("a", "b"):
+        world.step(f"group/{name}", {"readme": name})
+    with pytest.raises(
+        ConflictError, match="group/b does not go together with what is left: readme"
+    ) as error:
+        gathered(world, request("a", "b", "c", without="c"))
+    assert error.value.files == ("readme",)
+
+
+# --- moving on ---
+
+
+def merge(world: World, without: str, *, verifies: bool = True) -> Merged:
+    asked = request("a", "b", "c", without=without)
+    return world.workspaces.merge(replace(asked, verifies=verifies))
+
+
+def test_a_group_moves_on_with_what_was_verified_and_what_it_had_is_kept(world: World) -> None:
+    side_by_side(world, "a", "b", "c")
+    before = world.tip("group")
+    gathered(world, request("a", "b", "c", without="ab"))
+    merged = merge(world, "ab")
+    assert merged.verify_in is None
+    assert heads(merged.moves) == ["weft/notes/group", "weft/notes/_plan"]
+    assert (merged.moves[0].before, merged.moves[0].after) == (before, world.tip("group"))
+    assert set(world.files(world.tip("group"))) == set(world.files(world.tip(""))) == {"readme", "c"}
+    assert world.kept("group") == {before}
+    assert world.files(world.tip("group/a")) == {"readme": "hello\n", "a": "a"}
+
+
+def test_what_is_left_is_verified_if_that_was_not_on_what_it_is_merged_with(world: World) -> None:
+    side_by_side(world, "a", "b", "c")
+    world.done("other/x", {"x": "x"})
+    world.merge("other")
+    gathered(world, request("a", "b", "c", without="ab"))
+    assert merge(world, "ab").verify_in == world.workspaces.scratch("group")
+    assert heads(world.publish("group").moves) == ["weft/notes/_plan"]
+    assert set(world.files(world.tip(""))) == {"readme", "c", "x"}
+
+
+def test_what_is_left_lands(world: World) -> None:
+    side_by_side(world, "a", "b", "c")
+    gathered(world, request("a", "b", "c", without="ab"))
+    merge(world, "ab")
+    world.land("group")
+    assert set(world.files(world.target)) == {"readme", "c"}
+    assert world.subjects(f"{world.base}..main").count("Merge c") == 1
+
+
+def test_to_leave_out_twice_is_to_do_it_once_and_both_tell_of_it(world: World) -> None:
+    side_by_side(world, "a", "b", "c")
+    gathered(world, request("a", "b", "c", without="ab"))
+    first = merge(world, "ab")
+    refs = world.refs()
+    again = merge(World(world.top), "ab")
+    assert (again.moves, world.refs()) == (first.moves, refs)
+
+
+def test_what_a_person_has_added_since_stays(world: World) -> None:
+    side_by_side(world, "a", "b", "c")
+    gathered(world, request("a", "b", "c", without="ab"))
+    merge(world, "ab")
+    mine = world.git.line(
+        "commit-tree", f"{world.tip('group')}^{{tree}}", "-p", world.tip("group"), "-m", "mine"
+    )
+    world.git.do("update-ref", NAMES.head("group"), mine)
+    merge(world, "ab", verifies=False)
+    assert world.tip("group") == mine
+
+
+def test_a_branch_that_a_person_looks_at_does_not_move(world: World) -> None:
+    side_by_side(world, "a", "b", "c")
+    gathered(world, request("a", "b", "c", without="ab"))
+    world.workspaces.discard("group")
+    world.git.do("worktree", "add", "--quiet", "../seen", "weft/notes/group")
+    before = world.refs()
+    with pytest.raises(HeldError, match=r"checked out in .*seen, so group/a, group/b cannot be taken off it"):
+        merge(world, "ab")
+    assert world.refs() == before
+
+
+def test_who_was_left_out_begins_anew_with_what_is_left(world: World) -> None:
+    side_by_side(world, "a", "b", "c")
+    gathered(world, request("a", "b", "c", without="ab"))
+    merge(world, "ab")
+    old = world.tip("group/a")
+    world.done("group/a", {"a": "better"})
+    assert world.files(world.tip("group")) == {"readme": "hello\n", "a": "better", "c": "c"}
+    assert old in world.kept("group/a")
