@@ -76,3 +76,19 @@ def test_a_directory_that_was_deleted_under_our_feet_is_told(
     with pytest.raises(InputError, match="the directory that you are in has been deleted; go to another one"):
         absolute(Path("a"))
     assert absolute(tmp_path) == tmp_path
+
+
+def test_from_a_worktree_that_is_elsewhere_the_project_is_that_of_its_repository(tmp_path: Path) -> None:
+    main, elsewhere = tmp_path / "main", tmp_path / "elsewhere"
+    (main / ".weft").mkdir(parents=True)
+    (main / ".weft" / "weft.db").touch()
+    (elsewhere / "src").mkdir(parents=True)
+    (elsewhere / ".git").write_text(f"gitdir: {main}/.git/worktrees/elsewhere\n")
+    assert used_project(elsewhere / "src").project == main
+
+
+@pytest.mark.parametrize("said", ["gitdir: ../.git/modules/x\n", "nonsense", b"\xff"])
+def test_what_else_a_git_file_says_leads_nowhere(tmp_path: Path, said: str | bytes) -> None:
+    (tmp_path / ".git").write_bytes(said if isinstance(said, bytes) else said.encode())
+    with pytest.raises(InputError, match="nothing has been run"):
+        used_project(tmp_path)

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import shapes
 from benchmarks.compare import __main__ as compare
-from benchmarks.compare import endurance, landing, plan_files, running, schedules, worktrees
+from benchmarks.compare import endurance, landing, looking, plan_files, running, schedules, worktrees
 from benchmarks.compare import firing as compared_firing
 from benchmarks.compare.measuring import Sizes, in_turn
 from benchmarks.compare.processes import Cost, cost_of, median_costs
@@ -217,8 +217,9 @@ def test_a_rival_may_do_a_part_of_the_work() -> None:
         (endurance.waiting, [at_most(5, "%")] * 4),
         (endurance.memory, [at_most(1.1), None]),
         (endurance.recovery, [at_most(1, "s"), at_most(1, "s"), None, None]),
+        (looking.status, [at_most(120, "ms")]),
     ],
-    ids=["schedules", "waiting", "memory", "recovery"],
+    ids=["schedules", "waiting", "memory", "recovery", "status"],
 )
 def test_runs_are_measured_as_processes(comparison, bars) -> None:
     assert [r.bar for r in comparison(Sizes(quick=True))] == bars

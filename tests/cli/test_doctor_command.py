@@ -73,8 +73,10 @@ def test_a_problem_is_told_with_the_reason_and_what_helps(patient: Patient) -> N
     done = doctor(patient)
     assert done.exit_code == 1
     assert done.stdout.splitlines() == [
-        f"problem: worktree-lost: the worktree {place} is registered, and its directory is gone; it had "
-        "weft/tried/group.bad checked out",
+        (
+            f"problem: worktree-lost: the worktree {place} is registered, and its directory is gone; it had "
+            "weft/tried/group.bad checked out"
+        ),
         "  why it matters: git keeps their branches from being checked out anywhere else",
         f"  what helps: git worktree remove --force {place}",
         "warning: unmerged: the branch weft/tried/group.bad has 1 commit not on main",
@@ -86,8 +88,10 @@ def test_a_problem_is_told_with_the_reason_and_what_helps(patient: Patient) -> N
     done = doctor(patient, "--fix")
     assert done.exit_code == 0
     assert done.stdout.splitlines()[-2:] == [
-        f"fixed: worktree-lost: the worktree {place} is registered, and its directory is gone; it had "
-        "weft/tried/group.bad checked out",
+        (
+            f"fixed: worktree-lost: the worktree {place} is registered, and its directory is gone; it had "
+            "weft/tried/group.bad checked out"
+        ),
         "2 warnings, 1 fixed",
     ]
 

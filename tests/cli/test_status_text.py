@@ -44,6 +44,7 @@ def test_a_run_that_nobody_runs_says_so_and_what_to_type() -> None:
     dead = view(coordinator=Coordinator(7, False, 1.0))
     assert shown(dead)[0] == "tried  running  run r1  (nobody runs it now)"
     assert shown(dead)[-1] == "weft start              has it go on"
+    assert len(shown(view(coordinator=None, state="waiting"))) == 2, "it waits for people, not for a coordinator"
     over = view(coordinator=None, state="completed")
     assert shown(over)[0] == "tried  completed  run r1"
 

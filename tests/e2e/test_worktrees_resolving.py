@@ -1,6 +1,9 @@
 """`merge.resolve: agent`: an agent resolves the conflict of a slice, or does not; nothing is lost either way."""
 
+import os
+import random
 import re
+import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -141,6 +144,31 @@ def check(repository: Repository) -> None:
     repository.end()
 
 
+SLOW = f"touch half; touch OUTSIDE/begun; until test -e OUTSIDE/go; do sleep 0.02; done; rm -f half; {WELL}"
+
+
+@pytest.mark.parametrize("victim", ["coordinator", "both"])
+def test_an_agent_is_taken_over_or_if_it_was_lost_what_it_did_is_kept_and_it_starts_anew(
+    repository: Repository, victim: str
+) -> None:
+    made(repository, SLOW)
+    with repository.started("run") as process:
+        repository.wait_for(lambda: (repository.outside / "begun").exists(), process)
+        process.kill()
+        process.wait()
+    if victim == "both":
+        repository.kill_supervisors()
+    (repository.outside / "go").touch()
+    check(repository)
+    lost = [
+        event.data["moves"]
+        for event in repository.told("step_finished", "b", "@resolve")
+        if event.outcome == "lost"
+    ]
+    kept = [sorted(repository.files(move["ref"])) for moves in lost for move in moves]
+    assert kept == {"coordinator": [], "both": [["README", "b", "half", "same"]]}[victim]
+
+
 @pytest.mark.parametrize("chunk", range(2))
 def test_killed_at_what_is_written_to_the_journal_no_agent_works_twice(
     folder: Path, driver: Driver, chunk: int
@@ -148,6 +176,24 @@ def test_killed_at_what_is_written_to_the_journal_no_agent_works_twice(
     for number in count(10 + chunk, 2):
         repository = made(Repository(folder / str(number)), WELL)
         driver.run(repository, "coordinator", "append.after", number)
+        check(repository)
+        if not (repository.outside / "reached").exists():
+            break
+
+
+GIT_CALLS = 37
+"""Every so many calls of git the coordinator is killed; each call of the workspace itself is tried elsewhere."""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_at_a_call_of_git_no_agent_works_twice(folder: Path, driver: Driver, when: str) -> None:
+    seed = os.environ.get("WEFT_SEED") or (
+        0 if os.environ.get("WEFT_EXAMPLES") == "gate" else random.randrange(10**6)
+    )
+    sys.stdout.write(f"to do this again: WEFT_SEED={seed}\n")
+    for number in count(random.Random(int(seed)).randint(1, GIT_CALLS), GIT_CALLS):
+        repository = made(Repository(folder / str(number)), WELL)
+        driver.run(repository, "coordinator", f"git.{when}", number)
         check(repository)
         if not (repository.outside / "reached").exists():
             break

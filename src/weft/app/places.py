@@ -15,7 +15,7 @@
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -81,10 +81,22 @@ def project_of(folder: Path) -> Places:
 
 def used_project(folder: Path) -> Places:
     """The project in which something has been run; raises `InputError` if there is none."""
-    for place in (folder, *folder.parents):
+    for place in (folder, *folder.parents, *_main_checkout(folder)):
         if os.path.lexists(place / FOLDER / "weft.db"):
             return Places(place)
     raise InputError(f"nothing has been run in {folder} yet; to run a plan, type: weft run PLAN")
+
+
+def _main_checkout(folder: Path) -> Iterator[Path]:
+    """Of the repository whose worktree we are in, as its `.git` says: worktrees may be anywhere."""
+    place = around(folder, ".git")
+    try:
+        said = "" if place is None else (place / ".git").read_text()
+    except (OSError, UnicodeDecodeError):  # mostly as it is a directory: then we are in the checkout itself
+        return
+    path = Path(said.removeprefix("gitdir:").strip())
+    if said.startswith("gitdir:") and path.parent.name == "worktrees":
+        yield path.parents[2]
 
 
 def user_folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:

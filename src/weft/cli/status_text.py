@@ -107,7 +107,7 @@ def _next(one: Overview) -> Iterator[str]:
 
 
 def _commands(one: Overview, *, alive: bool) -> Iterator[tuple[str, str]]:
-    if not alive and one.state in {"running", "paused", "waiting", "stopped"}:
+    if not alive and one.state in {"running", "paused", "stopped"}:
         yield "weft start", "has it go on"
     if one.wants:
         yield "weft resume", "lets go on what was paused or stopped"

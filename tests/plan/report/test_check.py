@@ -103,7 +103,7 @@ def test_a_slice_has_at_most_as_many_calls_as_its_net_has_agent_runs(text: str) 
         runs = [
             id_
             for id_, act in zip(shape.net.transition_ids, shape.acts, strict=True)
-            if act.kind == "agent" and "~" not in id_
+            if act.kind in {"agent", "resolve"} and "~" not in id_
         ]
         assert (0 if profile is None else profile.calls) == (
             len(runs) if plan.plan.outline.leaves[row] else 0
@@ -596,3 +596,15 @@ def test_the_json_has_this_shape() -> None:
             ],
         }
     )
+
+
+# Who resolves conflicts
+
+
+def test_an_agent_that_may_have_to_resolve_a_conflict_counts_as_a_call() -> None:
+    head = {"isolation": "worktree", "merge": {"resolve": "agent"}}
+    found = report(a_slice("a", verify="x", steps=[{"id": "r", "run": "x"}]), a_slice("b"), **head)
+    assert found.agent_calls.at_most == 1 + 2
+    assert found.spend.unpriced == 3
+    without = report(a_slice("a", verify="x", steps=[{"id": "r", "run": "x"}]), a_slice("b"))
+    assert without.agent_calls.at_most == 1

@@ -12,7 +12,7 @@ from weft.app.doctor.ground import Ground
 from weft.app.doctor.remains import Branch, Planned, Remains, find_remains
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.proven import Proof
-from weft.workspaces.git.refs import tip
+from weft.workspaces.git.refs import tip, tree_of
 
 
 class Unlanded(Struct, frozen=True, kw_only=True):
@@ -45,7 +45,9 @@ def _landing(remains: Remains, plan: Planned) -> Landing:
         return Landing(plan=plan, is_target_there=False, unlanded=())
     ahead = _ahead(git, target) if there else frozenset[str]()
     proof = Proof(git, target)
-    waiting = [branch for branch in there if branch.ref in ahead and not proof.holds(branch.commit)]
+    waiting = [
+        branch for branch in there if branch.ref in ahead and not _has_landed(git, proof, branch, target)
+    ]
     slices = [
         Unlanded(branch=branch, commits=proof.missing(branch.commit)) for branch in waiting if branch.is_slice
     ]
@@ -62,6 +64,14 @@ def _ahead(git: Git, target: str) -> frozenset[str]:
     """The branches with commits that the target does not have, in one go."""
     listed = git.line("for-each-ref", f"--no-merged={target}", "--format=%(refname)", "refs/heads")
     return frozenset(listed.splitlines())
+
+
+def _has_landed(git: Git, proof: Proof, branch: Branch, target: str) -> bool:
+    """As `weft clean` proves it; quickly where the target has had the very files and lacks nothing but merges."""
+    if int(git.line("rev-list", "--count", "--no-merges", branch.commit, f"^{target}")):
+        return False
+    trees = git.line("log", "--format=%T", target, f"^{branch.commit}").split()
+    return tree_of(git, branch.commit) in trees or proof.holds(branch.commit)
 
 
 def _own_commits(git: Git, branch: Branch, known: list[str]) -> int:

@@ -73,9 +73,13 @@ class Profiles(Struct):
         within = _Within(self, settings, verifies)
         names = dict.fromkeys(within.names(step for step, _ in runs))
         by_name = {name: within.most(pipeline.steps, (name,)) for name in names}
+        claims = self._claims([step for step, _ in runs], settings)
         for agent in self._resolvers(settings):
             priced.append((1, agent.max_cost))
             by_name.setdefault(agent.name, 1)
+            if agent.pool is not None:
+                pool = f"agent:{agent.name}"
+                claims[pool] = claims.get(pool, frozenset[int]()) | {id(agent)}
         return Profile(
             pipeline=pipeline.name,
             calls=sum(count for count, _ in priced),
@@ -84,7 +88,7 @@ class Profiles(Struct):
             attempts=max((count for _, count in runs), default=0),
             agents=max(within.most(pipeline.steps, names), *by_name.values(), 0),
             agents_by_name=by_name,
-            claims=self._claims([step for step, _ in runs], settings),
+            claims=claims,
         )
 
     def _claims(self, steps: Sequence[Step], settings: Settings) -> dict[str, frozenset[int]]:
