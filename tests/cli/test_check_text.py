@@ -97,6 +97,7 @@ def test_a_small_plan_is_told_in_a_few_lines() -> None:
             "            cli         blocked by store",
             "Chain     Longest chain: store/model → store/disk → cli (3 slices).",
             "Cost      At most 11 agent calls (5 for store/model); worst-case spend $20.00 (the plan's budget).",
+            "          Nothing is reserved for 4 agent steps: they have no max_cost and no reserve.",
         ]
     )
 
@@ -124,6 +125,7 @@ def test_verbose_adds_formal_names_and_assumptions() -> None:
             "          By: the longest path through the order of the plan.",
             "Time      No slice has an estimate, so nothing is said about time.",
             "Cost      At most 11 agent calls (5 for store/model); worst-case spend $20.00 (the plan's budget).",
+            "          Nothing is reserved for 4 agent steps: they have no max_cost and no reserve.",
             "          By: the copies of each agent step in the net, with all attempts unrolled.",
             "          At most 5 agent calls for a slice of pipeline careful (1 slice).",
             "          At most 3 agent calls for a slice of pipeline direct (2 slices).",
@@ -192,6 +194,7 @@ def test_a_large_plan_is_told_in_as_few_lines() -> None:
             "          Order them with depends_on, or keep them apart with overlap: serialize.",
             "Chain     Longest chain: s0 → s10 → s20 → … → s290 (30 slices).",
             "Cost      At most 900 agent calls (3 for one slice); worst-case spend $100.00 (the plan's budget).",
+            "          Nothing is reserved for 300 agent steps: they have no max_cost and no reserve.",
         ]
     )
 

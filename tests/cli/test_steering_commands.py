@@ -81,6 +81,16 @@ def test_a_run_goes_on_in_the_background_until_it_is_over(project: Project) -> N
     assert "a  completed" in (project.root / ".weft" / "coordinator.log").read_text()
 
 
+def test_before_it_starts_it_is_said_what_can(project: Project) -> None:
+    project.plan(TWO_STEPS + "  - {id: b, depends_on: [a], steps: [{id: x, run: 'true'}]}\n")
+    said = project.process("start").stderr.splitlines()
+    assert said[:3] == [
+        "Start     1 slice can start right away, with nothing it depends on: a.",
+        "Blocked   1 slice waits:",
+        "            b  blocked by a",
+    ]
+
+
 def test_who_starts_what_runs_already_is_told_so(project: Project) -> None:
     started(project)
     (pid,) = project.coordinators()

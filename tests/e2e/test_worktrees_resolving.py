@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from e2e.crashes import Driver
-from e2e.projects import Outcome
+from e2e.projects import Outcome, React
 from e2e.repositories import Repository, merge_of, merges
+from weft.engine.run.events import Event
 
 WAITS = "until test -e OUTSIDE/a; do sleep 0.02; done"
 LINES = "one\ntwo\nthree\n"
@@ -133,9 +134,9 @@ def driver() -> Iterator[Driver]:
     assert driver.close() == ""
 
 
-def check(repository: Repository) -> None:
+def check(repository: Repository, react: React | None = None) -> None:
     """After whoever was killed has been replaced."""
-    assert repository.run().state == "completed"
+    assert repository.run(react).state == "completed"
     assert repository.files() == {"README": "hello", "same": "one\na\nb\nthree", "b": "b"}
     marks = [mark.split()[:2] for mark in repository.marks()]
     assert marks.count(["b", "@resolve"]) == 1
@@ -147,24 +148,25 @@ def check(repository: Repository) -> None:
 SLOW = f"touch half; touch OUTSIDE/begun; until test -e OUTSIDE/go; do sleep 0.02; done; rm -f half; {WELL}"
 
 
-@pytest.mark.parametrize("victim", ["coordinator", "both"])
+@pytest.mark.parametrize(("victim", "goes_on"), [("coordinator", "recovered"), ("both", "step_started")])
 def test_an_agent_is_taken_over_or_if_it_was_lost_what_it_did_is_kept_and_it_starts_anew(
-    repository: Repository, victim: str
+    repository: Repository, victim: str, goes_on: str
 ) -> None:
     made(repository, SLOW)
     with repository.started("run") as process:
-        repository.wait_for(lambda: (repository.outside / "begun").exists(), process)
+        repository.wait_for((repository.outside / "begun").exists, process)
         process.kill()
         process.wait()
     if victim == "both":
         repository.kill_supervisors()
-    (repository.outside / "go").touch()
-    check(repository)
-    lost = [
-        event.data["moves"]
-        for event in repository.told("step_finished", "b", "@resolve")
-        if event.outcome == "lost"
-    ]
+
+    def go(event: Event) -> None:
+        if event.kind == goes_on:
+            (repository.outside / "go").touch()
+
+    check(repository, go)
+    ended = repository.told("step_finished", "b", "@resolve")
+    lost = [event.data["moves"] for event in ended if event.outcome == "lost"]
     kept = [sorted(repository.files(move["ref"])) for moves in lost for move in moves]
     assert kept == {"coordinator": [], "both": [["README", "b", "half", "same"]]}[victim]
 

@@ -224,7 +224,7 @@ def _cost(report: CheckReport, *, verbose: bool) -> Iterator[str]:
     at_most = f"At most {count(calls.at_most, 'agent call')}{_of_one_slice(calls, report.counts.slices)}"
     yield f"{at_most}; worst-case spend {_spend(report.spend)}."
     if report.spend.unreserved:
-        yield f"Nothing is kept free for {_unreserved(report.spend.unreserved)}, so a budget may be passed by what runs at once."
+        yield _unreserved(report.spend.unreserved)
     if verbose:
         yield BY_CALLS
         for use in report.pipelines[:MORE_ROWS]:
@@ -249,7 +249,8 @@ def _spend(spend: Spend) -> str:
 
 
 def _unreserved(steps: int) -> str:
-    return f"{count(steps, 'agent step')} without max_cost or reserve"
+    they_have = "it has" if steps == 1 else "they have"
+    return f"Nothing is reserved for {count(steps, 'agent step')}: {they_have} no max_cost and no reserve."
 
 
 def _warnings(problems: Sequence[Problem], *, verbose: bool) -> Iterator[str]:

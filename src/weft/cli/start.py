@@ -2,12 +2,13 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from weft.cli.output import examples, note, show_json, show_lines
-from weft.cli.plan_options import directory, flag_options, json_option
+from weft.cli.output import examples, note, note_lines, show_json, show_lines
+from weft.cli.plan_options import Flags, directory, flag_options, json_option, plan_source
 from weft.cli.run_options import plan_and_ids, words_argument
 
 
@@ -33,7 +34,7 @@ def start(*, words: tuple[str, ...], fresh: bool, as_json: bool, **flags: str | 
     from weft.app.files import STDIN
     from weft.errors import InputError
 
-    plan, _ = plan_and_ids(words, directory())
+    plan, ids = plan_and_ids(words, directory())
     if plan == STDIN:
         raise InputError("a plan from standard input cannot run in the background; write it to a file first")
     running = _running(directory())
@@ -45,6 +46,8 @@ def start(*, words: tuple[str, ...], fresh: bool, as_json: bool, **flags: str | 
             as_json,
         )
         return 0
+    if not as_json:
+        note_lines(_eligibility(plan, ids, flags))
     _ask_for_approval(directory())
     arguments = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items() if value is not None]
     arguments += ["--fresh"] if fresh else []
@@ -55,6 +58,21 @@ def start(*, words: tuple[str, ...], fresh: bool, as_json: bool, **flags: str | 
     data = {"run": said["run"], "pid": said["pid"], "started": True}
     _tell(data, f"run {said['run']} {does} in the background (process {said['pid']})", as_json)
     return 0
+
+
+def _eligibility(plan: str | None, ids: tuple[str, ...], flags: Flags) -> Iterable[str]:
+    """What can start now, and what cannot, and why."""
+    from weft.app import plans
+    from weft.app.eligibility import eligibility_of
+    from weft.app.run_choice import choose
+    from weft.cli.eligibility_text import eligibility_lines
+    from weft.garbage import without_gc
+    from weft.plan.compile.compile import compile_plan
+
+    source = plan_source(plan)
+    with without_gc():
+        part, _ = choose(plans.load(source, flags=flags), ids)
+        return list(eligibility_lines(eligibility_of(compile_plan(part), plans.folder_of(source))))
 
 
 def _ask_for_approval(folder: Path) -> None:

@@ -155,14 +155,14 @@ def _is_below(host: str, runs: str, pid: int) -> bool:
         there = os.stat(f"/proc/{pid}/root{host}")  # noqa: PTH116 - a text, and no path of ours
         return os.path.samestat(there, os.stat(host))  # noqa: PTH116 - as above
     except OSError:  # its directory has been removed; then the same view of files must do
-        return _files_seen_by(pid) == _files_seen_by(os.getpid())
+        return _sees_our_files(pid)
 
 
-def _files_seen_by(pid: int) -> int | None:
+def _sees_our_files(pid: int) -> bool:
     try:
-        return os.stat(f"/proc/{pid}/ns/mnt").st_ino  # noqa: PTH116 - a text, and no path of ours
+        return os.readlink(f"/proc/{pid}/ns/mnt") == os.readlink("/proc/self/ns/mnt")  # noqa: PTH115 - no path of ours
     except OSError:
-        return None
+        return False
 
 
 def _ancestors() -> set[int]:

@@ -63,6 +63,21 @@ subplans:
     assert told["weft/tried/group"].command == "weft merge group"
 
 
+def test_what_has_come_together_and_landed_is_no_news(patient: Patient) -> None:
+    three = "".join(f"  - {{id: {name}, steps: [{{id: work, run: 'echo > {name}'}}]}}\n" for name in "abc")
+    assert patient.plan(f"merge: {{mode: auto}}\nsubplans:\n{three}").run().state == "completed"
+    assert patient.wrong() == []
+
+
+def test_what_landed_on_top_of_what_a_person_did_meanwhile_is_no_news(patient: Patient) -> None:
+    two = "".join(f"  - {{id: {name}, steps: [{{id: work, run: 'echo > {name}'}}]}}\n" for name in "ab")
+    assert patient.plan(f"merge: {{mode: manual}}\nsubplans:\n{two}").run(waits=False).state == "waiting"
+    patient.commit(mine="x\n")
+    done = patient.weft("merge")
+    assert (done.returncode, done.stderr.count("error")) == (0, 0)
+    assert patient.told("unmerged") == []
+
+
 def test_what_the_plan_does_not_have_any_more_is_shown_by_git(patient: Patient) -> None:
     patient.plan(FAILS).run()
     patient.plan(LANDS).run()

@@ -135,6 +135,16 @@ def test_a_process_that_has_the_pid_of_a_dead_coordinator_is_not_taken_for_it(pa
     assert f"process {other}" in told.finding.found
 
 
+def test_a_paused_run_without_a_coordinator_is_left_too(patient: Patient) -> None:
+    patient.plan(LANDS).run()
+    patient.sql("UPDATE run_states SET state = 'paused'")
+    told = patient.one("coordinator")
+    assert told.finding.mend is not None
+    patient.sql("UPDATE run_states SET state = 'failed'")
+    told.finding.mend()
+    assert patient.state() == "failed"
+
+
 def test_a_run_that_died_before_it_began_never_was(patient: Patient) -> None:
     patient.plan(LANDS).run()
     with closing(open_journal(journal_of(patient), now=0.0)) as journal:

@@ -1,10 +1,12 @@
 """Status files that say what is not so."""
 
 import json
+import os
 from pathlib import Path
 
 from app.doctor.patients import LANDS, Patient
 from weft.app.doctor.findings import State
+from weft.store.lease import take_lock
 
 
 def status_file(patient: Patient, name: str = "a", **record: object) -> Path:
@@ -62,3 +64,23 @@ def test_of_a_run_that_is_under_way_nothing_is_stale(patient: Patient) -> None:
         process.kill()
     assert patient.told("status-files", fix=True) == []
     assert file.exists()
+
+
+def test_one_that_has_changed_meanwhile_stays(patient: Patient) -> None:
+    run = run_of(patient)
+    file = status_file(patient, run=run, state="running")
+    mend = patient.one("status-files").finding.mend
+    assert mend is not None
+    status_file(patient, run=run, state="completed")
+    mend()
+    assert file.exists()
+
+
+def test_while_somebody_works_there_none_is_removed(patient: Patient) -> None:
+    file = status_file(patient, run=run_of(patient), state="running")
+    lock = take_lock(patient.root / ".weft" / "coordinator.lock")
+    assert lock is not None
+    told = patient.one("status-files", fix=True)
+    os.close(lock)
+    assert (told.state, file.exists()) == (State.WARNING, True)
+    assert "another Weft works in" in told.tried

@@ -7,6 +7,7 @@ import pytest
 
 from app.doctor.patients import FAILS, LANDS, Patient
 from weft.app.doctor.findings import State
+from weft.errors import WeftError
 
 
 @pytest.fixture
@@ -82,6 +83,26 @@ def test_one_that_is_locked_or_in_the_middle_of_something_is_kept(failed: Patien
     assert failed.one("worktree-lost", fix=True).state is State.PROBLEM
 
 
+def test_what_has_changed_since_it_was_found_is_looked_at_anew(failed: Patient) -> None:
+    place = failed.worktree("group/bad")
+    place.rename(failed.outside / "away")
+    mend = failed.one("worktree-lost").finding.mend
+    assert mend is not None
+    failed.git("worktree", "lock", str(place))
+    with pytest.raises(WeftError, match="is not what it was"):
+        mend()
+    (failed.outside / "away").rename(place)
+    mend()
+    assert registered(failed) == ["group.bad"]
+
+
+def test_without_an_index_nothing_can_be_staged(failed: Patient) -> None:
+    place = failed.worktree("group/bad")
+    shutil.rmtree(place)
+    (failed.root / ".git" / "worktrees" / place.name / "index").unlink()
+    assert failed.one("worktree-lost", fix=True).state is State.FIXED
+
+
 def test_a_disk_that_is_not_there_is_no_reason_to_forget(patient: Patient) -> None:
     patient.plan(f"worktrees: '../stick/{{{{ slice.path }}}}'\n{FAILS}").run()
     stick = patient.root.parent / "stick"
@@ -147,6 +168,13 @@ def test_a_worktree_without_its_link_is_broken_and_its_files_stay(landed: Patien
     assert "it has no file `.git`" in told.finding.found
     assert landed.told("worktree-lost") == []
     assert (place / "a").read_text() == "a\n"
+
+
+def test_a_worktree_that_became_a_repository_of_its_own_is_broken(landed: Patient) -> None:
+    place = landed.worktree("a")
+    (place / ".git").unlink()
+    landed.git("init", "--quiet", at=place)
+    assert landed.wrong() == [("worktree-broken", "problem")]
 
 
 @pytest.mark.parametrize(("reason", "said"), [("", "is locked"), ("keep out", "is locked: keep out")])

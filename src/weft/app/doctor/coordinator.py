@@ -14,8 +14,8 @@ from weft.ports.journal import Holder
 from weft.store.health import ailments, is_wal_damaged
 from weft.store.sqlite import open_journal
 
-_NEEDS_SOMEBODY = "running"
-"""The state of a run that a coordinator sets when it begins, and that only a coordinator leaves."""
+_NEEDS_SOMEBODY = frozenset({"running", "paused"})
+"""States of a run that a coordinator sets, and leaves when it goes, unless it dies."""
 
 
 # --- the journal ---
@@ -53,7 +53,7 @@ def journal(ground: Ground) -> Iterator[Finding]:
 
 def coordinator(ground: Ground) -> Iterator[Finding]:
     for run in ground.told.runs:
-        if run.record.state == _NEEDS_SOMEBODY and not run.is_led:
+        if run.record.state in _NEEDS_SOMEBODY and not run.is_led:
             yield _left(ground, run)
 
 
@@ -79,7 +79,7 @@ def _put_down(ground: Ground, run: Run) -> None:
         open_journal(ground.places.journal, now=time.time(), command="weft doctor --fix")
     ) as journal:
         current = next(one.state for one in journal.runs(record.plan) if one.run == record.run)
-        if current == _NEEDS_SOMEBODY:  # somebody may have been quicker than we
+        if current in _NEEDS_SOMEBODY:  # somebody may have been quicker than we
             journal.set_run_state(record.run, "abandoned" if run.started is None else "stopped")
 
 
