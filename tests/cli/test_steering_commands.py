@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cli.running import Project
+from cli.terminals import Terminal
 from hosts.places import stands_still
 
 TWO_STEPS = """
@@ -359,3 +360,61 @@ def test_where_nothing_failed_there_is_nothing_to_retry(project: Project) -> Non
     assert project.process("run", "-q").returncode == 0
     done = project.process("retry")
     assert (done.returncode, "nothing has failed" in done.stderr) == (2, True)
+
+
+def test_for_programs_a_retry_says_what_it_does_and_a_plan_that_broke_meanwhile_is_an_error(
+    project: Project,
+) -> None:
+    project.plan(f"subplans: [{{id: a, steps: [{{id: x, run: 'test -e {project.outside}/mended'}}]}}]")
+    assert project.process("run", "-q").returncode == 1
+    text = (project.root / "weft.yaml").read_text()
+    (project.root / "weft.yaml").write_text(text.replace("run:", "rum:"))
+    broken = project.process("retry", "a")
+    assert (broken.returncode, "rum" in broken.stderr) == (2, True)
+    (project.root / "weft.yaml").write_text(text)
+    (project.outside / "mended").touch()
+    told = json.loads(weft(project, "retry", "a", "--json"))["data"]
+    assert (told["subplans"], told["run"]) == (["a"], project.runs()[-1])
+    until(project, "completed")
+
+
+def test_a_stop_for_programs_says_nothing_else(project: Project) -> None:
+    started(project)
+    os.kill(project.coordinators()[0], signal.SIGKILL)
+    done = project.process("stop", "--json")
+    assert (json.loads(done.stdout)["data"]["alive"], done.stderr) == (False, "")
+    assert project.step_processes() == []
+
+
+def test_a_stop_need_not_be_waited_for(project: Project) -> None:
+    started(project)
+    assert project.told(weft(project, "stop", "--no-wait")) == ["run RUN is stopping"]
+    until(project, "stopped")
+
+
+def test_whoever_watches_a_terminal_sees_it_change(project: Project) -> None:
+    started(project)
+    terminal = Terminal.of(project, "status", "--watch")
+    try:
+        assert terminal.sees("* a  running  x")
+        weft(project, "pause")
+        assert terminal.sees("* a  paused")
+        weft(project, "resume")
+        project.let_through()
+        assert terminal.rest().endswith("1 completed\n[0]")
+    finally:
+        terminal.close()
+
+
+def test_what_a_supervisor_has_nothing_of_is_ended_already(project: Project) -> None:
+    """The steps have ended meanwhile; the run is stopped all the same."""
+    started(project)
+    os.kill(project.coordinators()[0], signal.SIGKILL)
+    for pid in project.step_processes():
+        os.kill(pid, signal.SIGKILL)
+    (log,) = project.root.glob(".weft/runs/*/host/log")
+    while b'"ended"' not in log.read_bytes():
+        os.sched_yield()
+    done = project.process("stop")
+    assert (done.returncode, "ended what" in done.stderr) == (0, False)
+    assert status(project)["state"] == "stopped"

@@ -6,21 +6,24 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from subprocess import Popen
+from typing import Any
+
+from msgspec import structs
 
 from e2e.repositories import Repository
 from weft.app.doctor.examining import Report, Told, doctor
 from weft.app.doctor.findings import State
 from weft.app.doctor.ground import Bounds
 
-CALM = {
-    "space_problem": 0,
-    "space_warning": 0,
-    "inodes_problem": 0,
-    "inodes_warning": 0,
-    "files_problem": 0,
-    "files_warning": 0,
-    "processes": 0,
-}
+CALM = Bounds(
+    space_problem=0,
+    space_warning=0,
+    inodes_problem=0,
+    inodes_warning=0,
+    files_problem=0,
+    files_warning=0,
+    processes=0,
+)
 """Whatever machine this is, it is good enough."""
 LANDS = "merge: {mode: auto}\nsubplans: [{id: a, steps: [{id: work, run: 'echo a > a'}]}]"
 FAILS = """
@@ -35,22 +38,23 @@ subplans: [{id: a, steps: [{id: work, run: "echo a > a; echo > OUTSIDE/here; rea
 
 
 class Patient(Repository):
-    def doctor(self, *, fix: bool = False, at: Path | None = None, **bounds: float) -> Report:
-        limits = Bounds(**(CALM | bounds))  # type: ignore[arg-type]
-        return doctor(at or self.root, fix=fix, environ=self.environ, bounds=limits)
+    def doctor(self, *, fix: bool = False, at: Path | None = None, bounds: Bounds = CALM) -> Report:
+        return doctor(at or self.root, fix=fix, environ=self.environ, bounds=bounds)
 
-    def told(self, check: str, *, fix: bool = False, **bounds: float) -> list[Told]:  # type: ignore[override]
+    def told(self, check: str, *, fix: bool = False, **bounds: Any) -> list[Told]:  # type: ignore[override]
         """What is not fine."""
-        report = self.doctor(fix=fix, **bounds)
+        report = self.doctor(fix=fix, bounds=structs.replace(CALM, **bounds))
         return [one for one in report.told if one.check.id == check and one.state is not State.OK]
 
-    def one(self, check: str, *, fix: bool = False, **bounds: float) -> Told:
+    def one(self, check: str, *, fix: bool = False, **bounds: Any) -> Told:
         (told,) = self.told(check, fix=fix, **bounds)
         return told
 
-    def wrong(self, *, fix: bool = False, **bounds: float) -> list[tuple[str, str]]:
+    def wrong(self, *, fix: bool = False) -> list[tuple[str, str]]:
         """Check and state of all that is not fine."""
-        return ids(self.doctor(fix=fix, **bounds))
+        return [
+            (one.check.id, str(one.state)) for one in self.doctor(fix=fix).told if one.state is not State.OK
+        ]
 
     # --- a run ---
 
@@ -95,7 +99,3 @@ def bystander() -> Iterator[int]:
             yield process.pid
         finally:
             process.kill()
-
-
-def ids(report: Report) -> list[tuple[str, str]]:
-    return [(one.check.id, str(one.state)) for one in report.told if one.state is not State.OK]
