@@ -303,7 +303,9 @@ def test_flags_outrank_the_plan_and_are_its_origin(tmp_path: Path, environ: dict
 def test_a_flag_may_name_dollars_and_tokens(
     tmp_path: Path, environ: dict[str, str], text: str, dollars: int, tokens: int | None
 ) -> None:
-    source = in_folder(tmp_path, content="weft: 1\nplan: p\nagent: claude\nbudget: 3\nsubplans: [{id: a, prompt: x}]")
+    source = in_folder(
+        tmp_path, content="weft: 1\nplan: p\nagent: claude\nbudget: 3\nsubplans: [{id: a, prompt: x}]"
+    )
     settings = load(source, flags={"budget": text}, environ=environ).scopes[0].settings
     assert (settings.budget, settings.budget_tokens) == (dollars, tokens)
 

@@ -29,7 +29,8 @@ def view(*rows: SubplanNow, **more: Any) -> Overview:
 
 
 def row(path: str = "a", state: str = "running", **more: Any) -> SubplanNow:
-    return SubplanNow(**({"path": path, "is_leaf": True, "state": state} | more))
+    given: dict[str, Any] = {"path": path, "is_leaf": True, "state": state}
+    return SubplanNow(**(given | more))
 
 
 def shown(one: Overview, *, everything: bool = False) -> list[str]:
@@ -111,7 +112,7 @@ def test_colours_are_for_terminals() -> None:
 
 def test_for_programs_all_is_there() -> None:
     one = row(branch="weft/p/a", pid=9, heartbeat_at=1.5, conflict=("f",), blocked_by=("b",), cost=250_000)
-    told = data(view(one, cost=500_000, ceiling=20.0), {"weft/p/a": "/work/a"})
+    told = data(view(one, cost=500_000, ceiling=20.0), {"weft/p/a": "/trees/a"})
     assert told["coordinator"] == {"pid": 7, "alive": True, "started_at": "1970-01-01T00:00:01.000Z"}
     assert told["cost"] == {"usd": 0.5, "reserved_usd": 0.0, "ceiling_usd": 20.0, "unknown": 0, "tokens": 0}
     assert told["subplans"] == [
@@ -132,7 +133,7 @@ def test_for_programs_all_is_there() -> None:
             "heartbeat_at": "1970-01-01T00:00:01.500Z",
             "cost_usd": 0.25,
             "branch": "weft/p/a",
-            "worktree": "/work/a",
+            "worktree": "/trees/a",
             "blocked_by": ["b"],
         }
     ]
@@ -148,18 +149,18 @@ def register(git: Path, name: str, head: str, place: str) -> None:
 
 def test_worktrees_are_where_git_says(tmp_path: Path) -> None:
     git = tmp_path / "project" / ".git"
-    register(git, "a", "ref: refs/heads/weft/p/a\n", "/work/a")
-    register(git, "b", "0123456789\n", "/work/b")
+    register(git, "a", "ref: refs/heads/weft/p/a\n", "/trees/a")
+    register(git, "b", "0123456789\n", "/trees/b")
     (git / "worktrees" / "broken").mkdir()
-    assert worktrees_of(tmp_path / "project") == {"weft/p/a": "/work/a"}
+    assert worktrees_of(tmp_path / "project") == {"weft/p/a": "/trees/a"}
 
 
 def test_a_project_may_be_a_worktree_itself_or_no_repository(tmp_path: Path) -> None:
     git = tmp_path / "main" / ".git"
-    register(git, "other", "ref: refs/heads/x\n", "/work/x")
+    register(git, "other", "ref: refs/heads/x\n", "/trees/x")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".git").write_text(f"gitdir: {git}/worktrees/other\n")
-    assert worktrees_of(tmp_path / "other") == {"x": "/work/x"}
+    assert worktrees_of(tmp_path / "other") == {"x": "/trees/x"}
     assert worktrees_of(tmp_path) == {}
     (tmp_path / ".git").write_text("x")
     assert worktrees_of(tmp_path) == {}

@@ -115,7 +115,10 @@ def touched(after: Plan) -> set[str]:
         ({"strict_files": True}, ALL),
         ({"merge": {"take_branch": ["x"]}}, ALL),
         ({"merge": {"resolve": "agent"}}, ALL),
-        ({"subplans__0__subplans__2__merge": {"resolve": "agent"}}, {"", "store", "store/free", "cli", "cli/args"}),
+        (
+            {"subplans__0__subplans__2__merge": {"resolve": "agent"}},
+            {"", "store", "store/free", "cli", "cli/args"},
+        ),
         ({"goal": "h"}, WITH_MODEL | {"docs"}),
         ({"model": "big"}, WITH_MODEL | {"docs"}),
         ({"agent": "other"}, WITH_MODEL | {"docs"}),

@@ -53,6 +53,8 @@ def test_a_part_of_a_micro_dollar_counts_as_one() -> None:
 
 
 @given(*[st.integers(0, 10**9)] * 3)
-def test_the_split_never_costs_more_than_the_same_tokens_without_it(read: int, wrote: int, cached: int) -> None:
+def test_the_split_never_costs_more_than_the_same_tokens_without_it(
+    read: int, wrote: int, cached: int
+) -> None:
     usage = Usage(input=read, output=wrote, cached_input=cached)
     assert 0 <= cost_of(DEAR, usage.total, usage) <= cost_of(DEAR, usage.total, None)

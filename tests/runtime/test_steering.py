@@ -97,7 +97,11 @@ async def stopped(root: Path) -> Theatre:
 
 
 def goes_through(theatre: Theatre) -> Callable[[], None]:
-    return lambda: [theatre.machine.release(name) for name in theatre.machine.waiting()] and None
+    def release() -> None:
+        for name in theatre.machine.waiting():
+            theatre.machine.release(name)
+
+    return release
 
 
 @pytest.mark.parametrize("subplan", ["", "a"], ids=["of all", "of a subplan"])

@@ -102,5 +102,5 @@ def test_nothing_has_to_land_and_no_step_is_recorded(workspaces: DirectoryWorksp
 def test_no_agent_can_resolve_conflicts_of_what_has_no_history(workspaces: DirectoryWorkspaces) -> None:
     do(workspaces, "a", {"x": "1"})
     work = Work(path="a", step="@resolve", attempt=1, subject="a")
-    with pytest.raises(WorkspaceError, match="what a did has no history, so no agent can resolve its conflicts"):
+    with pytest.raises(WorkspaceError, match="no history, so no agent can resolve its conflicts"):
         workspaces.open_conflict(MergeRequest(path="a", subject="a"), work)

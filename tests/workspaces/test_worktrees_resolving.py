@@ -102,7 +102,7 @@ def test_hooks_and_settings_of_the_user_have_no_say(world: World) -> None:
         (hooks / name).chmod(0o755)
     world.git.do("config", "merge.conflictStyle", "merge")
     opened(world)
-    assert b"\n||||||| " in contents(world.place("a"))["lines"]  # type: ignore[operator]
+    assert b"\n||||||| " in contents(world.place("a"))["lines"]
     resolve(world)
     assert world.close_conflict("a").message == ""
     assert not (world.top.parent / "hooked").exists()

@@ -14,7 +14,7 @@ from weft.errors import InputError
 from weft.plan.model import Command
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
 
-_CANNOT_RUN = {126: "cannot be executed", 127: "was not found"}
+CANNOT_RUN = {126: "cannot be executed", 127: "was not found"}
 """What a shell says by these exit codes; it has nothing to do with the work."""
 
 
@@ -82,8 +82,8 @@ def _judged(call: AgentCall, ended: AgentEnded, report: Report) -> tuple[How, st
     code, error = ended.exit_code, report.error
     if report.until is not None:
         return How.LIMITED, error or "it met a usage limit"
-    if code in _CANNOT_RUN:
-        return How.INFRA, f"{_shown(call)} or a program it calls {_CANNOT_RUN[code]} (exit code {code})"
+    if code in CANNOT_RUN:
+        return How.INFRA, f"{_shown(call)} or a program it calls {CANNOT_RUN[code]} (exit code {code})"
     if code == 0 and error is None:
         return How.DONE, ""
     spoken = (error or "",) if code == 0 else (error or "", ended.stderr, ended.stdout)
@@ -95,13 +95,13 @@ def _judged(call: AgentCall, ended: AgentEnded, report: Report) -> tuple[How, st
 
 def _reason(ended: AgentEnded) -> str:
     if ended.signal is not None:
-        return f"killed by {_signal_name(ended.signal)}"
+        return f"killed by {signal_name(ended.signal)}"
     last = last_line(ended.stderr)
     code = "no exit code" if ended.exit_code is None else f"exit code {ended.exit_code}"
     return f"{code}: {last}" if last else code
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:  # those for real time have no names

@@ -102,10 +102,10 @@ def _report(table: "_Table", at: float) -> Report:
     known = [time for time in (until, None if seconds is None else at + seconds) if time is not None]
     return Report(
         result=table.take("result", _result),
-        cost=table.take("cost_usd", _micro_dollars),
+        cost=table.take("cost_usd", micro_dollars),
         tokens=tokens.total if isinstance(tokens, Usage) else tokens,
         usage=tokens if isinstance(tokens, Usage) else None,
-        session=table.take("session", _session),
+        session=table.take("session", session_name),
         error=table.take("error", _error),
         until=reset_time(max(known, default=None), at=at) if limited else None,
         problems=(*table.problems, *table.left_over()),
@@ -146,23 +146,23 @@ def _shown(value: object) -> str:
 
 def _result(value: object) -> str:
     try:
-        return _text(value)
+        return clean_text(value)
     except ValueError:
         raise ValueError("JSON, which has no such number") from None
 
 
 def _error(value: object) -> str | None:
     """Whatever is said there is an error, but for ways to say that there is none."""
-    return _text(value, allow_nan=True) if value else None
+    return clean_text(value, allow_nan=True) if value else None
 
 
-def _text(value: object, *, allow_nan: bool = False) -> str:
+def clean_text(value: object, *, allow_nan: bool = False) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
     # JSON can hold halves of characters, and nothing after us can.
     return text.encode(errors="replace").decode()
 
 
-def _micro_dollars(value: object) -> int:
+def micro_dollars(value: object) -> int:
     if not _is_number(value, MOST_DOLLARS):
         raise ValueError(f"a number from 0 to {MOST_DOLLARS:,}")
     # The shortest text of a float is the number that was written: 0.1 is one tenth again, and not a little more.
@@ -170,11 +170,11 @@ def _micro_dollars(value: object) -> int:
 
 
 def _tokens(value: object) -> int | Usage:
-    if _is_count(value):
+    if is_count(value):
         return cast("int", value)
     if isinstance(value, dict):
         kinds = cast("dict[str, object]", value)
-        if kinds and kinds.keys() <= set(Usage.__struct_fields__) and all(map(_is_count, kinds.values())):
+        if kinds and kinds.keys() <= set(Usage.__struct_fields__) and all(map(is_count, kinds.values())):
             return Usage(**cast("dict[str, int]", kinds))
     kinds_said = ", ".join(Usage.__struct_fields__)
     raise ValueError(
@@ -182,11 +182,11 @@ def _tokens(value: object) -> int | Usage:
     )
 
 
-def _is_count(value: object) -> bool:
+def is_count(value: object) -> bool:
     return isinstance(value, int) and _is_number(value, MOST_TOKENS)
 
 
-def _session(value: object) -> str:
+def session_name(value: object) -> str:
     # It comes back in an environment and on command lines.
     if isinstance(value, str) and 0 < len(value) <= LONGEST_SESSION and value.isprintable():
         return value

@@ -11,9 +11,10 @@ from weft.app.eligible import Eligibility
 from weft.cli.eligibility_text import eligibility_lines
 from weft.cli.sections import MORE_ROWS, NAMES, ROWS, count, few, section, table
 from weft.net.verdict import Answer
+from weft.plan.prices import dollars
 from weft.plan.report.check import CheckReport
 from weft.plan.report.companions import Companions
-from weft.plan.report.costs import AgentCalls, Spend, dollars
+from weft.plan.report.costs import AgentCalls, Spend
 from weft.plan.report.overlaps import Apart, OverlapPair
 from weft.plan.report.together import PoolUse, Together
 from weft.plan.report.waiting import Minutes

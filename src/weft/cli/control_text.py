@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from weft.app.journals import open_book
+from weft.app.journals import OVER, open_book
 from weft.app.run_control import Steered, steer
 from weft.cli.output import note, show_json, show_lines
 from weft.cli.plan_options import directory
@@ -56,6 +56,8 @@ _NOBODY = "nothing to do: nobody runs it"
 def _said(done: Steered, what: str) -> str:
     if done.changed:
         return f"{what} {_DONE[done.wanted]}"
+    if not done.alive and done.wanted is Wanted.STOP and done.state not in OVER:
+        return f"nobody runs {what} now"  # what its coordinator has left is ended next
     if not done.alive:
         return f"{what} is {done.state}; {_NOBODY}"
     return f"{what} {_WAS.get(done.wanted, 'was stopped already')}"

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 _MILLION = 1_000_000
+_CENT = 2
+"""Digits behind the point that are always written."""
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -57,3 +59,10 @@ def priced(
     """What tokens cost that were used by who has these names; None if that is not known."""
     price = price_of(prices, *names)
     return None if price is None or tokens is None else cost_of(price, tokens, usage)
+
+
+def dollars(amount: int) -> str:
+    """To the last micro-dollar, but never fewer than two digits for the cents."""
+    whole, rest = divmod(amount, _MILLION)
+    digits = f"{rest:06}".rstrip("0")
+    return f"${whole:,}.{digits:0<{_CENT}}"

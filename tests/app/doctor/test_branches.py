@@ -78,6 +78,23 @@ def test_what_landed_on_top_of_what_a_person_did_meanwhile_is_no_news(patient: P
     assert patient.told("unmerged") == []
 
 
+def test_a_merge_is_nobody_s_work_unless_somebody_has_added_to_it(patient: Patient) -> None:
+    patient.git("branch", "side")
+    assert patient.plan(LANDS).run().state == "completed"
+    place = patient.worktree("a")
+    patient.commit(mine="x\n")
+    patient.git("switch", "--quiet", "side")
+    patient.commit(side="x\n")
+    patient.git("switch", "--quiet", "main")
+    patient.git("merge", "--quiet", "--no-edit", "side")
+    patient.git("merge", "--quiet", "--no-edit", "side", at=place)
+    assert patient.told("unmerged") == []
+    patient.write(at=place, added="x\n")
+    patient.git("add", "added", at=place)
+    patient.git("commit", "--quiet", "--amend", "--no-edit", at=place)
+    assert patient.one("unmerged").finding.found == "the branch weft/tried/a has 1 commit not on main"
+
+
 def test_what_the_plan_does_not_have_any_more_is_shown_by_git(patient: Patient) -> None:
     patient.plan(FAILS).run()
     patient.plan(LANDS).run()

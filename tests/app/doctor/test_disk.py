@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ MOUNTS = (
     ],
 )
 def test_little_space_is_told_with_the_bytes_and_the_place(
-    patient: Patient, bounds: dict[str, int], state: State
+    patient: Patient, bounds: dict[str, Any], state: State
 ) -> None:
     told = patient.told("disk-space", **bounds)[0]
     assert (told.state, told.finding.command) == (state, f"df -h {patient.root}")
@@ -58,6 +59,18 @@ def test_a_disk_that_is_almost_full_is_a_problem(patient: Patient) -> None:
     assert (done.returncode, told["check"], told["state"]) == (1, "disk-space", "problem")
     assert told["command"] == f"df -h {place}"
     assert told["found"] == f"1.0 MiB (1,048,576 bytes) are free for temporary files in {place}"
+
+
+@pytest.mark.skipif(not MOUNTS, reason="needs the right to mount")
+def test_where_worktrees_are_there_must_be_space_too(patient: Patient) -> None:
+    place = patient.outside / "small"
+    patient.plan(f"worktrees: '{place}/{{{{ slice.path }}}}'\n{LANDS}").run()
+    script = f"mount -t tmpfs -o size=1m none {place} && exec {sys.executable} -m weft doctor --json"
+    done = subprocess.run(
+        [*TMPFS, script], cwd=patient.root, env=patient.environ, capture_output=True, text=True, check=False
+    )
+    (told,) = [one for one in json.loads(done.stdout)["data"]["findings"] if one["subject"] == str(place)]
+    assert told["found"].endswith(f" are free for worktrees in {place}")
 
 
 def test_many_logs_are_told_with_the_run_that_has_most(patient: Patient) -> None:

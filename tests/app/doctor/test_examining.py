@@ -80,6 +80,27 @@ def test_what_is_shared_is_made_once(tmp_path: Path) -> None:
     assert (ground.once(make), ground.once(make), made) == (1, 1, [ground])
 
 
+def test_what_is_wrong_only_for_a_moment_is_not_told(tmp_path: Path) -> None:
+    looks: list[Ground] = []
+
+    def look(ground: Ground) -> Iterable[Finding]:
+        looks.append(ground)
+        yield problem("always", subject="always")
+        yield problem("it changes", subject=str(len(looks)))
+        if len(looks) == 1:
+            raise WeftError("a moment")
+
+    passing = Check(id="passing", looks_at="", why="", examine=look)
+    healed = iter([[problem("once", subject="once")], []])
+    once = Check(id="once", looks_at="", why="", examine=lambda _ground: next(healed))
+    told = doctor(tmp_path, checks=[passing, once]).told
+    assert [(one.check.id, one.state, one.finding.found) for one in told] == [
+        ("passing", State.PROBLEM, "always"),
+        ("once", State.OK, ""),
+    ]
+    assert looks[0] is not looks[1]
+
+
 class Disease:
     """Something that can be wrong, and mended or not."""
 

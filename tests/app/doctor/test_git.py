@@ -154,3 +154,12 @@ def test_a_lock_that_somebody_has_or_that_is_new_is_none_of_our_business(patient
     file.touch()
     assert patient.told("git-locks", fix=True) == []
     file.unlink()
+
+
+def test_what_a_run_does_with_its_locks_is_its_own_affair(patient: Patient) -> None:
+    with patient.under_way() as process:
+        with old_lock(patient.root / ".git" / "worktrees" / "a" / "index.lock") as lock:
+            assert patient.told("git-locks", fix=True) == []
+            assert lock.exists()
+        patient.let_through()
+        assert process.wait() == 0

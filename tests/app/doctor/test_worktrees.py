@@ -68,9 +68,19 @@ def test_of_one_that_is_lost_a_commit_without_a_name_is_kept(failed: Patient) ->
     failed.git("switch", "--quiet", "--detach", at=place)
     commit = failed.commit(at=place, nameless="x\n")
     shutil.rmtree(place)
-    told = failed.one("worktree-lost", fix=True)
-    assert (told.state, registered(failed)) == (State.PROBLEM, ["group.bad"])
-    assert f"git branch NAME {commit[:12]}" in told.tried
+    assert failed.one("worktree-lost", fix=True).state is State.PROBLEM
+    assert registered(failed) == ["group.bad"]
+    failed.git("branch", "named", commit)
+    assert failed.one("worktree-lost", fix=True).state is State.FIXED
+
+
+def test_of_one_that_is_lost_what_an_agent_has_undone_is_kept(failed: Patient) -> None:
+    place = failed.worktree("group/bad")
+    failed.commit(at=place, undone="x\n")
+    failed.git("reset", "--quiet", "--hard", "HEAD~1", at=place)
+    shutil.rmtree(place)
+    assert failed.one("worktree-lost", fix=True).state is State.PROBLEM
+    assert registered(failed) == ["group.bad"]
 
 
 def test_one_that_is_locked_or_in_the_middle_of_something_is_kept(failed: Patient) -> None:
@@ -143,7 +153,8 @@ def test_a_directory_that_git_does_not_know_is_named_and_removed_only_if_empty(l
 def test_a_link_in_the_place_of_a_worktree_is_not_followed(landed: Patient) -> None:
     (landed.outside / "empty").mkdir()
     (landed.worktree("a").parent / "link").symlink_to(landed.outside / "empty")
-    assert landed.one("worktree-ghost", fix=True).state is State.PROBLEM
+    told = landed.one("worktree-ghost", fix=True)
+    assert (told.state, told.tried, told.finding.command[:3]) == (State.PROBLEM, "", "mv ")
     assert (landed.outside / "empty").is_dir()
 
 
@@ -219,5 +230,7 @@ def test_with_a_place_of_their_own_worktrees_are_found_there(patient: Patient) -
     patient.plan(f"worktrees: '../places/{{{{ slice.path }}}}-x'\n{FAILS}").run()
     place = patient.root.parent / "places" / "group.bad-x"
     patient.write(at=place, new="mine\n")
-    assert patient.one("worktree-dirty").finding.subject == str(place)
-    assert patient.doctor(at=place).project == patient.root
+    for at in (patient.root, place):
+        report = patient.doctor(at=at)
+        subjects = {one.check.id: one.finding.subject for one in report.of(State.WARNING)}
+        assert (report.project, subjects["worktree-dirty"]) == (patient.root, str(place))

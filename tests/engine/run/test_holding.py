@@ -9,7 +9,7 @@ from engine.run.stories import DONE, Story, agent, ends, fails, group, leaf, pla
 from weft.engine.run.engine import Engine
 from weft.engine.run.facts import Ended, Foreseen, How, MergeAsked, RefMove, Resumed, RunStarted
 from weft.engine.run.landings import Landings
-from weft.engine.run.orders import AnyOrder, Halt, Land, Merge, Ordered, WakeAt
+from weft.engine.run.orders import AnyOrder, Freeze, Halt, Land, Merge, Ordered, WakeAt
 from weft.engine.run.simulate import Reply
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.compiled import CompiledPlan
@@ -42,7 +42,7 @@ class Driver:
             events, orders = self.engine.taken()
             self.kinds += [(event.kind, event.subplan, event.outcome) for event in events]
             self.orders += orders
-            waiting += [self.ended(order) for order in orders if not isinstance(order, Halt | WakeAt)]
+            waiting += [self.ended(order) for order in orders if not isinstance(order, Freeze | Halt | WakeAt)]
 
     def ended(self, order: Ordered) -> Ended:
         said = self.how(order)

@@ -234,7 +234,7 @@ MERGING = 3
 )
 def test_whoever_takes_over_goes_on_where_it_was(kind: str, facts: int) -> None:
     how = {"a:@merge": [CONFLICT, DONE]}
-    story = tell(plan(leaf("a")), how, interruptions=Interruptions(**{kind: after(facts)}))
+    story = tell(plan(leaf("a")), how, interruptions=Interruptions(**{kind: after(facts)}))  # type: ignore[arg-type]
     assert story.state == "completed"
     ended = [one for one in merges(story) if not one.endswith("stopped")]
     assert ended == RESOLVED

@@ -22,7 +22,7 @@ from engine.run.stories import (
     tell,
 )
 from weft.engine.run.engine import Engine
-from weft.engine.run.facts import Ended, How, Spent, Woke
+from weft.engine.run.facts import Ended, How, Resumed, Spent, StopAsked, Woke
 from weft.engine.run.orders import WakeAt
 from weft.engine.run.simulate import Happening, Interruptions
 
@@ -522,3 +522,30 @@ def test_a_successor_counts_what_was_heard_before_as_its_predecessor_did() -> No
         )
         assert (story.last.cost, story.last.tokens) == (750_000, 12)
         assert story.finished == undisturbed.finished
+
+
+def test_of_what_was_stopped_with_the_run_nothing_is_assumed() -> None:
+    compiled = plan(leaf("a", agent("work", max_cost=1.0)), budget=1.0)
+    story = tell(compiled, {"a:work": SLOW}, interruptions=Interruptions(stops=after(2)))
+    assert story.states == {"a": "completed"}
+    assert story.finished == ["a:work stopped", "a:work done"]
+
+
+def test_what_is_cancelled_for_want_of_money_as_the_run_goes_on_is_not_begun_again() -> None:
+    steps = [
+        agent("dear", max_cost=1.0) | {"async": True},
+        run("beside") | {"async": True},
+        join("all", "dear", "beside"),
+    ]
+    compiled = plan(leaf("a", *steps), budget=1.0)
+    engine = begun(compiled)
+    engine.apply(Ended(at=1.0, firing=1, execution=1, how=How.DONE))
+    engine.apply(StopAsked(at=2.0))
+    engine.apply(Ended(at=3.0, firing=2, execution=1, how=How.STOPPED, cost=500_000))
+    engine.apply(Ended(at=3.0, firing=3, execution=1, how=How.STOPPED))
+    engine.taken()
+    engine.apply(Resumed(at=4.0, epoch=2))
+    assert engine.tracker.failures() == {"a": "budget"}
+    events, orders = engine.taken()
+    assert [event.step for event in events if event.kind == "step_cancelled"] == ["dear", "beside"]
+    assert ([event for event in events if event.kind == "step_started"], orders) == ([], [])

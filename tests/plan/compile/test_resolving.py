@@ -64,7 +64,7 @@ def test_elsewhere_nothing_changes(more: dict[str, object]) -> None:
 def test_groups_and_landings_have_no_agent_for_their_conflicts() -> None:
     one = plan(group("g", leaf("a")), **RESOLVES)
     roles = {
-        one.plan.outline.paths[row]: {act.role for act in one.shapes[one.shape_of[row]].acts}
+        str(one.plan.outline.paths[row]): {act.role for act in one.shapes[one.shape_of[row]].acts}
         for row in (1, 2)
     }
     assert (Role.RESOLVE in roles["g"], Role.RESOLVE in roles["g/a"]) == (False, True)

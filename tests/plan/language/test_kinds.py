@@ -218,7 +218,9 @@ def test_what_is_no_amount_is_refused(text, hint):
 
 def test_a_price_may_be_nothing():
     assert good(Money.from_zero(), "0") == good(Money.from_zero(), "$0") == 0
-    assert bad(Money.from_zero(), "-1").endswith("allowed is an amount of dollars from 0 on, such as 15 or 0.30")
+    assert bad(Money.from_zero(), "-1").endswith(
+        "allowed is an amount of dollars from 0 on, such as 15 or 0.30"
+    )
 
 
 @pytest.mark.parametrize(
@@ -230,7 +232,9 @@ def test_tokens_are_read_with_or_without_a_unit(text, count):
     assert good(Tokens(), text) == count
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "0M", "1.5", "'5'", "ten", "5 M", "5G", "5m", "0.0001k", "[1]", ""])
+@pytest.mark.parametrize(
+    "text", ["0", "-1", "0M", "1.5", "'5'", "ten", "5 M", "5G", "5m", "0.0001k", "[1]", ""]
+)
 def test_what_is_no_number_of_tokens_is_refused(text):
     assert bad(Tokens(), text).endswith("allowed is a number of tokens above 0, such as 200000, 500k or 5M")
 

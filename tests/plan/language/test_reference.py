@@ -78,7 +78,12 @@ def test_a_key_tells_what_is_allowed_what_holds_without_it_and_what_it_means():
 def test_every_link_leads_to_a_section():
     anchors = {title.lower() for title in titles()}
     assert set(re.findall(r"\]\(#([^)]+)\)", TEXT)) <= anchors
-    assert set(re.findall(r"\]\(#([^)]+)\)", section("Configuration"))) == {"agent", "notify", "price", "settings"}
+    assert set(re.findall(r"\]\(#([^)]+)\)", section("Configuration"))) == {
+        "agent",
+        "notify",
+        "price",
+        "settings",
+    }
     assert CONFIG.key("agents").doc in section("Configuration")
 
 

@@ -18,9 +18,9 @@ from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role
 from weft.plan.loading.load import Config, load_plan
+from weft.plan.prices import dollars
 from weft.plan.proof.prove import Proof
 from weft.plan.report.check import CheckReport, check_report
-from weft.plan.report.costs import dollars
 from weft.plan.report.overlaps import Apart
 from weft.plan.report.profiles import Profiles
 from weft.plan.report.together import together

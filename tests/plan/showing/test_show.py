@@ -56,8 +56,9 @@ subplans:
     setup: [[make, "a b"]]
     steps:
       - {id: one, run: [ls, ""], pool: db, async: true, env: {A: 1.10, B: yes}, estimate: {minutes: 1..2.5}}
-      - {id: two, prompt: "do {{ slice.prompt }}", agent: coder, model: m, resume: true, max_cost: 0.25, max_tokens: 50k,
-         read_only: true, timeout: 1h, grace: 2s, pools: {port: 2}, async: true, condition: attempt == 1,
+      - {id: two, prompt: "do {{ slice.prompt }}", agent: coder, model: m, resume: true, max_cost: 0.25,
+         max_tokens: 50k, read_only: true, timeout: 1h, grace: 2s, pools: {port: 2}, async: true,
+         condition: attempt == 1,
          output_schema: {type: object, properties: {n: {minimum: 0.5, enum: [null, "1", 1]}}}}
       - {id: both, action: join, depends_on: [two, one], on_error: wait_for_all}
       - {id: asked, action: ask, question: Well?, on_result: [{when: attempt == 1, action: continue}]}
@@ -134,7 +135,9 @@ SETTINGS: st.SearchStrategy[Any] = st.fixed_dictionaries(
             [{"when": "slice"}, {"order": "completion", "take_branch": ["*.lock"]}, {"resolve": "hold"}]
         ),
         "overlap": st.sampled_from(["warn", "serialize"]),
-        "budget": st.sampled_from([1, 0.5, 0.000001, 999999999.999999, {"tokens": "5M"}, {"usd": 3, "tokens": 7}]),
+        "budget": st.sampled_from(
+            [1, 0.5, 0.000001, 999999999.999999, {"tokens": "5M"}, {"usd": 3, "tokens": 7}]
+        ),
         "reserve": st.sampled_from([0.5, {"tokens": "1.5M"}]),
         "prices": st.sampled_from([{"a*": {"input": 3, "output": 15}, "*": {"input": 0, "output": 0.5}}]),
         "setup": st.sampled_from(["make", ["make", ["ls", "-l"]]]),
@@ -289,7 +292,7 @@ def test_dollars_stand_alone_until_there_are_tokens_and_each_has_its_origin() ->
         configs=configs("budget:\n  usd: 9\n  tokens: 5M\nreserve: 0.5"),
     )
     shown = show_plan(plan)
-    budget = "budget:\n  usd: 3  # weft.yaml:4\n  tokens: \"5M\"  # config.yaml:3\n"
+    budget = 'budget:\n  usd: 3  # weft.yaml:4\n  tokens: "5M"  # config.yaml:3\n'
     assert budget in shown
     assert "reserve: 0.5  # config.yaml:4\n" in shown
     assert '    budget:\n      tokens: "1500k"  # weft.yaml:6\n' in shown

@@ -45,17 +45,17 @@ def _landing(remains: Remains, plan: Planned) -> Landing:
         return Landing(plan=plan, is_target_there=False, unlanded=())
     ahead = _ahead(git, target) if there else frozenset[str]()
     proof = Proof(git, target)
-    waiting = [
-        branch for branch in there if branch.ref in ahead and not _has_landed(git, proof, branch, target)
-    ]
+    missing = {branch: _missing(git, proof, branch, target) for branch in there if branch.ref in ahead}
     slices = [
-        Unlanded(branch=branch, commits=proof.missing(branch.commit)) for branch in waiting if branch.is_slice
+        Unlanded(branch=branch, commits=count)
+        for branch, count in missing.items()
+        if count and branch.is_slice
     ]
     known = [target, *(one.branch.commit for one in slices)]
     groups = [
-        Unlanded(branch=branch, commits=count)
-        for branch in waiting
-        if not branch.is_slice and (count := _own_commits(git, branch, known))
+        Unlanded(branch=branch, commits=own)
+        for branch, count in missing.items()
+        if count and not branch.is_slice and (own := _own_commits(git, branch, known))
     ]
     return Landing(plan=plan, is_target_there=True, unlanded=(*slices, *groups))
 
@@ -66,12 +66,17 @@ def _ahead(git: Git, target: str) -> frozenset[str]:
     return frozenset(listed.splitlines())
 
 
-def _has_landed(git: Git, proof: Proof, branch: Branch, target: str) -> bool:
-    """As `weft clean` proves it; quickly where the target has had the very files and lacks nothing but merges."""
-    if int(git.line("rev-list", "--count", "--no-merges", branch.commit, f"^{target}")):
-        return False
-    trees = git.line("log", "--format=%T", target, f"^{branch.commit}").split()
-    return tree_of(git, branch.commit) in trees or proof.holds(branch.commit)
+def _missing(git: Git, proof: Proof, branch: Branch, target: str) -> int:
+    """How many commits the target does not have; 0 if all has landed, as `weft clean` proves it.
+
+    Where nothing but merges is missing, and the target has had the very files, there is no need to make each anew.
+    """
+    commit = branch.commit
+    count = int(git.line("rev-list", "--count", "--no-merges", commit, f"^{target}"))
+    if count:
+        return count
+    trees = git.line("log", "--format=%T", target, f"^{commit}").split()
+    return 0 if tree_of(git, commit) in trees or proof.holds(commit) else proof.missing(commit)
 
 
 def _own_commits(git: Git, branch: Branch, known: list[str]) -> int:
@@ -107,7 +112,7 @@ def _command(ground: Ground, plan: Planned, branch: Branch) -> str:
         return f"weft merge {branch.path}" if branch.path else "weft merge"
     if not plan.run.has_ended:
         return plan.run.command
-    if branch.path == branch.name and not branch.is_slice:
+    if not branch.is_known:
         return f"git log {plan.target}..{branch.shown}"
     newest = ground.told.runs[0].record.run
     run = "" if newest == record.run else f" --run {record.run}"

@@ -7,10 +7,13 @@ import re
 import shlex
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
 from weft.app.doctor.ground import ENDED, Bounds, Ground
+from weft.app.doctor.remains import find_remains
+from weft.errors import WeftError
 
 _FAR = frozenset(
     {"9p", "afs", "ceph", "cifs", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "glusterfs", "lustre", "nfs",
@@ -23,18 +26,25 @@ _STEP = 1024
 
 def _places(ground: Ground) -> Iterator[tuple[str, Path]]:
     """What is where; of several on one disk the first."""
-    named = {
-        "Weft's own files": ground.places.weft,
-        "worktrees": ground.places.weft / "worktrees",
-        "temporary files": Path(ground.environ.get("TMPDIR") or tempfile.gettempdir()),
-    }
+    wishes = [
+        ("Weft's own files", ground.places.weft),
+        *(("worktrees", place.parent) for place in _worktrees(ground)),
+        ("temporary files", Path(ground.environ.get("TMPDIR") or tempfile.gettempdir())),
+    ]
     seen: set[int] = set()
-    for what, wished in named.items():
+    for what, wished in dict.fromkeys(wishes):
         place = next(one for one in (wished, *wished.parents) if one.exists())
         device = place.stat().st_dev
         if device not in seen:
             seen.add(device)
             yield what, place
+
+
+def _worktrees(ground: Ground) -> Iterator[Path]:
+    with suppress(WeftError, OSError):  # other checks tell what is wrong there
+        remains = ground.once(find_remains)
+        for plan in () if remains is None else remains.plans:
+            yield from (place for place, _ in plan.places())
 
 
 def sized(count: int) -> str:

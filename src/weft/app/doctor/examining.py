@@ -1,11 +1,15 @@
 """All checks are made, whatever becomes of one; on request what can be mended is, and then all are made again.
 
+Nobody stands still while we look: a worktree may be made after the runs were read, and before the worktrees are.
+So what is found wrong is looked at a second time, and what is told was seen both times.
+
 A check that fails, or takes too long, is `unknown`: that is never taken for fine. It has a thread of its own,
 which is left behind if need be.
 """
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -71,16 +75,31 @@ def doctor(
     """What is found in the project that the directory belongs to; with `fix`, after what is safe was mended."""
     if fix and inside_step(environ) is not None:
         raise InputError("this is a step of a run, and nothing is mended from within a step; leave out --fix")
-    ground = Ground(directory, environ=environ, bounds=bounds)
-    told = examine(ground, checks, watch=watch)
+    make = partial(Ground, directory, environ=environ, bounds=bounds)
+    told = examine_twice(make, checks, watch=watch)
     if fix and any(one.finding.mend is not None for one in told):
         failed = _mend(told)
-        again = examine(Ground(directory, environ=environ, bounds=bounds), checks, watch=watch)
-        told = _compared(told, again, failed)
-    return Report(project=ground.places.project, told=tuple(told))
+        told = _compared(told, examine_twice(make, checks, watch=watch), failed)
+    return Report(project=make().places.project, told=tuple(told))
 
 
 # --- looking ---
+
+
+def examine_twice(
+    make: Callable[[], Ground], checks: Sequence[Check], *, watch: Watch = nobody_watches
+) -> list[Told]:
+    """What is wrong only at the first look, as a run was just beginning or ending, is not wrong."""
+    first = examine(make(), checks, watch=watch)
+    found = {one.key for one in first if one.state is not State.OK}
+    doubtful = {name for name, _ in found}
+    again = examine(make(), [check for check in checks if check.id in doubtful], watch=watch)
+    lasting = [one for one in again if one.state in {State.OK, State.UNKNOWN} or one.key in found]
+    told: list[Told] = []
+    for check in checks:
+        of_it = [one for one in (lasting if check.id in doubtful else first) if one.check.id == check.id]
+        told += of_it or [Told(check=check, finding=fine())]
+    return told
 
 
 def examine(

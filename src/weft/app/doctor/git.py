@@ -148,24 +148,24 @@ def _found(ground: Ground) -> Iterator[_Lock]:
     for file in (common / "refs").rglob("*.lock"):
         is_ours = file.relative_to(common).as_posix().startswith(own)
         yield _Lock(file=file, directory=top, is_ours=is_ours)
-    ours = _own_worktrees(ground)
+    yield from _of_worktrees(ground, common)
+
+
+def _of_worktrees(ground: Ground, common: Path) -> Iterator[_Lock]:
+    """Not of those that a run is at work in: it has its own way with locks."""
+    remains = ground.once(find_remains)
+    ours = {} if remains is None else {os.path.realpath(one.path): one for one in remains.worktrees}
     for entry in (common / "worktrees").glob("*"):
         directory = Path(text_of(entry / "gitdir") or entry).parent
-        for name in _OF_A_CHECKOUT:
-            yield _Lock(file=entry / name, directory=directory, is_ours=os.path.realpath(directory) in ours)
+        one = ours.get(os.path.realpath(directory))
+        for name in _OF_A_CHECKOUT if one is None or not one.is_at_work else ():
+            yield _Lock(file=entry / name, directory=directory, is_ours=one is not None)
 
 
 def _own_prefixes(ground: Ground) -> tuple[str, ...]:
     remains = ground.once(find_remains)
     heads = () if remains is None else (branch.ref for plan in remains.plans for branch in plan.branches)
     return ("refs/weft/", *heads)
-
-
-def _own_worktrees(ground: Ground) -> frozenset[str]:
-    """Not those that a run is at work in: it has its own way with locks."""
-    remains = ground.once(find_remains)
-    there = () if remains is None else remains.worktrees
-    return frozenset(os.path.realpath(one.path) for one in there if not one.is_at_work)
 
 
 def _is_old(file: Path, ground: Ground) -> bool:

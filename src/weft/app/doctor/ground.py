@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar, cast
@@ -12,17 +12,16 @@ from msgspec import Struct
 
 from weft.app.files import Source
 from weft.app.journals import Book
-from weft.app.places import Places, absolute, around, project_of
+from weft.app.places import Places, absolute, project_of, used_project
 from weft.app.plans import PLAN_NAMES, load
 from weft.engine.run.facts import RunStarted
-from weft.errors import WeftError
+from weft.errors import InputError, WeftError
 from weft.hosts.leftovers import Supervisor, find_supervisors
 from weft.plan.model import Plan
 from weft.ports.journal import Holder, Request, RunRecord
 from weft.store.health import HealthReader, is_wal_damaged, open_to_examine
 from weft.store.lease import busy, is_alive, take_lock
 from weft.store.sqlite import LOCK_FILE
-from weft.workspaces.git.program import Git, GitError
 
 Made = TypeVar("Made")
 
@@ -102,22 +101,10 @@ class Ground:
     @cached_property
     def places(self) -> Places:
         """The nearest project in which something was run; that of the repository if we are in a worktree of it."""
-        used = self._used(self.directory)
-        if used is None and (top := self._main_checkout) is not None:
-            used = self._used(top)
-        return used or project_of(self.directory)
-
-    def _used(self, folder: Path) -> Places | None:
-        found = around(folder, ".weft/weft.db")
-        return None if found is None else Places(found)
-
-    @cached_property
-    def _main_checkout(self) -> Path | None:
-        """Of the repository that we are in."""
-        with suppress(GitError, OSError):
-            common = Git(self.directory, environ=self.environ).common
-            return common.parent if common.name == ".git" else None
-        return None
+        try:
+            return used_project(self.directory)
+        except InputError:
+            return project_of(self.directory)
 
     @property
     def is_used(self) -> bool:

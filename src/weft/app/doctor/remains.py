@@ -36,6 +36,8 @@ class Branch(Struct, frozen=True, kw_only=True):
     """Its path; the flat name if the plan does not know it any more."""
     ref: str
     commit: str
+    is_known: bool
+    """Whether the plan still has it."""
     is_slice: bool
     """Whether the plan says that it is to have a worktree."""
     place: Path | None
@@ -177,6 +179,7 @@ class _Finding(Struct, frozen=True, kw_only=True):
                 path=name if plan is None or row is None else plan.outline.paths[row],
                 ref=ref,
                 commit=refs.get(ref, ""),
+                is_known=row is not None,
                 is_slice=is_slice,
                 place=self._place(plan, row, name),
                 scratch=self._place(plan, row, SCRATCH + name),

@@ -16,7 +16,8 @@ from weft.app.doctor.remains import Remains, Worktree, find_remains
 from weft.errors import WeftError
 from weft.workspaces.cursor import wipe
 from weft.workspaces.errors import WorkspaceError, listed, shown
-from weft.workspaces.git.linked import MAKING, git_dir_of, operation_in, require_registered
+from weft.workspaces.git.linked import MAKING, git_dir_of, operation_in, require_registered, text_of
+from weft.workspaces.git.program import Git
 from weft.workspaces.git.unsaved import unsaved
 from weft.workspaces.git.worktrees import Worktrees
 
@@ -62,16 +63,31 @@ def _forgetting(ground: Ground, remains: Remains, one: Worktree) -> Mend | None:
 
 
 def _holds_work(remains: Remains, one: Worktree, entry: Path) -> bool:
-    """Whether the registration itself leads to what is in no commit, or is in the middle of something."""
-    if operation_in(entry) is not None:
-        return True
-    index = entry / "index"
-    if one.is_scratch or not index.exists():
+    """Whether the registration itself leads to what is in no commit, or to one that nothing else leads to."""
+    if one.is_scratch:
         return False
-    same = remains.repository.git.ask(
-        "diff-index", "--cached", "--quiet", one.listed.head, "--", env={"GIT_INDEX_FILE": str(index)}
+    git = remains.repository.git
+    return (
+        operation_in(entry) is not None or _has_staged(git, entry, one.listed.head) or _has_undone(git, entry)
     )
+
+
+def _has_staged(git: Git, entry: Path, head: str) -> bool:
+    index = entry / "index"
+    if not index.exists():
+        return False
+    same = git.ask("diff-index", "--cached", "--quiet", head, "--", env={"GIT_INDEX_FILE": str(index)})
     return same.exit_code != 0
+
+
+def _has_undone(git: Git, entry: Path) -> bool:
+    """Whether a commit was checked out there once that no ref leads to: only the log of its head has it."""
+    log = (text_of(entry / "logs" / "HEAD") or "").splitlines()
+    commits = {line.split(" ", 2)[1] for line in log if line.count(" ") > 1}
+    lines = os.fsencode("".join(f"{commit}\n" for commit in sorted(commits)))
+    options = ("--count", "--ignore-missing", "--single-worktree", "--stdin", "--not", "--all")
+    found = git.ask("rev-list", *options, stdin=lines)
+    return found.exit_code != 0 or found.text != "0"
 
 
 def _forget(ground: Ground, path: Path) -> None:

@@ -190,7 +190,9 @@ class Engine:
             self._ended(firing, fact)
 
     def _ended(self, firing: Firing, fact: Ended) -> None:
-        how = fact.how if fact.how is How.DONE else self._holding.meant(firing, _meant(firing, fact.how), fact)
+        how = fact.how
+        if how is not How.DONE:
+            how = self._holding.meant(firing, _meant(firing, how), fact)
         self._telling.finished(firing, fact, how, self._spending.settles(firing, fact, how))
         if firing.move.act.role in MERGING:
             self._telling.merged(firing, fact, how)

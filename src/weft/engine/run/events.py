@@ -31,7 +31,7 @@ conflict_ahead   ahead, over                              other, files
 left_out                                                  group (it goes on without), culprits, message
 spent                                                     firing, execution; of a step under way: cost and tokens
                                                           are what it has spent so far, all in all
-cost_unknown                                              firing, execution: it has ended, and did not tell its cost
+cost_unknown                                              firing, execution: it has ended without telling its cost
 limited                                                   firing, agents, until: a usage limit was met
 budget           alert, reached                           unit (usd, tokens), spent, reserved, ceiling, percent
 ignored                                                   what came too late: firing, or subplan and step

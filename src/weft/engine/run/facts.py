@@ -186,4 +186,6 @@ class Woke(Fact, frozen=True, kw_only=True, tag="woke", omit_defaults=True):
     """A time has come that the engine asked to be woken at."""
 
 
-AnyFact = RunStarted | Ended | Spent | Answered | MergeAsked | Foreseen | Controlled | StopAsked | Resumed | Woke
+AnyFact = (
+    RunStarted | Ended | Spent | Answered | MergeAsked | Foreseen | Controlled | StopAsked | Resumed | Woke
+)

@@ -23,7 +23,7 @@ from weft.engine.run.telling import Telling
 from weft.engine.states import FailureReason
 from weft.plan.compile.parts import Role
 from weft.plan.model import Agent, AgentWork
-from weft.plan.report.costs import dollars
+from weft.plan.prices import dollars
 
 ALL = 100
 """Percent of a ceiling."""
@@ -32,7 +32,8 @@ SOONEST, LONGEST, LATEST = 1.0, 900.0, 7 * 86400.0
 _DOUBLINGS = 10
 
 _PERHAPS_NEVER_RAN = frozenset({How.INFRA, How.CANCELLED, How.STOPPED})
-_HARDLY_RAN = frozenset({How.INFRA, How.LIMITED})
+_BROKEN_OFF = frozenset({How.INFRA, How.LIMITED, How.STOPPED})
+"""Ends before the work was done; it is done again, and reserves as much again."""
 _WHOLE = frozenset({How.DONE, How.FAILED, How.TIMEOUT})
 """Ends of executions from whose cost something follows for others."""
 
@@ -153,7 +154,7 @@ class Spending:
             self._met.pop(account_of(agent), None)
         has_run = fact.exit_code is not None or fact.signal is not None or how not in _PERHAPS_NEVER_RAN
         cost, tokens = (
-            self._settle(budget, firing, _Bill(said, kind, has_run=has_run, assumed=how not in _HARDLY_RAN))
+            self._settle(budget, firing, _Bill(said, kind, has_run=has_run, assumed=how not in _BROKEN_OFF))
             for (_, budget), said in zip(self._units, (fact.cost, fact.tokens), strict=True)
         )
         return cost, tokens

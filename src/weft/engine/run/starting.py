@@ -148,6 +148,8 @@ class Starting:
 
     def again(self, firing: Firing) -> None:
         """It was stopped with the run, and that goes on; or a usage limit has ended, and there is room."""
+        if firing.serial not in self._board.firings:
+            return  # it was cancelled meanwhile, since there is no money for another one of its slice
         launch = firing.launch
         if launch is not None and launch.agent is not None:
             firing.parked = "stopped"

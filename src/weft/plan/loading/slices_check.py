@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.language.reader import Reader
+from weft.plan.loading.money_check import too_dear
 from weft.plan.loading.steps_check import Catalog, hint, in_doubt, place
 from weft.plan.model import Agent, AgentWork, Pipeline, Plan, Step, Subplan, Verify
 from weft.plan.pipelines.flow import flow
@@ -115,6 +116,10 @@ class SlicesCheck(Struct):
             agent = agent_of(work, scope.settings, self.plan.agents)
             if agent is not None:
                 agents[id(step)] = agent
+                said = too_dear(self.plan, row, work, agent)
+                if said is not None and self.first_time("too dear", id(step), said):
+                    node = step.source if not owner.built_in else subplan.source
+                    self.reader.warn(node, f"step {step.id!r} {said}")
             elif work.agent is None:
                 node = step.source if not owner.built_in else subplan.source
                 self.no_agent(node, f"step {step.id!r}", scope)

@@ -13,8 +13,6 @@ from weft.plan.order.outline import ROOT
 from weft.plan.report.profiles import Profile
 
 MICRO = 1_000_000
-_CENT = 2
-"""Digits behind the point that are always written."""
 
 
 class AgentCalls(Struct, frozen=True, kw_only=True):
@@ -112,10 +110,3 @@ def _limit(plan: Plan, met: set[int], worst: int) -> str:
 
 
 _ORIGINS = {where: f"the {where}'s budget" for where in ("plan", "project", "user")}
-
-
-def dollars(amount: int) -> str:
-    """To the last micro-dollar, but never fewer than two digits for the cents."""
-    whole, rest = divmod(amount, MICRO)
-    digits = f"{rest:06}".rstrip("0")
-    return f"${whole:,}.{digits:0<{_CENT}}"

@@ -1,0 +1,65 @@
+"""The process of the agent: `python -m weft.agents.builtin [--api chat|messages] …`, the prompt on standard input.
+
+Its answer is on standard output. Exit code 1 is work that failed, and 75 says that there was none: the model could
+not be asked. Why, is in the report and on standard error.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from types import FrameType
+from typing import BinaryIO
+
+from weft.agents.builtin.failures import FAILED, LIMITED
+from weft.agents.builtin.record import Record
+from weft.agents.builtin.settings import COULD_NOT, FAILURE, settings_of
+from weft.agents.builtin.work import CouldNotAskError, Work
+from weft.agents.limits import UNKNOWN
+from weft.errors import WeftError
+
+
+class _StoppedError(BaseException):
+    """Somebody wants an end to it: what it has started is ended on the way out."""
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _StoppedError
+
+
+def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> int:
+    record = Record(environ.get("WEFT_RESULT") or None)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        return _work(argv, environ, stdin, record)
+    except WeftError as error:
+        return _failed(record, str(error), COULD_NOT)
+    except CouldNotAskError as error:
+        failure = error.failure
+        limited = {LIMITED: {"limited_for": UNKNOWN if failure.wait is None else failure.wait}}
+        code = FAILURE if failure.kind == FAILED else COULD_NOT
+        return _failed(record, failure.message, code, **limited.get(failure.kind, {}))
+    except _StoppedError:
+        return 128 + signal.SIGTERM
+
+
+def _work(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO, record: Record) -> int:
+    settings = settings_of(argv, environ)
+    talk = record.resumed(settings.session)
+    end = Work(settings, record, os.getcwd(), environ).do(talk, stdin.read().decode(errors="replace"))  # noqa: PTH109
+    if end.failed:
+        return _failed(record, end.failed, FAILURE)
+    sys.stdout.buffer.write(f"{end.text}\n".encode(errors="replace"))
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _failed(record: Record, message: str, code: int, **more: object) -> int:
+    record.tell(error=message, **more)
+    sys.stderr.buffer.write(f"error: {message}\n".encode(errors="replace"))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], os.environ, sys.stdin.buffer))

@@ -1,0 +1,126 @@
+"""What an error of an agent's program means for the step: whether another try helps, and what a person must do.
+
+limited  the provider wants a pause: 429, 529, quotas. It is done again then, and no attempt is counted.
+infra    it was not the work's fault, and may be better in a moment: 5xx, a broken connection.
+failed   all else. What a try again cannot help says what does: a key, a model, a conversation that is gone.
+
+A status that the provider gave decides. Only without one the words are looked at, and there alone what the program
+gave as its error; never what an agent wrote about its work.
+"""
+
+import re
+
+from msgspec import Struct
+
+from weft.agents.limits import limit_met, reset_time
+from weft.agents.resets import told_end
+from weft.agents.words import one_line
+from weft.engine.run.facts import How
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """What people are told about an agent's program."""
+
+    name: str
+    end: str
+    """What it writes at the end of all that is well."""
+    sign_in: str
+    """What to do if it has no key, or a wrong one."""
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    text: str
+    status: int | None = None
+    """Of HTTP."""
+    until: float | None = None
+    """When to try again, if the provider said so apart from the text."""
+
+
+class Meaning(Struct, frozen=True, kw_only=True):
+    how: How
+    message: str
+    until: float | None = None
+
+
+_LONGEST = 10_000
+_STATUS = re.compile(
+    r"(?:\bstatus(?:[ _]code)?|\bhttp(?:/[\d.]+)?|\b(?:api|server) error|\berror code|[\"']code[\"'])"
+    r"[\"':=\s(]{1,4}([45]\d\d)\b|^\W{0,3}([45]\d\d)\s",
+    re.IGNORECASE,
+)
+_KEY = re.compile(
+    r"\b401\b|unauthori[sz]ed|unauthenticated|authentication[ _]?(?:error|failed)|failed to authenticate|"
+    r"not logged in|/login\b|\b(?:no|invalid|incorrect|missing|wrong)\s(?:api[ _-]?)?(?:key|credentials)\b|"
+    r"api[ _-]?key (?:not|is not|required|expired)|missing environment variable|set an auth method|"
+    r"not able to authenticate",
+    re.IGNORECASE,
+)
+_SESSION = re.compile(
+    r"no (?:conversation|session|rollout) found|(?:session|conversation) (?:was )?not found|"
+    r"invalid session (?:id|identifier)",
+    re.IGNORECASE,
+)
+_MODEL = re.compile(
+    r"model\b.{0,80}?(?:not found|does not exist|is not supported|not available)|"
+    r"(?:unknown|invalid|no such) model|NotFoundError",
+    re.IGNORECASE,
+)
+_PASSING = re.compile(
+    r"ECONN(?:REFUSED|RESET|ABORTED)|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EPIPE|socket hang up|fetch failed|"
+    r"network error|connection (?:error|refused|reset|closed|aborted|timed out)|could not connect|"
+    r"failed to resolve|request (?:failed|timed out)|stream (?:disconnected|closed|ended)|incomplete json|"
+    r"empty or malformed response|empty or invalid response|high demand|internal server error|bad gateway|"
+    r"service unavailable|gateway time-?out|InternalServerError|ServiceUnavailableError|APIConnectionError|"
+    r"\bAPIError\b|litellm\.Timeout|servers are down",
+    re.IGNORECASE,
+)
+_TOO_MANY = (429, 529)
+_TIMEOUT, _SERVER = 408, 500
+_REFUSED = (401, 403)
+_NOT_FOUND = 404
+
+
+def meaning(failure: Failure, program: Program, *, at: float) -> Meaning:
+    text = failure.text[:_LONGEST]
+    status = failure.status or _status(text)
+    said = one_line(text)
+    if _is_limit(text, status):
+        until = reset_time(failure.until or told_end(text, at=at), at=at)
+        return Meaning(how=How.LIMITED, message=f"it met a usage limit: {said}", until=until)
+    if _is_passing(text, status):
+        return Meaning(how=How.INFRA, message=f"the model could not be reached: {said}")
+    return Meaning(how=How.FAILED, message=said + _advice(text, status, program))
+
+
+def _status(text: str) -> int | None:
+    found = _STATUS.search(text)
+    return None if found is None else int(found[1] or found[2])
+
+
+def _is_limit(text: str, status: int | None) -> bool:
+    if status is None:
+        return limit_met(text) is not None or re.search(r"rate limited you", text) is not None
+    return status in _TOO_MANY
+
+
+def _is_passing(text: str, status: int | None) -> bool:
+    if status is None:
+        return not _is_lasting(text) and _PASSING.search(text) is not None
+    return status >= _SERVER or status == _TIMEOUT
+
+
+def _is_lasting(text: str) -> bool:
+    return any(one.search(text) for one in (_KEY, _SESSION, _MODEL))
+
+
+def _advice(text: str, status: int | None, program: Program) -> str:
+    if status in _REFUSED or (status is None and _KEY.search(text)):
+        return f"; {program.sign_in}"
+    if _SESSION.search(text):
+        return (
+            f"; {program.name} keeps conversations on the machine and for the directory they were held in: "
+            "take `resume` out of the step, or run the step before it again"
+        )
+    if status == _NOT_FOUND or _MODEL.search(text):
+        return "; name a model that the provider has, with `model` of the agent or the step"
+    return ""

@@ -1,0 +1,60 @@
+"""When a usage limit ends, as far as the words of an error say so. A time of day without a zone says nothing."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+
+_LONGEST = 10_000
+_NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
+_UNITS = {"ms": 0.001, "mi": 60.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+"""By how the unit begins; the longer beginnings come first."""
+_UNIT = r"ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?"
+_SPAN = rf"{_NUMBER}\s?(?:{_UNIT})"
+_IS = r"[\"']?[:=\s]{1,3}[\"']?"
+
+
+def told_end(text: str, *, at: float) -> float | None:
+    """Seconds since 1970, if the text of an error that was told at this time says when the limit ends."""
+    for pattern, read in _WAYS:
+        found = re.search(pattern, text[:_LONGEST], re.IGNORECASE)
+        if found is not None:
+            return read(found[1], at)
+    return None
+
+
+def _seconds(said: str, at: float) -> float:
+    return at + float(said)
+
+
+def _spans(said: str, at: float) -> float:
+    """As in `1h 30m` or `2 hours and 5 minutes`."""
+    found = re.findall(rf"({_NUMBER})\s?({_UNIT})(?![a-z])", said, re.IGNORECASE)
+    return at + sum(float(number) * _factor(unit.lower()) for number, unit in found)
+
+
+def _factor(unit: str) -> float:
+    if unit.startswith("milli"):
+        return _UNITS["ms"]
+    return next(factor for start, factor in _UNITS.items() if unit.startswith(start))
+
+
+def _since_1970(said: str, _at: float) -> float:
+    return float(said)
+
+
+def _iso(said: str, _at: float) -> float | None:
+    try:
+        return datetime.fromisoformat(said.upper()).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+_WAYS: tuple[tuple[str, Callable[[str, float], float | None]], ...] = (
+    (rf"(?:retry|again|wait|resets?)\b.{{0,40}}?\bin\s({_SPAN}(?:(?:,|\sand)?\s?{_SPAN}){{0,3}})\b", _spans),
+    (rf"retry_?delay{_IS}({_SPAN})\b", _spans),
+    (rf"retry[-_ ]?after{_IS}({_SPAN})\b", _spans),
+    (rf"(?:retry[-_ ]?after|resets?_in_seconds){_IS}({_NUMBER})(?![\d:.-])", _seconds),
+    (rf"(?:resets?_at{_IS}|reached\|)(\d{{10}})(?!\d)", _since_1970),
+    (r"(?:until|again|resets?|at)\b.{0,20}?(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d))",
+     _iso),
+)  # fmt: skip

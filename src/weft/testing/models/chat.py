@@ -1,0 +1,130 @@
+"""OpenAI's chat completions, which most providers and local servers speak."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from weft.testing.models.conversation import CALLS, SAYS, Call, Reply, Request, Tool, pieces_of, text_of
+from weft.testing.models.values import table, tables
+
+Event = tuple[str | None, object]
+
+CREATED = 1_700_000_000
+_INJECTED = re.compile(r"<(info-msg|system-reminder)>.*?</\1>", re.DOTALL)
+"""What agents add in the name of the user."""
+_CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
+_KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "invalid_request_error",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+
+
+def read(body: Mapping[str, Any]) -> Request:
+    tools = [table(tool["function"]) for tool in tables(body.get("tools")) if "function" in tool]
+    messages = [one for one in tables(body.get("messages")) if not _is_injected(one)]
+    return Request(
+        turns=_turns(messages),
+        tools=tuple(Tool(str(tool.get("name")), table(tool.get("parameters"))) for tool in tools),
+        said=tuple(text_of(one.get("content")) for one in messages if one.get("role") == "user"),
+    )
+
+
+def _is_injected(message: Mapping[str, Any]) -> bool:
+    text = text_of(message.get("content")) if message.get("role") == "user" else ""
+    return bool(text) and not _INJECTED.sub("", text).strip()
+
+
+def _turns(messages: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Of goose one reply comes back as several messages, with results between them.
+
+    So neighbours are one turn, and so are calls whose ids tell that they came together.
+    """
+    turns: list[str] = []
+    seen: set[str] = set()
+    goes_on = False
+    for message in messages:
+        if message.get("role") != "assistant":
+            goes_on = False
+            continue
+        replies = {reply_of(str(call.get("id"))) for call in tables(message.get("tool_calls"))}
+        if replies & seen:
+            continue
+        seen |= replies
+        turn = CALLS if replies else SAYS
+        if goes_on:
+            turns[-1] = CALLS if CALLS in {turn, turns[-1]} else SAYS
+        else:
+            turns.append(turn)
+        goes_on = True
+    return tuple(turns)
+
+
+def reply_of(call_id: str) -> str:
+    """The part of our ids of calls that those of one reply share."""
+    return call_id.rpartition("_")[0] or call_id
+
+
+def whole(reply: Reply) -> dict[str, Any]:
+    calls = [_call(call) for call in reply.calls]
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
+    if calls:
+        message["tool_calls"] = calls
+    choice = {"index": 0, "message": message, "finish_reason": _finish(reply), "logprobs": None}
+    return {**_head(reply, "chat.completion"), "choices": [choice], "usage": _usage(reply)}
+
+
+def stream(reply: Reply) -> Iterator[Event]:
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> Event:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        return None, {**_head(reply, "chat.completion.chunk"), "choices": [choice]}
+
+    yield chunk({"role": "assistant", "content": ""})
+    for piece in pieces_of(reply.text) if reply.text else ():
+        yield chunk({"content": piece})
+    for index, call in enumerate(map(_call, reply.calls)):
+        function = call["function"]
+        yield chunk({"tool_calls": [{**call, "index": index, "function": {**function, "arguments": ""}}]})
+        for piece in pieces_of(function["arguments"]):
+            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+    yield chunk({}, _finish(reply))
+    if table(reply.body.get("stream_options")).get("include_usage"):
+        yield None, {**_head(reply, "chat.completion.chunk"), "choices": [], "usage": _usage(reply)}
+    yield None, "[DONE]"
+
+
+def failure(status: int, message: str) -> dict[str, Any]:
+    kind = _KINDS.get(status, "server_error")
+    return {"error": {"message": message, "type": kind, "param": None, "code": _CODES.get(status)}}
+
+
+def arguments_of(call: Call) -> str:
+    return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+
+
+def _call(call: Call) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": arguments_of(call)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _head(reply: Reply, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{reply.id}", "object": kind, "created": CREATED, "model": reply.model}
+
+
+def _finish(reply: Reply) -> str:
+    return "tool_calls" if reply.calls else "stop"
+
+
+def _usage(reply: Reply) -> dict[str, Any]:
+    used = reply.usage
+    return {
+        "prompt_tokens": used.input,
+        "completion_tokens": used.output,
+        "total_tokens": used.input + used.output,
+        "prompt_tokens_details": {"cached_tokens": used.cached},
+        "completion_tokens_details": {"reasoning_tokens": 0},
+    }

@@ -1,0 +1,196 @@
+"""The server: it listens on 127.0.0.1 only, at a free port, and answers as the script says.
+
+    http://127.0.0.1:PORT/s/NAME/v1        the base address of an agent that is to meet the rules called NAME
+    http://127.0.0.1:PORT/s/NAME~TAG/v1    the same; it is counted for TAG alone, which is on record, too
+    http://127.0.0.1:PORT/v1               the first rule there is
+
+`[[scenario:NAME]]` in a prompt goes before the address. `GET /_log` tells what was asked, `GET /_bodies` all that
+was sent, and `POST /_reset` forgets it.
+
+Whoever closes the server ends all that goes on in it: each connection is cut and each thread has ended then.
+"""
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self, cast
+
+from weft.testing.models.answering import Answers
+from weft.testing.models.playing import Asked, Stage
+from weft.testing.models.scenarios import SCENARIOS
+from weft.testing.models.script import Rule
+from weft.testing.models.values import table
+from weft.testing.models.wires import counts_tokens, wire_of
+
+_MODELS = ("scripted", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro")
+_ROUTE = re.compile(r"/s/([^/~]+)(?:~([^/]*))?(/.*)")
+
+
+class ModelServer:
+    def __init__(self, rules: Sequence[Rule] = (), *, port: int = 0) -> None:
+        """`rules` come before those that are always there, see `scenarios`."""
+        self._stage = Stage((*rules, *SCENARIOS))
+        self._server = _Server(("127.0.0.1", port), _Handler)
+        self._server.stage = self._stage
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def scenario(self, name: str, tag: str = "") -> str:
+        """The address for agents that add `/v1/…` to it."""
+        return f"{self.url}/s/{name}{tag and '~'}{tag}"
+
+    def asked(self) -> tuple[Asked, ...]:
+        """All requests, in the order in which their answers began."""
+        return self._stage.asked()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._stage.release()
+        self._server.cut_all()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+    request_queue_size = 256
+    stage: Stage
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self.closing = threading.Event()
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as the base has it
+        with self._lock:
+            self._open.add(request)
+        if self.closing.is_set():  # it came while all were being cut
+            _cut(request)
+        super().process_request_thread(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:  # noqa: ANN401
+        with self._lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def cut_all(self) -> None:
+        self.closing.set()
+        with self._lock:
+            for connection in self._open:
+                _cut(connection)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        """Clients that go away are what this is for; anything else is a bug, and is shown."""
+        import sys  # noqa: PLC0415 - for this alone
+
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def _cut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "ScriptedModel"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401
+        """The records tell more."""
+
+    def do_GET(self) -> None:
+        path = self._path()
+        stage = cast("_Server", self.server).stage
+        if path == "/_log":
+            self.send_json(200, [asked.summary() for asked in stage.asked()])
+        elif path == "/_bodies":
+            self.send_json(200, [asked.body for asked in stage.asked()])
+        elif self.headers.get("upgrade"):  # Codex tries a websocket first
+            self.send_json(426, {"error": {"message": "there is no websocket here"}})
+        elif path.endswith("/models"):
+            listed = [{"id": name, "object": "model", "type": "model", "name": name} for name in _MODELS]
+            self.send_json(200, {"object": "list", "data": listed, "has_more": False, "models": []})
+        else:
+            self._not_here()
+
+    def do_POST(self) -> None:
+        raw = self._body()
+        path = self._path()
+        server = cast("_Server", self.server)
+        found = wire_of(path)
+        if path == "/_reset":
+            server.stage.forget()
+            self.send_json(200, {})
+        elif counts_tokens(path):
+            self.send_json(200, {"input_tokens": 1000, "totalTokens": 1000})
+        elif found is None:
+            self._not_here()
+        else:
+            route = _ROUTE.fullmatch(path)
+            name, tag = (route[1], route[2] or "") if route else ("", "")
+            Answers(self, server.stage, server.closing, found).answer(path, name, tag, _json(raw))
+
+    def _path(self) -> str:
+        return self.path.partition("?")[0]
+
+    def _not_here(self) -> None:
+        self.send_json(404, {"error": {"message": f"nothing is at {self.path}"}})
+
+    def _body(self) -> bytes:
+        if "chunked" not in self.headers.get("transfer-encoding", "").lower():
+            data = self.rfile.read(int(self.headers.get("content-length") or 0))
+        else:
+            data = b"".join(iter(self._chunk, b""))
+        if self.headers.get("content-encoding") == "gzip":
+            import gzip  # noqa: PLC0415 - few agents do that
+
+            data = gzip.decompress(data)
+        return data
+
+    def _chunk(self) -> bytes:
+        size = int(self.rfile.readline().partition(b";")[0].strip() or b"0", 16)
+        data = self.rfile.read(size)
+        self.rfile.readline()
+        return data
+
+    def send_json(self, status: int, value: object, headers: dict[str, str] | None = None) -> None:
+        self.send_text(status, json.dumps(value), headers)
+
+    def send_text(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
+        data = text.encode()
+        self.send_response(status)
+        for name, said in {
+            "content-type": "application/json",
+            "content-length": str(len(data)),
+            **(headers or {}),
+        }.items():
+            self.send_header(name, said)
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _json(raw: bytes) -> dict[str, Any]:
+    """What is no object counts as an empty one."""
+    try:
+        return table(json.loads(raw))
+    except ValueError:
+        return {}

@@ -1,0 +1,97 @@
+"""Agents name their tools differently: which one of those offered runs a command, and which one writes a file."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from weft.testing.models.conversation import Tool
+from weft.testing.models.script import Step
+from weft.testing.models.values import listed, table
+
+NO_TOOLS = "Scripted title"
+"""What is said instead if the request offers no tool that would do; agents ask so for titles and summaries."""
+
+_SHELLS = (
+    *("bash", "shell", "shell_command", "exec_command", "run_shell_command", "local_shell", "terminal"),
+    *("execute_bash", "run_terminal_cmd", "execute_command", "run_command", "run_commands"),
+    *("developer__shell", "container.exec", "execute"),
+)
+_WRITERS = (
+    *("write", "write_file", "writefile", "create_file", "create", "write_to_file", "developer__write"),
+    *("str_replace_editor", "file_editor", "developer__text_editor", "text_editor", "editor"),
+)
+_SAMPLES: dict[str, Any] = {"boolean": False, "integer": 60, "number": 60, "array": [], "object": {}}
+
+Chosen = tuple[str, Any]
+"""The name of a tool, and its arguments."""
+
+
+def chosen(step: Step, tools: Sequence[Tool]) -> tuple[str, list[Chosen]]:
+    """What is said and called."""
+    calls = [call for action in step.actions for call in _call(action, tools)]
+    if step.actions and not calls:
+        return NO_TOOLS, []
+    return step.text, calls
+
+
+def _call(action: Mapping[str, Any], tools: Sequence[Tool]) -> Iterable[Chosen]:
+    if "tool" in action:
+        return [(action["tool"]["name"], action["tool"]["arguments"])] if tools else []
+    if "shell" in action:
+        return _shell(tools, action["shell"])
+    return _write(tools, **action["write"])
+
+
+def _shell(tools: Sequence[Tool], command: str) -> list[Chosen]:
+    tool = _named(tools, _SHELLS) or next(
+        (tool for tool in tools if {"command", "cmd"} & set(listed(tool.schema.get("required")))), None
+    )
+    if tool is None:
+        return []
+    properties = _properties(tool)
+    key = _key(properties, ("command", "cmd", "commands", "script"))
+    value: object = command
+    if table(properties.get(key)).get("type") == "array":
+        value = [command] if key == "commands" else ["bash", "-lc", command]
+    return [(tool.name, _completed(tool, {key: value}))]
+
+
+def _write(tools: Sequence[Tool], path: str, content: str) -> list[Chosen]:
+    tool = _named(tools, _WRITERS)
+    if tool is None:
+        return _shell(tools, f"cat > {path} <<'SCRIPTED_EOF'\n{content}SCRIPTED_EOF\n")
+    properties = _properties(tool)
+    arguments = {
+        _key(properties, ("path", "file_path", "filePath", "absolute_path", "filename")): path,
+        _key(properties, ("content", "file_text", "contents", "text")): content,
+    }
+    if "create" in listed(table(properties.get("command")).get("enum")):
+        arguments["command"] = "create"
+    return [(tool.name, _completed(tool, arguments))]
+
+
+def _named(tools: Sequence[Tool], names: Sequence[str]) -> Tool | None:
+    offered = {tool.name.lower(): tool for tool in tools}
+    return next((offered[name] for name in names if name in offered), None)
+
+
+def _properties(tool: Tool) -> Mapping[str, Any]:
+    return table(tool.schema.get("properties"))
+
+
+def _key(properties: Mapping[str, Any], names: Sequence[str]) -> str:
+    return next((name for name in names if name in properties), names[0])
+
+
+def _completed(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+    """With something harmless for whatever else the tool cannot do without."""
+    properties = _properties(tool)
+    missing = [name for name in listed(tool.schema.get("required")) if name not in arguments]
+    return arguments | {name: _sample(table(properties.get(name)), name) for name in missing}
+
+
+def _sample(schema: Mapping[str, Any], name: str) -> object:
+    if listed(schema.get("enum")):
+        return schema["enum"][0]
+    kinds = [kind for kind in listed(schema.get("type")) if kind != "null"] or [schema.get("type")]
+    text = "." if name in {"workdir", "cwd", "directory", "dir_path"} else "scripted step"
+    return _SAMPLES.get(str(kinds[0]), text)
