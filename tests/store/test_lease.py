@@ -88,11 +88,19 @@ def test_a_holder_that_has_only_just_begun_has_no_name_yet(path: Path) -> None:
     assert not path.exists()
 
 
-def test_the_dead_holder_of_before_is_not_taken_for_the_one_that_has_just_begun(path: Path) -> None:
+def died(path: Path) -> None:
+    """Somebody had the lease, and is dead."""
     with Coordinator("hold", path) as first:
         first.go()
-        first.says()
+        assert first.says() == "epoch 1"
         first.kill()
+
+
+def test_the_dead_holder_of_before_is_not_taken_for_the_one_that_has_just_begun(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    died(path)
+    monkeypatch.setattr("weft.store.sqlite.time.sleep", lambda _: None)
     with locked(path), pytest.raises(BusyError, match="has just begun") as raised:
         open_journal(path, now=0.0)
     assert raised.value.holder is None
@@ -101,6 +109,16 @@ def test_the_dead_holder_of_before_is_not_taken_for_the_one_that_has_just_begun(
 def test_a_holder_without_a_command_is_named_by_its_number(path: Path) -> None:
     with opened(path), pytest.raises(BusyError, match=f"process {os.getpid()}, since 1970-01-01"):
         open_journal(path, now=0.0)
+
+
+def test_the_lock_of_a_dead_holder_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was about to start a program when it was killed, and that has not begun."""
+    died(path)
+    descriptor = os.open(path.parent / LOCK_FILE, os.O_RDWR)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    monkeypatch.setattr("weft.store.sqlite.time.sleep", lambda _: os.close(descriptor))
+    with opened(path) as journal:
+        assert journal.epoch == 2
 
 
 def test_a_lock_that_lies_does_no_harm(path: Path) -> None:

@@ -49,7 +49,7 @@ _STATUS = re.compile(
     re.IGNORECASE,
 )
 _KEY = re.compile(
-    r"\b401\b|unauthori[sz]ed|unauthenticated|authentication[ _]?(?:error|failed)|failed to authenticate|"
+    r"unauthori[sz]ed|unauthenticated|authentication[ _]?(?:error|failed)|failed to authenticate|"
     r"not logged in|/login\b|\b(?:no|invalid|incorrect|missing|wrong)\s(?:api[ _-]?)?(?:key|credentials)\b|"
     r"api[ _-]?key (?:not|is not|required|expired)|missing environment variable|set an auth method|"
     r"not able to authenticate",

@@ -63,12 +63,12 @@ def _meaning(program: Program, ended: AgentEnded, story: Story) -> Meaning:
     if story.failure is not None:
         return meaning(story.failure, program, at=ended.at)
     if code in CANNOT_RUN and not story.is_over:
-        said = f"{program.name} or a program it calls {CANNOT_RUN[code]} (exit code {code}): {_spoken(ended)}"
+        said = f"{program.name} or a program it calls {CANNOT_RUN[code]} (exit code {code}): {one_line(_spoken(ended))}"
         return Meaning(how=How.INFRA, message=said)
     if story.is_over and code == 0:
         return Meaning(how=How.DONE, message="")
     if story.is_over:
-        said = f"{program.name} said that it was done, but ended with {_end(ended)}: {_spoken(ended)}"
+        said = f"{program.name} said that it was done, but ended with {_end(ended)}: {one_line(_spoken(ended))}"
         return Meaning(how=How.FAILED, message=said)
     return _cut_off(program, ended)
 
@@ -77,7 +77,7 @@ def _cut_off(program: Program, ended: AgentEnded) -> Meaning:
     missing = f"{program.name} ended ({_end(ended)}) without {program.end}"
     spoken = _spoken(ended)
     if ended.exit_code == 0 or ended.signal is not None or not spoken:
-        said = f"{missing}: its work may be half done" + (f"; it said: {spoken}" if spoken else "")
+        said = f"{missing}: its work may be half done" + (f"; it said: {one_line(spoken)}" if spoken else "")
         return Meaning(how=How.FAILED, message=said)
     found = meaning(Failure(text=spoken), program, at=ended.at)
     return Meaning(how=found.how, message=f"{found.message} ({missing})", until=found.until)
@@ -90,9 +90,9 @@ def _end(ended: AgentEnded) -> str:
 
 
 def _spoken(ended: AgentEnded) -> str:
-    """The last words for people, of standard error or else of standard output, on one line."""
+    """The last words for people, of standard error or else of standard output."""
     for text in (ended.stderr, ended.stdout):
         lines = [line for line in plain(text[-_LONGEST:]).splitlines() if line.strip() and '{"' not in line]
         if lines:
-            return one_line(" ".join(line.strip() for line in lines[-_LAST_LINES:]))
+            return " ".join(line.strip() for line in lines[-_LAST_LINES:])
     return ""

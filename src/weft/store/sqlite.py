@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,10 +17,12 @@ from weft.store import rows
 from weft.store.database import Database, migrate, open_to_read, open_to_write
 from weft.store.errors import LeaseLostError
 from weft.store.failures import explained_system_error
-from weft.store.lease import busy, current_holder, new_holder, take_lock
+from weft.store.lease import busy, current_holder, is_alive, new_holder, take_lock
 from weft.store.queries import QUERIES
 
 LOCK_FILE = "coordinator.lock"
+_TRIES, _PAUSE = 20, 0.05
+"""How often the lock of somebody who is dead is tried, and the seconds between."""
 _PAGE = 256
 """So many rows are read at once: enough to be quick, and few enough to be held in memory."""
 
@@ -166,7 +169,7 @@ class SqliteJournal(SqliteReader):
 def open_journal(path: Path, *, now: float, command: str = "") -> SqliteJournal:
     """The journal, to write to it; a BusyError if another process does. The directory is made if need be."""
     _make_folder(path.parent)
-    lock = take_lock(path.parent / LOCK_FILE)
+    lock = _lock(path)
     if lock is None:
         raise busy(path.parent, _holder_of(path))
     try:
@@ -174,6 +177,17 @@ def open_journal(path: Path, *, now: float, command: str = "") -> SqliteJournal:
     except BaseException:
         os.close(lock)
         raise
+
+
+def _lock(path: Path) -> int | None:
+    """None if somebody has it. Who was killed while it started a program has it until that has begun."""
+    for _ in range(_TRIES):
+        lock = take_lock(path.parent / LOCK_FILE)
+        holder = None if lock is not None else _holder_of(path)
+        if lock is not None or holder is None or is_alive(holder):
+            return lock
+        time.sleep(_PAUSE)
+    return None
 
 
 def open_reader(path: Path) -> SqliteReader:

@@ -136,7 +136,7 @@ def test_requests_can_be_made_to_wait_for_each_other(server: ModelServer) -> Non
 def request(server: ModelServer, name: str) -> socket.socket:
     """One that is sent, and not answered yet."""
     parts = urlsplit(server.url)
-    line = socket.create_connection((parts.hostname, parts.port))  # type: ignore[arg-type]
+    line = socket.create_connection((parts.hostname, parts.port))
     line.sendall(f"POST /s/{name}{CHAT} HTTP/1.1\r\ncontent-length: 2\r\n\r\n{{}}".encode())
     return line
 

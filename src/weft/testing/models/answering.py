@@ -14,7 +14,7 @@ from weft.testing.models.wires import Wire, model_of, wants_stream
 _LONGEST_HANG = 900
 _KEYS = ("authorization", "x-api-key", "x-goog-api-key")
 _CUT_AT = 20
-_OK, _NO_RULE, _CLOSED = 200, 404, 503
+_OK, _NO_RULE = 200, 404
 
 
 class Line(Protocol):
@@ -56,7 +56,7 @@ class Answers:
         reply = self._stage.reply(part.step, request, model_of(path, body), body)
         stream = wants_stream(path, body)
         if not self._waited(part):
-            self._line.send_json(_CLOSED, self._wire.failure(_CLOSED, "the server closes"))
+            self._line.close_connection = True
             return
         self._stage.note(self._record(part, tag, request, reply, stream=stream))
         self._play(part.step, reply, stream=stream)

@@ -1,0 +1,143 @@
+"""Claude Code: `claude -p`, with a stream of JSON that ends in a `result`.
+
+The `result` of a call that failed says `subtype: success`, too; `is_error` is what counts.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weft.agents.failures import Failure, Program
+from weft.agents.streams import cost, count, events, inside, session, words
+from weft.agents.verdicts import Story, model_of, settings, verdict
+from weft.plan.prices import Usage
+from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
+
+PROGRAM = Program(
+    name="Claude Code",
+    end="a `result`",
+    sign_in="set ANTHROPIC_API_KEY, or log in once: claude, then /login",
+)
+_RETRIES = {"CLAUDE_CODE_MAX_RETRIES": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+_AS_ROOT = "cannot be used with root"
+
+
+def invoke(call: AgentCall) -> Invocation:
+    # The last mode counts: `args` may choose a stricter one, and nothing a laxer one than reading.
+    work, read = (
+        ("--permission-mode", "bypassPermissions"),
+        ("--permission-mode", "plan") if call.read_only else (),
+    )
+    argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *work, *model_of(call))
+    return Invocation(
+        argv=(*argv, *_conversation(call), *call.agent.args, *read),
+        stdin=call.prompt,
+        env=settings(call, _RETRIES),
+    )
+
+
+def _conversation(call: AgentCall) -> tuple[str, ...]:
+    if call.session is None:
+        return ()
+    return ("--resume", call.session, *(("--fork-session",) if call.fork else ()))
+
+
+# --- what became of it ---
+
+
+def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
+    last: Mapping[str, Any] = {}
+    name: str | None = None
+    for event in events(ended.stdout):
+        name = session(event.get("session_id")) or name
+        if event.get("type") == "result":
+            last = event
+    return verdict(PROGRAM, ended, _story(last, name) if last else _silent(ended, name))
+
+
+def _story(last: Mapping[str, Any], name: str | None) -> Story:
+    said = words(last.get("result"))
+    is_well = last.get("is_error") is False and last.get("subtype") == "success"
+    failure = None
+    if not is_well:
+        errors = words(last.get("errors")) if last.get("errors") else ""
+        text = said or errors or f"it ended with {words(last.get('subtype')) or 'an error'}"
+        failure = Failure(text=text, status=count(last.get("api_error_status")))
+    return Story(
+        is_over=is_well,
+        failure=failure,
+        result=said if is_well else "",
+        cost=cost(last.get("total_cost_usd")),
+        usage=_by_models(last.get("modelUsage")) or _usage(last.get("usage")),
+        session=name,
+    )
+
+
+def _silent(ended: AgentEnded, name: str | None) -> Story:
+    if _AS_ROOT not in ended.stderr:
+        return Story(session=name)
+    said = (
+        "Claude Code does not work without asking as root; if this machine is a sandbox, "
+        'say so with `env: {IS_SANDBOX: "1"}` of the agent'
+    )
+    return Story(failure=Failure(text=said), session=name)
+
+
+# --- what it spends ---
+
+
+def _usage(told: object) -> Usage | None:
+    return _sum(
+        [
+            (
+                count(inside(told, "input_tokens")),
+                count(inside(told, "cache_creation_input_tokens")),
+                count(inside(told, "output_tokens")),
+                count(inside(told, "cache_read_input_tokens")),
+            )
+        ]
+    )
+
+
+def _by_models(told: object) -> Usage | None:
+    """Of all models that it called; `usage` leaves out those of its helpers."""
+    if not isinstance(told, Mapping):
+        return None
+    return _sum(
+        (
+            count(inside(one, "inputTokens")),
+            count(inside(one, "cacheCreationInputTokens")),
+            count(inside(one, "outputTokens")),
+            count(inside(one, "cacheReadInputTokens")),
+        )
+        for one in told.values()  # pyright: ignore[reportUnknownVariableType]
+    )
+
+
+def _sum(parts: Iterable[tuple[int | None, int | None, int | None, int | None]]) -> Usage | None:
+    """Of input, input for the cache, output, input from the cache; None if none of it is told."""
+    known = [[kind or 0 for kind in part] for part in parts if any(kind is not None for kind in part)]
+    if not known:
+        return None
+    fresh, stored, made, cached = map(sum, zip(*known, strict=True))
+    return Usage(input=fresh + stored, output=made, cached_input=cached)
+
+
+PROGRESS_IN = "stdout"
+
+
+def progress(_call: AgentCall, text: str) -> Progress | None:
+    """At least so much: what a message has made is not told before the end."""
+    messages = {
+        words(inside(event, "message", "id")): _usage(inside(event, "message", "usage"))
+        for event in events(text)
+        if event.get("type") == "assistant"
+    }
+    known = [usage for usage in messages.values() if usage is not None and usage.total]
+    if not known:
+        return None
+    usage = Usage(
+        input=sum(one.input for one in known),
+        output=sum(one.output for one in known),
+        cached_input=sum(one.cached_input for one in known),
+    )
+    return Progress(tokens=usage.total, usage=usage)
