@@ -69,6 +69,12 @@ def test_a_run_that_has_just_begun(book: Written) -> None:
     assert row(book, "docs").blocked_by == ("store",)
 
 
+def test_a_ceiling_in_tokens_is_told_as_it_is_written(tmp_path: Path) -> None:
+    plan = load_plan(PLAN.replace("budget: 20", "budget: {tokens: 5M}"))
+    with written(tmp_path, text=record_plan(plan)) as book:
+        assert (seen(book).ceiling, seen(book).token_ceiling) == (None, "5M")
+
+
 def test_only_what_somebody_may_want_to_look_at_is_listed_without_everything(book: Written) -> None:
     book.tell(*BEGUN)
     assert [one.path for one in seen(book, everything=False).subplans] == ["store", "store/model"]

@@ -45,7 +45,9 @@ def test_a_run_that_nobody_runs_says_so_and_what_to_type() -> None:
     dead = view(coordinator=Coordinator(7, False, 1.0))
     assert shown(dead)[0] == "tried  running  run r1  (nobody runs it now)"
     assert shown(dead)[-1] == "weft start              has it go on"
-    assert len(shown(view(coordinator=None, state="waiting"))) == 2, "it waits for people, not for a coordinator"
+    assert len(shown(view(coordinator=None, state="waiting"))) == 2, (
+        "it waits for people, not for a coordinator"
+    )
     over = view(coordinator=None, state="completed")
     assert shown(over)[0] == "tried  completed  run r1"
 
@@ -53,6 +55,8 @@ def test_a_run_that_nobody_runs_says_so_and_what_to_type() -> None:
 def test_costs_are_told_with_what_is_unknown() -> None:
     one = view(cost=1_250_000, unknown=2, tokens=12_345, counts={})
     assert shown(one)[1] == "no slices  $1.25, 2 unknown  12,345 tokens"
+    bounded = view(cost=1_250_000, reserved=400_000, ceiling=20.0, tokens=7, token_ceiling="5M", counts={})
+    assert shown(bounded)[1] == "no slices  $1.25 of $20.00, $0.40 reserved  7 of 5M tokens"
 
 
 def test_a_slice_is_a_line_with_its_step_time_and_cost() -> None:
@@ -114,7 +118,14 @@ def test_for_programs_all_is_there() -> None:
     one = row(branch="weft/p/a", pid=9, heartbeat_at=1.5, conflict=("f",), blocked_by=("b",), cost=250_000)
     told = data(view(one, cost=500_000, ceiling=20.0), {"weft/p/a": "/trees/a"})
     assert told["coordinator"] == {"pid": 7, "alive": True, "started_at": "1970-01-01T00:00:01.000Z"}
-    assert told["cost"] == {"usd": 0.5, "reserved_usd": 0.0, "ceiling_usd": 20.0, "unknown": 0, "tokens": 0}
+    assert told["cost"] == {
+        "usd": 0.5,
+        "reserved_usd": 0.0,
+        "ceiling_usd": 20.0,
+        "unknown": 0,
+        "tokens": 0,
+        "ceiling_tokens": None,
+    }
     assert told["subplans"] == [
         {
             "path": "a",

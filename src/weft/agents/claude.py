@@ -3,11 +3,12 @@
 The `result` of a call that failed says `subtype: success`, too; `is_error` is what counts.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from weft.agents.failures import Failure, Program
-from weft.agents.streams import cost, count, events, inside, session, words
+from weft.agents.streams import cost, count, events, inside, session, values, words
+from weft.agents.totals import together
 from weft.agents.verdicts import Story, model_of, settings, verdict
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
@@ -22,14 +23,12 @@ _AS_ROOT = "cannot be used with root"
 
 
 def invoke(call: AgentCall) -> Invocation:
-    # The last mode counts: `args` may choose a stricter one, and nothing a laxer one than reading.
-    work, read = (
-        ("--permission-mode", "bypassPermissions"),
-        ("--permission-mode", "plan") if call.read_only else (),
-    )
-    argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *work, *model_of(call))
+    # The last mode counts: `args` may choose a stricter one, but none that is laxer than reading.
+    mode = ("--permission-mode", "bypassPermissions")
+    reading = ("--permission-mode", "plan") if call.read_only else ()
+    argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *mode, *model_of(call))
     return Invocation(
-        argv=(*argv, *_conversation(call), *call.agent.args, *read),
+        argv=(*argv, *_conversation(call), *call.agent.args, *reading),
         stdin=call.prompt,
         env=settings(call, _RETRIES),
     )
@@ -67,7 +66,8 @@ def _story(last: Mapping[str, Any], name: str | None) -> Story:
         failure=failure,
         result=said if is_well else "",
         cost=cost(last.get("total_cost_usd")),
-        usage=_by_models(last.get("modelUsage")) or _usage(last.get("usage")),
+        # Of all models that it called; `usage` leaves out those of its helpers.
+        usage=together(map(_of_model, values(last.get("modelUsage")))) or _usage(last.get("usage")),
         session=name,
     )
 
@@ -86,40 +86,27 @@ def _silent(ended: AgentEnded, name: str | None) -> Story:
 
 
 def _usage(told: object) -> Usage | None:
-    return _sum(
-        [
-            (
-                count(inside(told, "input_tokens")),
-                count(inside(told, "cache_creation_input_tokens")),
-                count(inside(told, "output_tokens")),
-                count(inside(told, "cache_read_input_tokens")),
-            )
-        ]
+    return _of_kinds(
+        count(inside(told, "input_tokens")),
+        count(inside(told, "cache_creation_input_tokens")),
+        count(inside(told, "output_tokens")),
+        count(inside(told, "cache_read_input_tokens")),
     )
 
 
-def _by_models(told: object) -> Usage | None:
-    """Of all models that it called; `usage` leaves out those of its helpers."""
-    if not isinstance(told, Mapping):
-        return None
-    return _sum(
-        (
-            count(inside(one, "inputTokens")),
-            count(inside(one, "cacheCreationInputTokens")),
-            count(inside(one, "outputTokens")),
-            count(inside(one, "cacheReadInputTokens")),
-        )
-        for one in told.values()  # pyright: ignore[reportUnknownVariableType]
+def _of_model(told: object) -> Usage | None:
+    return _of_kinds(
+        count(inside(told, "inputTokens")),
+        count(inside(told, "cacheCreationInputTokens")),
+        count(inside(told, "outputTokens")),
+        count(inside(told, "cacheReadInputTokens")),
     )
 
 
-def _sum(parts: Iterable[tuple[int | None, int | None, int | None, int | None]]) -> Usage | None:
-    """Of input, input for the cache, output, input from the cache; None if none of it is told."""
-    known = [[kind or 0 for kind in part] for part in parts if any(kind is not None for kind in part)]
-    if not known:
+def _of_kinds(fresh: int | None, stored: int | None, made: int | None, cached: int | None) -> Usage | None:
+    if fresh is None or made is None:
         return None
-    fresh, stored, made, cached = map(sum, zip(*known, strict=True))
-    return Usage(input=fresh + stored, output=made, cached_input=cached)
+    return Usage(input=fresh + (stored or 0), output=made, cached_input=cached or 0)
 
 
 PROGRESS_IN = "stdout"
@@ -132,12 +119,5 @@ def progress(_call: AgentCall, text: str) -> Progress | None:
         for event in events(text)
         if event.get("type") == "assistant"
     }
-    known = [usage for usage in messages.values() if usage is not None and usage.total]
-    if not known:
-        return None
-    usage = Usage(
-        input=sum(one.input for one in known),
-        output=sum(one.output for one in known),
-        cached_input=sum(one.cached_input for one in known),
-    )
-    return Progress(tokens=usage.total, usage=usage)
+    usage = together(messages.values())
+    return Progress(tokens=usage.total, usage=usage) if usage is not None and usage.total else None

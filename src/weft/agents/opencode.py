@@ -5,6 +5,7 @@ from typing import Any
 
 from weft.agents.failures import Failure, Program
 from weft.agents.streams import cost, count, events, has_gap, inside, session, words
+from weft.agents.totals import together
 from weft.agents.verdicts import Story, model_of, settings, verdict
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
@@ -72,15 +73,10 @@ def _failure(event: Mapping[str, Any], at: float) -> Failure:
 def progress(_call: AgentCall, text: str) -> Progress | None:
     """What the steps have used that are there; each tells its own."""
     steps = [inside(event, "part") for event in events(text) if event.get("type") == "step_finish"]
-    used = [usage for usage in (_usage(inside(step, "tokens")) for step in steps) if usage is not None]
+    usage = together(_usage(inside(step, "tokens")) for step in steps)
     costs = [amount for amount in (cost(inside(step, "cost")) for step in steps) if amount is not None]
-    if not used:
+    if usage is None:
         return None
-    usage = Usage(
-        input=sum(one.input for one in used),
-        output=sum(one.output for one in used),
-        cached_input=sum(one.cached_input for one in used),
-    )
     # Of a model without a price it says 0.
     return Progress(cost=sum(costs) or None, tokens=usage.total, usage=usage)
 

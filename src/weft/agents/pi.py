@@ -8,8 +8,11 @@ adds the exit code of pi, which a pipe has no place for.
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from weft.agents.failures import Failure, Program
 from weft.agents.streams import cost, count, events, has_gap, inside, objects, session, words
+from weft.agents.totals import together
 from weft.agents.verdicts import Story, model_of, settings, verdict
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
@@ -70,25 +73,23 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     story = Story(
         is_over=is_over and bool(last),
         failure=_failure(last),
-        result="".join(words(part.get("text")) for part in objects(last.get("content")) if part.get("type") == "text"),
+        result="".join(
+            words(part.get("text")) for part in objects(last.get("content")) if part.get("type") == "text"
+        ),
         cost=None if spent is None else spent.cost,
         usage=None if spent is None else spent.usage,
         session=name,
     )
-    return verdict(PROGRAM, _with_code(ended, code), story)
-
-
-def _with_code(ended: AgentEnded, code: int | None) -> AgentEnded:
-    from msgspec.structs import replace
-
-    return replace(ended, exit_code=code)
+    return verdict(PROGRAM, replace(ended, exit_code=code), story)
 
 
 def _failure(last: Mapping[str, Any]) -> Failure | None:
     reason = last.get("stopReason")
     if not last or reason == "stop":
         return None
-    return Failure(text=words(last.get("errorMessage")) or f"its last message ended with the reason `{words(reason)}`")
+    return Failure(
+        text=words(last.get("errorMessage")) or f"its last message ended with the reason `{words(reason)}`"
+    )
 
 
 def progress(_call: AgentCall, text: str) -> Progress | None:
@@ -98,15 +99,12 @@ def progress(_call: AgentCall, text: str) -> Progress | None:
         for event in events(text)
         if event.get("type") == "message_end" and inside(event, "message", "role") == "assistant"
     ]
-    used = [usage for usage in map(_usage, told) if usage is not None]
+    usage = together(map(_usage, told))
     costs = [amount for amount in (cost(inside(one, "cost", "total")) for one in told) if amount is not None]
-    usage = Usage(
-        input=sum(one.input for one in used),
-        output=sum(one.output for one in used),
-        cached_input=sum(one.cached_input for one in used),
-    )
-    # Of a model without a price, and of a call that failed, it says 0.
-    return Progress(cost=sum(costs) or None, tokens=usage.total, usage=usage) if usage.total else None
+    if usage is None or not usage.total:
+        return None
+    # Of a model without a price it says 0.
+    return Progress(cost=sum(costs) or None, tokens=usage.total, usage=usage)
 
 
 def _usage(told: object) -> Usage | None:

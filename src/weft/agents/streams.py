@@ -70,6 +70,11 @@ def objects(value: object) -> list[Mapping[str, Any]]:
     return [cast("dict[str, Any]", one) for one in cast("list[object]", value) if isinstance(one, dict)]
 
 
+def values(value: object) -> list[object]:
+    """Those of an object, whatever their keys; none if it is no object."""
+    return list(cast("Mapping[str, object]", value).values()) if isinstance(value, Mapping) else []
+
+
 def words(value: object) -> str:
     """A text as it is; anything else as JSON; nothing for nothing."""
     return "" if value is None else clean_text(value, allow_nan=True)

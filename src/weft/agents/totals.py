@@ -1,10 +1,11 @@
-"""Tokens, of agents that tell only how many a conversation has used since it began.
+"""Tokens, added up; and of agents that tell only how many a conversation has used since it began.
 
 What one call has used is then the difference to what the conversation had used before. Nobody but us knows that,
 so it goes where we get it back: behind the name of the session, as `NAME#INPUT/OUTPUT/CACHED`.
 """
 
 import re
+from collections.abc import Iterable
 
 from weft.plan.prices import Usage
 
@@ -44,3 +45,15 @@ def used_since(session: str | None, total: Usage | None) -> Usage | None:
     if min(kinds) < 0:  # it has begun to count anew
         return None
     return Usage(input=kinds[0], output=kinds[1], cached_input=kinds[2])
+
+
+def together(parts: Iterable[Usage | None]) -> Usage | None:
+    """The sum of those that are known; None if none is."""
+    known = [one for one in parts if one is not None]
+    if not known:
+        return None
+    return Usage(
+        input=sum(one.input for one in known),
+        output=sum(one.output for one in known),
+        cached_input=sum(one.cached_input for one in known),
+    )

@@ -68,6 +68,8 @@ class Overview(Struct, frozen=True, kw_only=True):
     """Whether people have paused or stopped any of it."""
     ceiling: float | None
     """In dollars."""
+    token_ceiling: str | None = None
+    """As it is written."""
     reserved: int = 0
     subplans: Sequence[SubplanNow]
 
@@ -97,7 +99,8 @@ def overview(book: Book, *, everything: bool = False) -> Overview:
         cost=sum(told.costs.values()),
         tokens=told.tokens,
         unknown=told.unknown,
-        ceiling=_ceiling(plan.budget),
+        ceiling=_dollars(plan.budget),
+        token_ceiling=_tokens(plan.budget),
         reserved=told.reserved,
         wants=told.wants_something,
         subplans=[told.now(plan.subplan(path), beats, record.run) for path in wanted],
@@ -258,11 +261,16 @@ class _Told:
         return ("merged" if state == "completed" and not one.lands else "unmerged"), (), ""
 
 
-def _ceiling(budget: object) -> float | None:
+def _dollars(budget: object) -> float | None:
     """Of what is written as the budget of the whole."""
     if isinstance(budget, Mapping):
         budget = cast("Mapping[str, object]", budget).get("usd")
     return float(budget) if isinstance(budget, int | float) else None
+
+
+def _tokens(budget: object) -> str | None:
+    found = cast("Mapping[str, object]", budget).get("tokens") if isinstance(budget, Mapping) else None
+    return None if found is None else str(found)
 
 
 def _data(one: Glimpse) -> dict[str, Any]:

@@ -47,11 +47,14 @@ def _head(one: Overview, style: Style) -> str:
 def _progress(one: Overview) -> str:
     counts = [f"{count:,} {state}" for state, count in one.counts.items() if count]
     parts = [", ".join(reversed(counts)) or "no slices"]
-    if one.cost or one.unknown:
+    if one.cost or one.unknown or one.ceiling is not None:
+        ceiling = "" if one.ceiling is None else f" of ${one.ceiling:.2f}"
+        reserved = f", ${one.reserved / MICRO:.2f} reserved" if one.reserved else ""
         unknown = f", {one.unknown} unknown" if one.unknown else ""
-        parts.append(f"${one.cost / MICRO:.2f}{unknown}")
-    if one.tokens:
-        parts.append(f"{one.tokens:,} tokens")
+        parts.append(f"${one.cost / MICRO:.2f}{ceiling}{reserved}{unknown}")
+    if one.tokens or one.token_ceiling is not None:
+        ceiling = "" if one.token_ceiling is None else f" of {one.token_ceiling}"
+        parts.append(f"{one.tokens:,}{ceiling} tokens")
     return "  ".join(parts)
 
 
@@ -136,6 +139,7 @@ def data(one: Overview, worktrees: Mapping[str, str]) -> dict[str, object]:
             "ceiling_usd": one.ceiling,
             "unknown": one.unknown,
             "tokens": one.tokens,
+            "ceiling_tokens": one.token_ceiling,
         },
         "counts": dict(one.counts),
         "subplans": [_row(row, worktrees) for row in one.subplans],
