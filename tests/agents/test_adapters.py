@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from types import ModuleType
+
 import pytest
 
 from weft.agents.adapters import ADAPTERS, adapter_of
@@ -5,12 +9,29 @@ from weft.errors import InputError
 from weft.plan.language.adapters import ADAPTERS as KNOWN
 
 
-def test_an_adapter_is_found_by_its_name() -> None:
-    assert {name: adapter_of(name) for name in ADAPTERS} == ADAPTERS
+@pytest.mark.parametrize("name", sorted(ADAPTERS))
+def test_an_adapter_is_a_module_found_by_its_name(name: str) -> None:
+    adapter = adapter_of(name)
+    assert isinstance(adapter, ModuleType)
+    assert adapter.__name__ == ADAPTERS[name]
 
 
 def test_every_adapter_there_is_can_be_named_in_a_plan() -> None:
     assert set(ADAPTERS) <= set(KNOWN)
+
+
+def test_every_program_that_is_looked_for_has_an_adapter_and_a_way_to_install_it() -> None:
+    programs = {name for name, adapter in KNOWN.items() if adapter.program is not None}
+    assert programs <= set(ADAPTERS)
+    assert programs == {name for name, adapter in KNOWN.items() if adapter.install is not None}
+
+
+def test_an_adapter_is_loaded_only_when_it_is_needed() -> None:
+    code = "import sys; import weft.agents.adapters; print(sorted(set(sys.argv[1:]) & set(sys.modules)))"
+    done = subprocess.run(  # noqa: S603 - our own
+        [sys.executable, "-c", code, *ADAPTERS.values()], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("name", sorted(set(KNOWN) - set(ADAPTERS)))

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from agents.calls import NOW, call, ended
-from weft.agents.adapters import ADAPTERS
+from weft.agents.adapters import adapter_of
 from weft.agents.command import invoke, judge, progress
 from weft.engine.run.facts import How
 from weft.errors import InputError
@@ -192,4 +192,5 @@ def test_a_report_without_a_cost_says_nothing_of_it(text: str) -> None:
 
 
 def test_both_adapters_tell_in_the_result_file() -> None:
-    assert [is_metered(one) and one.PROGRESS_IN for one in ADAPTERS.values()] == ["result_file"] * 2
+    adapters = map(adapter_of, ("command", "scripted"))
+    assert [is_metered(one) and one.PROGRESS_IN for one in adapters] == ["result_file"] * 2

@@ -13,7 +13,7 @@ from weft.plan.loading.load import load_plan
 from weft.runtime.environment import StepIdentity
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "agents.md").read_text(encoding="utf-8")
-COMMAND_PLAN, SCRIPTED_PLAN, SCRIPT = re.findall(
+COMMAND_PLAN, SCRIPTED_PLAN, SCRIPT, *_ = re.findall(
     r"^```yaml\n(.*?)^```", REFERENCE, flags=re.MULTILINE | re.DOTALL
 )
 

@@ -72,17 +72,13 @@ def test_an_agent_is_used_in_a_way_that_this_version_can(adapter: object) -> Non
 
 
 def test_an_agent_with_an_adapter_is_driven_by_it() -> None:
-    (found,) = (one for one in ADAPTERS.values() if one.name == "command")
-    text = plan_text(Found(agents=(found,), tests=(), setup="", git=GITS[0]), name="x", schema="s")
-    assert (
-        "  coder:  # any command, named by `command`; it gets the prompt on stdin\n    use: command\n\n"
-        in text
-    )
+    text = plan_text(Found(agents=(ADAPTERS["codex"],), tests=(), setup="", git=GITS[0]), name="x", schema="s")
+    assert "  coder:  # Codex CLI\n    use: codex\n\n" in text
 
 
 def test_what_is_commented_out_may_be_put_in() -> None:
     text = plan_text(FOUND[-1], name="x", schema="s").replace("  # codex:", "  codex:")
-    text = text.replace("  #   use: command\n  #   command: codex", "    use: command\n    command: codex")
+    text = text.replace("  #   use: codex", "    use: codex")
     plan = load_plan(text.replace("# base:", "base:"))
     assert (list(plan.agents), plan.base, plan.warnings) == (["coder", "codex"], "feature/#1", ())
     config = config_text(FOUND[-1]).replace("# agents:", "agents:").replace("#   coder", "  coder")

@@ -269,6 +269,22 @@ def test_what_could_not_be_started_is_no_failure_of_the_work(said: str, told: st
     assert (ended.how, ended.message) == (How.INFRA, f"it could not be started: {told}")
 
 
+@pytest.mark.parametrize(
+    ("use", "said", "told"),
+    [
+        ("codex", "cannot run codex: no", "; to install it, type: npm install -g @openai/codex"),
+        ("codex", "cannot enter the directory", ""),
+        ("command", "cannot run codex: no", ""),
+    ],
+)
+def test_an_agent_whose_program_is_missing_is_told_with_how_to_install_it(
+    use: str, said: str, told: str
+) -> None:
+    launched = replace(LAUNCH, commands=(), agent=Agent(name="coder", use=use))
+    ended = fact_of(launched, job(why=Why.NOT_STARTED, message=said), ("", ""), at=1.0)
+    assert ended.message == f"it could not be started: {said}{told}"
+
+
 def test_what_nobody_watched_is_lost() -> None:
     assert fact(job(why=Why.LOST)).how is How.LOST
 

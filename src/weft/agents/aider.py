@@ -14,21 +14,26 @@ from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 
 PROGRAM = Program(
+    use="aider",
     name="Aider",
     end="a line that tells its tokens",
     sign_in="set the key of the model's provider, such as OPENAI_API_KEY or ANTHROPIC_API_KEY",
 )
 _FLAGS = (
-    "--yes-always --no-stream --no-pretty --no-auto-commits --no-dirty-commits --no-check-update --no-analytics "
-    "--no-gitignore --no-show-model-warnings"
-).split()
+    *("--yes-always", "--no-stream", "--no-pretty", "--no-show-model-warnings"),
+    *("--no-auto-commits", "--no-dirty-commits", "--no-gitignore", "--no-check-update", "--no-analytics"),
+)
 _NUMBER = r"\d{1,12}(?:\.\d{1,6})?k?"
 _TOKENS = re.compile(
     rf"^Tokens:\s({_NUMBER})\ssent,(?:\s{_NUMBER}\scache\swrite,)?(?:\s({_NUMBER})\scache\shit,)?\s({_NUMBER})"
-    r"\sreceived\.(?:\s+Cost:\s\$[\d.,]{1,20}\smessage,\s\$([\d.]{1,20})\ssession\.)?",
+    r"\sreceived\.(?:\s+Cost:\s\$[\d.,]{1,20}\smessage,\s+\$([\d.]{1,20})\ssession\.)?",
     re.MULTILINE,
 )
 _ERROR = re.compile(r"^(?:litellm\.\w{1,60}:|Only \d{1,3} reflections allowed)", re.MULTILINE)
+_BEFORE = re.compile(
+    r"^(?:Repo-map:.*|Added .* to the chat\.|Applied edit to .*|https://aider\.chat/.*)$", re.MULTILINE
+)
+"""What comes before an answer, and is none."""
 _MOST_OF_AN_ERROR = 2_000
 
 
@@ -53,11 +58,20 @@ def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
     story = Story(
         is_over=bool(answers),
         failure=Failure(text=text[wrong[-1].start() :][:_MOST_OF_AN_ERROR].strip()) if wrong else None,
-        result=text.strip(),
+        result=_answer(text, answers),
         cost=cost(float(spent[-1][4])) if spent and _is_number(spent[-1][4]) else None,
         usage=_usage(spent),
     )
     return verdict(PROGRAM, ended, story)
+
+
+def _answer(text: str, answers: list[re.Match[str]]) -> str:
+    """The last one: what stands between the tokens of the one before, or what else came before it, and its own."""
+    if not answers:
+        return ""
+    end = answers[-1].start()
+    start = max((one.end() for one in (*answers[:-1], *_BEFORE.finditer(text, 0, end))), default=0)
+    return text[start:end].strip()
 
 
 def _is_number(text: str | None) -> bool:

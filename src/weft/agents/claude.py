@@ -14,6 +14,7 @@ from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
 
 PROGRAM = Program(
+    use="claude",
     name="Claude Code",
     end="a `result`",
     sign_in="set ANTHROPIC_API_KEY, or log in once: claude, then /login",

@@ -1,6 +1,6 @@
 """Codex CLI: `codex exec --json`, a stream of JSON that ends in `turn.completed` or `turn.failed`.
 
-Events and items called `error` come in good runs, too: of tries that it did again, of a model it has no data about.
+Events and items called `error` come in good runs, too: of tries that it did again, of a model unknown to it.
 What it has used, it tells as the total of the conversation, see `totals`.
 """
 
@@ -15,6 +15,7 @@ from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 
 PROGRAM = Program(
+    use="codex",
     name="Codex",
     end="`turn.completed`",
     sign_in="set OPENAI_API_KEY (or what `env_key` in Codex's config.toml names), or log in once: codex login",
@@ -66,10 +67,10 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         ended,
         Story(
             is_over=last.get("type") == "turn.completed",
-            failure=_failure(last, trouble),
+            failure=_failure(last, trouble if ended.exit_code else None),
             result=result,
             usage=used_since(call.session, total),
-            session=None if name is None else marked(name, total),
+            session=None if name is None else marked(name, total, before=call.session),
         ),
     )
 
@@ -77,9 +78,8 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
 def _failure(last: Mapping[str, Any], trouble: str | None) -> Failure | None:
     if last.get("type") == "turn.failed":
         return Failure(text=words(inside(last, "error", "message")) or trouble or "it did not say why")
-    if last.get("type") != "turn.completed" and trouble:
-        return Failure(text=trouble)
-    return None
+    # Of a process that ended without a turn's end, it may be the reason.
+    return Failure(text=trouble) if trouble and last.get("type") != "turn.completed" else None
 
 
 def _total(told: object) -> Usage | None:

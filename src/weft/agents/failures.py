@@ -21,6 +21,8 @@ from weft.engine.run.facts import How
 class Program(Struct, frozen=True, kw_only=True):
     """What people are told about an agent's program."""
 
+    use: str
+    """As a plan names it."""
     name: str
     end: str
     """What it writes at the end of all that is well."""

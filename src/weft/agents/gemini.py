@@ -10,6 +10,7 @@ from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 
 PROGRAM = Program(
+    use="gemini",
     name="Gemini CLI",
     end="a `result`",
     sign_in="set GEMINI_API_KEY, or log in once: gemini, then /auth",

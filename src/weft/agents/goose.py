@@ -1,8 +1,8 @@
 """goose: `goose run --output-format stream-json`, which ends in `complete`; also after errors, with exit code 0.
 
 Messages of the model have an id. What goose says in its own name (an error, that it would like to be asked before
-it goes on) comes as a message of the assistant without one, and only that tells it from an answer. What it has used
-is the total of the conversation, see `totals`. Conversations have the names that we give them.
+it goes on) comes as a message of the assistant without one, and only that tells it from an answer. What it has
+used is the total of the conversation, see `totals`. Conversations have the names that we give them.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 
 PROGRAM = Program(
+    use="goose",
     name="goose",
     end="`complete`",
     sign_in="set GOOSE_PROVIDER and the key of that provider, such as OPENAI_API_KEY, or type: goose configure",
@@ -69,7 +70,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         failure=failure,
         result="" if failure else result,
         usage=used_since(call.session, total),
-        session=marked(_name(call), total) if last else None,
+        session=marked(_name(call), total, before=call.session) if last else None,
     )
     return verdict(PROGRAM, ended, story)
 

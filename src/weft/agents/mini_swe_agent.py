@@ -1,7 +1,7 @@
 """mini-SWE-agent: `mini`, which leaves all it did in a file, with how it ended in the first object and the last.
 
-Of a long file only the end is there to be read. So the last `exit_status` counts, and what needs the whole file, the
-cost and the tokens, is not known then.
+Of a long file only the end is there to be read. So the last `exit_status` counts, and what needs the whole file,
+the cost and the tokens, is not known then.
 """
 
 import re
@@ -17,6 +17,7 @@ from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 
 PROGRAM = Program(
+    use="mini-swe-agent",
     name="mini-SWE-agent",
     end="the exit status `Submitted` in its trajectory",
     sign_in="set the key of the model's provider, such as OPENAI_API_KEY or ANTHROPIC_API_KEY",
@@ -31,6 +32,8 @@ _SETTINGS = {
 }
 _STATUS = re.compile(r'"exit_status": ("(?:[^"\\]|\\.){0,200}")')
 _SUBMISSION = re.compile(r'"submission": ("(?:[^"\\]|\\.)*")')
+_LAST_KEY = '"trajectory_format": "'
+_NEAR_THE_END = 200
 _EXCEPTION = re.compile(r'"exception_str": ("(?:[^"\\]|\\.)*")')
 
 
@@ -48,12 +51,14 @@ def invoke(call: AgentCall) -> Invocation:
 def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
     told = ended.result_file or ""
     whole = document(told)
+    # It is written anew after each step, so it may have been cut off.
+    is_whole = _LAST_KEY in told[-_NEAR_THE_END:] and told.endswith("}")
     status = _last(_STATUS, told)
     failure = None
     if status not in {"", "Submitted"}:
         failure = Failure(text=": ".join(filter(None, (status, _last(_EXCEPTION, told)))))
     story = Story(
-        is_over=status == "Submitted",
+        is_over=is_whole and status == "Submitted",
         failure=failure,
         result=_last(_SUBMISSION, told).strip() if failure is None else "",
         # Of a model whose price it does not know it says 0.

@@ -1,4 +1,4 @@
-"""OpenCode: `opencode run --format json`. There is no event for the end: the last step ends with `reason: stop`."""
+"""OpenCode: `opencode run --format json`. No event tells the end: the last step ends with `reason: stop`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +11,7 @@ from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
 
 PROGRAM = Program(
+    use="opencode",
     name="OpenCode",
     end="a last step (`step_finish` with the reason `stop`)",
     sign_in="set the key of the model's provider, such as ANTHROPIC_API_KEY, or log in once: opencode auth login",

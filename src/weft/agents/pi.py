@@ -1,8 +1,8 @@
 """pi: `pi --mode json -p`, a stream of JSON with `agent_end` after each try; its exit code is 0 also after errors.
 
-The stream repeats itself: each update has the whole message so far, and `agent_end` the whole conversation, so that
-the end of a long one would be lost with all that is in the middle of it. A filter takes out what is said twice, and
-adds the exit code of pi, which a pipe has no place for.
+The stream repeats itself: each update has the whole message so far, and `agent_end` the whole conversation, so
+that the end of a long one would be lost with all that is in the middle of it. A filter takes out what is said
+twice, and adds the exit code of pi, which a pipe has no place for.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,13 @@ from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
 
 PROGRAM = Program(
+    use="pi",
     name="pi",
     end="`agent_end`",
     sign_in="set the key of the model's provider, such as ANTHROPIC_API_KEY, or log in once: pi, then /login",
 )
 PROGRESS_IN = "stdout"
-_TWICE = "message_update message_start tool_execution_update tool_execution_end turn_end".split()
+_TWICE = ("message_update", "message_start", "tool_execution_update", "tool_execution_end", "turn_end")
 _FILTER = "; ".join(
     (
         *(f'/^{{"type":"{name}"/d' for name in _TWICE),
@@ -53,7 +54,7 @@ def _conversation(call: AgentCall) -> tuple[str, ...]:
 
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
-    name, is_over, code = None, False, ended.exit_code
+    name, is_over, code = None, False, None
     last: Mapping[str, Any] = {}
     for event in events(ended.stdout):
         match event.get("type"):
@@ -71,7 +72,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
                 pass
     spent = None if has_gap(ended.stdout) else progress(call, ended.stdout)
     story = Story(
-        is_over=is_over and bool(last),
+        is_over=is_over and bool(last) and code is not None,
         failure=_failure(last),
         result="".join(
             words(part.get("text")) for part in objects(last.get("content")) if part.get("type") == "text"
@@ -80,7 +81,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         usage=None if spent is None else spent.usage,
         session=name,
     )
-    return verdict(PROGRAM, replace(ended, exit_code=code), story)
+    return verdict(PROGRAM, ended if code is None else replace(ended, exit_code=code), story)
 
 
 def _failure(last: Mapping[str, Any]) -> Failure | None:

@@ -1,8 +1,8 @@
 """What programs write for other programs: objects of JSON, one on a line, among whatever else gets there.
 
-The output of an agent is a stranger's text. It may hold anything: warnings, output of the commands it ran, colours,
-half a character, a line without an end. What is no object is passed over, at a cost that grows with the length of
-the text and no faster; and whoever takes a value out of an object says of which kind it must be.
+The output of an agent is a stranger's text. It may hold anything: warnings, output of the commands it ran,
+colours, half a character, a line without an end. What is no object is passed over, at a cost that grows with the
+length of the text and no faster; and whoever takes a value out of an object says of which kind it must be.
 """
 
 import json
@@ -19,7 +19,7 @@ _GAP = re.compile(r"^\[… [\d,]+ bytes left out …\]$", re.MULTILINE)
 
 
 def events(text: str) -> Iterator[Mapping[str, Any]]:
-    """The objects, in order. One may stand behind what was written without an end of line, but only one on a line."""
+    """The objects, in order: one on a line, maybe behind something that was written without an end of line."""
     # Not by `splitlines`: JSON may hold, as they are, signs that it takes for ends of lines.
     for line in text.split("\n"):
         start = line.find('{"')
@@ -47,7 +47,7 @@ def document(text: str | None) -> Mapping[str, Any]:
 
 
 def has_gap(text: str) -> bool:
-    """Whether the middle of an output was left out as it was too long: then what is to be added up is not known."""
+    """Whether the middle was left out, as it was too long: then what is to be added up is not known."""
     return _GAP.search(text) is not None
 
 

@@ -12,8 +12,14 @@ from weft.plan.prices import Usage
 _MARK = re.compile(r"(.+)#(\d{1,12})/(\d{1,12})/(\d{1,12})", re.DOTALL)
 
 
-def marked(name: str, total: Usage | None) -> str:
-    """The session, with what it has used by now, if that is known."""
+def marked(name: str, total: Usage | None, *, before: str | None) -> str:
+    """The session, with what it has used by now.
+
+    If a call did not tell, it is what was known `before` it, of the session it went on with: so what the call has
+    used is counted with the next one.
+    """
+    if total is None:
+        total = Usage() if before is None else unmarked(before)[1]
     return name if total is None else f"{name}#{total.input}/{total.output}/{total.cached_input}"
 
 

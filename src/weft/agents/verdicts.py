@@ -12,6 +12,7 @@ from weft.agents.command import CANNOT_RUN, environment, signal_name
 from weft.agents.failures import Failure, Meaning, Program, meaning
 from weft.agents.words import one_line, plain
 from weft.engine.run.facts import How
+from weft.plan.language.adapters import ADAPTERS
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Verdict
 
@@ -63,13 +64,14 @@ def _meaning(program: Program, ended: AgentEnded, story: Story) -> Meaning:
     if story.failure is not None:
         return meaning(story.failure, program, at=ended.at)
     if code in CANNOT_RUN and not story.is_over:
-        said = f"{program.name} or a program it calls {CANNOT_RUN[code]} (exit code {code}): {one_line(_spoken(ended))}"
+        said = f"{program.name} {CANNOT_RUN[code]} (exit code {code}): {one_line(_spoken(ended))}"
+        said += f"; to install it, type: {ADAPTERS[program.use].install}"
         return Meaning(how=How.INFRA, message=said)
     if story.is_over and code == 0:
         return Meaning(how=How.DONE, message="")
     if story.is_over:
         said = (
-            f"{program.name} said that it was done, but ended with {_end(ended)}: {one_line(_spoken(ended))}"
+            f"{program.name} said that it was done, and yet: {_end(ended)}: {one_line(_spoken(ended))}"
         )
         return Meaning(how=How.FAILED, message=said)
     return _cut_off(program, ended)

@@ -1,6 +1,7 @@
 """Mistral Vibe: `vibe -p`, which leaves how it ended in `export.json` of a directory; its answer is its output.
 
-That file is copied to where a report is looked for, also if the process was asked to end: Vibe writes it then, too.
+That file is copied to where a report is looked for, also if the process was asked to end: Vibe writes it even
+then.
 """
 
 from weft.agents.failures import Failure, Program
@@ -10,6 +11,7 @@ from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 
 PROGRAM = Program(
+    use="vibe",
     name="Vibe",
     end="an `export.json` with the outcome `finished`",
     sign_in="set MISTRAL_API_KEY (or what `api_key_env_var` in Vibe's config.toml names), or type: vibe --setup",

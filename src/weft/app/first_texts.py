@@ -3,24 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from weft.agents.adapters import ADAPTERS as BUILT_IN
 from weft.app.survey import Found
 from weft.plan.language.adapters import ADAPTERS, Adapter
 from weft.plan.text.emit import to_yaml
 
 _LONGEST_ID = 64
-_COMMANDS = {
-    "claude": 'claude -p "$(cat)" --permission-mode acceptEdits',
-    "codex": 'codex exec --sandbox workspace-write "$(cat)"',
-    "gemini": 'gemini -p "$(cat)" --approval-mode auto_edit',
-    "opencode": 'opencode run "$(cat)"',
-    "goose": 'GOOSE_MODE=auto goose run -q --no-session --with-builtin developer --text "$(cat)"',
-    "vibe": 'vibe -p "$(cat)" --auto-approve',
-    "pi": 'pi -p "$(cat)"',
-    "aider": 'aider --message "$(cat)" --yes-always --no-auto-commits --no-pretty',
-    "mini-swe-agent": 'mini -y --exit-immediately -t "$(cat)"',
-}
-"""For adapters that are not built in yet: a command line that works by the prompt on its standard input."""
 
 
 def plan_id(name: str) -> str:
@@ -104,11 +91,7 @@ def _agents(found: Found) -> str:
 
 
 def _agent(name: str, adapter: Adapter) -> list[str]:
-    """It is driven by its adapter or, as long as there is none, as a command."""
-    head = f"  {name}:  # {adapter.doc}"
-    if adapter.name in BUILT_IN:
-        return [head, f"    use: {adapter.name}"]
-    return [head, "    use: command", f"    command: {_yaml(_COMMANDS[adapter.name])}"]
+    return [f"  {name}:  # {adapter.doc}", f"    use: {adapter.name}"]
 
 
 _OF_A_PROJECT = (

@@ -10,6 +10,7 @@ import stat
 
 from weft.engine.run.facts import Ended, How
 from weft.engine.run.orders import Launch
+from weft.plan.language.adapters import ADAPTERS
 from weft.ports.agent import AgentEnded, Verdict
 from weft.ports.host import JobEnded, Why
 
@@ -154,9 +155,18 @@ def _judged(launch: Launch, ended: JobEnded, halted: How | None, verdict: Verdic
         case Why.STOPPED:
             return How.LOST, "it was ended, and not because this run wanted that"
         case Why.NOT_STARTED:
-            return How.INFRA, f"it could not be started: {ended.message or 'the system did not say why'}"
+            said = f"it could not be started: {ended.message or 'the system did not say why'}"
+            return How.INFRA, said + _how_to_install(launch, ended)
         case Why.LOST:
             return How.LOST, "whoever watched it died; what became of it is not known"
+
+
+def _how_to_install(launch: Launch, ended: JobEnded) -> str:
+    """Of an agent whose program is not there."""
+    adapter = None if launch.agent is None else ADAPTERS.get(launch.agent.use)
+    if adapter is None or adapter.install is None or f"cannot run {adapter.program}:" not in ended.message:
+        return ""
+    return f"; to install it, type: {adapter.install}"
 
 
 def _exited(ended: JobEnded) -> tuple[How, str]:

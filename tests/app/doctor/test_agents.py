@@ -8,7 +8,7 @@ import pytest
 from app.doctor.patients import Patient
 from app.doctor.test_git import shim
 from hosts.places import is_alive
-from weft.agents import adapters, command
+from weft.agents import adapters
 from weft.app.doctor.findings import State
 
 USES = "subplans: [{id: a, prompt: x, steps: [{id: work, prompt: x}]}]\n"
@@ -43,7 +43,7 @@ def test_an_agent_whose_program_is_missing_is_a_problem(patient: Patient) -> Non
     assert told.finding.found == (
         "agent 'one': its program 'claude' is not on the PATH; installed of those that Weft knows: codex"
     )
-    assert told.finding.command == "install claude, or name another agent in the plan"
+    assert told.finding.command == "npm install -g @anthropic-ai/claude-code"
     assert fine(patient, "agents-installed") == ["on the PATH: codex"]
 
 
@@ -90,13 +90,6 @@ def test_what_this_weft_cannot_drive_is_a_problem(patient: Patient, monkeypatch:
     assert "is not built into this version of Weft yet" in patient.one("agents").finding.found
 
 
-@pytest.fixture
-def claude(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An adapter for it, whether this Weft has one or not."""
-    monkeypatch.setitem(adapters.ADAPTERS, "claude", command)
-
-
-@pytest.mark.usefixtures("claude")
 @pytest.mark.parametrize(
     ("script", "said"),
     [
@@ -111,7 +104,6 @@ def test_a_known_program_tells_its_version(patient: Patient, script: str, said: 
     assert fine(patient) == [f"agent 'one' (claude): {said}"]
 
 
-@pytest.mark.usefixtures("claude")
 def test_one_that_does_not_answer_is_ended_with_all_it_has_started(patient: Patient) -> None:
     pids = patient.outside / "pids"
     shim(patient, "claude", f"sleep 3600 & echo $! $$ > {pids}; wait")

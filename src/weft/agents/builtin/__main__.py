@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import BinaryIO
 
-from weft.agents.builtin.failures import FAILED, LIMITED
+from weft.agents.builtin.failures import FAILED, LIMITED, UNAVAILABLE, Failure
 from weft.agents.builtin.record import Record
 from weft.agents.builtin.settings import COULD_NOT, FAILURE, settings_of
 from weft.agents.builtin.work import CouldNotAskError, Work
@@ -34,12 +34,10 @@ def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> in
     try:
         return _work(argv, environ, stdin, record)
     except WeftError as error:
+        record.settle()
         return _failed(record, str(error), COULD_NOT)
     except CouldNotAskError as error:
-        failure = error.failure
-        limited = {LIMITED: {"limited_for": UNKNOWN if failure.wait is None else failure.wait}}
-        code = FAILURE if failure.kind == FAILED else COULD_NOT
-        return _failed(record, failure.message, code, **limited.get(failure.kind, {}))
+        return _could_not_ask(record, error.failure)
     except _StoppedError:
         return 128 + signal.SIGTERM
 
@@ -53,6 +51,14 @@ def _work(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO, reco
     sys.stdout.buffer.write(f"{end.text}\n".encode(errors="replace"))
     sys.stdout.buffer.flush()
     return 0
+
+
+def _could_not_ask(record: Record, failure: Failure) -> int:
+    if failure.kind != UNAVAILABLE:  # then nobody knows what became of the request
+        record.settle()
+    limited = {"limited_for": UNKNOWN if failure.wait is None else failure.wait}
+    more = limited if failure.kind == LIMITED else {}
+    return _failed(record, failure.message, FAILURE if failure.kind == FAILED else COULD_NOT, **more)
 
 
 def _failed(record: Record, message: str, code: int, **more: object) -> int:

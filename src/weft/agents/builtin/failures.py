@@ -69,7 +69,7 @@ def of_status(asked: Asked, status: int, headers: Mapping[str, str], body: bytes
     said, code = _said(body)
     told = f"HTTP {status}: {said}" if said else f"HTTP {status}"
     if status in {_TOO_MANY, _OVERLOADED}:
-        what = "is overloaded" if status == _OVERLOADED else "has met a usage limit"
+        what = "is overloaded" if status == _OVERLOADED else "cannot be asked: a usage limit was met"
         return Failure(
             LIMITED,
             f"the model {asked.model!r} {what} ({told})",

@@ -41,7 +41,8 @@ class Files:
         """Those further up come first."""
         found: list[str] = []
         for name in self._names(path):
-            if fnmatchcase(name, pattern) or fnmatchcase(os.path.basename(name.rstrip("/")), pattern):  # noqa: PTH119
+            plain = name.rstrip("/")
+            if fnmatchcase(plain, pattern) or fnmatchcase(os.path.basename(plain), pattern):  # noqa: PTH119
                 if len(found) == _MOST_LISTED:
                     return "\n".join([*found, "[there are more]"])
                 found.append(name)

@@ -32,15 +32,14 @@ class Record:
     def spent(self, answer: Answer) -> None:
         self._used += answer.used
         self._cost = None if self._cost is None or answer.cost is None else self._cost + answer.cost
-        self._told["tokens"] = self._used._asdict()
-        self._told["cost_usd"] = self._cost
-        self._tell()
+        self.settle()
+
+    def settle(self) -> None:
+        """What was spent is all known; it may be nothing."""
+        self.tell(tokens=self._used._asdict(), cost_usd=self._cost)
 
     def tell(self, **more: object) -> None:
         self._told |= more
-        self._tell()
-
-    def _tell(self) -> None:
         if self._file is not None:
             _replace(self._file, {name: value for name, value in self._told.items() if value is not None})
 

@@ -155,7 +155,7 @@ def _missing(ground: Ground, named: _Named, program: str | None) -> tuple[str, s
     installed = ", ".join(installed_agents(ground.environ)) or "none"
     return (
         f"its program {program!r} is not on the PATH; installed of those that Weft knows: {installed}",
-        f"install {program}, or name another agent in the plan",
+        ADAPTERS[agent.use].install or f"install {program}, or name another agent in the plan",
     )
 
 
