@@ -28,7 +28,7 @@ def test_every_program_that_is_looked_for_has_an_adapter_and_a_way_to_install_it
 
 def test_an_adapter_is_loaded_only_when_it_is_needed() -> None:
     code = "import sys; import weft.agents.adapters; print(sorted(set(sys.argv[1:]) & set(sys.modules)))"
-    done = subprocess.run(  # noqa: S603 - our own
+    done = subprocess.run(
         [sys.executable, "-c", code, *ADAPTERS.values()], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"

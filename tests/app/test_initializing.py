@@ -72,7 +72,9 @@ def test_an_agent_is_used_in_a_way_that_this_version_can(adapter: object) -> Non
 
 
 def test_an_agent_with_an_adapter_is_driven_by_it() -> None:
-    text = plan_text(Found(agents=(ADAPTERS["codex"],), tests=(), setup="", git=GITS[0]), name="x", schema="s")
+    text = plan_text(
+        Found(agents=(ADAPTERS["codex"],), tests=(), setup="", git=GITS[0]), name="x", schema="s"
+    )
     assert "  coder:  # Codex CLI\n    use: codex\n\n" in text
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from weft.engine.run.facts import Ended, How
 from weft.engine.run.orders import Launch
-from weft.plan.model import Command
+from weft.plan.model import Agent, Command
 from weft.ports.agent import AgentEnded, Verdict
 from weft.ports.host import JobEnded, Why
 from weft.runtime.results import LIMIT, TAIL, agent_ended, fact_of, read_output
@@ -280,8 +281,8 @@ def test_what_could_not_be_started_is_no_failure_of_the_work(said: str, told: st
 def test_an_agent_whose_program_is_missing_is_told_with_how_to_install_it(
     use: str, said: str, told: str
 ) -> None:
-    launched = replace(LAUNCH, commands=(), agent=Agent(name="coder", use=use))
-    ended = fact_of(launched, job(why=Why.NOT_STARTED, message=said), ("", ""), at=1.0)
+    agent = Agent(name="coder", use=use)
+    ended = fact_of(replace(launch(), agent=agent), job(why=Why.NOT_STARTED, message=said), ("", ""), at=1.0)
     assert ended.message == f"it could not be started: {said}{told}"
 
 

@@ -70,9 +70,7 @@ def _meaning(program: Program, ended: AgentEnded, story: Story) -> Meaning:
     if story.is_over and code == 0:
         return Meaning(how=How.DONE, message="")
     if story.is_over:
-        said = (
-            f"{program.name} said that it was done, and yet: {_end(ended)}: {one_line(_spoken(ended))}"
-        )
+        said = f"{program.name} said that it was done, and yet: {_end(ended)}: {one_line(_spoken(ended))}"
         return Meaning(how=How.FAILED, message=said)
     return _cut_off(program, ended)
 

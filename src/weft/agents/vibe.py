@@ -16,7 +16,15 @@ PROGRAM = Program(
     end="an `export.json` with the outcome `finished`",
     sign_in="set MISTRAL_API_KEY (or what `api_key_env_var` in Vibe's config.toml names), or type: vibe --setup",
 )
-_SCRIPT = """trap : TERM INT; "$@"; code=$?; cat "$0/export.json" >"$WEFT_RESULT"; exit "$code\""""
+_SCRIPT = """\
+trap : TERM INT
+told=$1/export.json
+shift
+"$@"
+code=$?
+[ ! -f "$told" ] || cat "$told" >"$WEFT_RESULT"
+exit "$code"
+"""
 
 
 def invoke(call: AgentCall) -> Invocation:
@@ -25,7 +33,7 @@ def invoke(call: AgentCall) -> Invocation:
     conversation = () if call.session is None else ("--resume", call.session)
     model = call.model or call.agent.model
     return Invocation(
-        argv=("/bin/sh", "-c", _SCRIPT, folder, *argv, *conversation, *call.agent.args, "-p"),
+        argv=("/bin/sh", "-c", _SCRIPT, "sh", folder, *argv, *conversation, *call.agent.args, "-p"),
         stdin=call.prompt,
         env=settings(call, {"VIBE_ACTIVE_MODEL": model} if model else {}),
     )

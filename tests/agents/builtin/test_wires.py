@@ -75,6 +75,15 @@ def test_a_call_of_chat_without_arguments_or_id_is_one_all_the_same() -> None:
     assert (said.calls, said.raw) == ((Call("call_0", "list_files", {}),), ())
 
 
+def test_text_of_chat_may_come_in_parts() -> None:
+    parts = [
+        {"type": "thinking", "thinking": []},
+        {"type": "text", "text": "So"},
+        {"type": "text", "text": "be it"},
+    ]
+    assert chat_answer({"content": parts}).said.text == "So\nbe it"
+
+
 def test_answers_of_chat_that_are_cut_or_refused_are_told() -> None:
     assert chat_answer({"content": "So"}, "length").is_cut
     assert chat_answer({"content": None, "refusal": "No."}).refused == "No."

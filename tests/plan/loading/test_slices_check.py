@@ -152,21 +152,21 @@ def test_an_agent_that_cannot_be_read_is_told_once(agents: str) -> None:
 RESUME = "prompt: x, resume: true"
 GO_ON = (f"{{id: a, {RESUME}, async: true}}", f"{{id: b, {RESUME}, async: true}}")
 JOIN = "{id: j, action: join, depends_on: [a, b]}"
-CANNOT = "can overlap and both resume a conversation, which the agent 'codex' (codex) cannot fork"
+CANNOT = "can overlap and both resume a conversation, which the agent 'gemini' (gemini) cannot fork"
 
 
 def test_two_overlapping_steps_that_resume_are_refused_where_the_agent_cannot_fork() -> None:
-    assert problems(with_steps(*GO_ON, JOIN, top="agent: codex\n")) == [f"10:36 steps 'a' and 'b' {CANNOT}"]
+    assert problems(with_steps(*GO_ON, JOIN, top="agent: gemini\n")) == [f"10:36 steps 'a' and 'b' {CANNOT}"]
 
 
 def test_an_async_step_that_resumes_overlaps_a_sequential_one_behind_it() -> None:
     steps = (GO_ON[0], f"{{id: b, {RESUME}}}", "{id: j, action: join, depends_on: [a]}")
-    assert problems(with_steps(*steps, top="agent: codex\n")) == [f"10:36 steps 'a' and 'b' {CANNOT}"]
+    assert problems(with_steps(*steps, top="agent: gemini\n")) == [f"10:36 steps 'a' and 'b' {CANNOT}"]
 
 
 def test_three_that_overlap_are_told_in_pairs() -> None:
     steps = (*GO_ON, f"{{id: c, {RESUME}, depends_on: [a]}}", JOIN)
-    assert problems(with_steps(*steps, top="agent: codex\n")) == [
+    assert problems(with_steps(*steps, top="agent: gemini\n")) == [
         f"10:36 steps 'a' and 'b' {CANNOT}",
         f"11:36 steps 'b' and 'c' {CANNOT}",
     ]
@@ -187,17 +187,17 @@ def test_an_agent_that_can_fork_may_resume_twice(agent: str) -> None:
     ],
 )
 def test_steps_that_cannot_overlap_or_do_not_resume_are_fine(steps: tuple[str, ...]) -> None:
-    assert problems(with_steps(*steps, top="agent: codex\n")) == []
+    assert problems(with_steps(*steps, top="agent: gemini\n")) == []
 
 
 def test_what_resumes_inside_of_a_nested_pipeline_counts() -> None:
-    top = f"agent: codex\npipelines:\n  n: [{{id: i, {RESUME}}}]\n"
+    top = f"agent: gemini\npipelines:\n  n: [{{id: i, {RESUME}}}]\n"
     steps = ("{id: a, pipeline: n, async: true}", f"{{id: b, {RESUME}, async: true}}", JOIN)
     assert problems(with_steps(*steps, top=top)) == [f"12:36 steps 'a' and 'b' {CANNOT}"]
 
 
 def test_steps_that_overlap_inside_of_a_nested_pipeline_are_told_once_for_all_slices() -> None:
-    top = f"agent: codex\npipelines:\n  n: [{', '.join((*GO_ON, JOIN))}]\n"
+    top = f"agent: gemini\npipelines:\n  n: [{', '.join((*GO_ON, JOIN))}]\n"
     slices = (
         "{id: s, steps: [{id: n, pipeline: n}]}",
         "{id: t, pipeline: n}",
@@ -208,7 +208,7 @@ def test_steps_that_overlap_inside_of_a_nested_pipeline_are_told_once_for_all_sl
 
 
 def test_steps_that_overlap_are_told_where_they_stand_only_in_a_nested_pipeline() -> None:
-    top = f"agent: codex\npipelines:\n  n: [{', '.join((*GO_ON, JOIN))}]\n"
+    top = f"agent: gemini\npipelines:\n  n: [{', '.join((*GO_ON, JOIN))}]\n"
     assert problems(with_steps("{id: n, pipeline: n}", top=top)) == [f"5:81 steps 'a' and 'b' {CANNOT}"]
 
 
@@ -216,7 +216,7 @@ def test_whether_an_agent_can_fork_depends_on_the_slice_that_uses_the_pipeline()
     top = f"pipelines:\n  n: [{', '.join((*GO_ON, JOIN))}]\n"
     good = "{id: s, pipeline: n, agent: claude}"
     assert problems(with_subplans(good, top=top)) == []
-    assert problems(with_subplans(good, "{id: t, pipeline: n, agent: codex}", top=top)) == [
+    assert problems(with_subplans(good, "{id: t, pipeline: n, agent: gemini}", top=top)) == [
         f"4:81 steps 'a' and 'b' {CANNOT}"
     ]
 

@@ -69,12 +69,17 @@ def answer(body: Mapping[str, Any]) -> Answer:
     is_sound = all(one.get("id") and not call.wrong for one, call in zip(made, calls, strict=True))
     used = table(body.get("usage"))
     return Answer(
-        said=Said(text(message.get("content")), calls, NAME, tuple(made) if is_sound else ()),
+        said=Said(_content(message.get("content")), calls, NAME, tuple(made) if is_sound else ()),
         used=_used(used),
         cost=amount(used.get("cost")),
         is_cut=why == "length",
         refused=text(message.get("refusal")) or ("its filter says no" if why == "content_filter" else ""),
     )
+
+
+def _content(value: object) -> str:
+    """Some send text in parts, with what they thought between them."""
+    return text(value) or "\n".join(text(part["text"]) for part in tables(value) if "text" in part)
 
 
 def _read(call: Mapping[str, Any], number: int) -> Call:

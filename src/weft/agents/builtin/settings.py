@@ -57,7 +57,6 @@ class Settings(NamedTuple):
     model: str
     read_only: bool
     session: str | None
-    result_file: str | None
 
 
 def options_of(args: Sequence[str]) -> Options:
@@ -141,7 +140,6 @@ def settings_of(args: Sequence[str], environ: Mapping[str, str]) -> Settings:
         model=model,
         read_only=bool(environ.get("WEFT_READ_ONLY")),
         session=environ.get("WEFT_SESSION") or None,
-        result_file=environ.get("WEFT_RESULT") or None,
     )
 
 

@@ -1,0 +1,96 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.builtin.talks import TALK
+from weft.agents.builtin.record import Record
+from weft.agents.builtin.talk import Answer, Said, Used
+from weft.errors import InputError
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    return tmp_path
+
+
+def record(logs: Path, name: str = "a/code.1.2-3") -> Record:
+    return Record(f"{logs}/{name}.result.json")
+
+
+def told(logs: Path) -> dict[str, Any]:
+    return dict(json.loads((logs / "a" / "code.1.2-3.result.json").read_text()))
+
+
+def test_what_is_spent_adds_up_in_the_report(logs: Path) -> None:
+    one = record(logs)
+    one.spent(Answer(Said(""), Used(10, 2, 1), cost=0.25))
+    one.spent(Answer(Said(""), Used(10, 2, 1), cost=0.5))
+    tokens = {"input": 20, "output": 4, "cached_input": 2}
+    assert told(logs) == {"session": "a/code.1.2-3", "tokens": tokens, "cost_usd": 0.75}
+
+
+def test_a_cost_that_is_not_always_told_is_not_known(logs: Path) -> None:
+    one = record(logs)
+    one.spent(Answer(Said(""), cost=0.25))
+    one.spent(Answer(Said("")))
+    one.spent(Answer(Said(""), cost=0.25))
+    assert "cost_usd" not in told(logs)
+
+
+def test_that_nothing_was_spent_can_be_known(logs: Path) -> None:
+    one = record(logs)
+    one.tell(error="no")
+    assert "tokens" not in told(logs)
+    one.settle()
+    assert (set(told(logs)["tokens"].values()), told(logs)["cost_usd"]) == ({0}, 0)
+
+
+def test_an_error_is_told_with_what_was_spent(logs: Path) -> None:
+    one = record(logs)
+    one.spent(Answer(Said(""), Used(1)))
+    one.tell(error="no")
+    assert (told(logs)["error"], told(logs)["tokens"]["input"]) == ("no", 1)
+
+
+def test_a_conversation_is_kept_and_gone_on_with_by_its_name(logs: Path) -> None:
+    record(logs).keep(TALK)
+    assert record(logs, "b/code.1.9-1").resumed("a/code.1.2-3") == TALK
+    assert (logs / "a" / "code.1.2-3.session.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_who_goes_on_with_none_begins_anew(logs: Path) -> None:
+    assert record(logs).resumed(None) == ()
+
+
+@pytest.mark.parametrize("session", ["none", "a/none", "../a/x", "../x", "/etc", "a/..", "a/b/c", "a/\0"])
+def test_a_conversation_that_is_not_there_is_told(logs: Path, session: str) -> None:
+    with pytest.raises(InputError, match="conversation"):
+        record(logs).resumed(session)
+
+
+def test_a_conversation_of_elsewhere_is_none(logs: Path) -> None:
+    (logs / "a" / "x.session.json").write_text("[]")
+    one = Record(f"{logs}/a/b/code.result.json")
+    with pytest.raises(InputError, match="there is no conversation"):
+        one.resumed("../x")
+
+
+@pytest.mark.parametrize("text", ["", "{}x", "[1]"])
+def test_a_conversation_that_is_none_is_told(logs: Path, text: str) -> None:
+    (logs / "a" / "x.session.json").write_text(text)
+    with pytest.raises(InputError, match="the conversation 'a/x' cannot be gone on with"):
+        record(logs).resumed("a/x")
+
+
+def test_without_a_result_file_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = Record(None)
+    one.keep(TALK)
+    one.spent(Answer(Said("")))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InputError, match="no conversation 'a/x'"):
+        one.resumed("a/x")

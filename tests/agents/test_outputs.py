@@ -1,0 +1,222 @@
+"""What all adapters of programs have in common: what is done, what failed, and what is worth another try."""
+
+import json
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.calls import NOW, ended
+from agents.recorded import EXIT_CODES, LEAVE_A_FILE, USES, call_of, judged, output, verdict
+from weft.agents.adapters import adapter_of
+from weft.agents.limits import UNKNOWN
+from weft.engine.run.facts import How
+from weft.plan.language.adapters import ADAPTERS
+from weft.ports.agent import Verdict, is_metered
+
+STREAMS = tuple(use for use in USES if use not in LEAVE_A_FILE)
+LINES = tuple(use for use in STREAMS if use != "aider")
+EXPECTED = {
+    "claude": (12_300, 2_100, "5f0c1d9e-0001-4000-8000-00000000c1ad"),
+    "codex": (None, 2_100, "0193c0de-0002-7000-8000-00000000c0de#1500/100/500"),
+    "gemini": (None, 2_150, "6e3171a0-0003-4000-8000-00006e313141"),
+    "opencode": (7_000, 2_110, "ses_0004opencode"),
+    "goose": (None, 2_100, "weft-26ea3cd91759df36e152#2000/100/0"),
+    "vibe": (7_500, 2_100, "0008-vibe"),
+    "pi": (7_000, 2_110, "0193c0de-0007-7000-8000-0000000000b1"),
+    "aider": (7_000, 2_300, None),
+    "mini-swe-agent": (7_100, 2_100, None),
+}
+KEYS = {
+    "claude": "ANTHROPIC_API_KEY",
+    "codex": "OPENAI_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "opencode": "ANTHROPIC_API_KEY",
+    "goose": "OPENAI_API_KEY",
+    "vibe": "MISTRAL_API_KEY",
+    "pi": "ANTHROPIC_API_KEY",
+    "aider": "OPENAI_API_KEY",
+    "mini-swe-agent": "OPENAI_API_KEY",
+}
+
+
+def of_error(use: str, name: str) -> Verdict:
+    return verdict(use, name, exit_code=EXIT_CODES[use])
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_good_end_is_done_with_what_it_cost(use: str) -> None:
+    found = verdict(use, "good")
+    assert (found.how, found.message, found.until) == (How.DONE, "", None)
+    assert (found.cost, found.tokens, found.session) == EXPECTED[use]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_the_result_is_the_last_message(use: str) -> None:
+    assert verdict(use, "good").result == "All is done."
+
+
+@pytest.mark.parametrize("use", USES)
+def test_the_kinds_of_tokens_come_to_their_sum(use: str) -> None:
+    found = verdict(use, "good")
+    assert found.usage is not None
+    assert found.usage.total == found.tokens
+
+
+@pytest.mark.parametrize("use", USES)
+def test_without_a_key_it_failed_and_it_is_said_which_variable_to_set(use: str) -> None:
+    found = of_error(use, "refused")
+    assert found.how is How.FAILED
+    assert KEYS[use] in found.message
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_usage_limit_whose_end_nobody_told_is_waited_for_as_any(use: str) -> None:
+    found = of_error(use, "limited")
+    assert (found.how, found.until) == (How.LIMITED, NOW + UNKNOWN)
+    assert found.message.startswith("it met a usage limit: ")
+
+
+@pytest.mark.parametrize("use", USES)
+def test_the_end_of_a_usage_limit_is_taken_from_what_was_told(use: str) -> None:
+    found = of_error(use, "limited_until")
+    assert (found.how, found.until) == (How.LIMITED, NOW + 30)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_server_that_is_broken_is_no_failure_of_the_work(use: str) -> None:
+    found = of_error(use, "broken")
+    assert found.how is How.INFRA
+    assert found.message.startswith("the model could not be reached: ")
+
+
+@pytest.mark.parametrize("name", ["refused", "limited", "limited_until", "broken"])
+@pytest.mark.parametrize("use", USES)
+def test_an_error_counts_whatever_the_exit_code(use: str, name: str) -> None:
+    assert verdict(use, name, exit_code=0) == verdict(use, name, exit_code=1)
+
+
+@pytest.mark.parametrize("use", sorted(set(USES) - {"pi"}))
+def test_an_exit_code_counts_whatever_was_said(use: str) -> None:
+    found = verdict(use, "good", exit_code=3, stderr="oh no\n")
+    assert found.how is How.FAILED
+    assert "said that it was done, and yet: exit code 3: oh no" in found.message
+    assert found.tokens == EXPECTED[use][1]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_one_that_says_nothing_is_not_done(use: str) -> None:
+    found = adapter_of(use).judge(call_of(use), ended(exit_code=0))
+    assert found.how is How.FAILED
+    assert found.message.endswith(": its work may be half done")
+    assert " ended (exit code 0) without " in found.message
+    assert (found.cost, found.tokens, found.usage, found.session) == (None, None, None, None)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_one_that_was_killed_is_not_done(use: str) -> None:
+    text = output(use, "good")
+    found = judged(use, text[: len(text) // 2], exit_code=None, signal=9)
+    assert found.how is How.FAILED
+    assert "killed by SIGKILL" in found.message
+
+
+@pytest.mark.parametrize("use", USES)
+def test_the_last_words_of_one_that_was_cut_off_are_told(use: str) -> None:
+    found = judged(use, "", stdout="", exit_code=1, stderr="Starting\nNo such option: --frob\n")
+    assert found.how is How.FAILED
+    assert found.message.startswith("Starting No such option: --frob (")
+
+
+@pytest.mark.parametrize("use", USES)
+def test_last_words_may_tell_of_a_limit_or_a_missing_key(use: str) -> None:
+    assert judged(use, "", stdout="", exit_code=1, stderr="HTTP 429\n").how is How.LIMITED
+    assert KEYS[use] in judged(use, "", stdout="", exit_code=1, stderr="No API key found\n").message
+    assert judged(use, "", stdout="", exit_code=1, stderr="connect ECONNREFUSED\n").how is How.INFRA
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_program_that_is_not_there_is_told_with_how_to_install_it(use: str) -> None:
+    found = judged(use, "", stdout="", exit_code=127, stderr="sh: 1: it: not found\n")
+    assert found.how is How.INFRA
+    assert found.message.endswith(f"not found; to install it, type: {ADAPTERS[use].install}")
+
+
+@pytest.mark.parametrize("use", LINES)
+def test_whatever_stands_around_the_events_changes_nothing(use: str) -> None:
+    lines = output(use, "good").splitlines()
+    garbage = [
+        "warning: {not json}",
+        '{"type": "',
+        "\x1b[31mred\x1b[0m",
+        "[1, 2]",
+        '{"type":7}',
+        "{}",
+        "\ufffd\x00",
+    ]
+    mixed = "\n".join(f"{one}\n\x1b[0mnoise {line}\r" for one, line in zip(garbage * 9, lines, strict=False))
+    assert judged(use, mixed) == verdict(use, "good")
+
+
+@pytest.mark.parametrize("use", STREAMS)
+def test_a_line_without_an_end_is_passed_over(use: str) -> None:
+    huge = '{"type":"result","text":"' + "x" * 5_000_000
+    assert judged(use, f"{huge}\n{output(use, 'good')}").how is How.DONE
+    assert judged(use, f"{output(use, 'good')}\n{huge}").how is How.DONE
+    assert judged(use, huge).how is How.FAILED
+
+
+@pytest.mark.parametrize("use", USES)
+def test_objects_in_objects_without_end_are_passed_over(use: str) -> None:
+    assert judged(use, '{"type":' * 100_000).how is How.FAILED
+    assert judged(use, '{"a":' + "[" * 100_000).how is How.FAILED
+
+
+@pytest.mark.parametrize("use", sorted(set(USES) - {"aider"}))
+def test_no_beginning_of_a_good_output_is_done(use: str) -> None:
+    text = output(use, "good").rstrip()
+    ends = [judged(use, text[:size]).how for size in range(len(text))]
+    assert set(ends) == {How.FAILED}
+
+
+@pytest.mark.parametrize("use", USES)
+@given(text=st.text())
+def test_no_output_is_too_strange_to_be_judged(use: str, text: str) -> None:
+    assert judged(use, text, stderr=text).how is not How.DONE
+    assert judged(use, text, stderr=text, exit_code=1).how is not How.DONE
+
+
+@pytest.mark.parametrize("use", USES)
+@given(data=st.data())
+def test_an_output_that_is_damaged_is_judged_nevertheless(use: str, data: st.DataObject) -> None:
+    text = output(use, data.draw(st.sampled_from(["good", "refused", "limited_until", "broken"])))
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+    other = data.draw(st.text(string.printable + '{}[]":,\\', max_size=20))
+    found = judged(use, text[:start] + other + text[end:])
+    assert found.how in How
+    assert found.cost is None or found.cost >= 0
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@pytest.mark.parametrize("use", LINES)
+@given(data=st.data())
+def test_an_event_may_hold_anything(use: str, data: st.DataObject) -> None:
+    lines = [json.loads(line) for line in output(use, "good").splitlines() if line]
+    event = data.draw(st.sampled_from(lines))
+    path = event
+    for _ in range(data.draw(st.integers(0, 3))):
+        inner = [value for value in path.values() if isinstance(value, dict) and value]
+        path = data.draw(st.sampled_from(inner)) if inner else path
+    path[data.draw(st.sampled_from(sorted(path)))] = data.draw(VALUES)
+    text = "\n".join(map(json.dumps, lines))
+    assert judged(use, text).how in How
+    adapter = adapter_of(use)
+    told = adapter.progress(call_of(use), text) if is_metered(adapter) else None
+    assert told is None or (told.tokens or 0) >= 0

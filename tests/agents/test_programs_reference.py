@@ -1,0 +1,46 @@
+"""The reference of agents says of each program what is so."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from agents.recorded import USES, call_of
+from weft.agents.adapters import adapter_of
+from weft.plan.language.adapters import ADAPTERS
+from weft.ports.agent import is_metered
+
+REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "agents.md").read_text(encoding="utf-8")
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    table = REFERENCE.partition(f"| {heading} |")[2].partition("\n\n")[0]
+    found = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+    return {first.strip("`"): rest for first, *rest in found}
+
+
+CALLED = rows("`use` | install | tried with | how it is called")
+ABLE = rows("`use` | goes on with a conversation | forks it | mode for reading | what it tells")
+
+
+def test_all_programs_are_in_all_tables() -> None:
+    assert [tuple(CALLED), tuple(ABLE), tuple(rows("`use` | done is | an error is"))] == [USES] * 3
+
+
+@pytest.mark.parametrize("use", USES)
+def test_it_says_how_to_install_and_what_is_called(use: str) -> None:
+    install, _, called = CALLED[use]
+    assert install == f"`{ADAPTERS[use].install}`"
+    words = re.findall(r"`(.*)`", called)[0].split()
+    argv = set(adapter_of(use).invoke(call_of(use)).argv)
+    assert {word for word in words if not re.search("[A-Z…]", word)} <= argv
+
+
+@pytest.mark.parametrize("use", USES)
+def test_it_says_what_a_program_can_do(use: str) -> None:
+    adapter, resumes, forks, reads, tells = adapter_of(use), *ABLE[use]
+    afresh = adapter.invoke(call_of(use)).argv
+    assert (resumes == "yes") == (adapter.invoke(call_of(use, session="S")).argv != afresh)
+    assert (forks == "yes") == ADAPTERS[use].forks
+    assert bool(reads) == (adapter.invoke(call_of(use, read_only=True)).argv != afresh)
+    assert ("while it works" in tells) == is_metered(adapter)
