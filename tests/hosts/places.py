@@ -21,6 +21,8 @@ MEASURED = (sys.executable, str(Path(__file__).with_name("program.py")), "-")
 IS_MEASURED = "COVERAGE_PROCESS_CONFIG" in os.environ
 AS_TESTED = MEASURED if IS_MEASURED else PROGRAM
 LONG = 3600.0
+
+
 def stands_still(pid: int) -> bool:
     """Waits until it does: whoever has been told to may still have to be woken for it."""
     while (state := proc(pid, "stat").rpartition(b") ")[2][:1]) not in {b"T", b""}:

@@ -42,7 +42,9 @@ class Driver:
             events, orders = self.engine.taken()
             self.kinds += [(event.kind, event.subplan, event.outcome) for event in events]
             self.orders += orders
-            waiting += [self.ended(order) for order in orders if not isinstance(order, Freeze | Halt | WakeAt)]
+            waiting += [
+                self.ended(order) for order in orders if not isinstance(order, Freeze | Halt | WakeAt)
+            ]
 
     def ended(self, order: Ordered) -> Ended:
         said = self.how(order)
