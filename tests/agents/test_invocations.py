@@ -82,7 +82,13 @@ def test_one_that_has_a_mode_for_reading_is_called_with_it(use: str) -> None:
     assert not has(invoked(use), READ_ONLY[use])
 
 
-@pytest.mark.parametrize("use", sorted(set(USES) - set(READ_ONLY)))
+def test_opencode_may_neither_edit_nor_call_a_shell_if_it_is_to_read_whatever_the_plan_sets() -> None:
+    found = invoked("opencode", read_only=True, agent={"env": {"OPENCODE_PERMISSION": "{}"}})
+    assert found.env["OPENCODE_PERMISSION"] == '{"edit":"deny","bash":"deny"}'
+    assert "OPENCODE_PERMISSION" not in invoked("opencode").env
+
+
+@pytest.mark.parametrize("use", sorted(set(USES) - set(READ_ONLY) - {"opencode"}))
 def test_one_that_has_none_is_called_as_ever(use: str) -> None:
     assert invoked(use, read_only=True).argv == invoked(use).argv
     assert invoked(use, read_only=True).env["WEFT_READ_ONLY"] == "1"

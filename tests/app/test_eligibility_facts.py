@@ -196,7 +196,8 @@ def test_with_merge_when_slice_each_slice_of_a_group_lands_by_itself(repository:
     told = reasons(repository, plan)
     assert told["store/model"].startswith("already complete: by run r1")
     assert told["store/disk"] == (
-        "unmerged: complete, and has not landed; it is on weft/tried/store.disk; it waits for the next run of the plan"
+        "unmerged: complete, and has not landed; it is on weft/tried/store.disk; "
+        "it waits for the next run of the plan"
     )
 
 

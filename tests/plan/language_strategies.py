@@ -143,13 +143,12 @@ def records(record: Record, depth: int = 1) -> st.SearchStrategy[dict[str, Any]]
 
 def _mend(draw: st.DrawFn, rule: Any, data: dict[str, Any], record: Record) -> None:
     match rule:
-        case ExactlyOne(keys) | AtMostOne(keys):
-            there = [key for key in keys if key in data]
-            if not there and isinstance(rule, ExactlyOne):
-                there = [draw(st.sampled_from(keys))]
-                data[there[0]] = draw(good(record.key(there[0]).kind))
-            for extra in there[1:]:
+        case AtMostOne(keys):
+            for extra in [key for key in keys if key in data][1:]:
                 del data[extra]
+        case ExactlyOne(keys):
+            _mend(draw, AtMostOne(keys), data, record)
+            _mend(draw, AtLeastOne(tuple(draw(st.permutations(keys)))), data, record)
         case AtLeastOne(keys) if not any(key in data for key in keys):
             data[keys[0]] = draw(good(record.key(keys[0]).kind))
         case OnlyWith(keys, condition) if not holds(condition, data):

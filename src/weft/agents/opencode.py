@@ -17,12 +17,16 @@ PROGRAM = Program(
     sign_in="set the key of the model's provider, such as ANTHROPIC_API_KEY, or log in once: opencode auth login",
 )
 PROGRESS_IN = "stdout"
+_READING = {"OPENCODE_PERMISSION": '{"edit":"deny","bash":"deny"}'}
+"""Its agent `plan` is no help: that one may still write by a shell."""
 
 
 def invoke(call: AgentCall) -> Invocation:
     argv = ("opencode", "run", "--format", "json", "--auto", *model_of(call))
     return Invocation(
-        argv=(*argv, *_conversation(call), *call.agent.args), stdin=call.prompt, env=settings(call, {})
+        argv=(*argv, *_conversation(call), *call.agent.args),
+        stdin=call.prompt,
+        env=settings(call, {}) | (_READING if call.read_only else {}),
     )
 
 

@@ -73,8 +73,8 @@ _SHORT: dict[Kind, str] = {
 
 _SETTINGS = """\
 A setting may stand in the user's configuration, in the project's, in an environment variable such as
-`WEFT_MAX_PARALLEL`, at the top of the plan and on any subplan; the last column says which ones a step has, too. The
-nearest one to the work counts: step, subplan, the subplans around it, plan, variable, project, user, default."""
+`WEFT_MAX_PARALLEL`, at the top of the plan and on any subplan; the last column says which ones a step has, too.
+The nearest to the work counts: step, subplan, the subplans around it, plan, variable, project, user, default."""
 
 _TEMPLATES = """\
 `{{ … }}` in a text that is a template is replaced when the step starts. An unknown name is an error, never an
