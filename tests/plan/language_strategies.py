@@ -151,6 +151,12 @@ def _mend(draw: st.DrawFn, rule: Any, data: dict[str, Any], record: Record) -> N
             _mend(draw, AtLeastOne(tuple(draw(st.permutations(keys)))), data, record)
         case AtLeastOne(keys) if not any(key in data for key in keys):
             data[keys[0]] = draw(good(record.key(keys[0]).kind))
+        case _:
+            _mend_condition(draw, rule, data, record)
+
+
+def _mend_condition(draw: st.DrawFn, rule: Any, data: dict[str, Any], record: Record) -> None:
+    match rule:
         case OnlyWith(keys, condition) if not holds(condition, data):
             for key in keys:
                 data.pop(key, None)
