@@ -52,7 +52,7 @@ class DeafError(WeftError):
 
 def chosen(book: Book, names: Sequence[str]) -> tuple[str, ...]:
     """The paths of these subplans; a last part that is no other's will do."""
-    paths = recorded_plan(book.run).paths if names else {}
+    paths: Iterable[str] = recorded_plan(book.run).paths if names else ()
     return tuple(_chosen(name, paths, book.run.run) for name in names)
 
 

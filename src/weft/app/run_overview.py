@@ -284,4 +284,4 @@ def _heartbeat(book: Book) -> Mapping[str, Any]:
         found = json.loads((book.places.host(book.run.run) / "heartbeat.json").read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -55,7 +55,7 @@ def start(*, words: tuple[str, ...], fresh: bool, as_json: bool, **flags: str | 
     if not said:
         return code
     does = "goes on" if said["resumed"] else "is running"
-    data = {"run": said["run"], "pid": said["pid"], "started": True}
+    data: dict[str, object] = {"run": said["run"], "pid": said["pid"], "started": True}
     _tell(data, f"run {said['run']} {does} in the background (process {said['pid']})", as_json)
     return 0
 
