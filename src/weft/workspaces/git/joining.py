@@ -57,6 +57,8 @@ class Joining:
         self._worktrees = worktrees
         self._made: dict[tuple[str, ...], _Made] = {}
         """By subplan, subject and the two commits: what lands has mostly been merged just so before."""
+        self._whose: dict[tuple[str, str], list[str]] = {}
+        """The same for what is asked of the history between two commits."""
         self._moving = Lock()
         """Held by whoever moves a branch: of two who do so in one checkout, one would find it half moved."""
 
@@ -99,7 +101,7 @@ class Joining:
             known.get(into.ref) or self._now(into, path),
             known.get(head) or self._ground.head(path),
         )
-        whose = self._git.line(*_WHOSE, theirs, f"^{ours}").splitlines()
+        whose = self._whose_work(theirs, ours)
         if not whose:
             return self._found_done(into, path, theirs, ours)
         if theirs == known.get(start):
@@ -110,6 +112,13 @@ class Joining:
         if request.verifies and not self._has_passed(request, made.tree):
             return self._to_be_verified(request, made.commit)
         return self._advance(into, ours, made.commit, path, known)
+
+    def _whose_work(self, theirs: str, ours: str) -> list[str]:
+        """For whom the commits were made that one has and the other has not; that never changes."""
+        key = (theirs, ours)
+        if key not in self._whose:
+            self._whose[key] = self._git.line(*_WHOSE, theirs, f"^{ours}").splitlines()
+        return self._whose[key]
 
     def _merged(self, request: MergeRequest, ours: str, theirs: str, into: _Into) -> _Made:
         path = request.path
