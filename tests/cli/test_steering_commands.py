@@ -418,3 +418,21 @@ def test_what_a_supervisor_has_nothing_of_is_ended_already(project: Project) -> 
     done = project.process("stop")
     assert (done.returncode, "ended what" in done.stderr) == (0, False)
     assert status(project)["state"] == "stopped"
+
+
+def test_at_a_terminal_whoever_starts_is_asked_about_commands_that_came_with_the_project(
+    project: Project,
+) -> None:
+    project.plan("subplans: [{id: a, steps: [{id: x, run: 'MARK'}]}]")
+    (project.root / ".weft").mkdir()
+    (project.root / ".weft" / "config.yaml").write_text("setup: 'true'\n")
+    for answer, ends in ((b"n\n", "not approved, and nothing has been run\n[2]"), (b"y\n", "weft stop\n[0]")):
+        terminal = Terminal.of(project, "start")
+        try:
+            assert terminal.sees("Approve these commands? [y/N] ")
+            terminal.type(answer)
+            assert terminal.rest().endswith(ends)
+        finally:
+            terminal.close()
+    until(project, "completed")
+    assert project.marks() == ["a:x"]

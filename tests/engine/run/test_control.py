@@ -2,10 +2,11 @@
 
 import pytest
 
-from engine.run.stories import begun, group, leaf, plan, run
+from engine.run.stories import begun, group, leaf, plan, run, tell
 from weft.engine.run.engine import Engine
 from weft.engine.run.facts import Controlled, Ended, How, MergeAsked, Resumed, RunStarted, StopAsked, Wanted
 from weft.engine.run.orders import AnyOrder, Freeze, Halt, Launch, Merge, Prepare
+from weft.engine.run.simulate import Happening, Interruptions
 
 TWO = (run("one"), run("two"))
 
@@ -197,3 +198,28 @@ def test_a_workspace_that_is_being_made_is_no_reason_to_begin_the_steps() -> Non
     assert [type(order) for order in engine.taken()[1]] == [Prepare]
     say(engine, Wanted.PAUSE)
     assert [end(engine, 1), steps(say(engine, Wanted.GO))] == [[], ["a:work"]]
+
+
+# In virtual time
+
+
+def test_what_stands_still_needs_as_long_as_before_when_it_goes_on() -> None:
+    def says(facts: int) -> Controlled | None:
+        wanted = {1: Wanted.FREEZE, 3: Wanted.GO}.get(facts)
+        return None if wanted is None else Controlled(at=0.0, subplan="a", wanted=wanted)
+
+    story = tell(
+        plan(leaf("a"), leaf("b"), isolation="none"),
+        {"a:work": Happening(seconds=5.0), "b:work": Happening(seconds=3.0)},
+        interruptions=Interruptions(says=says),
+    )
+    assert story.state == "completed"
+    assert story.span("a:work") == (0.0, 8.0)
+
+
+def test_in_the_end_a_simulated_person_lets_all_go_on() -> None:
+    def says(facts: int) -> Controlled | None:
+        return Controlled(at=0.0, subplan="", wanted=Wanted.PAUSE) if facts == 1 else None
+
+    story = tell(plan(leaf("a", *TWO), isolation="none"), interruptions=Interruptions(says=says))
+    assert (story.state, [event.kind for event in story.of("resumed")]) == ("completed", ["resumed"])
