@@ -1,8 +1,8 @@
 import pytest
 
 from weft.app.run_rows import RowView, StepFailure
+from weft.cli.live.cells import clock
 from weft.cli.live.words import (
-    clock,
     count,
     money,
     span,

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from weft.agents.adapters import adapter_of
 from weft.app import plans
 from weft.app.files import Source
 from weft.app.places import Places
+from weft.app.plan_agents import agents_of
 from weft.app.run_choice import WHOLE, Choice
 from weft.app.run_leaving import end_all
 from weft.app.run_past import Kept, chosen_for, earlier_runs, kept_of, started_of
@@ -26,8 +27,7 @@ from weft.errors import InputError
 from weft.hosts.local import LocalHost
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.digests import plan_digest
-from weft.plan.loading.slices_check import agent_of
-from weft.plan.model import Agent, AgentWork, Nested, Pipeline, Plan, Step
+from weft.plan.model import Plan
 from weft.plan.proof.prove import prove
 from weft.plan.showing.show import record_plan
 from weft.ports.journal import JournalReader, RunRecord
@@ -57,25 +57,8 @@ def refuse(compiled: CompiledPlan) -> None:
         raise InputError(
             f"{plan.document.file}: the plan cannot always finish; type: weft check {plan.document.file}"
         )
-    for use in sorted({agent.use for agent in _agents(plan)}):
+    for use in sorted({agent.use for agent in agents_of(plan)}):
         adapter_of(use)
-
-
-def _agents(plan: Plan) -> Iterator[Agent]:
-    for row in range(len(plan.subplans)):
-        if plan.outline.is_leaf(row):
-            for step in _steps(plan.pipeline_of(row).steps, plan.pipelines):
-                if isinstance(step.body, AgentWork):
-                    agent = agent_of(step.body, plan.scopes[row].settings, plan.agents)
-                    assert agent is not None
-                    yield agent
-
-
-def _steps(steps: Iterable[Step], pipelines: Mapping[str, Pipeline]) -> Iterator[Step]:
-    for step in steps:
-        yield step
-        if isinstance(step.body, Nested):
-            yield from _steps(pipelines[step.body.pipeline].steps, pipelines)
 
 
 def begin(

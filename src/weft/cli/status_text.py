@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from weft.app.run_overview import MICRO, Overview, SubplanNow
-from weft.cli.live.cells import Style, cells
+from weft.cli.live.cells import Style, cells, clock
 
 MOST_ROWS = 30
 """So many subplans are listed; of the rest only the number is told."""
@@ -63,7 +63,7 @@ def _cells(row: SubplanNow, now: float, run: str) -> tuple[str, ...]:
     if row.question:
         step = f"asks: {row.question}"
     done = f"{row.steps_done}/{row.steps_total}" if row.steps_total and row.is_leaf else ""
-    since = _clock(now - row.since) if row.since is not None and row.state == "running" else ""
+    since = clock(max(0.0, now - row.since)) if row.since is not None and row.state == "running" else ""
     cost = f"${row.cost / MICRO:.2f}" if row.cost else ""
     return (_SIGNS[row.state], row.path, _state(row, run), step, done, since, cost, _why(row))
 
@@ -82,12 +82,6 @@ def _why(row: SubplanNow) -> str:
     if row.blocked_by:
         return f"blocked by {', '.join(row.blocked_by[:3])}"
     return (row.message or "").partition("\n")[0]
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(max(0.0, seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _table(rows: Sequence[tuple[str, ...]], states: Sequence[str], style: Style) -> Iterator[str]:

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -22,12 +22,12 @@ from weft.app.doctor.configuration import files
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
 from weft.app.doctor.ground import Ground
 from weft.app.files import Source, read_text
+from weft.app.plan_agents import agents_of
 from weft.app.plans import installed_agents
 from weft.errors import InputError
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.loading.load import read_config
-from weft.plan.loading.slices_check import agent_of
-from weft.plan.model import Agent, AgentWork, Command, Nested, Pipeline, Plan, Step
+from weft.plan.model import Agent, Command
 from weft.plan.text.document import LIMITS
 
 _SIMPLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+@%,:")
@@ -71,24 +71,6 @@ def _configured(ground: Ground) -> Iterator[Mapping[str, Agent]]:
         with suppress(InputError):  # another check tells
             text = read_text(Source(name=str(one.path)), most=LIMITS.size)
             yield read_config(text, one.shown, one.where).agents
-
-
-def agents_of(plan: Plan) -> Iterator[Agent]:
-    """Those that steps of the plan need."""
-    for row in range(len(plan.subplans)):
-        if plan.outline.is_leaf(row):
-            for step in _steps(plan.pipeline_of(row).steps, plan.pipelines):
-                if isinstance(step.body, AgentWork):
-                    agent = agent_of(step.body, plan.scopes[row].settings, plan.agents)
-                    assert agent is not None
-                    yield agent
-
-
-def _steps(steps: Iterable[Step], pipelines: Mapping[str, Pipeline]) -> Iterator[Step]:
-    for step in steps:
-        yield step
-        if isinstance(step.body, Nested):
-            yield from _steps(pipelines[step.body.pipeline].steps, pipelines)
 
 
 # --- whether they can work ---

@@ -92,3 +92,10 @@ def _beginning(text: str, width: int) -> str:
 
 def unpainted(line: str) -> str:
     return _ESCAPES.sub("", line)
+
+
+def clock(seconds: float) -> str:
+    """As on a stopwatch: 0:07, 12:40, 1:05:00."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from weft.app.run_view import RunView
-from weft.cli.live.cells import Style, cells
+from weft.cli.live.cells import Style, cells, clock
 from weft.cli.live.cost_words import cost_words
 from weft.cli.live.table import tally_words
-from weft.cli.live.words import ahead, answer_command, clock, count, time_left
+from weft.cli.live.words import ahead, answer_command, count, time_left
 from weft.engine.states import SubplanExecutionState as State
 
 QUESTIONS, CONFLICTS = 2, 2

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from weft.app.run_rows import LeftOut, RowView, StepView
 from weft.app.run_view import RunView, Tally
-from weft.cli.live.cells import Style, cells
+from weft.cli.live.cells import Style, cells, clock
 from weft.cli.live.choice import Choice
-from weft.cli.live.words import clock, count, span, spent_shortly, step_name, why_held, why_not
+from weft.cli.live.words import count, span, spent_shortly, step_name, why_held, why_not
 from weft.engine.run.facts import Wanted
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT

@@ -12,13 +12,6 @@ _FILES = 3
 """So many are named."""
 
 
-def clock(seconds: float) -> str:
-    """As on a stopwatch: 0:07, 12:40, 1:05:00."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def span(seconds: float) -> str:
     """As one says it: 7.2 s, 12 min 40 s, 1 h 5 min."""
     if seconds < 10:  # noqa: PLR2004 - below that a tenth matters
