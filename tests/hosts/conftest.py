@@ -5,6 +5,7 @@ import pytest
 from blockbuster import blockbuster_ctx
 
 from hosts.places import Place
+from weft.hosts.local import LocalHost
 
 
 @pytest.fixture
@@ -26,3 +27,12 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     place = Place(tmp_path)
     yield place
     await place.leave()
+
+
+@pytest.fixture
+async def host(place: Place) -> AsyncIterator[LocalHost]:
+    """One that is open, at the place."""
+    host = place.host()
+    await host.open()
+    yield host
+    await host.close()

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -14,14 +13,6 @@ from weft.hosts.local import LocalHost
 from weft.ports.host import Why
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def host(place: Place) -> AsyncIterator[LocalHost]:
-    host = place.host()
-    await host.open()
-    yield host
-    await host.close()
 
 
 def waits(place: Place, name: str) -> str:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,6 @@ from weft.hosts.supervisor.streams import NEVER
 from weft.ports.host import Why
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def host(place: Place) -> AsyncIterator[LocalHost]:
-    host = place.host()
-    await host.open()
-    yield host
-    await host.close()
 
 
 def pid_of(place: Place, name: str) -> int:

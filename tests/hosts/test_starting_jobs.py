@@ -1,7 +1,6 @@
 """What a process of a job finds when it starts, and what is said when it cannot."""
 
 import os
-from collections.abc import AsyncIterator
 from types import MappingProxyType
 
 import pytest
@@ -13,14 +12,6 @@ from weft.hosts.local import LocalHost
 from weft.ports.host import Job, JobEnded, Why
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def host(place: Place) -> AsyncIterator[LocalHost]:
-    host = place.host()
-    await host.open()
-    yield host
-    await host.close()
 
 
 async def run(host: LocalHost, job: Job) -> JobEnded:

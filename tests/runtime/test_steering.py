@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Event as Signal
 
 import pytest
 
-from runtime.theatre import RUN, Theatre, slices
+from runtime.theatre import RUN, Deed, NoWorkspaces, Theatre, slices
 from weft.engine.run.events import Recorded
 from weft.store.memory import MemoryReader
 
@@ -152,3 +153,35 @@ async def test_a_subplan_is_stopped_at_once_and_goes_on_while_others_do(tmp_path
     assert ended == ["a"]
     executions = [one.data["execution"] for one in theatre.events() if one.kind == "step_started"]
     assert executions == [1, 1, 2]
+
+
+async def test_what_has_no_process_yet_stands_still_as_soon_as_it_has_one(tmp_path: Path) -> None:
+    """It is frozen while its workspace is being proven."""
+    theatre = Theatre(tmp_path, slices({"a": "[mark]"}), workspaces=NoWorkspaces(tmp_path, history=True))
+    asked, heard = Signal(), Signal()
+    told: list[tuple[str, bool]] = []
+    machine_freezes = theatre.machine.freeze
+
+    def freeze(name: str, *, frozen: bool) -> None:
+        told.append((name, frozen))
+        machine_freezes(name, frozen=frozen)
+        if frozen:
+            say(theatre, "go")
+
+    def proving(deed: Deed) -> None:
+        if deed.job == "prove a":
+            asked.set()
+            assert heard.wait(60.0)
+
+    def begun(events: Sequence[Recorded]) -> None:
+        if any(one.event.kind == "step_started" and one.event.step == "x" for one in events):
+            say(theatre, "freeze")
+        if any(one.event.kind == "paused" for one in events):
+            heard.set()  # the order has been obeyed by now
+
+    theatre.machine.freeze = freeze  # type: ignore[method-assign]
+    theatre.before = proving
+    await theatre.run(begun)
+    job = next(name for name, one in theatre.machine.started.items() if one.env["WEFT_STEP"] == "x")
+    assert (asked.is_set(), told) == (True, [(job, True), (job, False)])
+    assert theatre.outcomes("x") == ["done"]

@@ -1,15 +1,15 @@
 """The file, and all that can be wrong with it. Nothing that is there is ever deleted or changed by an error."""
 
-import os
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from app.privileges import without_privileges
 from contracts.journal_contract import ask, kinds, record, told
 from store.books import add, opened, wal_of
 from store.faulty_vfs import disk_without_shared_memory
@@ -252,17 +252,6 @@ def test_an_old_sqlite_is_refused(
 
 
 # --- what one may not do ---
-
-
-@contextmanager
-def without_privileges() -> Iterator[None]:
-    """Root may do everything: for a while we are not root."""
-    user = os.geteuid()
-    os.seteuid(user or 65534)
-    try:
-        yield
-    finally:
-        os.seteuid(user)
 
 
 @pytest.fixture

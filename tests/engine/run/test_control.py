@@ -62,6 +62,14 @@ def test_what_has_not_begun_does_not_begin() -> None:
     assert steps(say(engine, Wanted.GO)) == ["g/b:work"]
 
 
+def test_a_slice_that_is_paused_gets_no_workspace_and_stays_pending() -> None:
+    engine = Engine(plan(leaf("a"), leaf("b"), isolation="worktree"))
+    engine.apply(Controlled(at=0.0, subplan="b", wanted=Wanted.PAUSE))
+    engine.apply(RunStarted(at=0.0, run="r"))
+    assert [order.path for order in engine.taken()[1] if isinstance(order, Prepare)] == ["a"]
+    assert engine.tracker.state("b") == "pending"
+
+
 def test_what_waits_for_room_does_not_take_it_while_it_is_paused() -> None:
     engine = begun(plan(leaf("a", *TWO), leaf("b"), leaf("c"), max_parallel=1, isolation="none"))
     say(engine, Wanted.PAUSE, "b")
