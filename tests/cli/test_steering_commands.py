@@ -84,7 +84,7 @@ def test_a_run_goes_on_in_the_background_until_it_is_over(project: Project) -> N
 
 def test_before_it_starts_it_is_said_what_can(project: Project) -> None:
     project.plan(TWO_STEPS + "  - {id: b, depends_on: [a], steps: [{id: x, run: 'true'}]}\n")
-    said = project.process("start").stderr.splitlines()
+    said = project.process("-C", str(project.root), "start").stderr.splitlines()
     assert said[:3] == [
         "Start     1 slice can start right away, with nothing it depends on: a.",
         "Blocked   1 slice waits:",
