@@ -33,8 +33,15 @@ class Cost(NamedTuple):
 
 
 def environment() -> Mapping[str, str]:
-    """Ours; but Python may keep what it has compiled, as it does where a package is installed."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    """Ours; but Python may keep what it has compiled, as it does where a package is installed.
+
+    Nor is it watched by who measures what tests cover: that costs time, and can hang on a Ctrl-C at the end.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name != "PYTHONDONTWRITEBYTECODE" and not name.startswith("COVERAGE_")
+    }
 
 
 def cost_of(command: Sequence[str], folder: Path) -> Cost:
