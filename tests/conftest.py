@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -7,15 +8,31 @@ from hypothesis import HealthCheck, settings
 pytest.register_assert_rewrite("contracts", "store.books")
 
 # No test asserts a time, so no example has a deadline; a failure prints what repeats it. Whoever develops gets
-# other examples in each run; a gate (`.ci/run`) judges the same change always in the same way.
+# other examples in each run, and more of them; a gate (`.ci/run`) judges the same change always in the same way.
 settings.register_profile(
     "weft", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("gate", settings.get_profile("weft"), derandomize=True)
+settings.register_profile("gate", settings.get_profile("weft"), derandomize=True, max_examples=40)
 settings.load_profile(os.environ.get("WEFT_EXAMPLES", "weft"))
+
+
+_TESTS = Path(__file__).parent
+_THOROUGH = {
+    "e2e", "sim", "benchmarks", "plan/compile/test_soundness.py", "plan/compile/test_equal_plans.py",
+    "workspaces/test_worktrees_crashes.py", "workspaces/test_worktrees_machine.py",
+}  # fmt: skip
 
 
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Async tests run on both event loops."""
     return str(request.param)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Properties, and whole runs, are thorough: see the marker."""
+    for item in items:
+        is_property = hasattr(getattr(item, "obj", None), "hypothesis")
+        path = item.path.relative_to(_TESTS)
+        if is_property or _THOROUGH & {path.parts[0], path.as_posix()}:
+            item.add_marker(pytest.mark.thorough)
