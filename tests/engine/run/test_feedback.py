@@ -39,6 +39,15 @@ def test_a_failure_is_told_by_who_failed_and_how(failure: dict[str, object], tex
     assert told(**failure) == text
 
 
+@pytest.mark.parametrize("more", [{"exit_code": 1}, {"verdict": {"reason": "no tests"}}])
+def test_that_steps_changed_no_file_is_told_at_the_end(more: dict[str, object]) -> None:
+    assert told(idle=("code", "deep.polish"), **more) == (
+        f"{told(**more)}\n\n"
+        "The last attempt at step 'code' changed no file.\n\n"
+        "The last attempt at step 'deep.polish' changed no file."
+    )
+
+
 def test_of_a_long_output_the_end_is_told() -> None:
     text = told(command="x", exit_code=1, stdout="\n".join(f"line {number}" for number in range(100)))
     head, *lines = text.split("\n\n")[1].split("\n")

@@ -7,6 +7,7 @@ step that failed fails whoever waits for it; a join that would fail anyway ends 
 
 from msgspec.structs import replace
 
+from weft.engine.run import idling
 from weft.engine.run.board import Board
 from weft.engine.run.dooming import Dooming
 from weft.engine.run.facts import Answered, Ended, How
@@ -56,7 +57,6 @@ class Ending:
             self._undone(firing, placed, how, fact)
         else:
             self._moves.ends(firing)
-            self._note_session(firing, fact)
             output = output_of(fact)
             if how is How.DONE and not placed.is_judged:
                 play.outputs[placed.address] = output
@@ -64,10 +64,6 @@ class Ending:
             else:
                 failure = failure_of(firing, fact)
                 self._moves.leads(firing, self._concluded(play, firing.move, output, failure))
-
-    def _note_session(self, firing: Firing, fact: Ended) -> None:
-        if fact.session and firing.launch is not None and firing.launch.agent is not None:
-            firing.play.sessions[firing.launch.agent.name] = fact.session
 
     def _undone(self, firing: Firing, placed: Placed, how: How, fact: Ended) -> None:
         """It was lost, or could not be started; no agent hears of that."""
@@ -147,7 +143,8 @@ class Ending:
         placed = play.steps[move.act.step]
         output = play.outputs[placed.address]
         if "failed" not in move.final:
-            play.feedback = feedback_of(failure, placed, output, judged=judged)
+            idle = idling.taken(play)
+            play.feedback = feedback_of(failure, placed, output, judged=judged, idle=idle)
             del play.outputs[placed.address]
         elif placed.step.on_error == "continue":
             play.outputs[placed.address] = replace(failed(output, failure), tolerated=True)

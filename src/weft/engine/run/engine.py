@@ -8,6 +8,7 @@ obeys.
 
 from collections.abc import Sequence
 
+from weft.engine.run import conversations, idling
 from weft.engine.run.board import board
 from weft.engine.run.control import Control
 from weft.engine.run.dooming import Dooming
@@ -193,7 +194,9 @@ class Engine:
         how = fact.how
         if how is not How.DONE:
             how = self._holding.meant(firing, _meant(firing, how), fact)
+        idling.note(firing, fact)
         self._telling.finished(firing, fact, how, self._spending.settles(firing, fact, how))
+        conversations.note(firing, fact)
         if firing.move.act.role in MERGING:
             self._telling.merged(firing, fact, how)
         self._spending.alerts(firing)

@@ -10,10 +10,13 @@ run_finished     completed, failed, stopped               counts, seconds, messa
                                                           stuck (what waits for ever; never seen)
 subplan_state    the state it is in now                   from, reason, message, cause, failure, carried
 step_started                                              firing, execution, transition, kind, command, agent,
-                                                          concurrent_group, launched_at, pools
+                                                          concurrent_group, launched_at, pools, session and
+                                                          fork (the conversation that an agent goes on with)
 step_finished    done, failed, timeout, cancelled, …      firing, execution, exit_code, signal, message, tail,
                                                           seconds, until, files, conflict, waits_for, asks, moves,
-                                                          culprits, concurrent_group,
+                                                          culprits, session (an agent's), changed (whether an
+                                                          agent that was to change files has, in this attempt
+                                                          so far), concurrent_group,
                                                           launched_at, completed_at; of what is no process, as
                                                           a join, only message and the times
 step_skipped     condition, dependency, cancelled         message

@@ -85,7 +85,9 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
     message: str = ""
     """For people: what went wrong."""
     files: tuple[str, ...] = ()
-    """In conflict, or in the way."""
+    """In conflict, or in the way; or changed by an agent that may only read."""
+    changed: bool | None = None
+    """Of an agent that was to change files: whether it has changed any; None is unknown."""
     conflict: bool = False
     """Of what is held: whether it is for a conflict."""
     waits_for: tuple[str, ...] = ()

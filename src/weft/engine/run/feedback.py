@@ -35,14 +35,20 @@ class Failure(Struct, frozen=True, kw_only=True):
     stderr: str = ""
     verdict: object = UNSET
     """The JSON by which a step told that it does not accept the work."""
+    idle: tuple[str, ...] = ()
+    """The addresses of steps that were to change files, and did not."""
 
 
 def feedback(failure: Failure) -> str:
     """The text that templates read as `feedback`."""
     if failure.verdict is not UNSET:
         head = f"Step '{failure.step}' looked at the work and did not accept it. What it said:"
-        return f"{head}\n{_beginning(_reasons(failure.verdict))}"
-    return "\n\n".join([_head(failure), *_tails(failure)])
+        parts = [f"{head}\n{_beginning(_reasons(failure.verdict))}"]
+    else:
+        parts = [_head(failure), *_tails(failure)]
+    return "\n\n".join(
+        [*parts, *(f"The last attempt at step '{step}' changed no file." for step in failure.idle)]
+    )
 
 
 def _head(failure: Failure) -> str:

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from weft.engine.run.board import Board
+from weft.engine.run.conversations import resumed
 from weft.engine.run.meaning import part_name
 from weft.engine.run.orders import Land, Launch, Merge, Ordered, Prepare
 from weft.engine.run.pipelines import Placed
@@ -115,6 +116,7 @@ class Launching:
             attempt=firing.attempt,
             commands=self._commands(firing.play, step, texts),
             env=self._env(firing, step, texts) if step.env or firing.leases else {},
+            sandbox=step.sandbox,
             timeout=step.timeout if step.timeout is not None else settings.timeout,
             grace=step.grace if step.grace is not None else settings.grace,
         )
@@ -123,6 +125,7 @@ class Launching:
         step, play, texts = placed.step, firing.play, self._texts(firing, placed)
         work, settings = step.body, self._board.settings(play.row)
         assert isinstance(work, AgentWork)
+        session, fork = self._resumed(firing, agent)
         return Launch(
             firing=firing.serial,
             execution=1,
@@ -133,13 +136,21 @@ class Launching:
             agent=agent,
             model=work.model or agent.model or settings.model,
             prompt=texts.filled(work.prompt),
-            session=play.sessions.get(agent.name) if work.resume else None,
-            fork=work.resume and step.is_async,
+            session=session,
+            fork=fork,
             read_only=work.read_only,
+            is_to_change=not work.read_only and step.output_schema is None,
             env=self._env(firing, step, texts),
+            sandbox=step.sandbox,
             timeout=step.timeout if step.timeout is not None else settings.timeout,
             grace=step.grace if step.grace is not None else settings.grace,
         )
+
+    def _resumed(self, firing: Firing, agent: Agent) -> tuple[str | None, bool]:
+        """The conversation to go on with, and whether with a fork of it."""
+        play = firing.play
+        firing.resumes, fork = resumed(play, play.steps[firing.step], agent)
+        return None if firing.resumes is None else firing.resumes.session, fork
 
     def question(self, firing: Firing, placed: Placed, text: str) -> str:
         return self._texts(firing, placed).filled(text)
@@ -174,11 +185,17 @@ class Launching:
         )
 
     def again(self, firing: Firing) -> Ordered:
-        """The order for another execution; what was leased may be other things now."""
+        """The order for another execution; what was leased may be other things now.
+
+        An agent that is to resume goes on with what the last one told before its end.
+        """
         order = firing.order
         assert order is not None
         if isinstance(order, Land):
             order = self._land(firing)
         if isinstance(order, Launch) and firing.leases:
             order = replace(order, env={**order.env, **self._leased(firing)})
+        if isinstance(order, Launch) and order.agent is not None and firing.step:
+            session, fork = self._resumed(firing, order.agent)
+            order = replace(order, session=session, fork=fork)
         return replace(order, execution=firing.execution)

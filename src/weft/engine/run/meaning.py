@@ -119,8 +119,13 @@ def said_of(
     )
 
 
-def feedback_of(failure: Failure, placed: Placed, output: StepOutput, *, judged: bool) -> str:
-    """What the next attempt is told; `judged`: the step did its work, and it is its result that says no."""
+def feedback_of(
+    failure: Failure, placed: Placed, output: StepOutput, *, judged: bool, idle: tuple[str, ...] = ()
+) -> str:
+    """What the next attempt is told; `judged`: the step did its work, and it is its result that says no.
+
+    `idle` are the steps that were to change files and did not.
+    """
     process_says = failure.exit_code or failure.signal is not None or failure.timeout is not None
     return feedback.feedback(
         feedback.Failure(
@@ -134,6 +139,7 @@ def feedback_of(failure: Failure, placed: Placed, output: StepOutput, *, judged:
             stdout=output.stdout,
             stderr=output.stderr,
             verdict=_verdict(placed.step, output) if judged else UNSET,
+            idle=idle,
         )
     )
 

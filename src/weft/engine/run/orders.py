@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from weft.plan.model import Agent, Command
+from weft.plan.sandbox import SandboxParts
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -39,8 +40,12 @@ class Launch(Order, frozen=True, kw_only=True):
     fork: bool = False
     """Whether it is to be a fork of that conversation."""
     read_only: bool = False
+    is_to_change: bool = False
+    """Of an agent: whether it is asked to change files, and not for a result that it is to give."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Rendered, with the things leased from pools."""
+    sandbox: SandboxParts | None = None
+    """What the step itself says about it."""
     timeout: float
     grace: float
 

@@ -49,6 +49,16 @@ class Frame(Struct, eq=False):
         return "".join(f"{part.partition('#')[0]}." for part in self.prefix.split(".")[:-1])
 
 
+class Conversation(Struct, eq=False, kw_only=True):
+    """What an agent and a model have said to each other, over one step or several."""
+
+    agent: str
+    session: str
+    """By which name it can be gone on with now."""
+    branch: str
+    """The address of the async step that it was last held in; empty outside of any."""
+
+
 class Play(Struct, eq=False, kw_only=True):
     row: int
     path: str
@@ -58,7 +68,7 @@ class Play(Struct, eq=False, kw_only=True):
     carried: bool = False
     """Whether an earlier run has done it."""
     steps: Mapping[str, Placed] = {}
-    """Those of a slice, by address."""
+    """Those of a slice, by address, in the order of the plan."""
     frames: dict[str, Frame] = field(default_factory=lambda: {"": Frame("")})
     tokens: set[int] = set()
     """Places where a token waits for others."""
@@ -75,8 +85,10 @@ class Play(Struct, eq=False, kw_only=True):
     faults: dict[str, str] = {}
     """Steps whose condition could not be evaluated, by address."""
     feedback: str = ""
-    sessions: dict[str, str] = {}
-    """The last conversation of each agent."""
+    changes: dict[str, tuple[int, bool | None]] = {}
+    """Of steps that are to change files, by address: their last attempt, and whether it has changed any."""
+    conversations: dict[str, Conversation] = {}
+    """That of each step that has held one, by address; the last one to be heard of is at the end."""
     slots: Claims = ()
     """What it holds of the limits around it."""
     lent: bool = False
@@ -101,6 +113,8 @@ class Firing(Struct, eq=False, kw_only=True):
     """What was ordered; None for a question."""
     step: str = ""
     attempt: int = 0
+    resumes: Conversation | None = None
+    """What it goes on with."""
     halted: str = ""
     """`cancelled` or `stopped` once it was told to end so; `revoked` if it was stopped and the run goes on."""
     parked: str = ""

@@ -51,6 +51,7 @@ class Happening(Struct, frozen=True, kw_only=True):
     spends: tuple[tuple[float, int, int], ...] = ()
     """What is heard of it meanwhile: after so many seconds, so many micro-dollars and tokens, all in all."""
     session: str | None = None
+    changed: bool | None = None
     wait: float = 60.0
     """Of a usage limit: how long it lasts."""
     conflict: bool = False
@@ -272,6 +273,7 @@ class Simulator:
             cost=how.cost,
             tokens=how.tokens,
             session=how.session,
+            changed=how.changed,
             culprits=how.culprits,
             left_out=how.left_out,
             until=self._now + how.seconds + how.wait if how.how is How.LIMITED else None,

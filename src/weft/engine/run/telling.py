@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import asdict
 
+from weft.engine.run import idling
 from weft.engine.run.board import Board
 from weft.engine.run.budget import Budget
 from weft.engine.run.events import Event
@@ -162,6 +163,7 @@ class Telling:
         order = firing.order
         if isinstance(order, Launch) and order.agent is not None:
             data["agent"] = order.agent.name
+            data |= _resumed(order)
             data |= {name: amount for name, amount in zip(_RESERVED, firing.reserved, strict=True) if amount}
         elif isinstance(order, Launch):
             data["command"] = " && ".join(shown(command) for command in order.commands)
@@ -174,6 +176,9 @@ class Telling:
         if self._board.quiet:
             return
         data: Data = {"firing": firing.serial, "execution": firing.execution, **_said(fact)}
+        changed = idling.changed(firing)
+        if changed is not None:
+            data["changed"] = changed
         if how is not How.DONE:
             data["tail"] = output_tail(fact.result, fact.errors)
         at_least = fact.cost is None and bool(costs[0])
@@ -265,6 +270,13 @@ class Telling:
         return data | {"completed_at": self._board.at} if ended else data
 
 
+def _resumed(launch: Launch) -> Data:
+    """The conversation that an agent goes on with."""
+    if launch.session is None:
+        return {}
+    return {"session": launch.session, "fork": True} if launch.fork else {"session": launch.session}
+
+
 def _said(fact: Ended) -> Data:
     """What there is to say."""
     found: Data = {
@@ -277,6 +289,7 @@ def _said(fact: Ended) -> Data:
         "asks": fact.asks or None,
         "culprits": list(fact.culprits) or None,
         "moves": [asdict(move) for move in fact.moves] or None,
+        "session": fact.session,
         "until": fact.until,
         "seconds": round(fact.seconds, 3),
     }

@@ -1,0 +1,27 @@
+"""Which conversation can be gone on with, as outputs of agents' programs tell it."""
+
+import pytest
+
+from agents.recorded import judged, output, verdict
+from weft.engine.run.facts import How
+
+TELL_EARLY = {
+    "claude": "5f0c1d9e-0001-4000-8000-00000000c1ad",
+    "codex": "0193c0de-0002-7000-8000-00000000c0de#0/0/0",
+    "gemini": "6e3171a0-0003-4000-8000-00006e313141",
+    "opencode": "ses_0004opencode",
+    "pi": "0193c0de-0007-7000-8000-0000000000b1",
+}
+
+
+@pytest.mark.parametrize("use", TELL_EARLY)
+def test_one_that_was_killed_after_its_first_line_has_told_its_conversation(use: str) -> None:
+    first = output(use, "good").splitlines(keepends=True)[0]
+    found = judged(use, first, exit_code=None, signal=9)
+    assert (found.how, found.session) == (How.FAILED, TELL_EARLY[use])
+
+
+@pytest.mark.parametrize("use", sorted(TELL_EARLY.keys() - {"gemini"}))
+@pytest.mark.parametrize("name", ["limited", "broken"])
+def test_what_a_limit_or_a_broken_line_cut_short_can_be_gone_on_with(use: str, name: str) -> None:
+    assert verdict(use, name, exit_code=1).session is not None
