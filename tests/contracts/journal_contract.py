@@ -50,6 +50,7 @@ _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     float: _FLOAT,
     How: st.sampled_from(How),
     Wanted: st.sampled_from(Wanted),
+    bool | None: st.none() | _BOOL,
     int | None: st.none() | _INT64,
     str | None: st.none() | _TEXT,
     float | None: st.none() | _FLOAT,

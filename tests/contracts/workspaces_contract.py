@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from weft.errors import WeftError
-from weft.ports.workspaces import Merged, MergeRequest, Work, WorkspaceRequest, Workspaces
+from weft.ports.workspaces import Merged, MergeRequest, Watch, Work, WorkspaceRequest, Workspaces
+
+READING = Work(path="a", step="read", attempt=1, subject="a: read")
 
 
 class WorkspacesContract:
@@ -86,6 +88,23 @@ class WorkspacesContract:
         self.gathered(workspaces, "", "group/a")
         assert (self.gathered(workspaces, "", "group/a") / "one").read_text() == "text"
 
+    def test_a_reader_that_changed_nothing_is_not_blamed(self, workspaces: Workspaces) -> None:
+        workspaces.prepare(WorkspaceRequest(path="a"))
+        self.watched(workspaces, "one")
+        assert workspaces.restore("a", "one") is None
+
+    def test_of_who_was_not_watched_nothing_is_known(self, workspaces: Workspaces) -> None:
+        workspaces.prepare(WorkspaceRequest(path="a"))
+        (workspaces.place("a") / "file").write_text("text")
+        assert workspaces.restore("a", "one") is None
+        assert workspaces.has_changed("a", "one") is None
+        workspaces.unwatch("a", ["one"])
+        assert (workspaces.place("a") / "file").read_text() == "text"
+
+    @staticmethod
+    def watched(workspaces: Workspaces, job: str, *beside: str, reads: bool = True) -> None:
+        workspaces.watch(Watch(work=READING, job=job, reads=reads, beside=beside))
+
     @classmethod
     def done(cls, workspaces: Workspaces, path: str, file: str, *others: str) -> Merged:
         """A slice from its beginning to its end; others came together before."""
@@ -108,3 +127,133 @@ class WorkspacesContract:
     def gathered(workspaces: Workspaces, path: str, *slices: str) -> Path:
         workspaces.gather(MergeRequest(path=path, subject="together", slices=slices, is_group=True))
         return workspaces.place(path)
+
+
+class OwnWorkspacesContract(WorkspacesContract):
+    """Of those in which nobody but the steps of a slice works."""
+
+    @pytest.fixture
+    def place(self, workspaces: Workspaces) -> Path:
+        """With a file in it, which is recorded."""
+        workspaces.prepare(WorkspaceRequest(path="a"))
+        place = workspaces.place("a")
+        (place / "old").write_text("old")
+        self.recorded(workspaces, "a")
+        return place
+
+    def test_a_change_there_is_of_a_step(self, workspaces: Workspaces) -> None:
+        assert workspaces.is_own("a")
+
+    @pytest.mark.parametrize("file", ["new", "old", "deep/new"])
+    def test_a_reader_answers_for_what_it_changed(
+        self, workspaces: Workspaces, place: Path, file: str
+    ) -> None:
+        self.watched(workspaces, "one")
+        (place / file).parent.mkdir(exist_ok=True)
+        (place / file).write_text("something else")
+        breach = workspaces.restore("a", "one")
+        assert breach is not None
+        assert breach.files == (file,)
+        assert breach.message.startswith(f"it may only read, and changed {file}; that ")
+
+    def test_a_reader_answers_for_what_it_removed_and_for_rights(
+        self, workspaces: Workspaces, place: Path
+    ) -> None:
+        (place / "program").write_text("#!")
+        self.watched(workspaces, "one")
+        (place / "old").unlink()
+        (place / "program").chmod(0o755)
+        breach = workspaces.restore("a", "one")
+        assert breach is not None
+        assert breach.files == ("old", "program")
+
+    def test_asked_again_it_tells_the_same_whatever_is_there_by_then(
+        self, workspaces: Workspaces, place: Path
+    ) -> None:
+        self.watched(workspaces, "one")
+        (place / "new").write_text("something")
+        breach = workspaces.restore("a", "one")
+        assert breach is not None
+        workspaces.unwatch("a", ["one"])
+        (place / "other").write_text("of another step")
+        assert workspaces.restore("a", "one") == breach
+        assert (place / "other").read_text() == "of another step"
+
+    def test_what_was_there_before_is_not_the_reader_s(self, workspaces: Workspaces, place: Path) -> None:
+        (place / "mine").write_text("a person's")
+        self.watched(workspaces, "one")
+        assert workspaces.restore("a", "one") is None
+        assert (place / "mine").read_text() == "a person's"
+
+    def test_caches_that_say_what_they_are_are_no_changes(self, workspaces: Workspaces, place: Path) -> None:
+        self.watched(workspaces, "one")
+        (place / ".cache").mkdir()
+        (place / ".cache" / ".gitignore").write_text("*\n")
+        (place / ".cache" / "file").write_text("text")
+        assert workspaces.restore("a", "one") is None
+        assert (place / ".cache" / "file").exists()
+
+    # Several at once
+
+    def test_of_readers_that_overlap_the_first_to_end_answers_and_no_other(
+        self, workspaces: Workspaces, place: Path
+    ) -> None:
+        self.watched(workspaces, "one")
+        (place / "new").write_text("of the first")
+        self.watched(workspaces, "two", "one")
+        breach = workspaces.restore("a", "two")
+        assert breach is not None
+        assert breach.files == ("new",)
+        assert workspaces.restore("a", "one") is None
+
+    def test_what_changes_after_that_is_answered_for_by_the_next(
+        self, workspaces: Workspaces, place: Path
+    ) -> None:
+        self.watched(workspaces, "one")
+        self.watched(workspaces, "two", "one")
+        (place / "new").write_text("first")
+        assert workspaces.restore("a", "one") is not None
+        (place / "newer").write_text("second")
+        breach = workspaces.restore("a", "two")
+        assert breach is not None
+        assert breach.files == ("newer",)
+
+    def test_a_reader_that_begins_when_others_have_ended_begins_anew(
+        self, workspaces: Workspaces, place: Path
+    ) -> None:
+        self.watched(workspaces, "one")
+        (place / "new").write_text("a person's")
+        self.watched(workspaces, "two")
+        assert workspaces.restore("a", "two") is None
+        assert workspaces.restore("a", "one") is None
+
+    def test_where_somebody_may_change_files_nobody_answers(
+        self, workspaces: Workspaces, place: Path
+    ) -> None:
+        self.watched(workspaces, "one")
+        workspaces.unwatch("a", ["one"])
+        (place / "new").write_text("whose")
+        assert workspaces.restore("a", "one") is None
+        assert (place / "new").read_text() == "whose"
+
+    def test_who_may_change_files_ends_the_watch_of_readers(
+        self, workspaces: Workspaces, place: Path
+    ) -> None:
+        self.watched(workspaces, "one")
+        self.watched(workspaces, "two", "one", reads=False)
+        (place / "new").write_text("whose")
+        assert workspaces.restore("a", "one") is None
+        assert workspaces.restore("a", "two") is None
+
+    @pytest.mark.parametrize("reads", [True, False])
+    def test_what_was_found_is_known_until_nobody_asks_any_more(
+        self, workspaces: Workspaces, place: Path, reads: bool
+    ) -> None:
+        self.watched(workspaces, "one")
+        (place / "new").write_text("something")
+        breach = workspaces.restore("a", "one")
+        self.watched(workspaces, "two", "one", reads=reads)
+        workspaces.unwatch("a", ["one", "two"])
+        assert workspaces.restore("a", "one") == breach
+        workspaces.unwatch("a", ["two"])
+        assert workspaces.restore("a", "one") is None

@@ -18,7 +18,7 @@ import msgspec
 
 from weft.engine.run.facts import RefMove
 from weft.errors import WeftError
-from weft.ports.workspaces import Closed, Merged
+from weft.ports.workspaces import Breach, Closed, Merged
 from workspaces.worlds import World
 
 _GIT = """#!/bin/sh
@@ -142,7 +142,7 @@ def _done(folder: str, wish: Wish, world: World) -> Outcome:
     match answer:
         case Merged(moves=moves, verify_in=place):
             return Outcome(answer=str(place), moves=moves)
-        case Closed(moves=moves, message=message):
+        case Closed(moves=moves, message=message) | Breach(moves=moves, message=message):
             return Outcome(answer=message, moves=moves)
         case list():
             return Outcome(moves=tuple(answer))

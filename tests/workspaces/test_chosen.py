@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.workspaces_contract import WorkspacesContract
+from contracts.workspaces_contract import OwnWorkspacesContract
 from weft.engine.run.facts import RefMove
 from weft.errors import WeftError
 from weft.ports.workspaces import (
@@ -37,7 +37,7 @@ def workspaces(tmp_path: Path, plan_dir: Path) -> ChosenWorkspaces:
     return ChosenWorkspaces(own, InPlaceWorkspaces(plan_dir), {"shared"})
 
 
-class TestChosenWorkspaces(WorkspacesContract):
+class TestChosenWorkspaces(OwnWorkspacesContract):
     @pytest.fixture
     def workspaces(self, tmp_path: Path, plan_dir: Path) -> Workspaces:
         own = DirectoryWorkspaces(tmp_path / "work", plan_dir)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.workspaces_contract import WorkspacesContract
+from contracts.workspaces_contract import OwnWorkspacesContract
 from weft.ports.workspaces import ConflictError, Workspaces
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.errors import WorkspaceError
@@ -31,7 +31,7 @@ def workspaces(root: Path, plan: Path) -> DirectoryWorkspaces:
     return DirectoryWorkspaces(root, plan)
 
 
-class TestDirectoryWorkspaces(WorkspacesContract):
+class TestDirectoryWorkspaces(OwnWorkspacesContract):
     @pytest.fixture
     def workspaces(self, root: Path, plan: Path) -> Workspaces:
         return DirectoryWorkspaces(root, plan)

@@ -7,7 +7,7 @@ from threading import Barrier
 
 import pytest
 
-from contracts.workspaces_contract import WorkspacesContract
+from contracts.workspaces_contract import OwnWorkspacesContract
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import HeldError, MergeRequest, WorkspaceRequest, Workspaces
 from weft.workspaces.errors import WorkspaceError
@@ -19,7 +19,7 @@ from workspaces.worlds import NAMES, World, heads
 LINES = "".join(f"{number}\n" for number in range(20))
 
 
-class TestWorktreeWorkspaces(WorkspacesContract):
+class TestWorktreeWorkspaces(OwnWorkspacesContract):
     @pytest.fixture
     def workspaces(self, world: World) -> Workspaces:
         return world.workspaces

@@ -104,6 +104,30 @@ def badly_resolved(world: World) -> None:
     put(world.place("a"), {"half": "done"})
 
 
+def to_be_watched(world: World) -> None:
+    """With something that a person has left there."""
+    world.do("group/a", {"one": "1"})
+    world.workspaces.prove("group/a")
+    put(world.place("group/a"), {"mine": "a person's"})
+
+
+def read_badly(world: World) -> None:
+    """Files, commits, and another branch."""
+    world.do("a", {"one": "1", "lines": "1\n2\n"})
+    world.workspaces.prove("a")
+    world.watch("a", "job")
+    commit(world.at("a"), {"two": "2"})
+    world.at("a").do("switch", "--quiet", "--detach")
+    commit(world.at("a"), {"three": "3"})
+    put(world.place("a"), {"four": "4", "README": None, "lines": "5\n"})
+
+
+def idle(world: World) -> None:
+    world.do("a", {"one": "1"})
+    world.watch("a", "job", reads=False)
+    world.record("a")
+
+
 PARTS = ("group/a", "group/b", "group/c")
 
 
@@ -155,6 +179,9 @@ CASES: dict[str, tuple[Callable[[World], None], Wish]] = {
         ("close a conflict", resolved, "close_conflict", ("a",), {}),
         ("close a conflict that is not resolved", badly_resolved, "close_conflict", ("a",), {}),
         ("merge where a conflict was left", badly_resolved, "merge", ("a",), {"resolved": True}),
+        ("watch a reader", to_be_watched, "watch", ("group/a", "job"), {}),
+        ("undo what a reader did", read_badly, "restore", ("a", "job"), {}),
+        ("see that nothing was changed", idle, "has_changed", ("a", "job"), {}),
         ("follow the base", landed, "follow_base", (), {}),
         ("start anew", to_begin_anew, "start_anew", (), {}),
     )

@@ -447,8 +447,10 @@ def test_a_branch_that_somebody_moves_meanwhile_is_not_moved_back(
     opened(world)
     resolve(world)
     monkeypatch.setattr("weft.workspaces.git.resolving.move", lambda *_, **__: False)
+    monkeypatch.setattr("weft.workspaces.git.undoing.move", lambda *_, **__: False)
     with pytest.raises(WorkspaceError, match="the branch weft/notes/a was moved by somebody else"):
         world.close_conflict("a")
+    world.at("a").do("commit", "--quiet", "--all", "--message", "mine")
     with pytest.raises(WorkspaceError, match="the branch weft/notes/a was moved by somebody else"):
         world.close_conflict("a", failed="no")
 

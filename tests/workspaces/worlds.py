@@ -5,7 +5,17 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from weft.engine.run.facts import RefMove
-from weft.ports.workspaces import Closed, Merged, MergeRequest, OpenConflict, Part, Work, WorkspaceRequest
+from weft.ports.workspaces import (
+    Breach,
+    Closed,
+    Merged,
+    MergeRequest,
+    OpenConflict,
+    Part,
+    Watch,
+    Work,
+    WorkspaceRequest,
+)
 from weft.workspaces.git.ground import Ground
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
@@ -77,6 +87,17 @@ class World:
     def record(self, path: str, *, step: str = "code", attempt: int = 1) -> list[RefMove]:
         work = Work(path=path, step=step, attempt=attempt, subject=f"{path}: {step}")
         return list(self.workspaces.record(work))
+
+    def watch(self, path: str, job: str, *beside: str, reads: bool = True) -> None:
+        step = "read" if reads else "code"
+        work = Work(path=path, step=step, attempt=1, subject=f"{path}: {step}")
+        self.workspaces.watch(Watch(work=work, job=job, reads=reads, beside=beside))
+
+    def restore(self, path: str, job: str) -> Breach | None:
+        return self.workspaces.restore(path, job)
+
+    def has_changed(self, path: str, job: str) -> bool | None:
+        return self.workspaces.has_changed(path, job)
 
     def do(self, path: str, edits: Tree, *after: str) -> str:
         """A slice, but for its merge; its commit."""

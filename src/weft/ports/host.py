@@ -28,6 +28,9 @@ class Job(Struct, frozen=True, kw_only=True):
     """Where its output goes: `<this>.out` and `<this>.err`, and for what is too long `.out.tail`, `.err.tail`."""
     timeout: float
     grace: float
+    sandboxed: bool = False
+    """Whether the first process of a command only keeps the others in. It is not asked to end, as it ends with
+    what it keeps; and what that leaves behind ends with it."""
 
 
 class Why(StrEnum):

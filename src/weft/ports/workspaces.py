@@ -3,7 +3,7 @@
 Everything here may be done again after a crash in the middle of it: what is asked for twice is the same as once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -35,6 +35,28 @@ class Work(Struct, frozen=True, kw_only=True):
     attempt: int
     subject: str
     """A line about it."""
+
+
+class Watch(Struct, frozen=True, kw_only=True):
+    """A step that is about to start, and of which is to be known what it changes."""
+
+    work: Work
+    job: str
+    """Names this execution of it for ever."""
+    reads: bool
+    """Whether it may only read. Then all that are beside it may only read, too."""
+    beside: tuple[str, ...] = ()
+    """The other executions in this workspace whose ends may not be known to everybody yet."""
+
+
+class Breach(Struct, frozen=True, kw_only=True):
+    """A step that may only read has changed something."""
+
+    message: str
+    """For people: what it did, and what has become of that."""
+    files: tuple[str, ...] = ()
+    moves: tuple[RefMove, ...] = ()
+    """Where what it did is kept."""
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -168,8 +190,37 @@ class Workspaces(Protocol):
         """Raises `WeftError` if the workspace is not what was prepared: then no step may start in it."""
         ...
 
+    def is_own(self, path: str) -> bool:
+        """Whether nobody but the steps of the subplan works there, so that changes are theirs."""
+        ...
+
+    def watch(self, watch: Watch) -> None:
+        """Note what is there, so that it can be told after the step what it has changed.
+
+        Readers that overlap are watched together: the first one that ends after a change is to answer for it.
+        """
+        ...
+
+    def unwatch(self, path: str, jobs: Collection[str]) -> None:
+        """Steps overlap that may change files, so nobody can tell who did what.
+
+        Only what was found before is still known, of those jobs whose ends may not be known to everybody yet.
+        """
+        ...
+
     def record(self, work: Work) -> Sequence[RefMove]:
         """Keep what a step has changed."""
+        ...
+
+    def has_changed(self, path: str, job: str) -> bool | None:
+        """Whether a step that was watched has changed files, once that is recorded; None: that is not known."""
+        ...
+
+    def restore(self, path: str, job: str) -> Breach | None:
+        """Undo what a step has changed that may only read, where that can be; nothing of it is lost.
+
+        None: it has changed nothing, or that is not known.
+        """
         ...
 
     def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:

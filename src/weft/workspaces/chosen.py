@@ -6,10 +6,12 @@ from pathlib import Path
 from weft.engine.run.facts import RefMove
 from weft.engine.suspects import Suspect
 from weft.ports.workspaces import (
+    Breach,
     Closed,
     Merged,
     MergeRequest,
     OpenConflict,
+    Watch,
     Work,
     WorkspaceRequest,
     Workspaces,
@@ -42,8 +44,23 @@ class ChosenWorkspaces:
     def prove(self, path: str) -> None:
         self._of(path).prove(path)
 
+    def is_own(self, path: str) -> bool:
+        return self._of(path).is_own(path)
+
+    def watch(self, watch: Watch) -> None:
+        self._of(watch.work.path).watch(watch)
+
+    def unwatch(self, path: str, jobs: Collection[str]) -> None:
+        self._of(path).unwatch(path, jobs)
+
     def record(self, work: Work) -> Sequence[RefMove]:
         return self._of(work.path).record(work)
+
+    def has_changed(self, path: str, job: str) -> bool | None:
+        return self._of(path).has_changed(path, job)
+
+    def restore(self, path: str, job: str) -> Breach | None:
+        return self._of(path).restore(path, job)
 
     def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
         return self._of(request.path).open_conflict(request, work)

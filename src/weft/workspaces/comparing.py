@@ -16,7 +16,7 @@ from weft.workspaces.contents import Contents, digest
 from weft.workspaces.cursor import FOLDER_FLAGS, Cursor, Entry, Kind, walk
 from weft.workspaces.errors import WorkspaceError, shown
 
-_NEVER_KEPT = frozenset({b".weft", b".git", b"__pycache__"})
+NEVER_KEPT = frozenset({b".weft", b".git", b"__pycache__"})
 
 _CACHE_TAG = b"Signature: 8a477f597d28d172789f06886806bc55"
 """What a file CACHEDIR.TAG begins with; see bford.info/cachedir."""
@@ -29,8 +29,8 @@ def changes_since(
     changes: dict[bytes, Change] = {}
     left_out: list[bytes] = []
     missing = dict(start.files)
-    caches = _Caches(cursor)
-    for entry in walk(cursor, without=_NEVER_KEPT, enter=caches.is_none):
+    caches = Caches(cursor)
+    for entry in walk(cursor, without=NEVER_KEPT, enter=caches.is_none):
         if entry.kind is Kind.SPECIAL:
             left_out.append(entry.path)
         elif entry.kind is not Kind.FOLDER:
@@ -39,12 +39,12 @@ def changes_since(
             if after != before:
                 changes[entry.path] = Change(before=before, after=after)
     for path, before in missing.items():
-        if _NEVER_KEPT.isdisjoint(path.split(b"/")) and not caches.hold(path):
+        if NEVER_KEPT.isdisjoint(path.split(b"/")) and not caches.hold(path):
             changes[path] = Change(before=before, after=None)
     return changes, tuple(left_out)
 
 
-class _Caches:
+class Caches:
     """The directories that are passed over on a walk."""
 
     def __init__(self, cursor: Cursor) -> None:

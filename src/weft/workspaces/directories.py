@@ -9,6 +9,7 @@ Below one directory, the *root*, there are
 - `_records/…`     what a slice did: its changes since its start. Others start with these and never with its
                    directory, which may be changed or removed without harm
 - `_objects/…`     the contents that records speak of
+- `_watched/…`     how the files of a slice were before the steps that are watched there
 - `_new.…`, `_old.…`  a directory that is being made, and one that is being removed
 
 A directory is made aside and then put in its place, so what is in its place is whole. A record is written when all
@@ -22,9 +23,11 @@ the root; none is ever followed. The root itself is opened by its path.
 
 import os
 import re
-from collections.abc import Generator, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import TypeVar
 
 import msgspec
@@ -34,7 +37,7 @@ from weft.engine.run.facts import RefMove
 from weft.ids import file_name
 from weft.plan.language.tables import ID_PATTERN
 from weft.plan.order.globs import matches
-from weft.ports.workspaces import Merged, MergeRequest, WorkspaceRequest
+from weft.ports.workspaces import Breach, Merged, MergeRequest, Watch, WorkspaceRequest
 from weft.workspaces.building import build
 from weft.workspaces.changes import Folded, Record, Start, Version, fold
 from weft.workspaces.comparing import changes_since
@@ -43,6 +46,7 @@ from weft.workspaces.cursor import FOLDER_FLAGS, Cursor, wipe
 from weft.workspaces.errors import ANEW, WorkspaceError, listed, shown
 from weft.workspaces.given import given, with_changes
 from weft.workspaces.no_history import NoHistory
+from weft.workspaces.prints import Prints, Readers, prints_in
 
 _T = TypeVar("_T")
 _PATH = re.compile(f"{ID_PATTERN}(/{ID_PATTERN})*")
@@ -58,11 +62,12 @@ class _Rooms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DirectoryWorkspaces(NoHistory):
-    """Several threads may use one, if no two are about the same subplan."""
+    """Several threads may use one, if no two are about the same subplan, but for its steps."""
 
     def __init__(self, root: Path, plan_dir: Path) -> None:
         self._root = root.absolute()
         self._plan_dir = plan_dir.absolute()
+        self._at_steps: defaultdict[str, Lock] = defaultdict(Lock)
 
     def place(self, path: str) -> Path:
         return self._root / _name(path)
@@ -92,6 +97,48 @@ class DirectoryWorkspaces(NoHistory):
     def prove(self, path: str) -> None:
         with self._opened() as rooms:
             os.close(_entered(rooms, path))
+
+    # Steps that may only read
+
+    def is_own(self, path: str) -> bool:  # noqa: ARG002 - all are
+        return True
+
+    def watch(self, watch: Watch) -> None:
+        """Only readers: what else a step changes is seen when the slice is merged."""
+        path = watch.work.path
+        with self._reading(path) as (rooms, room, known):
+            readers = known.parted(watch.beside, others_read=watch.reads)
+            if watch.reads:
+                before = _prints(rooms, path) if readers.are_none else readers.before
+                readers = readers.joined(watch.job, before)
+            _save_readers(room, path, readers, known)
+
+    def unwatch(self, path: str, jobs: Collection[str]) -> None:
+        with self._reading(path) as (_, room, known):
+            _save_readers(room, path, known.parted(jobs), known)
+
+    def restore(self, path: str, job: str) -> Breach | None:
+        """Nothing can be undone here."""
+        with self._reading(path) as (rooms, room, known):
+            readers = known
+            if job not in readers.changed:
+                return None
+            if not readers.changed[job]:
+                readers = readers.answering(job, _prints(rooms, path))
+                _save_readers(room, path, readers, known)
+        files = readers.changed[job]
+        said = f"it may only read, and changed {listed(files)}"
+        why = "that is not undone, for with `isolation: dir` nobody knows what was there before"
+        return Breach(message=f"{said}; {why}", files=files) if files else None
+
+    @contextmanager
+    def _reading(self, path: str) -> Generator[tuple[_Rooms, int, Readers]]:
+        """The open directories, that of the notes, and what is noted; steps of a slice may overlap."""
+        with self._at_steps[path], self._opened() as rooms, ExitStack() as stack:
+            room = _room(rooms.root, "_watched", stack)
+            yield rooms, room, _loaded(room, _name(path), Readers) or Readers()
+
+    # Coming together
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
         with self._opened() as rooms:
@@ -198,6 +245,16 @@ def _entered(rooms: _Rooms, path: str) -> int:
         return os.open(_name(path), FOLDER_FLAGS, dir_fd=rooms.root)
     except (FileNotFoundError, NotADirectoryError):
         raise WorkspaceError(f"the workspace of {path!r} is no directory any more; {ANEW}") from None
+
+
+def _prints(rooms: _Rooms, path: str) -> Prints:
+    with Cursor(_entered(rooms, path)) as cursor:
+        return prints_in(cursor)
+
+
+def _save_readers(room: int, path: str, readers: Readers, known: Readers) -> None:
+    if readers != known:
+        save(room, _name(path), msgspec.msgpack.encode(readers))
 
 
 def _refuse_others(path: str, changed: Iterable[bytes], allowed: Sequence[str]) -> None:

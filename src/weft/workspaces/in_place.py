@@ -1,10 +1,10 @@
 """`isolation: none`: every slice works in the plan's own directory, so there is nothing to bring together."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from weft.engine.run.facts import RefMove
-from weft.ports.workspaces import Merged, MergeRequest, WorkspaceRequest
+from weft.ports.workspaces import Breach, Merged, MergeRequest, Watch, WorkspaceRequest
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.no_history import NoHistory
 
@@ -18,6 +18,18 @@ class InPlaceWorkspaces(NoHistory):
 
     def scratch(self, path: str) -> Path:
         return self.place(path)
+
+    def is_own(self, path: str) -> bool:  # noqa: ARG002 - anybody may work there
+        return False
+
+    def watch(self, watch: Watch) -> None:
+        """Whatever changes, anybody may have done it."""
+
+    def unwatch(self, path: str, jobs: Collection[str]) -> None:
+        """Nobody is watched."""
+
+    def restore(self, path: str, job: str) -> Breach | None:  # noqa: ARG002
+        return None
 
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         self.prove(request.path)

@@ -15,6 +15,9 @@ class NoHistory:
     def record(self, work: Work) -> Sequence[RefMove]:  # noqa: ARG002
         return ()
 
+    def has_changed(self, path: str, job: str) -> bool | None:  # noqa: ARG002
+        return None
+
     def foresee(self, path: str) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
         return {}
 

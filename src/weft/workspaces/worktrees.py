@@ -8,7 +8,7 @@ be under way at once.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -17,11 +17,13 @@ from msgspec.structs import replace
 from weft.engine.run.facts import RefMove
 from weft.engine.suspects import Suspect
 from weft.ports.workspaces import (
+    Breach,
     Closed,
     HeldError,
     Merged,
     MergeRequest,
     OpenConflict,
+    Watch,
     Work,
     WorkspaceRequest,
 )
@@ -38,6 +40,7 @@ from weft.workspaces.git.proven import Proof
 from weft.workspaces.git.refs import is_ancestor, move, tips
 from weft.workspaces.git.resolving import Resolving
 from weft.workspaces.git.starting import Start, Starting
+from weft.workspaces.git.watching import Watching
 from weft.workspaces.git.worktrees import Worktrees
 
 _TRIES = 20
@@ -53,6 +56,7 @@ class WorktreeWorkspaces:
         self._starting = Starting(ground)
         self._joining = Joining(ground, self._worktrees)
         self._resolving = Resolving(ground, self._worktrees)
+        self._watching = Watching(ground)
         self._parting = Parting(ground)
         self._foresight = Foresight(ground.git)
         self._at_steps: defaultdict[str, Lock] = defaultdict(Lock)
@@ -209,6 +213,32 @@ class WorktreeWorkspaces:
             self._worktrees.prove(self._ground.worktree(path), self._names.head(path))
             note = self._names.told(path)
             self._ground.move([wish(tips(self._git, note), note, self._ground.head(path))], f"{path} goes on")
+
+    def is_own(self, path: str) -> bool:  # noqa: ARG002 - all are
+        return True
+
+    def watch(self, watch: Watch) -> None:
+        """What somebody has left there is recorded before a reader starts, who then need not answer for it."""
+        work = watch.work
+        with self._at_steps[work.path]:
+            self._watching.finish(work.path)
+            head = self._watching.beginning(watch)
+            if head is None and watch.reads:
+                self._record(record, replace(work, subject=f"{work.path}: what was there before {work.step}"))
+            self._watching.begin(watch, head or self._ground.head(work.path))
+
+    def unwatch(self, path: str, jobs: Collection[str]) -> None:
+        with self._at_steps[path]:
+            self._watching.finish(path)
+            self._watching.end(path, jobs)
+
+    def has_changed(self, path: str, job: str) -> bool | None:
+        with self._at_steps[path]:
+            return self._watching.has_changed(path, job)
+
+    def restore(self, path: str, job: str) -> Breach | None:
+        with self._at_steps[path]:
+            return self._watching.restore(path, job)
 
     def record(self, work: Work) -> Sequence[RefMove]:
         names, path = self._names, work.path

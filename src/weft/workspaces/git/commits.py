@@ -108,11 +108,17 @@ def keep(
             _keep(git, names, work.path, [made])
 
 
-def keep_logged(git: Git, git_dir: Path, path: str, names: Names) -> None:
-    """The same, of a worktree whose directory is gone; `git_dir` is what the repository has of it."""
-    refs = (names.head(path), names.start(path), names.kept(path, "").rstrip("/"))
-    known = frozenset(tips(git, *refs).values())
-    _keep(git, names, path, _undone(git, frozenset(_log(git_dir)), known))
+def keep_logged(
+    git: Git, git_dir: Path, path: str, names: Names, *, seen: Sequence[str] = (), head: str = ""
+) -> None:
+    """The same, of a worktree whose directory is gone; `git_dir` is what the repository has of it.
+
+    `seen` are commits that were there, too; `head` is where the branch is going to be, if not where it is.
+    """
+    known = tips(git, names.head(path), names.start(path), names.kept(path, "").rstrip("/"))
+    if head:
+        known[names.head(path)] = head
+    _keep(git, names, path, _undone(git, frozenset((*_log(git_dir), *seen)), frozenset(known.values())))
 
 
 def _slice(

@@ -22,30 +22,23 @@ from msgspec.structs import replace
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import Closed, HeldError, MergeRequest, OpenConflict, Work
 from weft.workspaces.errors import WorkspaceError, listed, shown
-from weft.workspaces.git.commits import (
-    index_aside,
-    keep_logged,
-    message_of,
-    refuse_repositories,
-    stage,
-)
+from weft.workspaces.git.commits import keep_logged, message_of, stage
 from weft.workspaces.git.ground import Ground, around, changes, wish
 from weft.workspaces.git.linked import git_dir_of, operation_in
-from weft.workspaces.git.locks import free, locks_explained
+from weft.workspaces.git.locks import locks_explained
 from weft.workspaces.git.merging import Trial, commit_merge, try_merge
 from weft.workspaces.git.opened import Opened, Side, State, note_opened, opened_in
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import is_ancestor, move, tip, tips, tree_of
+from weft.workspaces.git.refs import is_ancestor, move, tips, tree_of
 from weft.workspaces.git.settled import unmerged_in, unsettled, versions_at
 from weft.workspaces.git.sparse import settings
-from weft.workspaces.git.status import Status, status
+from weft.workspaces.git.status import status
+from weft.workspaces.git.undoing import Look, bring_back, look_at, quit_operations
 from weft.workspaces.git.unsaved import unsaved
 from weft.workspaces.git.worktrees import Worktrees
 
 _TRIES = 20
 """So often it is opened anew because the branch around has moved meanwhile, before we give up."""
-_MOST_OPERATIONS = 6
-"""That can be under way in one worktree."""
 _MOST_DEEDS = 10
 """Of one side."""
 _LINK = "160000"
@@ -64,17 +57,6 @@ class _Place(Struct, frozen=True, kw_only=True):
     @property
     def env(self) -> dict[str, str]:
         return dict(settings(self.git_dir))
-
-
-class _Look(Struct, frozen=True, kw_only=True):
-    """What is there."""
-
-    status: Status
-    branch: str | None
-    head: str
-    tree: str
-    """Of all of it."""
-    unmerged: frozenset[bytes]
 
 
 class Resolving:
@@ -224,44 +206,34 @@ class Resolving:
             return None
         return _Place(path=path, git=self._git.at(worktree), git_dir=git_dir, opened=opened)
 
-    def _look(self, place: _Place) -> _Look:
-        free(place.git.directory, place.git_dir)
-        with locks_explained():
-            found = status(place.git, place.git_dir)
-            refuse_repositories(place.git.directory, place.git_dir, found)
-            with index_aside(place.git_dir) as index:
-                tree = stage(place.git, place.git_dir, found, index)
-            head = found.head or place.opened.head  # the branch may be gone
-            tree = tree or tree_of(place.git, head)
-            return _Look(
-                branch=found.branch, status=found, head=head, tree=tree, unmerged=unmerged_in(place.git)
-            )
+    def _look(self, place: _Place) -> Look:
+        return look_at(place.git, place.git_dir, head=place.opened.head)
 
-    def _refusal(self, place: _Place, look: _Look) -> str:
+    def _refusal(self, place: _Place, look: Look) -> str:
         """Why what is there is no resolution of the conflict; empty if it is one."""
         operation = operation_in(place.git_dir)
         if operation not in {None, "merge"}:
             return f"it left a `git {operation}` unfinished"
-        if look.branch != self._names.head(place.path):
+        if look.status.branch != self._names.head(place.path):
             return f"it left the branch {self._names.branch(place.path)}"
         if not look.status.head:
             return f"it removed the branch {self._names.branch(place.path)}"
         if not is_ancestor(self._git, place.opened.head, look.head):
             return "it changed commits that were there before"
-        left = [shown(one) for one in unsettled(place.git, place.opened, look.tree, look.unmerged)]
+        left = [shown(one) for one in unsettled(place.git, place.opened, look.tree, unmerged_in(place.git))]
         return f"it left the conflict in {listed(left)}" if left else ""
 
-    def _settle(self, place: _Place, look: _Look, work: Work) -> _Place:
+    def _settle(self, place: _Place, look: Look, work: Work) -> _Place:
         ref, now = self._names.head(place.path), look.head
         made = self._made(place, look, message_of(work, self._ground.plan))
         if not move(place.git, changes([RefMove(ref=ref, before=now, after=made)]), reason="weft: @resolve"):
             raise WorkspaceError(f"the branch {self._names.branch(place.path)} was moved by somebody else")
         with locks_explained():
             stage(place.git, place.git_dir, status(place.git, place.git_dir), {})
-        _quit(place)
+        quit_operations(place.git, place.git_dir)
         return _noted(place, state=State.CLOSED)
 
-    def _made(self, place: _Place, look: _Look, message: bytes) -> str:
+    def _made(self, place: _Place, look: Look, message: bytes) -> str:
         """The merge; the agent may have made it just so."""
         git, head, into = place.git, look.head, place.opened.into
         lines = os.fsencode(git.line("log", "-1", "--no-show-signature", "--format=%P%n%B", head))
@@ -274,13 +246,13 @@ class Resolving:
 
     # Undoing
 
-    def _undo(self, place: _Place, look: _Look, message: str) -> _Place:
+    def _undo(self, place: _Place, look: Look, message: str) -> _Place:
         if place.opened.state is State.OPEN:
             kept = self._kept(place, look)
             place = _noted(place, state=State.UNDOING, message=message, kept=kept)
         return self._restore(place, look)
 
-    def _kept(self, place: _Place, look: _Look) -> str:
+    def _kept(self, place: _Place, look: Look) -> str:
         """What is there gets a name, if it is neither what was there before, nor what was put there."""
         opened, head, tree = place.opened, look.head, look.tree
         if head == opened.head and tree in {opened.tree, tree_of(place.git, opened.head)}:
@@ -294,21 +266,11 @@ class Resolving:
         self._ground.move([wish(tips(self._git, ref), ref, made)], f"{place.path} left it behind")
         return made
 
-    def _restore(self, place: _Place, look: _Look) -> _Place:
+    def _restore(self, place: _Place, look: Look) -> _Place:
         """All is as it was before the conflict was opened."""
-        git, ref, head = place.git, self._names.head(place.path), place.opened.head
         keep_logged(self._git, place.git_dir, place.path, self._names)
-        _quit(place)
-        if look.branch != ref:
-            git.do("symbolic-ref", "-m", "weft: @resolve is undone", "HEAD", ref)
-        now = tip(self._git, ref) or ""
-        if not move(
-            git, changes([RefMove(ref=ref, before=now, after=head)]), reason="weft: @resolve is undone"
-        ):
-            raise WorkspaceError(f"the branch {self._names.branch(place.path)} was moved by somebody else")
-        with locks_explained():
-            stage(git, place.git_dir, look.status, {})  # what is in the index goes
-            git.do("read-tree", "--reset", "-u", head, env=place.env)
+        ref, reason = self._names.head(place.path), "weft: @resolve is undone"
+        bring_back(place.git, place.git_dir, look, ref=ref, head=place.opened.head, reason=reason)
         return _noted(place, state=State.CLOSED)
 
     def _told(self, place: _Place) -> Closed:
@@ -346,12 +308,3 @@ def _mark(place: _Place, message: bytes) -> None:
     (place.git_dir / "MERGE_MSG").write_bytes(message)
     (place.git_dir / "MERGE_MODE").write_text("no-ff")
     (place.git_dir / "MERGE_HEAD").write_text(f"{opened.into}\n")
-
-
-def _quit(place: _Place) -> None:
-    """Whatever was begun there is not under way any more; files stay as they are."""
-    for _ in range(_MOST_OPERATIONS):
-        operation = operation_in(place.git_dir)
-        if operation is None:
-            return
-        place.git.do(operation, "--quit")

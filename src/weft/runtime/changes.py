@@ -1,0 +1,150 @@
+"""What steps change in their workspaces: noted before a step starts, seen and kept after it has ended.
+
+An agent that was to change files and changed none has not failed by that; but it is told. A *reader*, which is a
+step with an agent that may only read, has failed if not all is as it was before; and that is undone.
+
+Steps of a slice that are under way at the same time work in one directory, and a change has no name on it. So a
+step is blamed only if nobody else can have done it: one that is to change files, if it was alone there all the
+time, and a reader, if all that were there were readers. Whoever begins beside others ends the watch of them all,
+unless all are readers. That is noted in the workspace before it starts, so a coordinator that takes over judges in
+the same way; and what was found is known there until it is in the journal.
+"""
+
+from collections.abc import Sequence
+
+from anyio.to_thread import run_sync
+from msgspec import Struct
+from msgspec.structs import replace
+
+from weft.engine.run.facts import Ended, How, RefMove
+from weft.engine.run.orders import Launch
+from weft.errors import WeftError
+from weft.ports.workspaces import Breach, Watch, Work, Workspaces
+from weft.runtime.jobs import Jobs, but
+from weft.runtime.lineage import Lineage
+
+Execution = tuple[int, int]
+
+
+class _Step(Struct, eq=False):
+    """One whose end is not in the journal yet."""
+
+    path: str
+    job: str
+    reads: bool
+    is_mixed: bool = False
+    """Whether somebody else may be blamed for what it changes."""
+
+
+class Changes:
+    def __init__(self, workspaces: Workspaces, lineage: Lineage, jobs: Jobs) -> None:
+        self._workspaces = workspaces
+        self._lineage = lineage
+        self._jobs = jobs
+        self._steps: dict[Execution, _Step] = {}
+        self._under_way: dict[str, list[_Step]] = {}
+        """The same, by the path of the slice."""
+        self._reported: list[Execution] = []
+
+    # Before a step
+
+    def begins(self, launch: Launch) -> bool:
+        """Whether its workspace has to be asked before it starts: then call `prove`."""
+        if not self._is_step(launch):
+            return False
+        step = _Step(launch.path, self._jobs.id(launch), _is_reader(launch))
+        together = self._under_way.setdefault(step.path, [])
+        together.append(step)
+        if len(together) > 1 and not all(one.reads and not one.is_mixed for one in together):
+            for one in together:
+                one.is_mixed = True
+        self._steps[launch.firing, launch.execution] = step
+        return self._workspaces.has_history(launch.path) or step.reads or step.is_mixed
+
+    def _is_step(self, launch: Launch) -> bool:
+        """Of a slice with a workspace of its own; what Weft does itself has names with @."""
+        is_slice = self._lineage.is_slice(launch.row) and not launch.step.startswith("@")
+        return is_slice and self._workspaces.is_own(launch.path)
+
+    def _beside(self, step: _Step) -> tuple[str, ...]:
+        return tuple(one.job for one in self._under_way[step.path] if one is not step)
+
+    async def prove(self, launch: Launch) -> None:
+        """No step begins in a directory that is not its workspace. Raises `WeftError` or `OSError`."""
+        await run_sync(self._workspaces.prove, launch.path)
+        step = self._steps[launch.firing, launch.execution]
+        if not step.is_mixed and (step.reads or self._is_to_change(launch)):
+            beside = self._beside(step)
+            watch = Watch(work=work_of(launch), job=step.job, reads=step.reads, beside=beside)
+            await run_sync(self._workspaces.watch, watch)
+        if step.is_mixed:  # by now
+            await run_sync(self._workspaces.unwatch, launch.path, self._beside(step))
+
+    def _is_to_change(self, launch: Launch) -> bool:
+        return launch.is_to_change and self._workspaces.has_history(launch.path)
+
+    # After it
+
+    def matter(self, launch: Launch) -> bool:
+        """Whether something is to be done about what a step that has ended may have changed: call `ended`."""
+        return self._is_step(launch) and (self._workspaces.has_history(launch.path) or _is_reader(launch))
+
+    async def ended(self, launch: Launch, fact: Ended) -> tuple[Ended, Sequence[RefMove]]:
+        """However the step ended, what it did is kept."""
+        work, breach = work_of(launch), None
+        if _is_reader(launch):
+            try:
+                breach = await run_sync(self._workspaces.restore, launch.path, self._jobs.id(launch))
+            except (WeftError, OSError) as error:
+                return _failed(but(fact, "what it changed could not be seen, or not be undone", error)), ()
+        if breach is not None:
+            fact = _broken(fact, breach)
+        moves: Sequence[RefMove] = ()
+        if self._workspaces.has_history(launch.path):
+            try:
+                moves, changed = await run_sync(self._recorded, launch, work)
+            except (WeftError, OSError) as error:
+                fact = _failed(but(fact, "what it did could not be committed", error))
+            else:
+                fact = replace(fact, changed=changed)
+        return fact, (*(breach.moves if breach is not None else ()), *moves)
+
+    def _recorded(self, launch: Launch, work: Work) -> tuple[Sequence[RefMove], bool | None]:
+        moves = self._workspaces.record(work)
+        if not launch.is_to_change:
+            return moves, None
+        return moves, self._workspaces.has_changed(launch.path, self._jobs.id(launch))
+
+    # Until all know
+
+    def reported(self, fact: Ended) -> None:
+        self._reported.append((fact.firing, fact.execution))
+
+    def committed(self) -> None:
+        """All that was reported is in the journal."""
+        for execution in self._reported:
+            step = self._steps.pop(execution, None)
+            if step is not None:
+                self._under_way[step.path].remove(step)
+                if not self._under_way[step.path]:
+                    del self._under_way[step.path]
+        self._reported = []
+
+
+def work_of(launch: Launch) -> Work:
+    again = f" (attempt {launch.attempt})" if launch.attempt > 1 else ""
+    subject = f"{launch.path}: {launch.step}{again}"
+    return Work(path=launch.path, step=launch.step, attempt=launch.attempt, subject=subject)
+
+
+def _is_reader(launch: Launch) -> bool:
+    return launch.agent is not None and launch.read_only
+
+
+def _failed(fact: Ended) -> Ended:
+    return replace(fact, how=How.FAILED) if fact.how is How.DONE else fact
+
+
+def _broken(fact: Ended, breach: Breach) -> Ended:
+    said = "; ".join(filter(None, (fact.message, breach.message)))
+    return _failed(replace(fact, message=said, files=breach.files))
