@@ -193,6 +193,7 @@ def plans(draw: st.DrawFn, *, depth: int = 2) -> dict[str, Any]:
     for number, name in enumerate(names.pipelines):
         _resolve_steps(draw, plan["pipelines"][name], names, names.pipelines[:number])
     plan["agent"] = draw(st.sampled_from(names.agents))
+    plan.setdefault("model", "some")  # there are agents that have none of their own
     _resolve_settings(draw, plan, names)
     _resolve_subplans(draw, plan["subplans"], names)
     return plan

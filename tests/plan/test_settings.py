@@ -132,7 +132,8 @@ def test_isolation_depends_on_whether_there_is_a_repository(git: bool, isolation
 
 def literals() -> list[tuple[str, Key]]:
     """Settings whose default is a value, by dotted name."""
-    named = [(key.name, key) for key in SETTINGS] + [(f"merge.{key.name}", key) for key in MERGE.keys]
+    named = [(key.name, key) for key in SETTINGS if key.name != "sandbox"]
+    named += [(f"merge.{key.name}", key) for key in MERGE.keys]
     return [
         (name, key) for name, key in named if key.default is not None and not isinstance(key.default, Words)
     ]
@@ -150,7 +151,8 @@ def test_other_defaults_are_none_or_empty() -> None:
     others = {name: DEFAULTS.values[name] for name in SETTING_NAMES if name not in said}
     assert others == {
         "max_concurrency": None, "agent": None, "model": None, "budget": None, "budget.tokens": None,
-        "reserve": None, "reserve.tokens": None, "isolation": "worktree", "setup": (),
+        "reserve": None, "reserve.tokens": None, "isolation": "worktree", "setup": (), "sandbox.use": "none",
+        "sandbox.network": True, "sandbox.hide": (), "sandbox.read": (), "sandbox.write": (),
     }  # fmt: skip
 
 

@@ -189,6 +189,7 @@ class _Parts(Struct):
             step.on_result,
             sorted(taken),
             step.env,
+            *(() if step.sandbox is None else (step.sandbox,)),
         )
 
 
@@ -205,13 +206,17 @@ def _that_matter(settings: Settings) -> tuple[object, ...]:
         settings.link,
         settings.sparse,
         *(("resolve",) if settings.resolves else ()),
+        *(("isolated_home",) if settings.isolated_home else ()),
+        *((settings.sandbox,) if settings.sandbox.is_on else ()),
     )
 
 
 def _doing(agent: Agent | None) -> tuple[object, ...]:
     """An agent without what only says how many there are, and what they may cost."""
     assert agent is not None, "a loaded plan has an agent for each step"
-    return (agent.use, agent.model, agent.command, agent.script, agent.args, agent.env)
+    apart = (agent.isolated_home, agent.sandbox)
+    own = (agent.use, agent.model, agent.command, agent.script, agent.args, agent.env)
+    return own if apart == (None, None) else (*own, *apart)
 
 
 def _texts(step: Step) -> Iterator[str]:

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from weft.plan.notify import Notify
 from weft.plan.order.outline import Outline
 from weft.plan.prices import Price
+from weft.plan.sandbox import SandboxParts
 from weft.plan.settings import Scope
 from weft.plan.text.document import Document, Table
 from weft.plan.text.problems import Problem
@@ -31,6 +32,10 @@ class Agent(Struct, frozen=True, kw_only=True):
     max_cost: int | None = None
     """In micro-dollars, as all amounts."""
     max_tokens: int | None = None
+    isolated_home: bool | None = None
+    """None: as the setting says."""
+    sandbox: SandboxParts | None = None
+    """What it says about that; all else is as the settings say."""
     source: Table | None = None
 
 
@@ -114,6 +119,8 @@ class Step(Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     grace: float | None = None
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    sandbox: SandboxParts | None = None
+    """What it says about that; all else is as it is for its agent, or as the settings say."""
     estimate: Estimate | None = None
     source: Table
 

@@ -12,10 +12,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
+from weft.plan.language.isolation import SANDBOX, SANDBOX_KEY
 from weft.plan.language.kinds_of_many import Either
 from weft.plan.language.money import AMOUNT
 from weft.plan.language.records import Key, Record, Values
 from weft.plan.language.tables import MERGE, SETTINGS
+from weft.plan.sandbox import Sandbox, sandbox_parts
 from weft.plan.text.document import Document, Node, Table
 from weft.plan.text.problems import Position
 
@@ -26,6 +28,8 @@ AMOUNTS = tuple(key.name for key in SETTINGS if key.kind is AMOUNT)
 def _names(key: Key) -> list[str]:
     if key.kind is MERGE:
         return [f"merge.{part.name}" for part in MERGE.keys]
+    if key is SANDBOX_KEY:
+        return [f"sandbox.{part.name}" for part in SANDBOX.keys]
     return [key.name, f"{key.name}.tokens"] if key.name in AMOUNTS else [key.name]
 
 
@@ -67,6 +71,22 @@ class Settings(Struct, frozen=True, kw_only=True):
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     sparse: tuple[str, ...] = ()
+    isolated_home: bool = False
+    sandbox_use: str = "none"
+    sandbox_network: bool = True
+    sandbox_hide: tuple[str, ...] = ()
+    sandbox_read: tuple[str, ...] = ()
+    sandbox_write: tuple[str, ...] = ()
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return Sandbox(
+            use=self.sandbox_use,
+            network=self.sandbox_network,
+            hide=self.sandbox_hide,
+            read=self.sandbox_read,
+            write=self.sandbox_write,
+        )
 
     @property
     def resolves(self) -> bool:
@@ -116,7 +136,7 @@ class Layer(Struct, frozen=True, eq=False):
             return None
         node: Node | None = self.table
         for part in setting.split("."):
-            node = node.get(part) if isinstance(node, Table) else None
+            node = node.get(part) if isinstance(node, Table) else node  # one value may stand for all parts
         return None if node is None else self.document.position(node)
 
 
@@ -125,12 +145,14 @@ def layer(where: str, document: Document, values: Values) -> Layer:
 
 
 def own_settings(values: Values) -> dict[str, Any]:
-    """The settings among what was read, with those of `merge` under their dotted names."""
+    """The settings among what was read, with those of `merge` and `sandbox` under their dotted names."""
     given = values.given
     own = {name: value for name, value in given.items() if name in _PLAIN_NAMES}
     merge = given.get("merge")
     if merge is not None:
         own.update((f"merge.{name}", value) for name, value in merge.given.items())
+    if "sandbox" in given:
+        own.update((f"sandbox.{name}", value) for name, value in sandbox_parts(given["sandbox"]).items())
     for name in AMOUNTS:
         if isinstance(own.get(name), Values):
             own.update(_amounts(name, own.pop(name)))

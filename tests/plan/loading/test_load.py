@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -344,7 +345,7 @@ def change(draw: st.DrawFn, data: Any) -> None:
         case "rename" if isinstance(key, str):
             around[draw(st.sampled_from(names))] = around.pop(key)
         case "junk":
-            around[key] = draw(st.sampled_from(JUNK))
+            around[key] = deepcopy(draw(st.sampled_from(JUNK)))
         case "word":
             around[key] = draw(
                 st.sampled_from(["a", "r", "{{ step.r.result }}", "claude", "inner", "never", "x"])

@@ -164,6 +164,22 @@ def test_an_async_step_that_resumes_overlaps_a_sequential_one_behind_it() -> Non
     assert problems(with_steps(*steps, top="agent: gemini\n")) == [f"10:36 steps 'a' and 'b' {CANNOT}"]
 
 
+@pytest.mark.parametrize("use", ["aider", "mini-swe-agent"])
+def test_an_agent_that_cannot_resume_at_all_is_told(use: str) -> None:
+    steps = ("{id: a, prompt: x}", f"{{id: b, {RESUME}}}")
+    said = f"the agent '{use}' ({use}) cannot resume a conversation; take resume out of step 'b'"
+    assert problems(with_steps(*steps, top=f"agent: {use}\n")) == [f"10:36 {said}, or name another agent"]
+
+
+def test_that_an_agent_cannot_resume_is_told_once_for_all_slices() -> None:
+    top = f"agents: {{a: {{use: aider}}, c: {{use: claude}}}}\npipelines:\n  n: [{{id: i, {RESUME}}}]\n"
+    slices = (
+        f"{{id: {name}, pipeline: n, agent: {agent}}}" for name, agent in zip("stu", "aac", strict=True)
+    )
+    (said,) = problems(with_subplans(*slices, top=top))
+    assert "the agent 'a' (aider) cannot resume a conversation" in said
+
+
 def test_three_that_overlap_are_told_in_pairs() -> None:
     steps = (*GO_ON, f"{{id: c, {RESUME}, depends_on: [a]}}", JOIN)
     assert problems(with_steps(*steps, top="agent: gemini\n")) == [
@@ -174,7 +190,7 @@ def test_three_that_overlap_are_told_in_pairs() -> None:
 
 @pytest.mark.parametrize("agent", ["claude", "builtin"])
 def test_an_agent_that_can_fork_may_resume_twice(agent: str) -> None:
-    assert problems(with_steps(*GO_ON, JOIN, top=f"agent: {agent}\n")) == []
+    assert problems(with_steps(*GO_ON, JOIN, top=f"agent: {agent}\nmodel: m\n")) == []
 
 
 @pytest.mark.parametrize(
@@ -399,3 +415,56 @@ def test_a_word_that_is_nearly_right_is_suggested() -> None:
     assert problems(with_subplans(COMMAND, top="merge: {resolve: agents}\n")) == [
         "3:18 resolve is 'agents'; allowed is hold | agent; did you mean 'agent'?"
     ]
+
+
+# Models.
+
+NO_MODEL = "needs a model: the agent 'builtin' (builtin) has none of its own; set model: of the agent,"
+OUR_OWN = "agent: builtin\n"
+
+
+def test_an_agent_without_a_model_of_its_own_needs_one_and_is_told_once() -> None:
+    steps = ("{id: a, prompt: x}", "{id: b, prompt: x}")
+    (said,) = problems(with_steps(*steps, top=OUR_OWN))
+    assert said.startswith(f"9:9 step 'a' {NO_MODEL}")
+    (said,) = problems(with_subplans(SLICE, top=OUR_OWN))
+    assert said.startswith(f"5:5 step 'work' {NO_MODEL}")
+
+
+@pytest.mark.parametrize(
+    ("top", "step"),
+    [
+        ("agent: builtin\nmodel: m\n", "{id: a, prompt: x}"),
+        ("agents: {own: {use: builtin, model: m}}\n", "{id: a, prompt: x}"),
+        (OUR_OWN, "{id: a, prompt: x, model: m}"),
+    ],
+)
+def test_the_plan_the_agent_or_the_step_may_name_the_model(top: str, step: str) -> None:
+    assert problems(with_steps(step, top=top)) == []
+
+
+def test_one_that_is_to_resolve_conflicts_needs_a_model_too() -> None:
+    top = f"agent: builtin\n{RESOLVES}"
+    (said,) = problems(with_subplans(COMMAND, top=top))
+    assert said.startswith(f"4:8 merge.resolve {NO_MODEL}")
+    assert problems(with_subplans(COMMAND, top=f"{top}model: m\n")) == []
+
+
+# Readers.
+
+READS = "{id: look, prompt: x, read_only: true}"
+
+
+def reading(use: str, isolation: str) -> list[str]:
+    top = f"agents: {{own: {use}}}\nisolation: {isolation}\npolicy: serial\n"
+    return problems(with_steps(READS, top=top))
+
+
+def test_that_nothing_keeps_a_reader_from_changing_files_is_told_where_anybody_works() -> None:
+    (said,) = reading("{use: aider}", "none")
+    assert said.endswith(
+        "nothing keeps step 'look' from changing files: the agent 'own' (aider) has no mode for reading, and with "
+        "isolation: none nobody can see who changed what"
+    )
+    assert reading("{use: claude}", "none") == []
+    assert reading("{use: aider}", "dir") == []

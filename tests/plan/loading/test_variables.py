@@ -117,6 +117,12 @@ def test_of_two_that_say_the_same_the_more_exact_one_counts() -> None:
     assert values(given) == {"budget": 2_000_000, "budget.tokens": 1000}
 
 
+def test_whoever_says_something_about_a_sandbox_wants_one_unless_told_otherwise() -> None:
+    given = {"WEFT_SANDBOX_NETWORK": "false", "WEFT_SANDBOX_WRITE": "[/x]"}
+    assert values(given)["sandbox.use"] == "bwrap"
+    assert values(given | {"WEFT_SANDBOX_USE": "none"})["sandbox.use"] == "none"
+
+
 @given(data=st.data())
 @pytest.mark.parametrize("setting", [name for name in SETTING_NAMES if name != COMMANDS])
 def test_what_a_file_may_say_a_variable_may_say(setting: str, data: st.DataObject) -> None:

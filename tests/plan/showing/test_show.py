@@ -63,7 +63,7 @@ subplans:
       - {id: both, action: join, depends_on: [two, one], on_error: wait_for_all}
       - {id: asked, action: ask, question: Well?, on_result: [{when: attempt == 1, action: continue}]}
       - {id: inner, pipeline: direct}
-      - {id: tried, run: make, on_error: retry, max_retries: 2}
+      - {id: tried, run: make, on_error: retry, max_retries: 2, sandbox: {network: false, read: [tests]}}
       - {id: last, action: verify, on_error: continue, on_fail: {retry_from: asked, max: 0}, pools: [db]}
 """
 FLAGS = {
@@ -141,6 +141,8 @@ SETTINGS: st.SearchStrategy[Any] = st.fixed_dictionaries(
         "reserve": st.sampled_from([0.5, {"tokens": "1.5M"}]),
         "prices": st.sampled_from([{"a*": {"input": 3, "output": 15}, "*": {"input": 0, "output": 0.5}}]),
         "setup": st.sampled_from(["make", ["make", ["ls", "-l"]]]),
+        "isolated_home": st.booleans(),
+        "sandbox": st.sampled_from(["bwrap", "none", {"network": False}, {"use": "none", "hide": [".env"]}]),
         "agents": st.just({"coder": {"use": "codex"}, "other": {"use": "pi", "pool": 1}}),
         "agent": st.sampled_from(["coder", "claude"]),
         "notify": st.sampled_from([{"webhook": "http://a/b"}, [], [{"on": ["gate"], "run": ["say", "a b"]}]]),
@@ -176,7 +178,8 @@ def test_every_setting_and_agent_comes_back(
     agents: dict[str, Any], of_plan: dict[str, Any], of_slice: dict[str, Any], estimate: dict[str, Any]
 ) -> None:
     slice_ = {"id": "a", "prompt": "x", "estimate": estimate, **of_slice}
-    plan = load_plan(to_yaml({"weft": 1, "plan": "p", "agents": agents, **of_plan, "subplans": [slice_]}))
+    whole = {"weft": 1, "plan": "p", "agents": agents, "model": "m", **of_plan, "subplans": [slice_]}
+    plan = load_plan(to_yaml(whole))
     comes_back(plan)
 
 
@@ -232,6 +235,13 @@ branch_prefix: weft/  # default
 copy: []  # default
 link: []  # default
 sparse: []  # default
+isolated_home: false  # default
+sandbox:
+  use: none  # default
+  network: true  # default
+  hide: []  # default
+  read: []  # default
+  write: []  # default
 agents:
   # config.yaml:2
   tester:

@@ -1,6 +1,8 @@
 """The agents that Weft knows how to drive, by the name that `use:` gives."""
 
-from msgspec import Struct
+from collections.abc import Mapping
+
+from msgspec import Struct, field
 
 
 class Adapter(Struct, frozen=True, kw_only=True):
@@ -10,8 +12,16 @@ class Adapter(Struct, frozen=True, kw_only=True):
     doc: str
     install: str | None = None
     """What to type to get that command."""
+    home: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables that say where it keeps its settings, logins and conversations, with places for that in a home."""
     forks: bool = False
     """Whether two steps may go on from one conversation at the same time without disturbing each other."""
+    resumes: bool = True
+    """Whether a step can go on with the conversation of another."""
+    reads_only: bool = False
+    """Whether it has a mode in which it changes nothing, for steps with `read_only`."""
+    needs_model: bool = False
+    """Whether it has no model of its own to fall back on."""
 
 
 ADAPTERS = {
@@ -21,36 +31,70 @@ ADAPTERS = {
             name="claude",
             program="claude",
             install="npm install -g @anthropic-ai/claude-code",
+            home={"CLAUDE_CONFIG_DIR": ".claude"},
             forks=True,
+            reads_only=True,
             doc="Claude Code",
         ),
         Adapter(
-            name="codex", program="codex", install="npm install -g @openai/codex", forks=True, doc="Codex CLI"
+            name="codex",
+            program="codex",
+            install="npm install -g @openai/codex",
+            home={"CODEX_HOME": ".codex"},
+            forks=True,
+            reads_only=True,
+            doc="Codex CLI",
         ),
         Adapter(
-            name="gemini", program="gemini", install="npm install -g @google/gemini-cli", doc="Gemini CLI"
+            name="gemini",
+            program="gemini",
+            install="npm install -g @google/gemini-cli",
+            home={"GEMINI_CLI_HOME": "."},
+            reads_only=True,
+            doc="Gemini CLI",
         ),
         Adapter(
             name="opencode",
             program="opencode",
             install="npm install -g opencode-ai",
+            home={
+                "OPENCODE_CONFIG_DIR": ".config/opencode",
+                "OPENCODE_CONFIG": ".config/opencode/opencode.json",
+            },
             forks=True,
+            reads_only=True,
             doc="OpenCode",
         ),
-        Adapter(name="goose", program="goose", install="npm install -g @aaif/goose", doc="goose"),
-        Adapter(name="vibe", program="vibe", install="pip install mistral-vibe", doc="Mistral Vibe"),
+        Adapter(
+            name="goose",
+            program="goose",
+            install="npm install -g @aaif/goose",
+            home={"GOOSE_PATH_ROOT": ".goose"},
+            doc="goose",
+        ),
+        Adapter(
+            name="vibe",
+            program="vibe",
+            install="pip install mistral-vibe",
+            home={"VIBE_HOME": ".vibe"},
+            doc="Mistral Vibe",
+        ),
         Adapter(
             name="pi",
             program="pi",
             install="npm install -g @earendil-works/pi-coding-agent",
+            home={"PI_CODING_AGENT_DIR": ".pi/agent"},
             forks=True,
+            reads_only=True,
             doc="pi",
         ),
-        Adapter(name="aider", program="aider", install="pip install aider-chat", doc="Aider"),
+        Adapter(name="aider", program="aider", install="pip install aider-chat", resumes=False, doc="Aider"),
         Adapter(
             name="mini-swe-agent",
             program="mini",
             install="pip install mini-swe-agent mcp",
+            home={"MSWEA_GLOBAL_CONFIG_DIR": ".config/mini-swe-agent"},
+            resumes=False,
             doc="mini-SWE-agent",
         ),
         Adapter(name="acp", program=None, doc="any server of the Agent Client Protocol, named by `command`"),
@@ -67,6 +111,8 @@ ADAPTERS = {
             name="builtin",
             program=None,
             forks=True,
+            reads_only=True,
+            needs_model=True,
             doc="a small agent of Weft's own, for those who have a key to a model but no agent",
         ),
     )

@@ -4,6 +4,7 @@ The loader, the JSON Schema and the reference are made from these tables.
 """
 
 from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.isolation import AGENT_ISOLATION_KEYS, ISOLATION_KEYS, SANDBOX, STEP_SANDBOX_KEY
 from weft.plan.language.kinds import Boolean, Choice, Duration, Glob, Integer, Money, Share, Span, Text, Word
 from weft.plan.language.kinds_of_many import Either, JsonObject, ListOf, MapOf, Single
 from weft.plan.language.money import BUDGET, BUDGET_KEYS, MAX_TOKENS_KEY, PRICE, PRICES_KEY
@@ -187,6 +188,7 @@ SETTINGS = (
         doc="The only directories of the repository that a worktree has, with the files beside the way to "
             "them; for large repositories.",
     ),
+    *ISOLATION_KEYS,
 )  # fmt: skip
 
 ON_FAIL = Record(
@@ -232,8 +234,8 @@ STEP = Record(
         Key(name="model", kind=SOME_TEXT,
             doc="Which model the agent uses.", default=Words("the setting `model`")),
         Key(name="resume", kind=Boolean(), default="false",
-            doc="Whether the agent goes on with the conversation of the slice's last agent step; an async step "
-                "goes on with a fork of it."),
+            doc="Whether the agent goes on with its last conversation in the slice, and a further attempt with "
+                "that of the one before; an async step goes on with a fork of it."),
         Key(name="max_cost", kind=Money(),
             doc="What one attempt may cost; so much is reserved before it starts."),
         MAX_TOKENS_KEY,
@@ -273,13 +275,13 @@ STEP = Record(
         Key(name="grace", kind=Duration(), doc="How long its process has between SIGTERM and SIGKILL.",
             default=Words("the setting `grace`")),
         Key(name="env", kind=ENVIRONMENT, default="{}", doc="Environment variables of its process."),
-        Key(name="estimate", kind=ESTIMATE, doc=ESTIMATE.doc),
+        STEP_SANDBOX_KEY, Key(name="estimate", kind=ESTIMATE, doc=ESTIMATE.doc),
     ),
     (
         ExactlyOne(BODIES),
         OnlyWith(("agent", "model", "resume", "max_cost", "max_tokens", "read_only"), Has("prompt")),
         OnlyWith(("question",), Is("action", "ask")),
-        OnlyWith(("env", "pool", "pools", "timeout", "grace"), PROCESS),
+        OnlyWith(("env", "pool", "pools", "timeout", "grace", "sandbox"), PROCESS),
         OnlyWith(("max_retries",), Is("on_error", "retry")),
         AtMostOne(("pool", "pools")),
         Needs(Is("action", "join"), "depends_on"),
@@ -329,7 +331,7 @@ AGENT = Record(
             doc="More arguments for its command line."),
         Key(name="env", kind=MapOf(NAME, Word()), default="{}", doc="Environment variables for it."),
         Key(name="max_cost", kind=Money(), doc="What one step of it may cost, where the step does not say."),
-        MAX_TOKENS_KEY,
+        MAX_TOKENS_KEY, *AGENT_ISOLATION_KEYS,
     ),
     (
         Needs(AnyOf((Is("use", "command"), Is("use", "acp"))), "command"),
@@ -393,5 +395,5 @@ CONFIG = Record(
 )
 
 RECORDS = (
-    PLAN, SUBPLAN, STEP, ON_FAIL, ON_RESULT, AGENT, POOL, MERGE, ESTIMATE, BUDGET, PRICE, NOTIFY, CONFIG,
+    PLAN, SUBPLAN, STEP, ON_FAIL, ON_RESULT, AGENT, POOL, MERGE, SANDBOX, ESTIMATE, BUDGET, PRICE, NOTIFY, CONFIG,
 )  # fmt: skip

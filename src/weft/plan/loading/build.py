@@ -32,6 +32,7 @@ from weft.plan.model import (
 from weft.plan.notify import Notify
 from weft.plan.pipelines.unroll import MOST_STEPS
 from weft.plan.prices import Price
+from weft.plan.sandbox import sandbox_parts
 from weft.plan.settings import own_settings
 from weft.plan.text.document import Document, Items, Node, Scalar, Table
 
@@ -43,10 +44,14 @@ def agents(values: Values) -> dict[str, Agent]:
 
 
 def _agent(name: str, values: Values | None) -> Agent:
-    own: dict[str, Any] = {"use": "builtin"}
+    own: dict[str, Any] = {"use": "scripted"}  # of what cannot be read, nothing more is said then
     if values is None:
         return Agent(name=name, **own)
-    return Agent(name=name, source=values.table, **(own | values.given))
+    return Agent(name=name, source=values.table, **(own | values.given | _sandbox(values.given)))
+
+
+def _sandbox(given: dict[str, Any]) -> dict[str, Any]:
+    return {"sandbox": sandbox_parts(given["sandbox"])} if "sandbox" in given else {}
 
 
 def notify(values: Values) -> tuple[Notify, ...] | None:
@@ -138,6 +143,7 @@ def step(values: Values) -> Step:
         timeout=given.get("timeout"),
         grace=given.get("grace"),
         env=given.get("env", {}),
+        **_sandbox(given),
         estimate=estimate(given.get("estimate")),
         source=values.table,
     )

@@ -116,9 +116,13 @@ class SlicesCheck(Struct):
             agent = agent_of(work, scope.settings, self.plan.agents)
             if agent is not None:
                 agents[id(step)] = agent
+                node = step.source if not owner.built_in else subplan.source
+                self.no_model(node, f"step {step.id!r}", agent, work.model or scope.settings.model)
+                if work.resume:
+                    self.can_resume(step, agent)
+                self.can_only_read(node, step, agent, scope)
                 said = too_dear(self.plan, row, work, agent)
                 if said is not None and self.first_time("too dear", id(step), said):
-                    node = step.source if not owner.built_in else subplan.source
                     self.reader.warn(node, f"step {step.id!r} {said}")
             elif work.agent is None:
                 node = step.source if not owner.built_in else subplan.source
@@ -143,9 +147,33 @@ class SlicesCheck(Struct):
             self.reader.wrong(place(subplan.source, "agent"), said)
 
     def resolver(self, row: int, scope: Scope) -> None:
-        if scope.settings.resolves and resolver_of(scope.settings, self.plan.agents) is None:
-            _, layer = scope.find("merge.resolve")
-            self.no_agent(self.node_of(layer, "merge", row), "merge.resolve", scope)
+        if not scope.settings.resolves:
+            return
+        agent = resolver_of(scope.settings, self.plan.agents)
+        _, layer = scope.find("merge.resolve")
+        node = self.node_of(layer, "merge", row)
+        if agent is None:
+            self.no_agent(node, "merge.resolve", scope)
+        else:
+            self.no_model(node, "merge.resolve", agent, scope.settings.model)
+
+    def no_model(self, node: Node, who: str, agent: Agent, model: str | None) -> None:
+        """Tells, once for an agent, that none is named and that it has none of its own."""
+        if not ADAPTERS[agent.use].needs_model or agent.model or model:
+            return
+        if self.first_time("no model", agent.name):
+            said = f"{who} needs a model: the agent {agent.name!r} ({agent.use}) has none of its own"
+            self.reader.wrong(node, f"{said}; set model: of the agent, of the step or of the plan")
+
+    def can_only_read(self, node: Node, step: Step, agent: Agent, scope: Scope) -> None:
+        """In a directory where anybody works it cannot be seen whether a step has changed something."""
+        assert isinstance(step.body, AgentWork)
+        if not step.body.read_only or scope.settings.isolation != "none" or ADAPTERS[agent.use].reads_only:
+            return
+        if self.first_time("only reads", id(step), agent.use):
+            why = f"the agent {agent.name!r} ({agent.use}) has no mode for reading"
+            said = f"nothing keeps step {step.id!r} from changing files: {why}, and with isolation: none"
+            self.reader.warn(node, f"{said} nobody can see who changed what")
 
     def no_agent(self, node: Node, who: str, scope: Scope) -> None:
         """Tells, once, that no agent is named for a step, or by a configuration or flag one that is unknown."""
@@ -205,6 +233,12 @@ class SlicesCheck(Struct):
         if layer.document is not self.plan.document or layer.table is None:
             return source
         return layer.table.get(setting) or source
+
+    def can_resume(self, step: Step, agent: Agent) -> None:
+        if not ADAPTERS[agent.use].resumes and self.first_time("can resume", id(step), agent.name):
+            who = f"the agent {agent.name!r} ({agent.use})"
+            said = f"{who} cannot resume a conversation; take resume out of step {step.id!r}"
+            self.reader.wrong(place(step.source, "resume"), f"{said}, or name another agent")
 
     def conversations(self, subplan: Subplan, pipeline: Pipeline, agents: Mapping[int, Agent]) -> None:
         """Two steps that may overlap cannot go on with one conversation, unless the agent can fork it."""

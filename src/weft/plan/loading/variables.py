@@ -53,7 +53,7 @@ def read_variables(given: Mapping[str, str]) -> list[Config]:
     settings = {variable_name(setting): setting for setting in SETTING_NAMES}
     configs: list[Config] = []
     wrong: list[str] = []
-    for name in sorted(given):
+    for name in sorted(given, key=lambda name: (settings.get(name) == "sandbox.use", name)):
         if name in settings:
             value, said = _read(name, settings[name], given[name])
             configs.append(Config(layer=Layer(name, _named(settings[name], value)), agents={}))
@@ -62,12 +62,16 @@ def read_variables(given: Mapping[str, str]) -> list[Config]:
             wrong += _unknown(name, settings)
     if wrong:
         raise VariablesError(wrong)
-    return configs[::-1]  # WEFT_BUDGET_TOKENS counts before WEFT_BUDGET, which may say both
+    # WEFT_BUDGET_TOKENS counts before WEFT_BUDGET, which may say both; and WEFT_SANDBOX_USE before all about it.
+    return configs[::-1]
 
 
 def _named(setting: str, value: object) -> dict[str, Any]:
     """By the names of settings: an amount may be of dollars and of tokens."""
-    return {setting: value} if "." in setting else own_settings(Values({setting: value}, Table(1, 1)))
+    name, _, part = setting.partition(".")
+    if name == "sandbox":  # as in a file: whoever says something about it wants one
+        return own_settings(Values({name: Values({part: value}, Table(1, 1))}, Table(1, 1)))
+    return {setting: value} if part else own_settings(Values({setting: value}, Table(1, 1)))
 
 
 def _unknown(name: str, settings: Mapping[str, str]) -> Iterator[str]:

@@ -151,6 +151,8 @@ def _on_step(plan: Plan, row: int, found: _Found) -> Iterator[InForce]:
     for name, seconds in (("timeout", step.timeout), ("grace", step.grace)):
         if seconds is not None:
             yield InForce(name=name, value=written.duration(seconds), origin=found.origin(name))
+    for part, value in written.sandbox(step.sandbox or {}).items():
+        yield InForce(name=f"sandbox.{part}", value=value, origin=found.origin("sandbox"))
     if step.on_fail is not None and step.on_fail.max is not None:
         yield InForce(name="retries", value=step.on_fail.max, origin=found.origin("on_fail", "max"))
     if isinstance(step.body, AgentWork):
@@ -160,6 +162,7 @@ def _on_step(plan: Plan, row: int, found: _Found) -> Iterator[InForce]:
 def _agent_work(plan: Plan, settings: Settings, found: _Found, body: AgentWork) -> Iterator[InForce]:
     agent = agent_of(body, settings, plan.agents)
     assert agent is not None, "a loaded plan has an agent for each step"
+    yield from _isolation(plan, agent, found.step)
     if body.agent is not None:
         yield InForce(name="agent", value=body.agent, origin=found.origin("agent"))
     if body.model is not None:
@@ -174,12 +177,21 @@ def _agent_work(plan: Plan, settings: Settings, found: _Found, body: AgentWork) 
         yield InForce(name="max_tokens", value=tokens, origin=_of_agent(plan, agent))
 
 
+def _isolation(plan: Plan, agent: Agent, step: Step) -> Iterator[InForce]:
+    own = step.sandbox or {}
+    for part, value in written.sandbox(agent.sandbox or {}).items():
+        if part not in own:
+            yield InForce(name=f"sandbox.{part}", value=value, origin=_of_agent(plan, agent))
+    if agent.isolated_home is not None:
+        yield InForce(name="isolated_home", value=agent.isolated_home, origin=_of_agent(plan, agent))
+
+
 def _of_agent(plan: Plan, agent: Agent) -> Origin:
     at = agent_origin(plan, agent).at
     return Origin(words=f"the agent {agent.name!r}", at=at)
 
 
-_SETTINGS_TOO = frozenset({"id", *SETTING_NAMES})
+_SETTINGS_TOO = frozenset({"id", "sandbox", *SETTING_NAMES})
 
 
 def _own_keys(found: _Found) -> Iterator[InForce]:

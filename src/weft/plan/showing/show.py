@@ -190,8 +190,9 @@ def _agent(agent: Agent) -> Plain:
             "env": dict(agent.env),
             "max_cost": None if agent.max_cost is None else written.dollars(agent.max_cost),
             "max_tokens": None if agent.max_tokens is None else written.tokens(agent.max_tokens),
+            "sandbox": None if agent.sandbox is None else written.sandbox(agent.sandbox),
         }
-    )
+    ) | ({} if agent.isolated_home is None else {"isolated_home": agent.isolated_home})
 
 
 def _pool(pool: Pool) -> Plain:
@@ -217,6 +218,7 @@ def step_entries(step: Step) -> Iterator[tuple[str, Plain]]:
             "timeout": None if step.timeout is None else written.duration(step.timeout),
             "grace": None if step.grace is None else written.duration(step.grace),
             "env": dict(step.env),
+            "sandbox": None if step.sandbox is None else written.sandbox(step.sandbox),
             "on_result": [{"when": rule.when, "action": rule.action} for rule in step.on_result],
         }
     ).items()

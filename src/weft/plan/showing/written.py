@@ -8,6 +8,7 @@ from weft.plan.language.kinds import MICRO, SECONDS, TOKENS
 from weft.plan.model import Command, Estimate
 from weft.plan.notify import Notify
 from weft.plan.prices import Price
+from weft.plan.sandbox import SandboxParts
 from weft.plan.settings import AMOUNTS
 from weft.plan.text.emit import Plain
 
@@ -95,6 +96,10 @@ def estimate(given: Estimate) -> dict[str, Plain]:
 def notify(given: Notify) -> dict[str, Plain]:
     said = {"run": None if given.run is None else command(given.run), "webhook": given.webhook}
     return {"on": list(given.on), "desktop": given.desktop, **without_empty(said)}
+
+
+def sandbox(given: SandboxParts) -> dict[str, Plain]:
+    return {part: value if isinstance(value, bool | str) else [*value] for part, value in given.items()}
 
 
 def number(value: float) -> int | float:
