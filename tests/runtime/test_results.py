@@ -54,6 +54,24 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
+HUGE = 100_000_000
+
+
+def test_of_a_line_without_an_end_only_so_much_is_read_as_is_kept(files: Files) -> None:
+    files.write(out=b"\xff{", out_tail=b"the end")
+    os.truncate(f"{files.prefix}.out", HUGE)
+    stdout, _ = files.read(HUGE)
+    assert (stdout[:2], stdout[-7:], len(stdout) < LIMIT + 100) == ("\ufffd{", "the end", True)
+
+
+def test_of_a_huge_result_file_only_the_end_is_read(files: Files) -> None:
+    files.write(result_json=b"x")
+    os.truncate(f"{files.prefix}.result.json", HUGE)
+    told = agent_ended(job(), ("", ""), f"{files.prefix}.result.json").result_file
+    assert told is not None
+    assert len(told) == LIMIT
+
+
 def test_short_output_comes_with_the_end_itself() -> None:
     assert read_output(job(stdout="o", stderr=""), "/none/at/all") == ("o", "")
 

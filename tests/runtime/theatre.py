@@ -21,10 +21,12 @@ from weft.plan.loading.load import load_plan
 from weft.ports.host import Job
 from weft.ports.journal import RunRecord
 from weft.ports.workspaces import (
+    Breach,
     Closed,
     Merged,
     MergeRequest,
     OpenConflict,
+    Watch,
     Work,
     WorkspaceRequest,
     Workspaces,
@@ -103,6 +105,12 @@ class NoWorkspaces:
         self.merging: dict[str, int] = {}
         """What is to be verified, by path."""
         self.published: dict[str, int] = {}
+        self.watched: dict[str, Watch] = {}
+        """Who is watched, by job."""
+        self.idle: set[str] = set()
+        """Steps that change no file."""
+        self.breaches: dict[str, Breach] = {}
+        """What steps change that may only read."""
         self.theatre: Theatre | None = None
 
     def _ask(self, what: str, path: str, answer: Callable[[], _T]) -> _T:
@@ -136,6 +144,32 @@ class NoWorkspaces:
 
     def prove(self, path: str) -> None:
         self._ask("prove", path, lambda: None)
+
+    def is_own(self, path: str) -> bool:
+        return True
+
+    def watch(self, watch: Watch) -> None:
+        self._ask("watch", f"{watch.work.path}:{watch.work.step}", lambda: self._watch(watch))
+
+    def _watch(self, watch: Watch) -> None:
+        together = watch.beside if watch.reads else ()
+        self._unwatch(watch.work.path, but=[job for job in together if job in self.watched])
+        self.watched[watch.job] = watch
+
+    def unwatch(self, path: str, jobs: Collection[str]) -> None:
+        self._ask("unwatch", path, lambda: self._unwatch(path))
+
+    def _unwatch(self, path: str, but: Collection[str] = ()) -> None:
+        for job in [job for job, watch in self.watched.items() if watch.work.path == path]:
+            if job not in but:
+                del self.watched[job]
+
+    def has_changed(self, path: str, job: str) -> bool | None:
+        return self.watched[job].work.step not in self.idle if job in self.watched else None
+
+    def restore(self, path: str, job: str) -> Breach | None:
+        found = self.breaches.get(self.watched[job].work.step) if job in self.watched else None
+        return self._ask("restore", path, lambda: found)
 
     def record(self, work: Work) -> Sequence[RefMove]:
         self.works.append(work)

@@ -19,7 +19,7 @@ from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
 from weft.engine.run.engine import Engine
-from weft.engine.run.facts import Ended, How, RefMove, Woke
+from weft.engine.run.facts import Ended, How, Woke
 from weft.engine.run.orders import (
     AnyOrder,
     Freeze,
@@ -34,8 +34,9 @@ from weft.engine.run.orders import (
 from weft.errors import WeftError
 from weft.ports.clock import Clock
 from weft.ports.host import Host, JobEnded, Known, Running
-from weft.ports.workspaces import InfraError, Merged, MergeRequest, Work, Workspaces
+from weft.ports.workspaces import InfraError, Merged, MergeRequest, Workspaces
 from weft.runtime.blaming import Blaming
+from weft.runtime.changes import Changes
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import LAND, MERGE, SETUP, Jobs, but, could_not
 from weft.runtime.lineage import Lineage
@@ -73,6 +74,7 @@ class Effects(Reporting):
         """Whose result is being verified, by the id of the job."""
         self._blaming = Blaming(workspaces, lineage, jobs)
         self._resolving = Resolving(workspaces, lineage)
+        self._changes = Changes(workspaces, lineage, jobs)
         self._tasks: TaskGroup | None = None
 
     def work_in(self, tasks: TaskGroup) -> None:
@@ -130,6 +132,7 @@ class Effects(Reporting):
         """The process that an order has come to."""
         match order:
             case Launch():
+                self._changes.begins(order)
                 return self._blaming.recall(order, rounds, at=self.now())
             case Prepare():
                 launch = self._jobs.setup(order)
@@ -151,7 +154,7 @@ class Effects(Reporting):
             self._soon(self._open_conflict, launch)
         elif request is not None:
             self._soon(self._gather, launch, request)
-        elif self._workspaces.has_history(launch.path):
+        elif self._changes.begins(launch):
             self._soon(self._prove, launch)
         else:
             self._start(launch)
@@ -217,18 +220,18 @@ class Effects(Reporting):
             self._soon(self._close_conflict, launch, fact, ended.id)
         elif self._blaming.concerns(launch, fact):
             self._soon(self._blame, launch, fact, ended.id)
-        elif self._has_changed_something(launch):
+        elif self._changes.matter(launch):
             self._soon(self._record, launch, fact, ended.id)
         else:
             self._report_end(fact, ended.id)
 
-    def _has_changed_something(self, launch: Launch) -> bool:
-        """Whether it was a step of a slice, in a workspace where that is recorded."""
-        is_step = launch.step != SETUP and self._lineage.is_slice(launch.row)
-        return is_step and self._workspaces.has_history(launch.path)
+    def _report(self, fact: Ended) -> None:
+        self._changes.reported(fact)
+        super()._report(fact)
 
     def committed(self) -> None:
         """All that was reported is in the journal: the host need not keep it."""
+        self._changes.committed()
         if self._unsafe:
             self._host.forget(self._unsafe)
             self._unsafe = []
@@ -276,29 +279,15 @@ class Effects(Reporting):
         self._report(following)
 
     async def _prove(self, launch: Launch) -> None:
-        """No step begins in a directory that is not its workspace."""
         try:
-            await run_sync(self._workspaces.prove, launch.path)
+            await self._changes.prove(launch)
         except (WeftError, OSError) as error:
             self._report(could_not(launch, error, at=self.now()))
         else:
             self._start(launch)
 
     async def _record(self, launch: Launch, fact: Ended, job: str) -> None:
-        """However the step ended, what it did is kept."""
-        again = f" (attempt {launch.attempt})" if launch.attempt > 1 else ""
-        work = Work(
-            path=launch.path,
-            step=launch.step,
-            attempt=launch.attempt,
-            subject=f"{launch.path}: {launch.step}{again}",
-        )
-        moves: Sequence[RefMove] = ()
-        try:
-            moves = await run_sync(self._workspaces.record, work)
-        except (WeftError, OSError) as error:
-            how = How.FAILED if fact.how is How.DONE else fact.how
-            fact = replace(but(fact, "what it did could not be committed", error), how=how)
+        fact, moves = await self._changes.ended(launch, fact)
         self._has_moved(launch, moves)
         self._report_end(fact, job)
         if moves:

@@ -18,7 +18,10 @@ from weft.plan.settings import Settings
 from weft.ports.agent import AgentAdapter, AgentCall, Invocation, Progress, Verdict, is_metered
 from weft.ports.host import Job, JobEnded
 from weft.runtime.environment import StepEnvironment, StepIdentity
+from weft.runtime.homes import Homes
+from weft.runtime.isolation import Apart, Isolation, boxed_prefix
 from weft.runtime.results import agent_ended, fact_of, read_output
+from weft.runtime.sandbox.boxes import as_told
 
 SHELL = "/bin/sh"
 SETUP, MERGE, LAND, VERIFY = "@workspace", "@merge", "@land", "@verify"
@@ -36,7 +39,7 @@ class Gauge(Struct, frozen=True, kw_only=True):
 
 
 class Jobs:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - by name, all of them
         self,
         *,
         run: str,
@@ -45,13 +48,16 @@ class Jobs:
         logs: Path,
         adapter_of: Callable[[str], AgentAdapter],
         environ: Mapping[str, str],
+        isolation: Isolation | None = None,
     ) -> None:
+        """`isolation`: None if there are no sandboxes."""
         self._run = run
         self._plan = plan
         self._plan_dir = plan_dir
         self._logs = logs
         self._adapter_of = adapter_of
         self._environment = StepEnvironment(environ, allow=plan.env_allow)
+        self._isolation = isolation or Isolation(plan, Homes(logs.parent / "homes"))
         self._folders: set[str] = set()
 
     def id(self, order: Order | Halt | Freeze) -> str:
@@ -61,22 +67,27 @@ class Jobs:
     def job(self, launch: Launch, cwd: Path) -> Job:
         """Raises `WeftError` if it cannot be made, and `OSError` if there is no room for its output."""
         name, output = self.id(launch), self._prefix(launch)
-        commands = [_argv(command) for command in launch.commands]
+        apart = self._isolation.of(launch)
+        commands = tuple(_argv(command) for command in launch.commands)
         called = None
         if launch.agent is not None:
             self._make_folder(output)  # for the report; output makes its own way
             called = self._adapter(launch).invoke(self._call(launch, cwd))
-            commands = [called.argv]
+            commands = (called.argv,)
+        env = self._env(launch, called, name, apart)
+        shared = self._environment.inherited(agent=called is not None)
+        search = env.get("PATH") or shared.get("PATH", os.defpath)
         return Job(
             id=name,
-            commands=tuple(commands),
+            commands=self._isolation.boxed(apart, commands, cwd, Path(self._result_file(launch)), search),
             cwd=str(cwd),
-            env=self._env(launch, called, name, output),
-            shared=self._environment.inherited(agent=called is not None),
+            env=env,
+            shared=shared,
             stdin=None if called is None else called.stdin,
             output=output,
             timeout=launch.timeout,
             grace=launch.grace,
+            sandboxed=apart.sandbox.is_on,
         )
 
     def setup(self, order: Prepare) -> Launch | None:
@@ -110,10 +121,11 @@ class Jobs:
 
     def fact(self, launch: Launch, ended: JobEnded, cwd: Path, *, at: float, halted: How | None) -> Ended:
         prefix = self._prefix(launch)
+        ended = as_told(ended) if self._isolation.sandbox(launch).is_on else ended
         output = read_output(ended, prefix)
         verdict = None
         if launch.agent is not None:
-            judged = agent_ended(ended, output, f"{prefix}.result.json")
+            judged = agent_ended(ended, output, self._result_file(launch))
             verdict = self._priced(launch, self._adapter(launch).judge(self._call(launch, cwd), judged))
         return fact_of(launch, ended, output, at=at, halted=halted, verdict=verdict)
 
@@ -128,7 +140,7 @@ class Jobs:
             progress = told(call, text)
             return None if progress is None else self._priced(launch, progress)
 
-        file = f"{prefix}.out" if adapter.PROGRESS_IN == "stdout" else f"{prefix}.result.json"
+        file = f"{prefix}.out" if adapter.PROGRESS_IN == "stdout" else self._result_file(launch)
         return Gauge(file=file, read=read)
 
     def _priced(self, launch: Launch, told: _Told) -> _Told:
@@ -154,28 +166,33 @@ class Jobs:
             read_only=launch.read_only,
             plan_dir=str(self._plan_dir),
             cwd=str(cwd),
-            result_file=f"{self._prefix(launch)}.result.json",
+            result_file=self._result_file(launch),
         )
 
-    def _env(self, launch: Launch, called: Invocation | None, job: str, output: str) -> dict[str, str]:
+    def _env(self, launch: Launch, called: Invocation | None, job: str, apart: Apart) -> dict[str, str]:
         identity = StepIdentity(
             run=self._run,
             subplan=launch.path,
             step=launch.step,
             attempt=launch.attempt,
             job=job,
-            result_file=f"{output}.result.json",
+            result_file=self._result_file(launch),
             plan_dir=str(self._plan_dir),
         )
         extra = launch.env
         if launch.agent is not None and launch.agent.env:
             extra = {**launch.agent.env, **extra}
+        extra = {**apart.variables, **extra} if apart.variables else extra
         return self._environment.of(identity, extra=extra, agent=None if called is None else called.env)
 
     def _prefix(self, launch: Launch) -> str:
         which = (launch.attempt, launch.firing, launch.execution)
         prefix = output_prefix(self._logs, launch.path, launch.step, which)
         return f"{prefix}.{launch.round}" if launch.round else prefix
+
+    def _result_file(self, launch: Launch) -> str:
+        prefix = self._prefix(launch)
+        return f"{boxed_prefix(prefix) if self._isolation.sandbox(launch).is_on else prefix}.result.json"
 
     def _make_folder(self, prefix: str) -> None:
         folder = os.path.dirname(prefix)  # noqa: PTH120 - as text, like all here

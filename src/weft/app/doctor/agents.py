@@ -1,14 +1,6 @@
-"""The agents that the plan and the configuration name: their programs are there, and answer.
+"""The agents that the plan and the configuration name: their programs are there, and answer."""
 
-Only programs that Weft knows are asked for their version; what a plan names as a command may do anything. No
-network is needed for that, and nobody's login is tried.
-"""
-
-import os
 import shlex
-import shutil
-import signal
-import subprocess
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
+from weft.app.agent_programs import place_of, program_of, said_of_version
 from weft.app.doctor.configuration import files
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
 from weft.app.doctor.ground import Ground
@@ -27,16 +20,8 @@ from weft.app.plans import installed_agents
 from weft.errors import InputError
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.loading.load import read_config
-from weft.plan.model import Agent, Command
+from weft.plan.model import Agent
 from weft.plan.text.document import LIMITS
-
-_SIMPLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+@%,:")
-"""What the first word of a shell's text may hold to be the name of a program for certain."""
-_SHELL_KNOWS = frozenset(
-    {".", ":", "[", "break", "case", "cd", "command", "echo", "eval", "exec", "exit", "export", "false", "for",
-     "if", "printf", "read", "return", "set", "test", "trap", "true", "type", "umask", "until", "wait", "while"}
-)  # fmt: skip
-_LONGEST_ANSWER = 80
 
 
 class _Named(Struct, frozen=True):
@@ -85,7 +70,7 @@ def agents(ground: Ground) -> Iterator[Finding]:
 def _judged(ground: Ground, named: _Named) -> Finding:
     agent = named.agent
     tell = problem if named.is_used else warning
-    program = _program(agent)
+    program = program_of(agent)
     missing = _missing(ground, named, program)
     if missing:
         return tell(f"agent {agent.name!r}: {missing[0]}", command=missing[1], subject=agent.name)
@@ -95,7 +80,7 @@ def _judged(ground: Ground, named: _Named) -> Finding:
         return tell(f"agent {agent.name!r}: {error}", command="weft check", subject=agent.name)
     if program is None or ADAPTERS[agent.use].program is None:
         return fine(f"agent {agent.name!r} ({agent.use})")
-    said = _version(program, ground)
+    said = said_of_version(program, ground.environ, patience=ground.bounds.patience)
     if said is None:
         return tell(
             f"agent {agent.name!r}: `{program} --version` gives no answer within {ground.bounds.patience:g} s",
@@ -103,20 +88,6 @@ def _judged(ground: Ground, named: _Named) -> Finding:
             subject=agent.name,
         )
     return fine(f"agent {agent.name!r} ({agent.use}): {said}")
-
-
-def _program(agent: Agent) -> str | None:
-    """The program it needs; None if that is a part of Weft, or cannot be told from a shell's text."""
-    if agent.command is not None:
-        return _first_word(agent.command)
-    return ADAPTERS[agent.use].program
-
-
-def _first_word(command: Command) -> str | None:
-    if not isinstance(command, str):
-        return command[0]
-    word = (command.split() or [""])[0]
-    return word if word and set(word) <= _SIMPLE and word not in _SHELL_KNOWS else None
 
 
 def _missing(ground: Ground, named: _Named, program: str | None) -> tuple[str, str] | None:
@@ -131,38 +102,12 @@ def _missing(ground: Ground, named: _Named, program: str | None) -> tuple[str, s
         )
     if program is None or "/" in program:  # where a path leads is up to the worktree
         return None
-    path = ground.environ.get("PATH", os.defpath)
-    if shutil.which(program, path=path) is not None:
+    if place_of(program, ground.environ) is not None:
         return None
     installed = ", ".join(installed_agents(ground.environ)) or "none"
     return (
         f"its program {program!r} is not on the PATH; installed of those that Weft knows: {installed}",
         ADAPTERS[agent.use].install or f"install {program}, or name another agent in the plan",
-    )
-
-
-def _version(program: str, ground: Ground) -> str | None:
-    """Its first words; None if it does not answer in time. Nothing of it is left alive."""
-    found = shutil.which(program, path=ground.environ.get("PATH", os.defpath))
-    process = subprocess.Popen(  # noqa: S603 - a program that the plan names, and Weft knows
-        [found or program, "--version"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=dict(ground.environ),
-        start_new_session=True,
-    )
-    try:
-        said, _ = process.communicate(timeout=ground.bounds.patience)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-    lines = said.decode(errors="replace").split("\n")
-    return next(
-        (line.strip()[:_LONGEST_ANSWER] for line in lines if line.strip()), f"exit code {process.returncode}"
     )
 
 

@@ -17,8 +17,10 @@ _CHASES = 100
 
 
 class Ending:
-    def __init__(self, grace: float) -> None:
+    def __init__(self, grace: float, *, spared: int = 0) -> None:
+        """`spared`: a process that is not asked, as others would die of its end before they are; it is killed."""
         self._kill_at = monotonic() + grace
+        self._spared = spared
         self._pause = _FIRST_PAUSE
         self._asked: set[tuple[int, int]] = set()
         self.look_at = 0.0
@@ -55,7 +57,8 @@ class Ending:
         for process in family:
             if process.key not in self._asked:
                 self._asked.add(process.key)
-                send(process, signal.SIGTERM)
+                if process.pid != self._spared:
+                    send(process, signal.SIGTERM)
                 send(process, signal.SIGCONT)  # one that is halted hears nothing
 
 

@@ -25,6 +25,7 @@ class Request:
     timeout: float | None
     """JSON knows no infinity."""
     grace: float
+    sandboxed: bool = False
 
     def __init__(self, sent: dict[str, object], *, shared: dict[str, str]) -> None:
         vars(self).update(sent)
@@ -97,7 +98,7 @@ class Job:
     def stop(self, why: str, grace: float) -> None:
         if self.ending is None:
             self._why = why
-            self.ending = Ending(grace)
+            self.ending = Ending(grace, spared=self.pid if self.request.sandboxed else 0)
         else:
             self.ending.hurry(grace)
 
@@ -117,7 +118,7 @@ class Job:
         """Its last command has ended by itself, and these are still there."""
         if self.ending is None:
             self.ending = Ending(min(LEFTOVER_GRACE, self.request.grace))
-        if self._why == EXITED:
+        if self._why == EXITED and not self.request.sandboxed:  # what was in a sandbox is dying already
             self._leftovers.update(process.key for process in leftovers)
 
     # --- when to look after it ---

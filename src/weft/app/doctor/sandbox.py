@@ -1,0 +1,40 @@
+"""Whether there can be sandboxes."""
+
+from collections.abc import Iterator
+
+from weft.app.doctor.findings import Check, Finding, fine, problem
+from weft.app.doctor.ground import Ground
+from weft.app.sandboxes import Wanted, wanted
+from weft.errors import InputError
+from weft.runtime.sandbox.probe import probe
+
+
+def sandbox(ground: Ground) -> Iterator[Finding]:
+    need = _need(ground)
+    if need is None:
+        return
+    found = probe(ground.environ, network=need.network)
+    if found.trouble:
+        yield problem(
+            f"the plan wants sandboxes, but {found.trouble}", command=found.command, subject="bwrap"
+        )
+    else:
+        yield fine(f"{found.version} makes sandboxes")
+
+
+def _need(ground: Ground) -> Wanted | None:
+    try:
+        plan = ground.plan
+    except InputError:  # another check tells
+        return None
+    return None if plan is None else wanted(plan)
+
+
+CHECKS = (
+    Check(
+        id="sandbox",
+        looks_at="bubblewrap is installed and may make sandboxes, if the plan wants them",
+        why="a plan with `sandbox: bwrap` is not run without it",
+        examine=sandbox,
+    ),
+)

@@ -1,0 +1,89 @@
+"""Whether a plan wants sandboxes, and whether it can have them here."""
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from weft.app.plan_agents import agents_of
+from weft.errors import InputError
+from weft.plan.model import Plan, Step
+from weft.plan.pipelines.nesting import inner_first
+from weft.plan.sandbox import Sandbox
+from weft.plan.text.document import line_of
+from weft.plan.text.problems import Position, Problem, Severity
+from weft.runtime.sandbox.probe import Probe, probe
+
+
+class Wanted(Struct, frozen=True):
+    """Sandboxes."""
+
+    network: bool
+    """False: one of them is to be without."""
+
+
+def wanted(plan: Plan) -> Wanted | None:
+    """None if no step is in one."""
+    found = [one for one in (*_settings(plan), *_said(plan)) if one.is_on]
+    return Wanted(network=all(one.network for one in found)) if found else None
+
+
+def homes_wanted(plan: Plan) -> bool:
+    """Whether a step has a home of its own."""
+    settings = (scope.settings.isolated_home for scope in plan.scopes)
+    return wanted(plan) is not None or any(settings) or any(one.isolated_home for one in plan.agents.values())
+
+
+def _settings(plan: Plan) -> Iterator[Sandbox]:
+    scopes = {id(scope): scope for scope in plan.scopes}
+    return (scope.settings.sandbox for scope in scopes.values())
+
+
+def _said(plan: Plan) -> Iterator[Sandbox]:
+    """What agents and steps say themselves."""
+    for agent in {agent.name: agent for agent in agents_of(plan)}.values():
+        yield Sandbox(**agent.sandbox or {})
+    for step in _steps(plan):
+        yield Sandbox(**step.sandbox or {})
+
+
+def _steps(plan: Plan) -> Iterator[Step]:
+    """Those of each pipeline that is used, once."""
+    rows = range(len(plan.subplans))
+    used = [plan.pipeline_of(row) for row in rows if plan.outline.is_leaf(row)]
+    for pipeline in {id(one): one for one in used}.values():
+        yield from pipeline.steps
+        for name in inner_first(pipeline.steps, plan.pipelines):
+            yield from plan.pipelines[name].steps
+
+
+def refuse_without(plan: Plan, environ: Mapping[str, str]) -> None:
+    """Raises `InputError` if the plan wants what there cannot be."""
+    need = wanted(plan)
+    found = Probe() if need is None else probe(environ, network=need.network)
+    if found.trouble:
+        raise InputError(
+            f"{plan.document.file}: the plan has steps with `sandbox: bwrap`, but {found.trouble}; what helps: "
+            f"{found.command}"
+        )
+
+
+def warnings(plan: Plan, environ: Mapping[str, str]) -> Iterator[Problem]:
+    """The same for one that is not to be run yet."""
+    need = wanted(plan)
+    found = Probe() if need is None else probe(environ, network=need.network)
+    if found.trouble:
+        at = Position(plan.document.file, 1, 1)
+        message = f"`sandbox: bwrap` cannot be had here: {found.trouble}; what helps: {found.command}"
+        excerpt = line_of(plan.document.text, 1)
+        yield Problem(at=_place(plan) or at, message=message, severity=Severity.WARNING, excerpt=excerpt)
+
+
+def _place(plan: Plan) -> Position | None:
+    return next(
+        (
+            at
+            for scope in plan.scopes
+            if (at := scope.find("sandbox.use")[1].origin("sandbox.use")) and scope.settings.sandbox.is_on
+        ),
+        None,
+    )

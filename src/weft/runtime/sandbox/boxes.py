@@ -1,0 +1,51 @@
+"""Puts the commands of steps into sandboxes, and knows bubblewrap's own failures from theirs."""
+
+import re
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from weft.plan.sandbox import Sandbox
+from weft.ports.host import JobEnded, Why
+from weft.runtime.sandbox.call import Box, bwrap_argv
+from weft.runtime.sandbox.view import Grounds, Needs, view
+
+_OWN_FAILURE = 1
+_NO_PROGRAM = re.compile(r"execvp (.+): ([^:]+)")
+
+Commands = tuple[tuple[str, ...], ...]
+
+
+class Boxes(Struct, frozen=True, kw_only=True):
+    program: str
+    """bubblewrap."""
+    grounds: Grounds
+
+    def around(self, commands: Commands, needs: Needs, sandbox: Sandbox) -> Commands:
+        box = Box(
+            program=self.program,
+            places=view(self.grounds, needs, sandbox),
+            network=sandbox.network,
+            cwd=str(needs.workspace.resolve()),
+        )
+        return tuple(bwrap_argv(box, command) for command in commands)
+
+
+def as_told(ended: JobEnded) -> JobEnded:
+    """A sandbox that could not be made, or in which there is no such program: then nothing was started.
+
+    Bubblewrap says so in one line of its own, before anybody inside could say anything.
+    """
+    said = (ended.stderr or "").removesuffix("\n")
+    is_own = said.startswith("bwrap: ") and "\n" not in said and ended.stdout == ""
+    if ended.why is not Why.EXITED or ended.exit_code != _OWN_FAILURE or not is_own:
+        return ended
+    trouble = said.removeprefix("bwrap: ")
+    missing = _NO_PROGRAM.fullmatch(trouble)
+    if missing is None:
+        message = f"bubblewrap cannot make its sandbox: {trouble}"
+    else:
+        message = (
+            f"cannot run {missing[1]}: {missing[2]} in its sandbox; to show it more, use `read` of `sandbox`"
+        )
+    return replace(ended, why=Why.NOT_STARTED, exit_code=None, message=message)

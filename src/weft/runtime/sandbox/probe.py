@@ -1,0 +1,89 @@
+"""Whether there can be sandboxes on this machine: bubblewrap is there, and the kernel lets it do its work.
+
+What it may do is known only by trying: kernels, their security modules and containers each have a say. Why it may
+not, it seldom knows itself, so some settings are looked at.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.runtime.sandbox.call import Box, Place, Seen, bwrap_argv
+from weft.runtime.sandbox.view import PRIVATE
+
+PROGRAM = "bwrap"
+INSTALL = "apt install bubblewrap"
+_TRIAL = ("/bin/sh", "-c", ":")
+_SWITCHES = {
+    "/proc/sys/kernel/unprivileged_userns_clone": ("0", "kernel.unprivileged_userns_clone=1"),
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": (
+        "1",
+        "kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+    "/proc/sys/user/max_user_namespaces": ("0", "user.max_user_namespaces=10000"),
+}
+"""What is in the way if a file says so, and what to set then."""
+_CONTAINERS = ("/.dockerenv", "/run/.containerenv")
+
+
+class Probe(Struct, frozen=True, kw_only=True):
+    program: str = ""
+    """Where bubblewrap is."""
+    version: str = ""
+    trouble: str = ""
+    """Why there can be no sandbox; empty if there can."""
+    command: str = ""
+    """What helps."""
+
+
+def probe(
+    environ: Mapping[str, str], *, network: bool = True, platform: str = sys.platform, root: Path = Path("/")
+) -> Probe:
+    """By a trial, without a network if that is wanted. `root` is where settings of the system are looked for."""
+    if platform != "linux":
+        return Probe(
+            trouble="bubblewrap works on Linux only", command="run Weft in a virtual machine with Linux"
+        )
+    program = shutil.which(PROGRAM, path=environ.get("PATH", os.defpath))
+    if program is None:
+        return Probe(trouble="bubblewrap is not installed: there is no program `bwrap`", command=INSTALL)
+    said = _run((program, "--version"))
+    version = said.stdout.strip()
+    places = tuple(Place(str(place), Seen.SCRATCH) for place in PRIVATE if place.is_dir())
+    tried = _run(bwrap_argv(Box(program=program, places=places, network=network, cwd="/"), _TRIAL))
+    if tried.returncode == 0:
+        return Probe(program=program, version=version)
+    why = tried.stderr.strip() or f"exit code {tried.returncode}"
+    return Probe(
+        program=program,
+        version=version,
+        trouble=f"bubblewrap cannot make a sandbox here: {why}",
+        command=_advice(lambda file: _content(root, file)),
+    )
+
+
+def _run(argv: tuple[str, ...]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(  # noqa: S603 - an argv of our own
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+    )
+
+
+def _content(root: Path, file: str) -> str | None:
+    try:
+        return (root / file.lstrip("/")).read_text().strip()
+    except OSError:
+        return None
+
+
+def _advice(content: Callable[[str], str | None]) -> str:
+    for file, (wrong, setting) in _SWITCHES.items():
+        if content(file) == wrong:
+            return f"sysctl -w {setting}"
+    if any(content(file) is not None for file in _CONTAINERS):
+        return "let the container make namespaces, as `docker run --privileged` does"
+    return "bwrap --unshare-user --unshare-pid --ro-bind / / --proc /proc true"

@@ -1,0 +1,73 @@
+"""What has to be seen of hidden places for the programs in them to run.
+
+Programs in a home are seldom alone: what is called is a link, or needs the library beside its `bin`. So of each
+directory of the PATH the whole installation is seen if it is one (of Node, an environment of Python, a prefix with
+a `lib`), else only the directory. Neither a home nor its `.local` is taken for an installation: they hold more.
+"""
+
+import shutil
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+_SHIMS = "shims"
+"""What those who keep several versions of a language, such as pyenv, put their programs into."""
+_OF_SOMETHING = frozenset({"bin", _SHIMS})
+_PACKAGES = "node_modules"
+_ENVIRONMENT = "pyvenv.cfg"
+_WEFT = Path(__file__).parents[3]
+
+
+def program_folders(search: str, programs: Sequence[str], hidden: Collection[Path]) -> list[Path]:
+    """Directories in hidden places, as they are written, for a PATH and the programs that are called.
+
+    What would uncover a hidden place as a whole is not among them.
+    """
+    found: list[Path] = []
+    for folder in map(Path, search.split(":")):
+        if folder.is_absolute() and is_hidden(folder, hidden):
+            found += [folder, *_installation(folder.resolve(), hidden)]
+    called = (shutil.which(name, path=search) for name in programs)
+    for program in (*filter(None, called), sys.executable):
+        found += _of_program(Path(program).resolve(), hidden)
+    found += [Path(sys.prefix), Path(sys.base_prefix), _WEFT]
+    return [one for one in dict.fromkeys(found) if is_hidden(one, hidden) and not _uncovers(one, hidden)]
+
+
+def is_hidden(path: Path, hidden: Collection[Path]) -> bool:
+    """Whether it lies in one of these places, or the way to it leads through one."""
+    return any(one.is_relative_to(place) for place in hidden for one in (path, path.resolve()))
+
+
+def _uncovers(path: Path, hidden: Collection[Path]) -> bool:
+    return any(place.is_relative_to(path.resolve()) for place in hidden)
+
+
+def _of_program(program: Path, hidden: Collection[Path]) -> Iterator[Path]:
+    outermost = next((one for one in reversed(program.parents) if one.name == _PACKAGES), None)
+    if outermost is None:
+        yield from _installation(program.parent, hidden)
+    else:
+        yield outermost
+
+
+def _installation(folder: Path, hidden: Collection[Path]) -> Iterator[Path]:
+    """What a directory of programs belongs to."""
+    above = folder.parent
+    if folder.name not in _OF_SOMETHING or above in hidden or above.name == ".local":
+        yield folder
+    elif folder.name == _SHIMS:
+        yield above
+    elif (above / _ENVIRONMENT).is_file():
+        yield above
+        yield from _interpreter(above / _ENVIRONMENT, hidden)
+    else:
+        yield above if (above / "lib").is_dir() else folder
+
+
+def _interpreter(file: Path, hidden: Collection[Path]) -> Iterator[Path]:
+    """That of an environment of Python."""
+    for line in file.read_text(errors="replace").splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() == "home" and Path(value.strip()) != file.parent / "bin":
+            yield from _installation(Path(value.strip()).resolve(), hidden)

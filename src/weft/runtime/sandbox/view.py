@@ -1,0 +1,135 @@
+"""What a step in a sandbox sees.
+
+Hidden are the user's home, where sockets and keys of services lie (/run), and what Weft keeps of other slices;
+private are the directories for temporary files. In them is seen what a step needs: its workspace, its home, the
+directory of its report, the project as it is checked out, and the programs of its PATH. What the plan says comes
+last.
+"""
+
+import os
+import pwd
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.plan.sandbox import Sandbox
+from weft.runtime.sandbox.call import Place, Seen, seen_at
+from weft.runtime.sandbox.git import git_places
+from weft.runtime.sandbox.programs import is_hidden, program_folders
+
+PRIVATE = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - each sandbox has its own
+_RUN = Path("/run")
+_OF_RUN = tuple(
+    _RUN / name
+    for name in (
+        "systemd/resolve",
+        "resolvconf",
+        "NetworkManager",
+        "current-system",
+        "booted-system",
+        "wrappers",
+    )
+)
+"""Of what is hidden there: how names of machines are found, and the programs of NixOS."""
+
+
+class Grounds(Struct, frozen=True, kw_only=True):
+    """What is the same for all steps of a run."""
+
+    homes: tuple[Path, ...]
+    """The user's, really."""
+    project: Path
+    weft: Path
+    plan_dir: Path
+
+    @property
+    def hidden(self) -> tuple[Path, ...]:
+        return (*self.homes, *PRIVATE, _RUN)
+
+
+class Needs(Struct, frozen=True, kw_only=True):
+    """What one step has of its own."""
+
+    workspace: Path
+    home: Path
+    output: Path
+    """The directory for its report, and what else its agent keeps."""
+    programs: tuple[str, ...]
+    """What is called."""
+    search: str
+    """Its PATH."""
+
+
+def users_homes(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where they really are. One that holds everything hides nothing."""
+    said = [environ.get("HOME", "")]
+    with suppress(KeyError):  # a user whom the system does not know
+        said.append(pwd.getpwuid(os.getuid()).pw_dir)
+    homes = (Path(one).resolve() for one in said if one.startswith("/"))
+    return tuple(dict.fromkeys(home for home in homes if home != Path("/") and home.is_dir()))
+
+
+def view(grounds: Grounds, needs: Needs, sandbox: Sandbox) -> tuple[Place, ...]:
+    """The places as they are now; what is not there is left out."""
+    programs = program_folders(needs.search, needs.programs, grounds.hidden)
+    visible = (grounds.project, grounds.plan_dir)
+    writable = (needs.workspace, needs.home, needs.output)
+    asked = tuple(_asked(sandbox, needs.workspace, grounds.homes))
+    places = [
+        *_real(grounds.homes, Seen.EMPTY),
+        *_real(PRIVATE, Seen.SCRATCH),
+        *_real((_RUN,), Seen.EMPTY),
+        *_real((*_OF_RUN, *_apart(programs, writable), *visible), Seen.READ),
+        *_real((grounds.weft,), Seen.EMPTY),
+        *_real(writable, Seen.WRITE),
+        *_there(git_places(needs.workspace.resolve())),
+        *(place for path, seen in asked for place in _real((path,), _hiding(path, seen))),
+    ]
+    ways = (*programs, *visible, *writable, *(path for path, _ in asked))
+    return (*places, *_links(ways, places, grounds.hidden))
+
+
+def _apart(paths: Iterable[Path], from_these: Sequence[Path]) -> Iterator[Path]:
+    """What is in none of these: what may be written stays so."""
+    for path in paths:
+        if not any(path.resolve().is_relative_to(one.resolve()) for one in from_these):
+            yield path
+
+
+def _real(paths: Iterable[Path], seen: Seen) -> Iterator[Place]:
+    return _there(Place(str(path.resolve()), seen) for path in paths)
+
+
+def _there(places: Iterable[Place]) -> Iterator[Place]:
+    return (place for place in places if os.path.lexists(place.path))
+
+
+def _asked(sandbox: Sandbox, workspace: Path, homes: Sequence[Path]) -> Iterator[tuple[Path, Seen]]:
+    """What the plan says; of one path the strictest counts, as it comes last."""
+    for seen, paths in ((Seen.WRITE, sandbox.write), (Seen.READ, sandbox.read), (Seen.EMPTY, sandbox.hide)):
+        for written in paths:
+            if written.startswith("~"):
+                yield from ((home / written[1:].lstrip("/"), seen) for home in homes[:1])
+            elif written.startswith("/") or _stays_in(workspace, written):
+                yield workspace / written, seen
+
+
+def _stays_in(workspace: Path, written: str) -> bool:
+    """A link that a step has made there leads to nothing that it could not reach before."""
+    return (workspace / written).resolve().is_relative_to(workspace.resolve())
+
+
+def _hiding(path: Path, seen: Seen) -> Seen:
+    return Seen.BLANK if seen is Seen.EMPTY and not path.is_dir() else seen
+
+
+def _links(paths: Iterable[Path], places: Sequence[Place], hidden: Sequence[Path]) -> Iterator[Place]:
+    """The symbolic links that lead to what is seen, where they are hidden themselves."""
+    for path in paths:
+        for step in (*reversed(path.parents), path):
+            if step.is_symlink() and is_hidden(step.parent, hidden):
+                at = str(step.parent.resolve() / step.name)
+                if seen_at(places, at) in {Seen.EMPTY, Seen.SCRATCH}:
+                    yield Place(at, Seen.LINK, str(step.readlink()))

@@ -1,0 +1,37 @@
+"""Bubblewrap's own failures are told from those of what runs in it."""
+
+import pytest
+
+from weft.ports.host import JobEnded, Why
+from weft.runtime.sandbox.boxes import as_told
+
+
+def ended(**more) -> JobEnded:
+    return JobEnded(**{"id": "a", "why": Why.EXITED, "exit_code": 1, "stdout": "", "stderr": "", **more})
+
+
+def test_a_program_that_is_not_there_was_not_started() -> None:
+    told = as_told(ended(stderr="bwrap: execvp claude: No such file or directory\n"))
+    assert (told.why, told.exit_code) == (Why.NOT_STARTED, None)
+    assert told.message.startswith("cannot run claude: No such file or directory in its sandbox")
+
+
+def test_a_sandbox_that_cannot_be_made_says_why() -> None:
+    told = as_told(ended(stderr="bwrap: Can't mkdir /x: Read-only file system\n"))
+    expected = "bubblewrap cannot make its sandbox: Can't mkdir /x: Read-only file system"
+    assert (told.why, told.message) == (Why.NOT_STARTED, expected)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"stderr": "oops\n"},
+        {"stderr": "bwrap: x\nmore\n"},
+        {"stderr": "bwrap: x\n", "stdout": "it said something"},
+        {"stderr": "bwrap: x\n", "exit_code": 2},
+        {"stderr": "bwrap: x\n", "why": Why.TIMEOUT},
+        {"stderr": None},
+    ],
+)
+def test_all_else_is_what_it_was(more: dict[str, object]) -> None:
+    assert as_told(ended(**more)) == ended(**more)

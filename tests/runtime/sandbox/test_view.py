@@ -1,0 +1,227 @@
+"""What a step in a sandbox sees; with real sandboxes where that can be tried."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from weft.plan.sandbox import Sandbox
+from weft.runtime.sandbox.boxes import Boxes
+from weft.runtime.sandbox.call import Place, Seen
+from weft.runtime.sandbox.git import git_places
+from weft.runtime.sandbox.view import Grounds, Needs, users_homes, view
+
+IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@b")
+
+
+def git(folder: Path, *command: str) -> None:
+    subprocess.run(["git", *IDENTITY, *command], cwd=folder, check=True, capture_output=True)
+
+
+class Ground:
+    """A home with a project in it, that has a linked worktree."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = root / "home"
+        self.project = self.home / "project"
+        self.weft = self.project / ".weft"
+        self.workspace = self.weft / "worktrees" / "a"
+        self.project.mkdir(parents=True)
+        (self.home / "secret").write_text("s")
+        (self.project / "file").write_text("f")
+        git(self.project, "init", "-q", "-b", "main")
+        git(self.project, "add", "file")
+        git(self.project, "commit", "-q", "-m", "x")
+        git(self.project, "worktree", "add", "-q", "-b", "weft/p/a", str(self.workspace))
+        self.common = self.project / ".git"
+        self.own = self.common / "worktrees" / "a"
+        self.grounds = Grounds(
+            homes=(self.home,), project=self.project, weft=self.weft, plan_dir=self.project
+        )
+        self.needs = Needs(
+            workspace=self.workspace,
+            home=self.weft / "runs" / "r" / "homes" / "a",
+            output=self.weft / "runs" / "r" / "logs" / "a@sandbox",
+            programs=("/bin/sh",),
+            search=os.defpath,
+        )
+        self.needs.home.mkdir(parents=True)
+        self.needs.output.mkdir(parents=True)
+
+    def view(self, **sandbox) -> dict[str, Seen]:
+        return {
+            place.path: place.seen
+            for place in view(self.grounds, self.needs, Sandbox(use="bwrap", **sandbox))
+        }
+
+    def run(self, bwrap: str, script: str, **sandbox) -> "subprocess.CompletedProcess[str]":
+        boxes = Boxes(program=bwrap, grounds=self.grounds)
+        box = Sandbox(use="bwrap", **sandbox)
+        (argv,) = boxes.around((("/bin/sh", "-c", script),), self.needs, box)
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.needs.home)}
+        return subprocess.run(
+            argv, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        )
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path.resolve())
+
+
+# What is seen, without a sandbox
+
+
+def test_what_is_the_step_s_own_can_be_written_and_homes_and_weft_are_hidden(ground: Ground) -> None:
+    seen = ground.view()
+    written = [ground.workspace, ground.needs.home, ground.needs.output]
+    assert [seen[str(one)] for one in written] == [Seen.WRITE] * 3
+    assert [seen[str(one)] for one in (ground.home, ground.weft)] == [Seen.EMPTY] * 2
+    assert (seen[str(ground.project)], seen["/tmp"]) == (Seen.READ, Seen.SCRATCH)
+
+
+def test_of_git_only_objects_refs_of_the_plan_and_the_worktree_s_own_can_be_written(ground: Ground) -> None:
+    places = {place.path: place.seen for place in git_places(ground.workspace)}
+    written = {
+        str(Path(path).relative_to(ground.common)) for path, seen in places.items() if seen is Seen.WRITE
+    }
+    assert written == {"objects", "refs/heads/weft/p", "logs/refs/heads/weft/p", "worktrees/a"}
+    read = [ground.workspace / ".git", ground.common, ground.own / "commondir", ground.own / "gitdir"]
+    read += [
+        ground.common / "objects" / "pack",
+        ground.common / "objects" / "info",
+        ground.own / "config.worktree",
+    ]
+    assert [places[str(one)] for one in read] == [Seen.READ] * len(read)
+
+
+@pytest.mark.parametrize("head", ["refs/heads/main", "refs/heads/../../hooks/x/y", "refs/tags/a/b", "abc"])
+def test_a_head_that_leads_elsewhere_opens_no_refs(ground: Ground, head: str) -> None:
+    (ground.own / "HEAD").write_text(f"ref: {head}\n")
+    written = {place.path for place in git_places(ground.workspace) if place.seen is Seen.WRITE}
+    assert written == {str(ground.common / "objects"), str(ground.own)}
+
+
+def test_a_worktree_that_the_repository_does_not_know_opens_nothing(ground: Ground) -> None:
+    (ground.own / "gitdir").write_text("/elsewhere/.git\n")
+    assert list(git_places(ground.workspace)) == [Place(str(ground.workspace / ".git"), Seen.READ)]
+
+
+def test_a_whole_repository_in_a_workspace_is_only_read(ground: Ground) -> None:
+    assert list(git_places(ground.project)) == [Place(str(ground.common), Seen.READ)]
+
+
+def test_other_object_stores_are_read_and_a_configuration_that_counts_is_made_to_be_kept(
+    ground: Ground,
+) -> None:
+    (ground.common / "objects" / "info" / "alternates").write_text("# note\n../other\n")
+    git(ground.project, "config", "extensions.worktreeConfig", "true")
+    places = {place.path: place.seen for place in git_places(ground.workspace)}
+    assert places[str(ground.common / "other")] is Seen.READ
+    assert (ground.own / "config.worktree").read_text() == ""
+
+
+def test_what_the_plan_says_counts_and_the_strictest_of_one_path(ground: Ground) -> None:
+    for name in ("tests", "out"):
+        (ground.workspace / name).mkdir()
+    seen = ground.view(
+        write=("~/secret", "out"), read=("tests", "out", "missing"), hide=("file", "out", "/usr/share")
+    )
+    found = [seen[str(one)] for one in (ground.home / "secret", ground.workspace / "tests")]
+    assert found == [Seen.WRITE, Seen.READ]
+    assert (seen[str(ground.workspace / "file")], seen[str(ground.workspace / "out")]) == (
+        Seen.BLANK,
+        Seen.EMPTY,
+    )
+    assert seen["/usr/share"] is Seen.EMPTY
+    assert str(ground.workspace / "missing") not in seen
+
+
+def test_a_link_in_the_workspace_opens_nothing_outside(ground: Ground) -> None:
+    (ground.workspace / "out").symlink_to(ground.home)
+    assert ground.view(write=("out",))[str(ground.home)] is Seen.EMPTY
+
+
+def test_links_on_the_way_are_there_where_they_are_hidden(ground: Ground) -> None:
+    (ground.home / "way").symlink_to("project")
+    needs = replace(ground.needs, workspace=ground.home / "way" / ".weft" / "worktrees" / "a")
+    found = view(ground.grounds, needs, Sandbox(use="bwrap"))
+    assert Place(str(ground.home / "way"), Seen.LINK, "project") in found
+
+
+def test_programs_in_the_home_are_seen_and_those_in_the_workspace_stay_as_they_are(ground: Ground) -> None:
+    for folder in (ground.home / "tools", ground.workspace / "tools"):
+        folder.mkdir()
+    search = f"{ground.home}/tools:{ground.workspace}/tools"
+    found = view(ground.grounds, replace(ground.needs, search=search), Sandbox(use="bwrap"))
+    seen = {place.path: place.seen for place in found}
+    assert seen[f"{ground.home}/tools"] is Seen.READ
+    assert f"{ground.workspace}/tools" not in seen
+
+
+def test_a_link_that_is_seen_with_its_directory_is_not_made_again(ground: Ground) -> None:
+    (ground.project / "way").symlink_to(".weft")
+    needs = replace(ground.needs, workspace=ground.project / "way" / "worktrees" / "a")
+    assert all(place.seen is not Seen.LINK for place in view(ground.grounds, needs, Sandbox(use="bwrap")))
+
+
+def test_the_homes_of_the_user_are_found_and_the_root_is_none(tmp_path: Path) -> None:
+    assert users_homes({"HOME": str(tmp_path)})[0] == tmp_path.resolve()
+    assert Path("/") not in users_homes({"HOME": "/"})
+
+
+# In real sandboxes
+
+
+def test_a_step_writes_in_its_workspace_home_and_tmp_and_nowhere_else(ground: Ground, bwrap: str) -> None:
+    free = f"touch new ~/new /tmp/new {ground.needs.output}/new"
+    places = (ground.home, ground.project, ground.weft, Path("/"), Path("/usr"), ground.common / "hooks")
+    tries = "; ".join(f"touch {place}/new 2>/dev/null && exit 3" for place in places)
+    done = ground.run(bwrap, f"{free} || exit 2; {tries}; exit 0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (ground.workspace / "new").exists()
+    assert not Path("/tmp/new").exists()
+
+
+def test_a_step_reads_the_project_and_nothing_else_of_the_home(ground: Ground, bwrap: str) -> None:
+    done = ground.run(bwrap, f"ls -A {ground.home}; cat {ground.project}/file; cat {ground.home}/secret")
+    assert (done.returncode, done.stdout) == (1, "project\nf")
+
+
+def test_a_step_commits_and_changes_neither_configuration_nor_other_branches(
+    ground: Ground, bwrap: str
+) -> None:
+    (ground.needs.home / ".gitconfig").write_text('[user]\nname = "A"\nemail = "a@b"\n')
+    tries = (
+        "git config a.b c", "git branch other", "git update-ref refs/heads/main HEAD", "rm -f .git", "mv .git x",
+        f"rm -f {ground.own}/commondir", f"touch {ground.common}/objects/pack/x",
+    )  # fmt: skip
+    script = "; ".join(f"{one} 2>/dev/null && exit 3" for one in tries)
+    done = ground.run(bwrap, f"echo 1 > one; git add one && git commit -q -m one || exit 2; {script}; exit 0")
+    assert (done.returncode, done.stderr) == (0, "")
+    log = subprocess.run(
+        ["git", "log", "-1", "--format=%s", "weft/p/a"],
+        cwd=ground.project,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert log.stdout == "one\n"
+
+
+def test_without_a_network_there_is_only_the_machine_s_own(ground: Ground, bwrap: str) -> None:
+    done = ground.run(bwrap, "tail -n +3 /proc/net/dev | cut -d: -f1", network=False)
+    assert done.stdout.split() == ["lo"]
+
+
+def test_exit_codes_come_out_and_nobody_has_privileges(ground: Ground, bwrap: str) -> None:
+    assert ground.run(bwrap, "exit 7").returncode == 7
+    assert ground.run(bwrap, "kill -9 $$").returncode == 128 + 9
+    assert ground.run(bwrap, "grep CapEff /proc/self/status").stdout.split() == ["CapEff:", "0" * 16]
+
+
+def test_what_is_hidden_in_the_workspace_cannot_be_opened(ground: Ground, bwrap: str) -> None:
+    assert ground.run(bwrap, "cat file", hide=("file",)).returncode == 1
+    assert ground.run(bwrap, "echo x >> file", read=("file",)).returncode != 0
