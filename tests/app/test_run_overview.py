@@ -88,6 +88,21 @@ def test_a_step_that_has_ended_counts_and_is_not_under_way(book: Written) -> Non
     assert (seen(book).cost, seen(book).tokens) == (1_500_000, 7)
 
 
+def test_steps_that_changed_nothing_when_they_were_last_done_are_told(book: Written) -> None:
+    def ends(name: str, *, changed: bool) -> Event:
+        done = step("finished", "store/model", name, "done")
+        return Event(
+            kind=done.kind, subplan=done.subplan, step=done.step, outcome=done.outcome,
+            data={**done.data, "changed": changed},
+        )  # fmt: skip
+
+    book.tell(*BEGUN, ends("work", changed=False), ends("check", changed=False))
+    assert row(book, "store/model").idle == ("work", "check")
+    book.tell(ends("work", changed=True))
+    assert row(book, "store/model").idle == ("check",)
+    assert row(book, "docs").idle is None
+
+
 def test_a_slice_that_is_completed_has_done_all_its_steps_and_is_merged_into_its_group(book: Written) -> None:
     book.tell(*BEGUN, state("store/model", "completed"))
     model = row(book, "store/model")

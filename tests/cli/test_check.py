@@ -236,6 +236,12 @@ In force at store/model, step code:
   copy               []                                        default
   link               []                                        default
   sparse             []                                        default
+  isolated_home      false                                     default
+  sandbox.use        none                                      default
+  sandbox.network    true                                      default
+  sandbox.hide       []                                        default
+  sandbox.read       []                                        default
+  sandbox.write      []                                        default
 The step itself says:
   max_cost  0.5                 weft.yaml:6, the agent 'coder'
   prompt    {{ slice.prompt }}  weft.yaml:10

@@ -267,6 +267,18 @@ def test_a_conflict_that_is_coming_is_told_and_so_is_that_it_is_over() -> None:
     assert not line(story, over), "now it is for the merge of the other to say"
 
 
+def test_of_what_is_in_conflict_already_no_further_conflict_is_told() -> None:
+    story = notes()
+    story.begin("store/disk", "cli")
+    held(story, "cli", "@merge", **CONFLICT)
+    pairs = (("cli", "store/disk"), ("store/disk", "cli"))
+    told = [
+        story.tell("conflict_ahead", one, outcome="ahead", other=other, files=["f.txt"])
+        for one, other in pairs
+    ]
+    assert [line(story, event) for event in told] == ["", ""]
+
+
 def test_quiet_means_also_what_somebody_has_to_help_with() -> None:
     story = notes()
     assert heard(
@@ -344,3 +356,10 @@ def test_quiet_means_failures_and_questions_only() -> None:
         "store/model  failed in step check: exit code 1 (make)",
         "notes  the budget of $1.00 is reached: nothing new starts",
     ]
+
+
+def test_an_agent_that_changed_nothing_is_told_when_it_is_done() -> None:
+    story = notes()
+    story.step("store/model", "code", agent="coder")
+    told = [line(story, story.end("store/model", "code", changed=changed)) for changed in (False, True)]
+    assert told == ["store/model  code done; it changed nothing", "store/model  code done"]

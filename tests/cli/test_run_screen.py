@@ -64,6 +64,20 @@ def test_a_small_plan_is_shown_whole() -> None:
 """)
 
 
+def test_what_is_done_again_says_why_until_it_says_something_itself() -> None:
+    story = notes()
+    story.begin("store", "store/model")
+    story.step("store/model", "check", command="pytest -q")
+    story.end("store/model", "check", "failed", exit_code=1)
+    story.step("store/model", "code", attempt=2)
+    assert rows_of(story)[1] == "▶   model  code 2/4  0:00  again, as check failed: exit code 1 (pytest -q)"
+    story.view.note_output("store/model", "code", "reading src/store.py")
+    assert rows_of(story)[1] == "▶   model  code 2/4  0:00  reading src/store.py"
+    story.end("store/model", "code", attempt=2)
+    story.step("store/model", "code")
+    assert rows_of(story)[1] == "▶   model  code  0:00", "one that is not done again"
+
+
 def test_what_is_done_and_what_failed_say_how_long_it_took_and_why() -> None:
     story = notes()
     story.begin("store")
@@ -142,6 +156,13 @@ def test_a_slice_between_two_steps_waits_for_room() -> None:
     story = notes()
     story.begin("cli")
     assert rows_of(story)[-1] == snapshot("▶ cli    waits for a free slot or pool")
+
+
+@pytest.mark.parametrize("budget", [20, {"tokens": "5M"}])
+def test_where_there_is_a_ceiling_it_may_be_that_which_is_waited_for(budget: object) -> None:
+    story = notes(budget=budget)
+    story.begin("cli")
+    assert rows_of(story)[-1] == "▶ cli    waits for a free slot, a pool or the budget"
 
 
 def test_a_usage_limit_is_said_with_how_long_it_still_lasts() -> None:
@@ -757,3 +778,16 @@ def test_a_terminal_that_another_uses_is_left_alone(terminal, monkeypatch) -> No
 def test_what_is_no_terminal_need_not_be_quiet(tmp_path) -> None:
     with (tmp_path / "file").open("w") as stream, no_echo(stream):
         pass
+
+
+def test_what_ended_says_that_its_agent_changed_nothing() -> None:
+    story = notes()
+    story.run("store/model", changed=False)
+    story.begin("store/disk")
+    story.step("store/disk", "code", agent="coder")
+    story.end("store/disk", "code", changed=False)
+    story.fail("store/disk", "error", message="no")
+    found = [row for row in rows_of(story) if "changed nothing" in row]
+    assert len(found) == 2
+    assert found[0].endswith("  code changed nothing")
+    assert found[1].endswith("; code changed nothing")

@@ -102,6 +102,14 @@ def test_failures_that_name_no_step_say_why() -> None:
     assert "Failed     cli: nobody knows what became of it" in summary(story).splitlines()
 
 
+def test_what_never_started_has_no_logs_to_look_at() -> None:
+    story = notes()
+    story.begin("cli")
+    story.fail("cli", "budget", message="the budget of the plan is used up: $1.00 of $1.00 spent")
+    story.finish("failed")
+    assert summary(story).splitlines()[-1] == "Next       weft run  goes on; what is completed stays so"
+
+
 def test_the_verify_of_the_whole_plan_is_told_by_the_plan_s_name_and_has_no_logs_of_its_own() -> None:
     story = Story(*slices("a"), verify="make")
     story.start()
@@ -372,3 +380,27 @@ def test_costs_that_are_all_unknown_are_no_sum() -> None:
     assert [line for line in summary(story).splitlines() if line.startswith("Cost")] == snapshot(
         ["Cost       unknown: 1 agent call did not say what it cost"]
     )
+
+
+def test_agents_that_changed_nothing_in_the_end_are_named() -> None:
+    story = notes()
+    story.run("store/model", changed=False)
+    story.begin("store/disk")
+    for changed in (False, True):
+        story.step("store/disk", "code", agent="coder")
+        story.end("store/disk", "code", changed=changed)
+    story.finish("failed")
+    assert [line for line in summary(story).splitlines() if "changed nothing" in line] == [
+        "Unchanged  store/model: code changed nothing"
+    ]
+
+
+def test_of_many_agents_that_changed_nothing_the_first_are_named() -> None:
+    names = [f"s{number}" for number in range(FAILURES + 2)]
+    story = Story(*slices(*names))
+    story.start()
+    for name in names:
+        story.run(name, changed=False)
+    lines = summary(story).splitlines()
+    assert sum("changed nothing" in line for line in lines) == FAILURES
+    assert "           … and 2 more" in lines

@@ -79,7 +79,8 @@ def test_what_needs_somebody_says_what() -> None:
         "x d  failed                            it broke",
         "",
         "weft answer             lists what is asked",
-        "weft merge              tries again what is held",
+        "weft merge --list       says how to settle what is in conflict",
+        "weft merge              lands what is held, if nothing is in the way any more",
     ]
 
 
@@ -146,6 +147,7 @@ def test_for_programs_all_is_there() -> None:
             "branch": "weft/p/a",
             "worktree": "/trees/a",
             "blocked_by": ["b"],
+            "changed_nothing": None,
         }
     ]
     assert data(view(coordinator=None), {})["coordinator"] is None
@@ -175,3 +177,12 @@ def test_a_project_may_be_a_worktree_itself_or_no_repository(tmp_path: Path) -> 
     assert worktrees_of(tmp_path) == {}
     (tmp_path / ".git").write_text("x")
     assert worktrees_of(tmp_path) == {}
+
+
+def test_agents_that_changed_nothing_are_told_for_people_and_for_programs() -> None:
+    one = view(row(idle=("code",)), row("b", message="exit code 1", state="failed", idle=("code", "more")))
+    assert shown(one)[-2].endswith("code changed nothing")
+    assert shown(one)[-1].endswith("exit code 1; code, more changed nothing")
+    told = data(view(row(idle=("code",)), row("b")), {})["subplans"]
+    assert isinstance(told, list)
+    assert [each["changed_nothing"] for each in told] == [["code"], None]

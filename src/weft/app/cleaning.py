@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from weft.app.home_cleaning import ENDED, clean_homes
 from weft.app.journals import Book
 from weft.app.places import Places, absolute, used_project
 from weft.app.run_plans import plan_of
@@ -30,7 +31,6 @@ from weft.workspaces.git.refs import tip
 from weft.workspaces.git.repository import Repository, open_repository
 from weft.workspaces.git.worktrees import Worktrees
 
-ENDED = frozenset({"completed", "failed", "abandoned"})
 WANTS_SOMEBODY = frozenset({Why.UNMERGED, Why.UNCOMMITTED, Why.UNFINISHED, Why.UNCLEAR})
 """Work that may be nowhere else stays for these reasons."""
 
@@ -42,6 +42,7 @@ class Cleaned(Struct, frozen=True, kw_only=True):
     run: str
     """Its last."""
     target: str
+    """Empty if none of its work was to land."""
     removed: tuple[Goes, ...] = ()
     kept: tuple[Stays, ...] = ()
     """By the paths of subplans, where the plan has them."""
@@ -65,11 +66,17 @@ def clean(
         for plan in plans:
             if plan not in known:
                 raise InputError(f"no plan {plan!r} has been run here{suggestion(plan, known)}")
-        return [
-            _clean(one, dry_run=dry_run, environ=environ)
-            for plan in dict.fromkeys(plans or known)
-            for one in _last_run(places, journal, plan)
-        ]
+        found: list[Cleaned] = []
+        for plan in dict.fromkeys(plans or known):
+            runs = journal.runs(plan)
+            homes = tuple(clean_homes(places, runs, dry_run=dry_run))
+            of_git = [
+                _clean(one, dry_run=dry_run, environ=environ) for one in _last_run(places, journal, plan)
+            ]
+            found += [structs.replace(one, removed=(*one.removed, *homes)) for one in of_git]
+            if homes and not of_git:
+                found.append(Cleaned(plan=plan, run=runs[0].run, target="", removed=homes))
+        return found
 
 
 @contextmanager

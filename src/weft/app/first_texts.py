@@ -72,9 +72,11 @@ _BUDGET = """\
 
 _NO_AGENT = """\
 # No agent was found on this machine: {known}.
-# Install one, or name any program that works by a prompt on its standard input:
+# Install one, or name any program that works by a prompt on its standard input; or, with a key to a model in
+# OPENAI_API_KEY or ANTHROPIC_API_KEY, take the small agent that Weft has itself:
 # agents:
-#   coder: {{use: command, command: ./my-agent.sh}}
+#   coder: {{use: builtin, model: NAME}}
+#   other: {{use: command, command: ./my-agent.sh}}
 # Then give the parts below a `prompt`, in place of `steps`."""
 
 

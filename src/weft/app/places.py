@@ -10,6 +10,7 @@
   run/                a status file for each subplan, for people and scripts
   runs/<run>/logs/    what steps wrote
   runs/<run>/host/    what the supervisor keeps
+  runs/<run>/homes/   homes of steps that have one of their own
   runs/<run>/gathered is there when the results of the run have been brought together
   workspaces/<plan>/  the workspaces of slices
 """
@@ -51,6 +52,9 @@ class Places(Struct, frozen=True):
 
     def host(self, run: str) -> Path:
         return self.weft / "runs" / run / "host"
+
+    def homes(self, run: str) -> Path:
+        return self.weft / "runs" / run / "homes"
 
     def gathered(self, run: str) -> Path:
         """Is there when the results of the run have been brought together."""

@@ -3,13 +3,15 @@
 import os
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from weft.app.agent_programs import Missing, missing_programs
 from weft.app.eligibility import eligibility_of
 from weft.app.eligible import Eligibility
 from weft.app.files import Source
 from weft.app.plan_history import changed_together
 from weft.app.plans import NO_FLAGS, Flags, folder_of, load
+from weft.app.sandboxes import warnings
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
 from weft.plan.proof.prove import prove
@@ -19,9 +21,12 @@ from weft.plan.report.check import CheckReport, check_report
 class Checked(Struct, frozen=True):
     report: CheckReport
     eligibility: Eligibility
+    missing: tuple[Missing, ...] = ()
+    """Programs that agents of the plan need, and this machine does not have."""
 
     def to_json(self) -> dict[str, object]:
-        return self.report.to_json() | self.eligibility.to_json()
+        missing = [structs.asdict(one) for one in self.missing]
+        return self.report.to_json() | self.eligibility.to_json() | {"missing_programs": missing}
 
 
 def check(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] = os.environ) -> Checked:
@@ -30,4 +35,10 @@ def check(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str]
         folder = folder_of(source)
         history = changed_together(compiled.plan, folder, environ)
         report = check_report(compiled, prove(compiled), history)
-        return Checked(report, eligibility_of(compiled, folder, environ=environ))
+        said = (*report.plan_warnings, *warnings(compiled.plan, environ))
+        report = structs.replace(report, plan_warnings=said)
+        return Checked(
+            report,
+            eligibility_of(compiled, folder, environ=environ),
+            tuple(missing_programs(compiled.plan, environ)),
+        )

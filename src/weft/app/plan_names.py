@@ -24,6 +24,15 @@ def subplans_of(source: Source) -> Iterator[Titled]:
     return subplans_in(read_text(source, most=LIMITS.size))
 
 
+def agents_of(source: Source) -> Iterator[Titled]:
+    """The agents that a file defines, each with its adapter."""
+    root = read_document(read_text(source, most=LIMITS.size), "").root
+    agents = root.get("agents") if isinstance(root, Table) else None
+    for name, (_, agent) in agents.entries.items() if isinstance(agents, Table) else ():
+        use = agent.get("use") if isinstance(agent, Table) else None
+        yield name, use.text if isinstance(use, Scalar) else ""
+
+
 def subplans_in(text: str) -> Iterator[Titled]:
     waiting = [("", read_document(text, "").root)]
     for prefix, node in waiting:  # grows while it is walked

@@ -155,6 +155,15 @@ def scope_around(source: Source, environ: Mapping[str, str]) -> Scope:
     return Scope(tuple(layers_around(configs, agents_around(configs), surroundings)))
 
 
+_NOTHING = "weft: 1\nplan: none\nsubplans: [{id: none, steps: [{id: nothing, run: 'true'}]}]\n"
+
+
+def plan_of_nothing(directory: Path, environ: Mapping[str, str]) -> Plan:
+    """One step that does nothing, with the agents and prices that a plan that lies there would have."""
+    source = Source(name=STDIN, directory=directory, holds="plan")
+    return load_plan(_NOTHING, source.shown, configs=tuple(_configs(source, folder_of(source), environ)))
+
+
 def project_layer(plan: Plan) -> Layer | None:
     """What the project's configuration sets; None if there is none, or nothing in it."""
     layers = plan.scopes[ROOT].layers

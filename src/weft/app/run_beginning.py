@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from weft.agents.adapters import adapter_of
 from weft.app import plans
+from weft.app.agent_programs import require_programs
 from weft.app.files import Source
 from weft.app.places import Places
 from weft.app.plan_agents import agents_of
@@ -84,6 +85,7 @@ def begin(
     kept = Kept()
     if not wish.fresh:
         kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
+    require_programs(plan, environ, done=kept.paths)
     workplace = workplaces.new(kept.landed, kept.target)
     workplace = replace(workplace, notes=(*choice.notes, *workplace.notes))
     if last is not None and unfinished:

@@ -50,6 +50,8 @@ class SubplanNow(Struct, frozen=True, kw_only=True):
     cost: int = 0
     branch: str | None = None
     blocked_by: tuple[str, ...] = ()
+    idle: tuple[str, ...] | None = None
+    """Steps whose agent was to change files and did not, when it was last done; None: it was not looked for."""
 
 
 class Overview(Struct, frozen=True, kw_only=True):
@@ -126,6 +128,7 @@ class _Told:
         """How those came to their state that somebody may want to look at."""
         self._steps: dict[str, dict[int, _Step]] = {}
         self._done: dict[str, set[str]] = {}
+        self._idle: dict[str, dict[str, None]] = {}
         self._questions: dict[str, str] = {}
         self._landings: dict[str, tuple[str, tuple[str, ...], str]] = {}
         self._left_out: set[str] = set()
@@ -211,6 +214,9 @@ class _Told:
             steps.pop(firing, None)
             if one.outcome == "done":
                 self._done.setdefault(one.subplan, set()).add(one.step)
+                idle = self._idle.setdefault(one.subplan, {})
+                idle.pop(one.step, None)
+                idle |= {one.step: None} if data.get("changed") is False else {}
 
     def now(self, one: RecordedSubplan, beats: Mapping[str, Any], run: str) -> SubplanNow:
         path, state, changed = one.path, self._states.get(one.path, "pending"), self._changed.get(one.path)
@@ -247,6 +253,7 @@ class _Told:
             since=step.since if step is not None else None if changed is None else changed.at,
             cost=self.costs.get(path, 0),
             branch=Names(self._plan.id, one.branch_prefix).branch(path) if one.has_branch else None,
+            idle=tuple(self._idle.get(path, ())) if state in {"running", "failed"} else None,
         )
 
     def _steps_done(self, path: str) -> int:

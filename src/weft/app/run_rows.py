@@ -88,6 +88,8 @@ class RowView(Struct, kw_only=True, eq=False):
     """The step that was to blame, if it was one of its own."""
     trouble: StepFailure | None = None
     """The last step that ended badly, whatever came of that."""
+    idle: dict[str, None] = {}
+    """Steps whose agent was to change files and did not, when it was last done."""
     steps: dict[int, StepView] = {}
     """Those under way, by firing."""
     questions: dict[str, Question] = {}

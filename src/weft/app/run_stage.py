@@ -13,6 +13,7 @@ from weft.agents.adapters import adapter_of
 from weft.app.files import failure
 from weft.app.notified import notified
 from weft.app.places import Places
+from weft.app.run_isolation import isolation_of
 from weft.app.run_status import StatusMirror
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Recorded
@@ -132,6 +133,7 @@ class Stage:
         self._clock = Clock()
         self._left = False
         self._scope: anyio.CancelScope | None = None
+        self._isolation = isolation_of(begun.plan, begun.places, begun.run, begun.directory, environ)
         self._mirror = StatusMirror(StatusFiles(begun.places.status), begun.run, begun.plan)
         self._notified = notified(
             begun.plan, begun.run, places=begun.places, journal=journal, audience=audience, environ=environ
@@ -149,6 +151,7 @@ class Stage:
             logs=begun.places.logs(begun.run),
             adapter_of=adapter_of,
             environ=self._environ,
+            isolation=self._isolation,
         )
         effects = Effects(
             host=begun.host,

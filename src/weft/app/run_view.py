@@ -274,6 +274,9 @@ class RunView:
             one.trouble = _failure(event, step)
         if event.outcome == "limited":
             one.limited_until = data.get("until")
+        if event.outcome == "done":
+            one.idle.pop(event.step, None)
+            one.idle |= {event.step: None} if data.get("changed") is False else {}
         self.landings.finished(row, event, at)
         self._shelves.changed(row)
 

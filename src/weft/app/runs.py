@@ -16,6 +16,7 @@ from weft.app.places import Places, project_of
 from weft.app.run_beginning import Wish, begin, refuse
 from weft.app.run_choice import choose
 from weft.app.run_stage import Audience, Stage, cause
+from weft.app.sandboxes import refuse_without
 from weft.errors import InputError
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
@@ -36,6 +37,7 @@ def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.
         plan, choice = choose(whole, wish.ids)
         compiled = compile_plan(plan)
         refuse(compiled)
+        refuse_without(plan, environ)
     places = project_of(plans.folder_of(wish.source))
     _approved(plans.project_layer(whole), places, environ)
     places.make()

@@ -60,7 +60,7 @@ def _check(source: Source, flags: Flags, *, verbose: bool, as_json: bool) -> int
     if as_json:
         show_json({"valid": True, **checked.to_json()})
     else:
-        show_lines(check_lines(checked.report, checked.eligibility, verbose=verbose))
+        show_lines(check_lines(checked.report, checked.eligibility, checked.missing, verbose=verbose))
     code = _EXIT[checked.report.finish.answer]
     return code or (0 if checked.eligibility.is_known else _NOT_KNOWN)
 

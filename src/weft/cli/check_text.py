@@ -7,6 +7,7 @@ is counted. All of it is in `--json`.
 from collections.abc import Iterator, Sequence
 from math import ceil, floor
 
+from weft.app.agent_programs import Missing
 from weft.app.eligible import Eligibility
 from weft.cli.eligibility_text import eligibility_lines
 from weft.cli.sections import MORE_ROWS, NAMES, ROWS, count, few, section, table
@@ -37,7 +38,9 @@ _APART = {
 }
 
 
-def check_lines(report: CheckReport, able: Eligibility, *, verbose: bool) -> Iterator[str]:
+def check_lines(
+    report: CheckReport, able: Eligibility, missing: Sequence[Missing] = (), *, verbose: bool
+) -> Iterator[str]:
     yield from section("Finish", _finish(report, verbose=verbose))
     if report.finish.answer is not Answer.REFUTED:  # else the rest would be built on sand
         yield from section("Pools", _pools(report.pools, verbose=verbose))
@@ -47,6 +50,7 @@ def check_lines(report: CheckReport, able: Eligibility, *, verbose: bool) -> Ite
         yield from section("Chain", _chain(report, verbose=verbose))
         yield from section("Time", _time(report, verbose=verbose))
         yield from section("Cost", _cost(report, verbose=verbose))
+    yield from section("Missing", (f"{_upper(str(one))}." for one in missing))
     yield from section("Warning", _warnings(report.plan_warnings, verbose=verbose))
 
 
@@ -263,6 +267,10 @@ def _warnings(problems: Sequence[Problem], *, verbose: bool) -> Iterator[str]:
 
 
 # Words
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _and(names: Sequence[str]) -> str:

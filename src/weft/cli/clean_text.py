@@ -13,7 +13,8 @@ def cleaned_lines(cleaned: Cleaned, *, dry_run: bool) -> Iterator[str]:
     verb = "would remove" if dry_run else "removed"
     for one in cleaned.removed:
         if one.kind not in _NOTED:
-            yield f"{verb} the {one.kind} {one.name} (at {one.commit[:12]})"
+            at = f" (at {one.commit[:12]})" if one.commit else ""
+            yield f"{verb} the {one.kind} {one.name}{at}"
     noted = sum(one.kind in _NOTED for one in cleaned.removed)
     if noted:
         yield f"{verb} {'1 private ref' if noted == 1 else f'{noted:,} private refs'} of {cleaned.plan}"

@@ -159,6 +159,25 @@ def _of_plan(context: click.Context, incomplete: str, plan: str | None) -> list[
         return []
 
 
+# Agents
+
+
+@_quietly
+def agent_names(context: click.Context, _incomplete: str) -> Iterable[Named]:
+    """Those of the plan that is meant, and those that Weft knows."""
+    from weft.app.plan_names import agents_of
+    from weft.app.plans import find_plan
+    from weft.errors import InputError
+    from weft.plan.language.adapters import ADAPTERS
+
+    known = {name: adapter.doc for name, adapter in ADAPTERS.items()}
+    try:
+        own = dict(agents_of(find_plan(context.params.get("plan"), _directory(context))))
+    except InputError:
+        own = {}
+    return (own | {name: doc for name, doc in known.items() if name not in own}).items()
+
+
 # Settings
 
 

@@ -4,6 +4,7 @@ import json
 import sys
 from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Iterator
+from typing import Any
 
 from weft.app.run_logs import Piece, StepLog, What
 from weft.cli.output import note, write_bytes, write_text
@@ -49,7 +50,9 @@ def _name(log: StepLog) -> str:
 
 def _ending(log: StepLog) -> str:
     end = _end(log)
-    return f"{end['outcome']}: {end['message']}" if end["message"] else str(end["outcome"])
+    is_idle = end["outcome"] == "done" and end.get("changed") is False
+    said = "; ".join(filter(None, (end["message"], "it changed nothing" if is_idle else "")))
+    return f"{end['outcome']}: {said}" if said else str(end["outcome"])
 
 
 class ForPrograms:
@@ -92,6 +95,8 @@ class ForPrograms:
             yield {"event": "step_output", "stream": stream, "text": text}
 
 
-def _end(log: StepLog) -> dict[str, object]:
+def _end(log: StepLog) -> dict[str, Any]:
     assert log.end is not None
-    return {"outcome": log.end.outcome, "message": log.end.data.get("message")}
+    data = log.end.data
+    more: dict[str, Any] = {name: data[name] for name in ("changed", "session") if name in data}
+    return {"outcome": log.end.outcome, "message": data.get("message"), **more}

@@ -156,7 +156,7 @@ def _step_finished(event: Event, view: RunView) -> str:
     if event.outcome == "conflict" and event.data.get("conflict"):
         return f"{name} met a conflict in {some(event.data['files'])}; an agent resolves it"
     if event.outcome == "done":
-        return "" if event.step in _NOT_TOLD else f"{name} done{_in_what(event)}"
+        return "" if event.step in _NOT_TOLD else f"{name} done{_in_what(event)}{_idle(event)}"
     if trouble is not None and (trouble.step, trouble.how) == (event.step, event.outcome):
         return f"{name} {'lost' if event.outcome == 'lost' else 'failed'}: {what_failed(trouble)}"
     message = event.data.get("message")
@@ -180,6 +180,10 @@ def _in_what(event: Event) -> str:
     return time + ("" if event.cost is None else f", {money(event.cost)}")
 
 
+def _idle(event: Event) -> str:
+    return "; it changed nothing" if event.data.get("changed") is False else ""
+
+
 def _step_skipped(event: Event, _view: RunView) -> str:
     why = event.data.get("message") or _SKIPPED.get(event.outcome, event.outcome)
     return f"{_step(event.step, event.attempt)} skipped: {why}"
@@ -201,6 +205,8 @@ def _merge(event: Event, _view: RunView) -> str:
 
 def _conflict_ahead(event: Event, view: RunView) -> str:
     other = event.data["other"]
+    if any(view.row(path).held is not None for path in (event.subplan, other)):
+        return ""  # it has come to that already
     if event.outcome == "ahead":
         return f"is {ahead(other, event.data['files'])}"
     # Once the work of the one is merged, it is the merge of the other that tells.

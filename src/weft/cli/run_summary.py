@@ -14,7 +14,16 @@ from weft.cli.landing_text import NOTHING, few, landing_sections, merge_commands
 from weft.cli.leaving_text import left_out_commands, left_out_lines, left_out_slices
 from weft.cli.live.cells import Style
 from weft.cli.live.cost_words import cost_words, token_words
-from weft.cli.live.words import answer_command, count, money, span, step_name, what_failed, why_not
+from weft.cli.live.words import (
+    answer_command,
+    count,
+    idle_words,
+    money,
+    span,
+    step_name,
+    what_failed,
+    why_not,
+)
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 
@@ -45,6 +54,7 @@ def summary_lines(
     lines += _section("Left out", left_out_lines(view, _tail))
     lines += _section("Blocked", _because_of_others(view, "blocked"))
     lines += _section("Cancelled", _because_of_others(view, "cancelled"))
+    lines += _section("Unchanged", _idle(view))
     lines += _section("Question", _questions(view))
     for label, told in landing_sections(view, changed):
         lines += _section(label, told)
@@ -147,6 +157,15 @@ def _because_of_others(view: RunView, reason: str) -> Iterator[str]:
         yield f"… and {rest:,} more"
 
 
+def _idle(view: RunView) -> Iterator[str]:
+    """Agents that were to change files, and did not."""
+    idle = [row for row, one in enumerate(view.rows) if one.idle]
+    for row in idle[:FAILURES]:
+        yield f"{view.outline.paths[row]}: {idle_words(view.rows[row])}"
+    if len(idle) > FAILURES:
+        yield f"… and {len(idle) - FAILURES:,} more"
+
+
 # What somebody has to do
 
 
@@ -184,7 +203,7 @@ def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:
             yield answer_command(paths[row], step), "or no"
     yield from merge_commands(view)
     yield from left_out_commands(view)
-    failed = [row for row in _failures(view) if row != ROOT]
+    failed = [row for row in _failures(view) if row != ROOT and view.rows[row].trouble is not None]
     if failed:
         yield f"weft logs {paths[failed[0]]}", "shows all that its steps wrote"
     if view.state != "completed" and not _only_merges_are_left(view):

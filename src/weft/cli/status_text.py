@@ -81,7 +81,8 @@ def _why(row: SubplanNow) -> str:
         return f"conflict in {', '.join(row.conflict[:3])}"
     if row.blocked_by:
         return f"blocked by {', '.join(row.blocked_by[:3])}"
-    return (row.message or "").partition("\n")[0]
+    idle = f"{', '.join(row.idle)} changed nothing" if row.idle else ""
+    return "; ".join(filter(None, ((row.message or "").partition("\n")[0], idle)))
 
 
 def _table(rows: Sequence[tuple[str, ...]], states: Sequence[str], style: Style) -> Iterator[str]:
@@ -110,8 +111,10 @@ def _commands(one: Overview, *, alive: bool) -> Iterator[tuple[str, str]]:
         yield "weft resume", "lets go on what was paused or stopped"
     if any(row.question for row in one.subplans):
         yield "weft answer", "lists what is asked"
-    if any(row.landing in {"held", "conflict"} for row in one.subplans):
-        yield "weft merge", "tries again what is held"
+    if any(row.landing == "conflict" for row in one.subplans):
+        yield "weft merge --list", "says how to settle what is in conflict"
+    if any(row.landing == "held" for row in one.subplans):
+        yield "weft merge", "lands what is held, if nothing is in the way any more"
 
 
 # For programs
@@ -160,6 +163,7 @@ def _row(row: SubplanNow, worktrees: Mapping[str, str]) -> dict[str, object]:
         "branch": row.branch,
         "worktree": worktrees.get(row.branch or ""),
         "blocked_by": list(row.blocked_by),
+        "changed_nothing": None if row.idle is None else list(row.idle),
     }
 
 

@@ -9,7 +9,16 @@ from weft.app.run_rows import LeftOut, RowView, StepView
 from weft.app.run_view import RunView, Tally
 from weft.cli.live.cells import Style, cells, clock
 from weft.cli.live.choice import Choice
-from weft.cli.live.words import count, span, spent_shortly, step_name, why_held, why_not
+from weft.cli.live.words import (
+    count,
+    idle_words,
+    span,
+    spent_shortly,
+    step_name,
+    what_failed,
+    why_held,
+    why_not,
+)
 from weft.engine.run.facts import Wanted
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
@@ -92,7 +101,7 @@ def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> Line:
     if one.state is State.PENDING:
         return Line(sign="pending", name=name, detail=wanted_word(view, row) or _waits_for(view, row))
     if one.state is State.RUNNING:
-        detail = wanted_word(view, row) or _idle(one, now)
+        detail = wanted_word(view, row) or _idle(view, one, now)
         return Line(sign="running", name=name, cost=spent_shortly(one), detail=detail)
     return _ended(view, row, name, now)
 
@@ -129,7 +138,7 @@ def _working(view: RunView, row: int, name: str, now: float) -> Line:
     one, subplan = view.rows[row], view.plan.subplans[row]
     steps = list(one.steps.values())
     title = subplan.title if subplan.title != subplan.id else ""
-    detail, style = _last_word(steps) or title, "dim"
+    detail, style = _last_word(steps) or _why_again(one, steps) or title, "dim"
     wanted = wanted_word(view, row)
     if wanted:
         detail, style = wanted if wanted != "paused" else "pauses after this step", "yellow"
@@ -156,10 +165,19 @@ def _last_word(steps: Sequence[StepView]) -> str:
     return next((step.output for step in reversed(steps) if step.output), "")
 
 
-def _idle(one: RowView, now: float) -> str:
+def _why_again(one: RowView, steps: Sequence[StepView]) -> str:
+    """Until it says something itself."""
+    if one.trouble is None or all(step.attempt == 1 for step in steps):
+        return ""
+    return f"again, as {step_name(one.trouble.step)} failed: {what_failed(one.trouble)}"
+
+
+def _idle(view: RunView, one: RowView, now: float) -> str:
     if one.limited_until is not None and one.limited_until > now:
         return f"waits for a usage limit to end, in {span(one.limited_until - now)}"
-    return "waits for a free slot or pool"
+    settings = view.plan.scopes[ROOT].settings
+    has_ceiling = settings.budget is not None or settings.budget_tokens is not None
+    return f"waits for a free slot{', a pool or the budget' if has_ceiling else ' or pool'}"
 
 
 def _waits_for(view: RunView, row: int) -> str:
@@ -179,10 +197,12 @@ def _ended(view: RunView, row: int, name: str, now: float) -> Line:
         return _left_out(one, one.left_out, name, time)
     if one.state is State.COMPLETED:
         detail = _landing(view, row) or ("done by an earlier run" if one.carried else "")
+        detail = "; ".join(filter(None, (detail, idle_words(one))))
         return Line(sign="completed", name=name, time=time, cost=cost, detail=detail)
     step = "" if one.failure is None else step_name(one.failure.step, one.failure.attempt)
     style = "red" if one.failed_by_itself else "dim"
-    return Line(sign="failed", name=name, step=step, time=time, cost=cost, detail=why_not(one), style=style)
+    detail = "; ".join(filter(None, (why_not(one), idle_words(one))))
+    return Line(sign="failed", name=name, step=step, time=time, cost=cost, detail=detail, style=style)
 
 
 def _left_out(one: RowView, why: LeftOut, name: str, time: str) -> Line:

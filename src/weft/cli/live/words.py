@@ -91,6 +91,11 @@ def why_not(one: RowView) -> str:
     return f"blocked by {one.cause}" if one.reason == "blocked" else f"{one.reason} because of {one.cause}"
 
 
+def idle_words(one: RowView) -> str:
+    """That agents did nothing, if so."""
+    return f"{', '.join(map(step_name, one.idle))} changed nothing" if one.idle else ""
+
+
 def answer_command(path: str, step: str) -> str:
     return f"weft answer {path}:{step} yes"
 
