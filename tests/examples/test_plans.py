@@ -9,14 +9,15 @@ from weft.plan.compile.compile import compile_plan
 from weft.plan.loading.load import load_plan
 from weft.plan.proof.prove import prove
 
-PLANS = sorted((Path(__file__).parents[2] / "examples" / "plans").glob("*.yaml"))
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PLANS = sorted((EXAMPLES / "plans").glob("*.yaml"))
 
 
 def test_there_are_examples() -> None:
     assert [path.stem for path in PLANS] == ["migration", "notes", "review"]
 
 
-@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*PLANS, EXAMPLES / "demo/project/weft.yaml"], ids=lambda path: path.stem)
 def test_an_example_loads_without_a_warning_and_is_proven(path: Path) -> None:
     plan = load_plan(path.read_text(encoding="utf-8"), path.name)
     assert plan.warnings == ()

@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from testing.models.asking import CHAT, FIRST, MESSAGES, PATHS, get, send
+from weft.testing.models.conversation import Request
+from weft.testing.models.playing import Stage
 from weft.testing.models.script import rules_of
 from weft.testing.models.server import ModelServer
 
@@ -22,6 +24,7 @@ OWN = rules_of(
         {"name": "own", "times": 1, "steps": [{"text": "Once."}]},
         {"name": "never", "prompt_contains": "nobody says that", "steps": [{"text": "x"}]},
         {"name": "two", "steps": [{"together": 2, "text": "Both."}]},
+        {"name": "later", "steps": [{"after": "the word", "text": "Now."}]},
         {"name": "named", "steps": [{"text": "x", "headers": {"x-more": "so"}, "delay": 0.001}]},
     ]
 )
@@ -133,6 +136,30 @@ def test_requests_can_be_made_to_wait_for_each_other(server: ModelServer) -> Non
     assert answers == ["Both.", "Both."]
 
 
+def test_an_answer_may_have_to_wait_for_what_somebody_else_is_told(server: ModelServer) -> None:
+    before = threading.active_count()
+    with request(server, "later") as line:
+        while threading.active_count() == before:
+            sleep(0.001)
+        assert answer_of(server, "own", "the other word") == "Once."
+        assert answer_of(server, "text", "here is the word") == "Just text."
+        assert b"Now." in line.recv(10_000)
+    assert [asked.scenario for asked in server.asked()] == ["own", "text", "later"]
+
+
+def test_what_was_said_counts_no_more_when_it_is_forgotten() -> None:
+    stage = Stage(OWN)
+    heard = Request(turns=(), tools=(), said=("the word",))
+    stage.part("text", "", heard)
+    assert stage.hears("the word")
+    stage.forget()
+    waiting = threading.Thread(target=stage.hears, args=["the word"])
+    waiting.start()
+    assert waiting.is_alive()
+    stage.part("text", "", heard)
+    waiting.join()
+
+
 def request(server: ModelServer, name: str) -> socket.socket:
     """One that is sent, and not answered yet."""
     parts = urlsplit(server.url)
@@ -151,15 +178,26 @@ def test_who_hangs_is_released_when_the_server_closes() -> None:
         assert line.recv(1) == b""
 
 
-def test_who_waits_for_others_is_released_when_the_server_closes() -> None:
+@pytest.mark.parametrize("name", ["two", "later"])
+def test_who_waits_for_others_is_released_when_the_server_closes(name: str) -> None:
     before = threading.active_count()
     with ModelServer(OWN) as server:
-        line = request(server, "two")
+        line = request(server, name)
         while threading.active_count() < before + 2:
             sleep(0.001)
     line.close()
     assert threading.active_count() == before
     assert server.asked() == ()
+
+
+def test_who_comes_when_it_is_over_waits_for_nobody() -> None:
+    stage = Stage(OWN)
+    stage.release()
+    part = stage.part("two", "", Request(turns=(), tools=(), said=()))
+    assert part is not None
+    assert part.barrier is not None
+    assert part.barrier.broken
+    assert not stage.hears("the word")
 
 
 def test_who_hangs_may_go_away(server: ModelServer) -> None:

@@ -62,6 +62,8 @@ class Answers:
         self._play(part.step, reply, stream=stream)
 
     def _waited(self, part: Part) -> bool:
+        if part.step.after and not self._stage.hears(part.step.after):
+            return False
         self._closing.wait(part.step.delay)
         try:
             if part.barrier is not None:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from threading import Barrier, Lock
+from threading import Barrier, Event, Lock
 from typing import Any, NamedTuple
 
 from weft.testing.models.conversation import Call, Reply, Request
@@ -57,11 +57,14 @@ class Stage:
         self._lock = Lock()
         self._played: Counter[tuple[int, str]] = Counter()
         self._barriers: dict[tuple[int, int, str], Barrier] = {}
+        self._heard = {step.after: Event() for rule in rules for step in rule.steps if step.after}
+        self._is_over = False
         self._records: deque[Asked] = deque(maxlen=_MOST_RECORDS)
         self._replies = 0
 
     def part(self, name: str, tag: str, request: Request) -> Part | None:
         """None: there is no such rule, or none of that name fits."""
+        self._hear(request.said)
         name = self._named_in(request.said) or name or self._rules[0].name
         with self._lock:
             for number, rule in enumerate(self._rules):
@@ -72,6 +75,16 @@ class Stage:
                     return Part(rule, place, step, self._barrier((number, place, tag), step.together))
         return None
 
+    def _hear(self, said: Sequence[str]) -> None:
+        for text, event in self._heard.items():
+            if any(text in one for one in said):
+                event.set()
+
+    def hears(self, text: str) -> bool:
+        """Waits until somebody has said it; False if nobody will any more."""
+        self._heard[text].wait()
+        return not self._is_over
+
     def _named_in(self, said: Sequence[str]) -> str | None:
         """The newest mark in what the user says."""
         marks = [mark for text in said for mark in _MARK.findall(text)]
@@ -80,7 +93,10 @@ class Stage:
     def _barrier(self, where: tuple[int, int, str], parties: int) -> Barrier | None:
         if not parties:
             return None
-        return self._barriers.setdefault(where, Barrier(parties))
+        barrier = self._barriers.setdefault(where, Barrier(parties))
+        if self._is_over:
+            barrier.abort()
+        return barrier
 
     def reply(self, step: Step, request: Request, model: str, body: Mapping[str, Any]) -> Reply:
         text, calls = chosen(step, request.tools)
@@ -104,9 +120,14 @@ class Stage:
             self._records.clear()
             self._played.clear()
             self._barriers.clear()
+            for event in self._heard.values():
+                event.clear()
 
     def release(self) -> None:
         """Whoever waits for others waits no longer."""
         with self._lock:
+            self._is_over = True
             for barrier in self._barriers.values():
                 barrier.abort()
+            for event in self._heard.values():
+                event.set()

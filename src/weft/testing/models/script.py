@@ -18,6 +18,7 @@ played `times` times yet. Which step of it, the request tells by itself, see `co
     usage     {"input": …, "output": …, "cached": …}: the tokens it claims to have used
     delay     seconds before it answers
     together  so many requests must have come to this step before any of them is answered
+    after     it is answered only when some message of a user, in whatever request, has contained this text
     slow      seconds between the pieces of a stream
     http      an error with this status; `message`, `retry_after` and `headers` say more
     raw       this text instead of JSON
@@ -48,6 +49,7 @@ class Step(NamedTuple):
     usage: Tokens = Tokens()
     delay: float = 0
     together: int = 0
+    after: str = ""
     slow: float = 0
     http: int | None = None
     message: str | None = None
@@ -187,6 +189,7 @@ _STEP = {
     "usage": _TABLE,
     "delay": _SECONDS,
     "together": _COUNT,
+    "after": _TEXT,
     "slow": _SECONDS,
     "http": _Kind("a status from 400 to 599", _is_status),
     "message": _TEXT,
