@@ -9,7 +9,7 @@ LOCK := --universal --python-version 3.11 --generate-hashes --no-annotate --no-h
 COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras $(LOCK)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oracle check format bench compare lock clean
+.PHONY: help setup demo test test-oracle test-agents check format bench compare lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,15 +17,19 @@ help: ## this list
 setup: $(VENV)/ready ## a .venv with all that is needed; nothing to do when it is there
 	@echo "ready: $(BIN)/weft"
 
-demo: $(VENV)/ready ## a plan of nine slices, from YAML to what landed on main; no key, no network
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo/demo.sh
+demo: $(VENV)/ready ## two agents and a plan, from YAML to what landed on main; no key, no network
+	@$(BIN)/python examples/demo/demo.py
 
 test: $(VENV)/ready ## all tests that need no other tool, with coverage
-	@$(BIN)/pytest -n auto --cov --cov-report=term --ignore=tests/e2e --ignore=tests/sim
-	@$(BIN)/pytest -n auto tests/e2e tests/sim # thousands of runs: to measure what they cover would double the time
+	@$(BIN)/pytest -n auto --dist worksteal -m "not thorough" --cov --cov-report=term
+	@$(BIN)/pytest -n auto --dist worksteal -m thorough
 
 test-oracle: $(ORACLE)/ready ## our verdicts against pm4py's and SNAKES's
 	@$(ORACLE)/bin/python -m pytest -c tests/oracle/pytest.ini tests/oracle
+
+test-agents: $(VENV)/ready ## real coding agents, installed first, with a scripted model; AGENTS="codex goose" for some
+	@$(BIN)/python tests/real_agents/installing.py $(AGENTS)
+	@WEFT_AGENTS="$(AGENTS)" $(BIN)/pytest -c tests/real_agents/pytest.ini -n 2 --dist loadgroup tests/real_agents
 
 check: $(VENV)/ready ## format, lint, types, layers, dependencies, dead code
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format"; exit 1; }

@@ -66,7 +66,13 @@ def test_a_model_that_does_not_exist_is_told_with_what_to_do(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Session not found", "No session found with name 'x'", "no rollout found for x"]
+    "text",
+    [
+        "Session not found",
+        "No session found with name 'x'",
+        "no rollout found for x",
+        "Error resuming session: No previous sessions found for this project.",
+    ],
 )
 def test_a_conversation_that_is_gone_is_told_with_what_to_do(text: str) -> None:
     assert "take `resume` out of the step" in of(text).message

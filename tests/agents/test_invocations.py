@@ -2,6 +2,7 @@
 
 import pytest
 
+from agents.calls import call
 from agents.recorded import USES, call_of
 from weft.agents.adapters import adapter_of
 from weft.agents.mini_swe_agent import LONGEST_PROMPT
@@ -171,3 +172,9 @@ def test_an_adapter_is_a_module_with_both_functions(use: str) -> None:
     adapter: AgentAdapter = adapter_of(use)
     assert callable(adapter.invoke)
     assert callable(adapter.judge)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, known in ADAPTERS.items() if known.reads_only))
+def test_an_adapter_that_has_a_mode_for_reading_uses_it(name: str) -> None:
+    invoke, agent = adapter_of(name).invoke, {"use": name, "model": "m"}
+    assert invoke(call(agent=agent, read_only=True)) != invoke(call(agent=agent))

@@ -30,7 +30,7 @@ EXPECTED = {
 }
 KEYS = {
     "claude": "ANTHROPIC_API_KEY",
-    "codex": "OPENAI_API_KEY",
+    "codex": "CODEX_API_KEY",
     "gemini": "GEMINI_API_KEY",
     "opencode": "ANTHROPIC_API_KEY",
     "goose": "OPENAI_API_KEY",
@@ -72,6 +72,20 @@ def test_without_a_key_it_failed_and_it_is_said_which_variable_to_set(use: str) 
 
 
 @pytest.mark.parametrize("use", USES)
+def test_a_model_that_does_not_exist_is_a_failure_that_names_it_and_who_chose_it(use: str) -> None:
+    told = output(use, "no_model")
+    ends = {"stdout": "", "result_file": told} if use in LEAVE_A_FILE else {"stdout": told}
+    by_agent = call_of(use, agent={"model": "gone-1"}, model="gone-1")
+    by_step = call_of(use, agent={"model": "other"}, model="gone-1")
+    found = [
+        adapter_of(use).judge(call, ended(exit_code=EXIT_CODES[use], **ends)) for call in (by_agent, by_step)
+    ]
+    assert [one.how for one in found] == [How.FAILED] * 2
+    assert "the model 'gone-1' is that of the agent 'coder'; name a model" in found[0].message
+    assert "the model 'gone-1' is that of the step or its subplan; name a model" in found[1].message
+
+
+@pytest.mark.parametrize("use", USES)
 def test_a_usage_limit_whose_end_nobody_told_is_waited_for_as_any(use: str) -> None:
     found = of_error(use, "limited")
     assert (found.how, found.until) == (How.LIMITED, NOW + UNKNOWN)
@@ -89,6 +103,35 @@ def test_a_server_that_is_broken_is_no_failure_of_the_work(use: str) -> None:
     found = of_error(use, "broken")
     assert found.how is How.INFRA
     assert found.message.startswith("the model could not be reached: ")
+
+
+@pytest.mark.parametrize("use", sorted({*USES} - {"opencode"}))  # which tries again for ever
+def test_an_answer_that_is_cut_off_is_no_failure_of_the_work(use: str) -> None:
+    assert of_error(use, "dropped").how is How.INFRA
+
+
+@pytest.mark.parametrize(
+    ("use", "name"),
+    [("gemini", "circles"), ("goose", "too_many"), ("vibe", "stopped"), ("mini-swe-agent", "too_many")],
+)
+def test_one_that_was_never_done_and_gave_up_is_not_done_whatever_the_exit_code(use: str, name: str) -> None:
+    assert [verdict(use, name, exit_code=code).how for code in (0, 1)] == [How.FAILED, How.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        ("goose", "Error: error returned from database: (code: 1) table schema_version already exists\n"),
+        (
+            "opencode",
+            "Error: Unexpected error\n\nFailed query: \n  CREATE TABLE `a` (\n);\n\n\nparams:\n",
+        ),
+    ],
+)
+def test_several_that_make_their_files_at_once_are_begun_again(use: str, said: str) -> None:
+    found = judged(use, "", exit_code=1, stderr=said)
+    assert found.how is How.INFRA
+    assert found.message.startswith("its own files were in use: ")
 
 
 @pytest.mark.parametrize("name", ["refused", "limited", "limited_until", "broken"])
@@ -220,3 +263,19 @@ def test_an_event_may_hold_anything(use: str, data: st.DataObject) -> None:
     adapter = adapter_of(use)
     told = adapter.progress(call_of(use), text) if is_metered(adapter) else None
     assert told is None or (told.tokens or 0) >= 0
+
+
+GARBAGE = (
+    "{" * 100_000,
+    "\ufffd\x00\x1b]0;" * 10_000,
+    '{"type":' * 20_000,
+    '{"type": 1e999, "x": [' + "9" * 5_000,
+)
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("text", GARBAGE, ids=range(len(GARBAGE)))
+def test_garbage_is_never_taken_for_work_that_is_done(use: str, text: str) -> None:
+    told = ended(stdout=text, result_file=text, stderr=text)
+    found = adapter_of(use).judge(call_of(use), told)
+    assert (found.how, found.cost, found.tokens, found.session) == (How.FAILED, None, None, None)

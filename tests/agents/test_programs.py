@@ -45,6 +45,7 @@ def test_a_conversation_that_claude_does_not_have_is_told_with_what_to_do() -> N
     assert found.how is How.FAILED
     assert "No conversation found" in found.message
     assert "take `resume` out of the step" in found.message
+    assert found.session is None
 
 
 def test_claude_without_a_login_says_what_to_do() -> None:
@@ -92,7 +93,7 @@ def test_a_stream_that_breaks_off_is_no_failure_of_the_work() -> None:
 
 def test_codex_without_its_variable_says_what_to_do() -> None:
     found = verdict("codex", "no_key", exit_code=1)
-    assert (found.how, "set OPENAI_API_KEY" in found.message) == (How.FAILED, True)
+    assert (found.how, "set CODEX_API_KEY" in found.message) == (How.FAILED, True)
 
 
 def test_an_error_of_codex_before_any_turn_is_the_reason() -> None:
@@ -114,6 +115,27 @@ def test_gemini_counts_what_it_thought_as_output() -> None:
 def test_gemini_without_an_explanation_failed() -> None:
     assert judged("gemini", '{"type":"result","status":"error"}').message == "it did not say why"
     assert judged("gemini", '{"type":"result","status":"success"}').tokens is None
+
+
+def test_gemini_keeps_no_conversation_in_which_nobody_has_answered() -> None:
+    assert verdict("gemini", "refused", exit_code=1).session is None
+    begun = output("gemini", "good").splitlines(keepends=True)[0]
+    assert judged("gemini", begun, exit_code=None, signal=9).session is not None
+
+
+def test_gemini_that_gave_up_on_a_limit_waits_for_its_end() -> None:
+    assert verdict("gemini", "over_quota", exit_code=173).how is How.LIMITED
+
+
+def test_gemini_that_went_in_circles_says_so_and_tells_what_it_took() -> None:
+    found = verdict("gemini", "circles")
+    assert (found.message, found.tokens) == ("Loop detected, stopping execution", 2_100)
+
+
+def test_an_error_that_gemini_has_overcome_does_not_count() -> None:
+    trouble = '{"type":"error","severity":"warning","message":"odd"}\n'
+    first, *rest = output("gemini", "good").splitlines(keepends=True)
+    assert judged("gemini", f"{first}{trouble}{''.join(rest)}").how is How.DONE
 
 
 def test_gemini_without_a_login_says_what_to_do() -> None:
@@ -153,6 +175,14 @@ def test_an_error_of_opencode_without_a_status_is_a_failure() -> None:
     assert judged("opencode", '{"type":"error"}').message == "it did not say why"
 
 
+def test_opencode_without_a_key_says_little_so_what_it_may_be_is_added() -> None:
+    said = "Unexpected server error. Check server logs for details."
+    found = judged(
+        "opencode", json.dumps({"type": "error", "error": {"data": {"message": said}}}), exit_code=1
+    )
+    assert (found.how, "set the key of the model's provider" in found.message) == (How.FAILED, True)
+
+
 # --- goose ---
 
 
@@ -184,6 +214,12 @@ def test_an_error_event_of_goose_is_an_error() -> None:
     text = '{"type":"error","error":"HTTP 503"}\n' + output("goose", "good")
     assert judged("goose", text).how is How.INFRA
     assert judged("goose", '{"type":"error"}').message == "it did not say why"
+
+
+def test_goose_without_a_provider_says_what_to_do() -> None:
+    said = "error: No provider configured. Run 'goose configure' first.\n"
+    found = judged("goose", "", exit_code=1, stderr=said)
+    assert (found.how, "set GOOSE_PROVIDER" in found.message) == (How.FAILED, True)
 
 
 # --- pi ---
@@ -236,6 +272,17 @@ def test_what_pi_says_twice_is_filtered_and_the_rest_comes_through(tmp_path: Pat
     kept = [json.loads(line) for line in done.stdout.splitlines() if line]
     assert kept == [events[0], events[3], {"type": "agent_end"}, {"type": "weft_exit", "code": 7}]
     assert (tmp_path / "prompt").read_text() == "Do it"
+
+
+def test_what_pi_says_is_heard_while_it_works(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+    env = program(tmp_path, "pi", f'echo \'{{"type":"session"}}\'; read _ <{tmp_path}/gate')
+    argv = pi.invoke(call_of("pi")).argv
+    with subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as work:
+        assert work.stdout is not None
+        assert work.stdout.readline() == '{"type":"session"}\n'
+        (tmp_path / "gate").write_text("\n")
+        assert work.stdout.readlines()[-1] == '{"type":"weft_exit","code":0}\n'
 
 
 # --- vibe ---

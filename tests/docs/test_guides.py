@@ -1,5 +1,6 @@
 """The guides say what is so: their plans load, and their commands print what they show."""
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -62,6 +63,15 @@ def test_the_plans_of_the_first_guide_load_but_for_the_one_that_is_wrong() -> No
     assert "depend_on" in wrong
 
 
+@pytest.fixture
+def _claude_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+@pytest.mark.usefixtures("_claude_is_installed")
 def test_the_commands_of_the_first_guide_print_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +108,7 @@ def test_the_commands_of_the_guide_about_running_print_what_it_shows(project: Pr
         assert alike(done.stdout.replace(str(project.root), "/srv/notes")) == alike(output)
 
 
+@pytest.mark.usefixtures("_claude_is_installed")
 def test_the_command_of_the_readme_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ ADAPTERS = {
     "pi": "weft.agents.pi",
     "aider": "weft.agents.aider",
     "mini-swe-agent": "weft.agents.mini_swe_agent",
+    "acp": "weft.agents.acp.adapter",
     "command": "weft.agents.command",
     "scripted": "weft.agents.scripted",
     "builtin": "weft.agents.builtin.adapter",

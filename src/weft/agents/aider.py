@@ -49,7 +49,7 @@ def invoke(call: AgentCall) -> Invocation:
     )
 
 
-def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
+def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     text = plain(ended.stdout)
     answers = [*_TOKENS.finditer(text)]
     after = answers[-1].end() if answers else 0
@@ -62,7 +62,7 @@ def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
         cost=cost(float(spent[-1][4])) if spent and _is_number(spent[-1][4]) else None,
         usage=_usage(spent),
     )
-    return verdict(PROGRAM, ended, story)
+    return verdict(PROGRAM, ended, story, call)
 
 
 def _answer(text: str, answers: list[re.Match[str]]) -> str:

@@ -44,14 +44,14 @@ def _conversation(call: AgentCall) -> tuple[str, ...]:
 # --- what became of it ---
 
 
-def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
+def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     last: Mapping[str, Any] = {}
     name: str | None = None
     for event in events(ended.stdout):
         name = session(event.get("session_id")) or name
         if event.get("type") == "result":
             last = event
-    return verdict(PROGRAM, ended, _story(last, name) if last else _silent(ended, name))
+    return verdict(PROGRAM, ended, _story(last, name) if last else _silent(ended, name), call)
 
 
 def _story(last: Mapping[str, Any], name: str | None) -> Story:

@@ -18,7 +18,8 @@ PROGRAM = Program(
     use="codex",
     name="Codex",
     end="`turn.completed`",
-    sign_in="set OPENAI_API_KEY (or what `env_key` in Codex's config.toml names), or log in once: codex login",
+    sign_in="set CODEX_API_KEY (OPENAI_API_KEY is not read) or what `env_key` in its config.toml names, "
+    "or log in once: codex login",
 )
 _BY_USER = ("-s", "--sandbox", "--dangerously-bypass-approvals-and-sandbox", "--approve-for-me")
 
@@ -72,6 +73,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
             usage=used_since(call.session, total),
             session=None if name is None else marked(name, total, before=call.session),
         ),
+        call,
     )
 
 

@@ -54,17 +54,17 @@ _KEY = re.compile(
     r"unauthori[sz]ed|unauthenticated|authentication[ _]?(?:error|failed)|failed to authenticate|"
     r"not logged in|/login\b|\b(?:no|invalid|incorrect|missing|wrong)\s(?:api[ _-]?)?(?:key|credentials)\b|"
     r"api[ _-]?key (?:not|is not|required|expired)|missing environment variable|set an auth method|"
-    r"not able to authenticate",
+    r"not able to authenticate|no provider configured",
     re.IGNORECASE,
 )
 _SESSION = re.compile(
-    r"no (?:conversation|session|rollout) found|(?:session|conversation) (?:was )?not found|"
+    r"no (?:previous )?(?:conversation|session|rollout)s? found|(?:session|conversation) (?:was )?not found|"
     r"invalid session (?:id|identifier)",
     re.IGNORECASE,
 )
 _MODEL = re.compile(
-    r"model\b.{0,80}?(?:not found|does not exist|is not supported|not available)|"
-    r"(?:unknown|invalid|no such) model|NotFoundError",
+    r"models?\b.{0,80}?(?:not found|does not exist|is not supported|not available)|"
+    r"(?:unknown|invalid|no such) model|NotFoundError|resource not found",
     re.IGNORECASE,
 )
 _PASSING = re.compile(
@@ -73,16 +73,21 @@ _PASSING = re.compile(
     r"failed to resolve|request (?:failed|timed out)|stream (?:disconnected|closed|ended)|incomplete json|"
     r"empty or malformed response|empty or invalid response|high demand|internal server error|bad gateway|"
     r"service unavailable|gateway time-?out|InternalServerError|ServiceUnavailableError|APIConnectionError|"
-    r"\bAPIError\b|litellm\.Timeout|servers are down",
+    r"\bAPIError\b|litellm\.Timeout|servers are down|infrastructure_failure",
     re.IGNORECASE,
 )
+_IN_USE = re.compile(
+    r"error returned from database|database (?:table )?is locked|^failed query:", re.IGNORECASE
+)
+"""Of several that begin at once in a home where the program was never used: goose, OpenCode make theirs then."""
 _TOO_MANY = (429, 529)
 _TIMEOUT, _SERVER = 408, 500
 _REFUSED = (401, 403)
 _NOT_FOUND = 404
 
 
-def meaning(failure: Failure, program: Program, *, at: float) -> Meaning:
+def meaning(failure: Failure, program: Program, *, at: float, asked_for: str = "") -> Meaning:
+    """`asked_for`: the model, and whose choice it was."""
     text = failure.text[:_LONGEST]
     status = failure.status or _status(text)
     said = one_line(text)
@@ -91,7 +96,14 @@ def meaning(failure: Failure, program: Program, *, at: float) -> Meaning:
         return Meaning(how=How.LIMITED, message=f"it met a usage limit: {said}", until=until)
     if _is_passing(text, status):
         return Meaning(how=How.INFRA, message=f"the model could not be reached: {said}")
-    return Meaning(how=How.FAILED, message=said + _advice(text, status, program))
+    if status is None and _IN_USE.search(text):
+        return Meaning(how=How.INFRA, message=f"its own files were in use: {said}")
+    return Meaning(how=How.FAILED, message=said + _advice(text, status, program, asked_for))
+
+
+def is_gone(failure: Failure | None) -> bool:
+    """Whether the conversation that was to be gone on with is not there."""
+    return failure is not None and _SESSION.search(failure.text[:_LONGEST]) is not None
 
 
 def _status(text: str) -> int | None:
@@ -115,7 +127,7 @@ def _is_lasting(text: str) -> bool:
     return any(one.search(text) for one in (_KEY, _SESSION, _MODEL))
 
 
-def _advice(text: str, status: int | None, program: Program) -> str:
+def _advice(text: str, status: int | None, program: Program, asked_for: str) -> str:
     if status in _REFUSED or (status is None and _KEY.search(text)):
         return f"; {program.sign_in}"
     if _SESSION.search(text):
@@ -124,5 +136,6 @@ def _advice(text: str, status: int | None, program: Program) -> str:
             "take `resume` out of the step, or run the step before it again"
         )
     if status == _NOT_FOUND or _MODEL.search(text):
-        return "; name a model that the provider has, with `model` of the agent or the step"
+        said = f"; {asked_for}" if asked_for else ""
+        return f"{said}; name a model that the provider has, with `model` of the agent or the step"
     return ""

@@ -1,4 +1,8 @@
-"""Gemini CLI: a stream of JSON that begins with `init` and ends in a `result`."""
+"""Gemini CLI: a stream of JSON that begins with `init` and ends in a `result`.
+
+An `error` may be of something that it has overcome. If nothing comes between one and a `result` that says
+`success`, it has given up: it noticed that it went in circles, or had no turns left.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +20,9 @@ PROGRAM = Program(
     sign_in="set GEMINI_API_KEY, or log in once: gemini, then /auth",
 )
 
+_OVER_QUOTA, _TOO_MANY = "request a quota increase", 429
+"""What it says instead of the status when it has given up on a limit."""
+
 
 def invoke(call: AgentCall) -> Invocation:
     mode = "plan" if call.read_only else "yolo"
@@ -28,8 +35,8 @@ def invoke(call: AgentCall) -> Invocation:
     )
 
 
-def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
-    name, pieces = None, list[str]()
+def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
+    name, pieces, trouble = None, list[str](), ""
     last: Mapping[str, Any] = {}
     for event in events(ended.stdout):
         match event.get("type"):
@@ -37,19 +44,30 @@ def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
                 name = session(event.get("session_id"))
             case "message" if event.get("role") == "assistant":
                 pieces.append(words(event.get("content")))
+                trouble = ""
             case "tool_use":
+                trouble = ""
                 pieces.clear()  # what it says after its last deed is the answer
+            case "error":
+                trouble = words(event.get("message"))
             case "result":
                 last = event
             case _:
                 pass
-    is_well = last.get("status") == "success"
-    failure = None
-    if last and not is_well:
-        failure = Failure(text=words(inside(last, "error", "message")) or "it did not say why")
+    failure = _failure(last, trouble)
     usage = _usage(last.get("stats"))
-    story = Story(is_over=is_well, failure=failure, result="".join(pieces), usage=usage, session=name)
-    return verdict(PROGRAM, ended, story)
+    if failure is not None and usage is not None and not usage.total:
+        name = None  # it keeps no conversation in which nobody has answered
+    is_over = bool(last) and failure is None
+    story = Story(is_over=is_over, failure=failure, result="".join(pieces), usage=usage, session=name)
+    return verdict(PROGRAM, ended, story, call)
+
+
+def _failure(last: Mapping[str, Any], trouble: str) -> Failure | None:
+    if not last or (last.get("status") == "success" and not trouble):
+        return None
+    said = words(inside(last, "error", "message")) or trouble or "it did not say why"
+    return Failure(text=said, status=_TOO_MANY if _OVER_QUOTA in said else None)
 
 
 def _usage(stats: object) -> Usage | None:

@@ -72,7 +72,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         usage=used_since(call.session, total),
         session=marked(_name(call), total, before=call.session) if last else None,
     )
-    return verdict(PROGRAM, ended, story)
+    return verdict(PROGRAM, ended, story, call)
 
 
 def _text(event: Mapping[str, Any]) -> str:

@@ -48,7 +48,7 @@ def invoke(call: AgentCall) -> Invocation:
     return Invocation(argv=(*argv, *call.agent.args, f"--task={call.prompt}"), env=settings(call, _SETTINGS))
 
 
-def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
+def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     told = ended.result_file or ""
     whole = document(told)
     # It is written anew after each step, so it may have been cut off.
@@ -65,7 +65,7 @@ def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
         cost=cost(inside(whole, "info", "model_stats", "instance_cost")) or None,
         usage=_usage(whole),
     )
-    return verdict(PROGRAM, ended, story)
+    return verdict(PROGRAM, ended, story, call)
 
 
 def _last(pattern: re.Pattern[str], text: str) -> str:

@@ -19,6 +19,9 @@ PROGRAM = Program(
 PROGRESS_IN = "stdout"
 _READING = {"OPENCODE_PERMISSION": '{"edit":"deny","bash":"deny"}'}
 """Its agent `plan` is no help: that one may still write by a shell."""
+_UNEXPLAINED = "Unexpected server error"
+
+_ITS_DATABASE = "Failed query:"
 
 
 def invoke(call: AgentCall) -> Invocation:
@@ -36,7 +39,7 @@ def _conversation(call: AgentCall) -> tuple[str, ...]:
     return ("--session", call.session, *(("--fork",) if call.fork else ()))
 
 
-def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
+def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     name, pieces, reason = None, list[str](), ""
     failure: Failure | None = None
     for event in events(ended.stdout):
@@ -53,9 +56,8 @@ def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
                 failure = _failure(event, ended.at)
             case _:
                 pass
-    if failure is None and reason not in {"", "stop", "tool-calls"}:
-        failure = Failure(text=f"its last step ended with the reason `{reason}`")
-    spent = None if has_gap(ended.stdout) else progress(_call, ended.stdout)
+    failure = failure or _silent(reason, ended.stderr)
+    spent = None if has_gap(ended.stdout) else progress(call, ended.stdout)
     story = Story(
         is_over=reason == "stop",
         failure=failure,
@@ -64,12 +66,23 @@ def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
         usage=None if spent is None else spent.usage,
         session=name,
     )
-    return verdict(PROGRAM, ended, story)
+    return verdict(PROGRAM, ended, story, call)
+
+
+def _silent(reason: str, errors: str) -> Failure | None:
+    """What went wrong without an event that says so."""
+    if not reason and _ITS_DATABASE in errors:
+        return Failure(text=f"{_ITS_DATABASE} {errors.rpartition(_ITS_DATABASE)[2].strip()}")
+    if reason in {"", "stop", "tool-calls"}:
+        return None
+    return Failure(text=f"its last step ended with the reason `{reason}`")
 
 
 def _failure(event: Mapping[str, Any], at: float) -> Failure:
     data = inside(event, "error", "data")
     text = words(inside(data, "message")) or words(inside(event, "error", "name")) or "it did not say why"
+    if text.startswith(_UNEXPLAINED):
+        text += f" (that is all it says, also if there is no key: {PROGRAM.sign_in})"
     wait = words(inside(data, "responseHeaders", "retry-after"))
     until = at + int(wait) if wait.isascii() and wait.isdecimal() and len(wait) < len("1000000000") else None
     return Failure(text=text, status=count(inside(data, "statusCode")), until=until)

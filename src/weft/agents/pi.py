@@ -25,15 +25,17 @@ PROGRAM = Program(
 )
 PROGRESS_IN = "stdout"
 _TWICE = ("message_update", "message_start", "tool_execution_update", "tool_execution_end", "turn_end")
-_FILTER = "; ".join(
+_LEFT_OUT = " ".join(
     (
-        *(f'/^{{"type":"{name}"/d' for name in _TWICE),
-        r'/^{"type":"message_end","message":{"role":"toolResult"/d',
-        r's/^{"type":"agent_end",.*}$/{"type":"agent_end"}/',
+        *(f"""-e '^{{"type":"{name}"'""" for name in _TWICE),
+        """-e '^{"type":"message_end","message":{"role":"toolResult"'""",
     )
 )
+# Line by line, as what it has spent is to be seen at once. That is slow in sed, to which only little comes.
 _SCRIPT = (
-    """{ "$@"; printf '\\n{"type":"weft_exit","code":%d}\\n' "$?"; } | LC_ALL=C sed -e '""" + _FILTER + "'"
+    """{ "$@"; printf '\\n{"type":"weft_exit","code":%d}\\n' "$?"; } | LC_ALL=C grep -a --line-buffered -v """
+    + _LEFT_OUT
+    + """ | LC_ALL=C sed -u -e 's/^{"type":"agent_end",.*}$/{"type":"agent_end"}/'"""
 )
 _READING = ("--tools", "read,grep,find,ls")
 
@@ -81,7 +83,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         usage=None if spent is None else spent.usage,
         session=name,
     )
-    return verdict(PROGRAM, ended if code is None else replace(ended, exit_code=code), story)
+    return verdict(PROGRAM, ended if code is None else replace(ended, exit_code=code), story, call)
 
 
 def _failure(last: Mapping[str, Any]) -> Failure | None:

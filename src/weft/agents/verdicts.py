@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from weft.agents.command import CANNOT_RUN, environment, signal_name
-from weft.agents.failures import Failure, Meaning, Program, meaning
+from weft.agents.failures import Failure, Meaning, Program, is_gone, meaning
 from weft.agents.words import one_line, plain
 from weft.engine.run.facts import How
 from weft.plan.language.adapters import ADAPTERS
@@ -45,8 +45,8 @@ def model_of(call: AgentCall, option: str = "--model") -> tuple[str, ...]:
     return (option, model) if model else ()
 
 
-def verdict(program: Program, ended: AgentEnded, story: Story) -> Verdict:
-    found = _meaning(program, ended, story)
+def verdict(program: Program, ended: AgentEnded, story: Story, call: AgentCall) -> Verdict:
+    found = _meaning(program, ended, story, _asked_for(call))
     return Verdict(
         how=found.how,
         result=story.result,
@@ -54,15 +54,24 @@ def verdict(program: Program, ended: AgentEnded, story: Story) -> Verdict:
         cost=story.cost,
         tokens=story.tokens if story.usage is None else story.usage.total,
         usage=story.usage,
-        session=story.session,
+        session=None if is_gone(story.failure) else story.session,  # some name one that they never began
         until=found.until,
     )
 
 
-def _meaning(program: Program, ended: AgentEnded, story: Story) -> Meaning:
+def _asked_for(call: AgentCall) -> str:
+    """The model, and where a person finds it in the plan."""
+    if call.model and call.model != call.agent.model:
+        return f"the model {call.model!r} is that of the step or its subplan"
+    return (
+        f"the model {call.agent.model!r} is that of the agent {call.agent.name!r}" if call.agent.model else ""
+    )
+
+
+def _meaning(program: Program, ended: AgentEnded, story: Story, asked_for: str) -> Meaning:
     code = ended.exit_code
     if story.failure is not None:
-        return meaning(story.failure, program, at=ended.at)
+        return meaning(story.failure, program, at=ended.at, asked_for=asked_for)
     if code in CANNOT_RUN and not story.is_over:
         said = f"{program.name} {CANNOT_RUN[code]} (exit code {code}): {one_line(_spoken(ended))}"
         said += f"; to install it, type: {ADAPTERS[program.use].install}"
@@ -72,16 +81,16 @@ def _meaning(program: Program, ended: AgentEnded, story: Story) -> Meaning:
     if story.is_over:
         said = f"{program.name} said that it was done, and yet: {_end(ended)}: {one_line(_spoken(ended))}"
         return Meaning(how=How.FAILED, message=said)
-    return _cut_off(program, ended)
+    return _cut_off(program, ended, asked_for)
 
 
-def _cut_off(program: Program, ended: AgentEnded) -> Meaning:
+def _cut_off(program: Program, ended: AgentEnded, asked_for: str) -> Meaning:
     missing = f"{program.name} ended ({_end(ended)}) without {program.end}"
     spoken = _spoken(ended)
     if ended.exit_code == 0 or ended.signal is not None or not spoken:
         said = f"{missing}: its work may be half done" + (f"; it said: {one_line(spoken)}" if spoken else "")
         return Meaning(how=How.FAILED, message=said)
-    found = meaning(Failure(text=spoken), program, at=ended.at)
+    found = meaning(Failure(text=spoken), program, at=ended.at, asked_for=asked_for)
     return Meaning(how=found.how, message=f"{found.message} ({missing})", until=found.until)
 
 

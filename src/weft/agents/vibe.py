@@ -39,7 +39,7 @@ def invoke(call: AgentCall) -> Invocation:
     )
 
 
-def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
+def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     export = document(ended.result_file)
     outcome = words(export.get("outcome"))
     is_well = outcome == "finished" and not export.get("error")
@@ -55,7 +55,7 @@ def judge(_call: AgentCall, ended: AgentEnded) -> Verdict:
         usage=_usage(export.get("usage")),
         session=session(export.get("session_id")),
     )
-    return verdict(PROGRAM, ended, story)
+    return verdict(PROGRAM, ended, story, call)
 
 
 def _usage(told: object) -> Usage | None:

@@ -232,11 +232,18 @@ def test_a_conversation_goes_on_in_a_copy(bench: Bench, api: str) -> None:
     assert "Just text." in (bench.logs / "a" / "code.2.session.json").read_text()
 
 
+def test_what_was_never_answered_is_not_asked_twice(bench: Bench) -> None:
+    assert bench.run("err500", "--retries", "0").report.session == "a/code.1"
+    bench.run("text", WEFT_SESSION="a/code.1")
+    assert [one["role"] for one in bench.asked()[-1].body["messages"]] == ["system", "user"]
+
+
 def test_a_conversation_that_is_gone_is_told(bench: Bench) -> None:
     ended = bench.run("text", WEFT_SESSION="a/other")
-    assert ended.code == 75
+    assert ended.code == 1
     assert ended.report.error is not None
     assert "the conversation 'a/other' cannot be gone on with" in ended.report.error
+    assert ended.report.session is None
 
 
 # --- what goes wrong ---
@@ -250,22 +257,22 @@ def test_what_is_over_in_a_moment_is_tried_again(bench: Bench, api: str) -> None
 
 @EACH_API
 @pytest.mark.parametrize(
-    ("scenario", "requests", "problem"),
+    ("scenario", "requests", "code", "problem"),
     [
-        ("err401", 1, "does not accept the key in {KEY} (HTTP 401: scripted error 401)"),
-        ("no_model", 1, "the model 'm' does not exist at http://"),
-        ("err500", 4, "is out of order (HTTP 500: scripted error 500)"),
-        ("late", 5, "is out of order (HTTP 500"),
-        ("drop", 4, "does not answer: the answer was cut off; its address comes from {BASE}"),
-        ("garbage", 4, "answers something else than a model does (HTTP 200): Unterminated string"),
+        ("err401", 1, 1, "does not accept the key in {KEY} (HTTP 401: scripted error 401)"),
+        ("no_model", 1, 1, "the model 'm' does not exist at http://"),
+        ("err500", 4, 75, "is out of order (HTTP 500: scripted error 500)"),
+        ("late", 5, 75, "is out of order (HTTP 500"),
+        ("drop", 4, 75, "does not answer: the answer was cut off; its address comes from {BASE}"),
+        ("garbage", 4, 75, "answers something else than a model does (HTTP 200): Unterminated string"),
     ],
 )
-def test_a_model_that_cannot_be_asked_is_told(
-    bench: Bench, api: str, scenario: str, requests: int, problem: str
+def test_a_model_that_cannot_be_asked_is_told_and_whether_that_may_be_over_soon(
+    bench: Bench, api: str, scenario: str, requests: int, code: int, problem: str
 ) -> None:
     ended = bench.run(scenario, api=api)
     said = problem.format(KEY=APIS[api].KEY, BASE=APIS[api].BASE)
-    assert ended.code == 75
+    assert ended.code == code
     assert said in (ended.report.error or "")
     assert said in ended.stderr.splitlines()[-1]
     assert (ended.report.until, ended.stdout) == (None, "")
@@ -329,7 +336,7 @@ def test_what_is_missing_is_named(
     bench: Bench, args: Sequence[str], more: dict[str, str], problem: str
 ) -> None:
     ended = bench.run("text", *args, **more)
-    assert ended.code == 75
+    assert ended.code == 1
     assert problem in (ended.report.error or "")
 
 

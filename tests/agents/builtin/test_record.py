@@ -30,7 +30,7 @@ def test_what_is_spent_adds_up_in_the_report(logs: Path) -> None:
     one.spent(Answer(Said(""), Used(10, 2, 1), cost=0.25))
     one.spent(Answer(Said(""), Used(10, 2, 1), cost=0.5))
     tokens = {"input": 20, "output": 4, "cached_input": 2}
-    assert told(logs) == {"session": "a/code.1.2-3", "tokens": tokens, "cost_usd": 0.75}
+    assert told(logs) == {"tokens": tokens, "cost_usd": 0.75}
 
 
 def test_a_cost_that_is_not_always_told_is_not_known(logs: Path) -> None:
@@ -62,6 +62,17 @@ def test_a_conversation_is_kept_and_gone_on_with_by_its_name(logs: Path) -> None
     assert (logs / "a" / "code.1.2-3.session.json").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_conversation_is_told_once_it_is_kept_and_not_before(logs: Path) -> None:
+    one = record(logs)
+    one.settle()
+    assert "session" not in told(logs)
+    one.keep(TALK)
+    assert told(logs)["session"] == "a/code.1.2-3"
+    one.keep(TALK)
+    one.settle()
+    assert told(logs)["session"] == "a/code.1.2-3"
+
+
 def test_who_goes_on_with_none_begins_anew(logs: Path) -> None:
     assert record(logs).resumed(None) == ()
 
@@ -70,6 +81,11 @@ def test_who_goes_on_with_none_begins_anew(logs: Path) -> None:
 def test_a_conversation_that_is_not_there_is_told(logs: Path, session: str) -> None:
     with pytest.raises(InputError, match="conversation"):
         record(logs).resumed(session)
+
+
+def test_of_a_conversation_that_is_gone_it_is_said_what_to_do(logs: Path) -> None:
+    with pytest.raises(InputError, match="take `resume` out of the step, or have the slice done anew"):
+        record(logs).resumed("a/gone")
 
 
 def test_a_conversation_of_elsewhere_is_none(logs: Path) -> None:

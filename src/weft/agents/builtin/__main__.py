@@ -1,7 +1,8 @@
 """The process of the agent: `python -m weft.agents.builtin [--api chat|messages] …`, the prompt on standard input.
 
-Its answer is on standard output. Exit code 1 is work that failed, and 75 says that there was none: the model could
-not be asked. Why, is in the report and on standard error.
+Its answer is on standard output. Exit code 1 is work that failed, or that somebody must mend something first: a
+key, a model, an option. 75 says that the model could not be asked now. The report and standard error say
+why.
 """
 
 import os
@@ -11,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import BinaryIO
 
-from weft.agents.builtin.failures import FAILED, LIMITED, UNAVAILABLE, Failure
+from weft.agents.builtin.failures import LIMITED, UNAVAILABLE, Failure
 from weft.agents.builtin.record import Record
-from weft.agents.builtin.settings import COULD_NOT, FAILURE, settings_of
+from weft.agents.builtin.settings import settings_of
 from weft.agents.builtin.work import CouldNotAskError, Work
 from weft.agents.limits import UNKNOWN
+from weft.agents.reporting import COULD_NOT, FAILURE
 from weft.errors import WeftError
 
 
@@ -35,7 +37,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> in
         return _work(argv, environ, stdin, record)
     except WeftError as error:
         record.settle()
-        return _failed(record, str(error), COULD_NOT)
+        return _failed(record, str(error), FAILURE)
     except CouldNotAskError as error:
         return _could_not_ask(record, error.failure)
     except _StoppedError:
@@ -58,7 +60,8 @@ def _could_not_ask(record: Record, failure: Failure) -> int:
         record.settle()
     limited = {"limited_for": UNKNOWN if failure.wait is None else failure.wait}
     more = limited if failure.kind == LIMITED else {}
-    return _failed(record, failure.message, FAILURE if failure.kind == FAILED else COULD_NOT, **more)
+    code = COULD_NOT if failure.kind in {LIMITED, UNAVAILABLE} else FAILURE
+    return _failed(record, failure.message, code, **more)
 
 
 def _failed(record: Record, message: str, code: int, **more: object) -> int:

@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from weft.agents.builtin.talk import Answer, Talk, Used, packed, unpacked
+from weft.agents.reporting import write_json
 from weft.errors import InputError
 
 _RESULT, _SESSION = ".result.json", ".session.json"
@@ -27,7 +28,6 @@ class Record:
             folder, name = os.path.split(os.path.abspath(stem))  # noqa: PTH100
             self._root, self._name = os.path.split(folder)
             self._name += f"/{name}"
-            self._told["session"] = self._name
 
     def spent(self, answer: Answer) -> None:
         self._used += answer.used
@@ -41,13 +41,17 @@ class Record:
     def tell(self, **more: object) -> None:
         self._told |= more
         if self._file is not None:
-            _replace(self._file, {name: value for name, value in self._told.items() if value is not None})
+            write_json(self._file, {name: value for name, value in self._told.items() if value is not None})
 
     # --- the conversation ---
 
     def keep(self, talk: Talk) -> None:
-        if self._file is not None:
-            _replace(self._session_file(self._name), packed(talk))
+        """From now on it can be gone on with, so it is told; also if the process is ended in the next moment."""
+        if self._file is None:
+            return
+        write_json(self._session_file(self._name), packed(talk))
+        if "session" not in self._told:
+            self.tell(session=self._name)
 
     def resumed(self, session: str | None) -> Talk:
         """What was said before; raises `InputError`."""
@@ -60,19 +64,10 @@ class Record:
             with open(self._session_file(session), encoding="utf-8") as stream:  # noqa: PTH123
                 return unpacked(json.load(stream))
         except (OSError, ValueError) as error:
-            raise InputError(f"the conversation {session!r} cannot be gone on with: {error}") from None
+            raise InputError(
+                f"the conversation {session!r} cannot be gone on with: {error}; it is kept with the logs of its "
+                "run: take `resume` out of the step, or have the slice done anew"
+            ) from None
 
     def _session_file(self, session: str) -> str:
         return os.path.join(self._root, f"{session}{_SESSION}")  # noqa: PTH118
-
-
-def _replace(file: str, value: object) -> None:
-    """Whoever reads finds this or what was there before."""
-    fresh = f"{file}.new"
-    with open(fresh, "w", encoding="utf-8", opener=_private) as stream:
-        json.dump(value, stream)
-    os.replace(fresh, file)  # noqa: PTH105
-
-
-def _private(file: str, flags: int) -> int:
-    return os.open(file, flags, 0o600)

@@ -10,9 +10,6 @@ from weft.agents.builtin import chat, messages
 from weft.agents.builtin.talk import Answer, Talk
 from weft.errors import InputError
 
-FAILURE, COULD_NOT = 1, 75
-"""Exit codes: work that failed, and a model that could not be asked for any."""
-
 
 class Api(Protocol):
     @property

@@ -61,7 +61,9 @@ class Work:
 
     def do(self, talk: Talk, prompt: str) -> End:
         """Raises `CouldNotAskError`."""
-        talk = (*talk, User(shortened(prompt, _LONGEST_PROMPT)))
+        wish = User(shortened(prompt, _LONGEST_PROMPT))
+        if talk[-1:] != (wish,):  # else it was asked before and never answered
+            talk = (*talk, wish)
         asked = 0
         while True:
             match next_move(talk, asked=asked, most=self._settings.options.max_turns):

@@ -1,0 +1,54 @@
+"""What agents need to be let in: only looked for, never told."""
+
+from pathlib import Path
+
+import pytest
+
+from agents.recorded import USES
+from agents.test_programs_reference import ABLE
+from weft.agents.access import ACCESS, ANY_KEY, signs_of
+from weft.agents.adapters import adapter_of
+from weft.runtime.environment import StepEnvironment
+
+
+def test_it_is_known_of_all_programs_and_of_our_own_agent() -> None:
+    assert set(ACCESS) == {*USES, "builtin"}
+
+
+@pytest.mark.parametrize("use", ACCESS)
+def test_what_lets_an_agent_in_gets_to_it(use: str) -> None:
+    names = [name.replace(ANY_KEY, "SOME_API_KEY") for name in ACCESS[use].variables]
+    names += [login.variable for login in ACCESS[use].logins if login.variable]
+    environ = dict.fromkeys(names, "x")
+    assert StepEnvironment(environ).inherited(agent=True) == environ
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_it_can_do_is_what_the_reference_says(use: str) -> None:
+    _, _, reads, tells = ABLE[use]
+    assert ACCESS[use].reads_only == bool(reads)
+    assert [*ACCESS[use].tells] == [word for word in ("cost", "tokens") if word in tells]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_how_to_sign_in_names_the_variable_that_is_looked_for(use: str) -> None:
+    said = adapter_of(use).PROGRAM.sign_in  # type: ignore[attr-defined]
+    assert ACCESS[use].variables[0].removeprefix("*") in said
+
+
+def test_a_variable_that_is_set_is_a_sign_and_an_empty_one_is_none() -> None:
+    environ = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "secret", "OPENAI_API_KEY": "secret"}
+    assert [*signs_of("claude", environ)] == ["CLAUDE_CODE_OAUTH_TOKEN"]
+    assert [*signs_of("codex", environ)] == []
+    assert [*signs_of("pi", {**environ, "A_API_KEY": "secret"})] == ["A_API_KEY", "OPENAI_API_KEY"]
+
+
+def test_a_login_is_found_at_home_or_where_a_variable_says(tmp_path: Path) -> None:
+    for folder in (".codex", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "auth.json").write_text("secret")
+    assert [*signs_of("codex", {"HOME": str(tmp_path)})] == [f"{tmp_path}/.codex/auth.json"]
+    moved = {"HOME": "/nowhere", "CODEX_HOME": f"{tmp_path}/elsewhere"}
+    assert [*signs_of("codex", moved)] == [f"{tmp_path}/elsewhere/auth.json"]
+    assert [*signs_of("codex", {"HOME": str(tmp_path), "CODEX_HOME": "/nowhere"})] == []
+    assert [*signs_of("gemini", {"HOME": str(tmp_path)})] == []
