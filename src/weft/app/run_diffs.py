@@ -86,7 +86,8 @@ class View(Struct, frozen=True, kw_only=True):
     unsaved: Unsaved | None = None
 
     def command(self, *options: str) -> tuple[str, ...]:
-        return ("diff", *options, *self.ends, "--", *self.files)
+        # `dirty`: see `weft.workspaces.git.status`.
+        return ("diff", "--ignore-submodules=dirty", *options, *self.ends, "--", *self.files)
 
     def plain(self, *options: str) -> bytes:
         """As it is for programs."""

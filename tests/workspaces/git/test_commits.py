@@ -222,6 +222,18 @@ def test_a_submodule_may_be_added_and_moved_on(git: Git, start: str) -> None:
     assert recorded(git, attempt=3) == ""
 
 
+def test_what_a_repository_within_says_is_to_be_run_is_not_run(git: Git, start: str) -> None:
+    """A filter there would run with all rights of Weft, also if the step that wrote it is in a sandbox."""
+    inner = repository(git.directory / "sub", {"file": "1", ".gitattributes": "* filter=trap\n"})
+    git.do("update-index", "--add", "--cacheinfo", f"160000,{inner.line('rev-parse', 'HEAD')},sub")
+    git.do("-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "-m", "a step's own")
+    ran = git.directory.parent / "ran"
+    inner.do("config", "filter.trap.clean", f"touch {ran}; cat")
+    write(inner.directory, {"file": "2"})
+    recorded(git)
+    assert not ran.exists()
+
+
 # What it tells
 
 

@@ -9,9 +9,11 @@ from msgspec import Struct
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.sparse import settings
 
+# Not what is dirty within another repository: for that, git would do there what its configuration says, and
+# whoever works in the worktree may have written that. Nothing is lost by it: such a worktree is never removed.
 _COMMAND = (
     *("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignored=no"),
-    *("--no-renames", "--no-ahead-behind", "--ignore-submodules=none"),
+    *("--no-renames", "--no-ahead-behind", "--ignore-submodules=dirty"),
 )
 _NOTHING = "000000"
 _REPOSITORY = "160000"
