@@ -74,7 +74,8 @@ def test_a_command_that_hangs_is_ended_with_all_its_children(tmp_path: Path, is_
     way = by_command(tmp_path, f"cat {tmp_path}/never; true", seconds=LONG if is_over else 0.0)
     with pytest.raises(NotSentError, match="took too long"):
         way.send(NOTICE, stop)
-    assert mine(tmp_path) == []
+    while mine(tmp_path):  # who is killed needs a moment to be gone; who is not never goes
+        os.sched_yield()
 
 
 def test_a_command_is_named_by_its_text_or_its_program(tmp_path: Path) -> None:
