@@ -47,7 +47,7 @@ class Stage:
             plan_dir=root,
             logs=root / "logs",
             adapter_of=adapter_of,
-            environ={"PATH": "/bin", "HOME": "/home/me"},
+            environ={"PATH": "/bin", "HOME": "/homes/me"},
             isolation=self.isolation,
         )
 
