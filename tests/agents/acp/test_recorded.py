@@ -14,7 +14,7 @@ USES = ("gemini", "goose", "opencode")
 
 
 def replayed(name: str) -> Client:
-    client = Client(Brief(server="`it`", prompt="append a line to hello.txt", cwd="/work/repo"))
+    client = Client(Brief(server="`it`", prompt="append a line to hello.txt", cwd="/trees/repo"))
     client.start()
     for line in Lines().feed((RECORDED / f"{name}.jsonl").read_bytes()):
         assert not isinstance(line, Noise | TooLong)
