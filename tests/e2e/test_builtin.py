@@ -63,11 +63,13 @@ def test_what_failed_goes_back_to_the_agent_and_what_it_mended_lands(
     assert repository.is_whole()
 
 
-def test_tokens_and_cost_are_in_the_journal(repository: Repository, server: ModelServer) -> None:
+def test_model_tokens_and_cost_are_in_the_journal(repository: Repository, server: ModelServer) -> None:
     planned(repository, server, "mends").run()
     first, second = repository.story().of("step_finished", "answer", "work")
     # Two answers each, of 1,000 tokens in at $3 a million and 50 out at $15.
     assert [(one.tokens, one.cost) for one in (first, second)] == [(2100, 7500)] * 2
+    starts = repository.story().of("step_started", "answer", "work")
+    assert [(one.data["agent"], one.data["model"]) for one in starts] == [("coder", "scripted")] * 2
 
 
 def test_a_step_goes_on_with_the_conversation_of_another(repository: Repository, server: ModelServer) -> None:

@@ -10,8 +10,9 @@ run_finished     completed, failed, stopped               counts, seconds, messa
                                                           stuck (what waits for ever; never seen)
 subplan_state    the state it is in now                   from, reason, message, cause, failure, carried
 step_started                                              firing, execution, transition, kind, command, agent,
-                                                          concurrent_group, launched_at, pools, session and
-                                                          fork (the conversation that an agent goes on with)
+                                                          model (if one was asked for), concurrent_group,
+                                                          launched_at, pools, session and fork (the conversation
+                                                          that an agent goes on with)
 step_finished    done, failed, timeout, cancelled, …      firing, execution, exit_code, signal, message, tail,
                                                           seconds, until, files, conflict, waits_for, asks, moves,
                                                           culprits, session (an agent's), changed (whether an

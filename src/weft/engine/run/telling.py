@@ -163,6 +163,7 @@ class Telling:
         order = firing.order
         if isinstance(order, Launch) and order.agent is not None:
             data["agent"] = order.agent.name
+            data |= {} if order.model is None else {"model": order.model}
             data |= _resumed(order)
             data |= {name: amount for name, amount in zip(_RESERVED, firing.reserved, strict=True) if amount}
         elif isinstance(order, Launch):
