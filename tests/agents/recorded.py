@@ -25,8 +25,17 @@ EXIT_CODES = {
 
 
 def output(use: str, name: str) -> str:
+    return _file(use, name).read_text(encoding="utf-8")
+
+
+def left(use: str, name: str) -> dict[str, str]:
+    """What was left of it: its output, or its file if it got so far as to write one."""
+    return {"result_file" if _file(use, name).suffix == ".json" else "stdout": output(use, name)}
+
+
+def _file(use: str, name: str) -> Path:
     (file,) = (OUTPUTS / use).glob(f"{name}.*")
-    return file.read_text(encoding="utf-8")
+    return file
 
 
 def call_of(use: str, **more: Any) -> AgentCall:

@@ -10,7 +10,7 @@ TELL_EARLY = {
     "codex": "0193c0de-0002-7000-8000-00000000c0de#0/0/0",
     "gemini": "6e3171a0-0003-4000-8000-00006e313141",
     "opencode": "ses_0004opencode",
-    "pi": "0193c0de-0007-7000-8000-0000000000b1",
+    "goose": "weft-26ea3cd91759df36e152#0/0/0",
 }
 
 
@@ -21,7 +21,7 @@ def test_one_that_was_killed_after_its_first_line_has_told_its_conversation(use:
     assert (found.how, found.session) == (How.FAILED, TELL_EARLY[use])
 
 
-@pytest.mark.parametrize("use", sorted(TELL_EARLY.keys() - {"gemini"}))
+@pytest.mark.parametrize("use", sorted({*TELL_EARLY, "pi"} - {"gemini"}))
 @pytest.mark.parametrize("name", ["limited", "broken"])
 def test_what_a_limit_or_a_broken_line_cut_short_can_be_gone_on_with(use: str, name: str) -> None:
     assert verdict(use, name, exit_code=1).session is not None

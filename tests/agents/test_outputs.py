@@ -112,7 +112,13 @@ def test_an_answer_that_is_cut_off_is_no_failure_of_the_work(use: str) -> None:
 
 @pytest.mark.parametrize(
     ("use", "name"),
-    [("gemini", "circles"), ("goose", "too_many"), ("vibe", "stopped"), ("mini-swe-agent", "too_many")],
+    [
+        ("claude", "too_many"),
+        ("gemini", "circles"),
+        ("goose", "too_many"),
+        ("vibe", "stopped"),
+        ("mini-swe-agent", "too_many"),
+    ],
 )
 def test_one_that_was_never_done_and_gave_up_is_not_done_whatever_the_exit_code(use: str, name: str) -> None:
     assert [verdict(use, name, exit_code=code).how for code in (0, 1)] == [How.FAILED, How.FAILED]

@@ -298,6 +298,7 @@ def test_vibe_counts_cached_tokens_once() -> None:
 def test_vibe_that_stopped_at_a_limit_of_its_own_is_not_done() -> None:
     found = verdict("vibe", "stopped", exit_code=3)
     assert (found.how, found.message) == (How.FAILED, "it ended with turn_limit")
+    assert (found.cost, found.tokens) == (11_250, 3_150)
 
 
 def test_what_vibe_leaves_gets_to_where_a_report_is_looked_for(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weft.agents.failures import Failure, Program
-from weft.agents.streams import cost, count, events, inside, session, values, words
+from weft.agents.streams import cost, count, events, has_gap, inside, session, values, words
 from weft.agents.totals import together
 from weft.agents.verdicts import Story, model_of, settings, verdict
 from weft.plan.prices import Usage
@@ -51,7 +51,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         name = session(event.get("session_id")) or name
         if event.get("type") == "result":
             last = event
-    return verdict(PROGRAM, ended, _story(last, name) if last else _silent(ended, name), call)
+    return verdict(PROGRAM, ended, _story(last, name) if last else _cut_off(call, ended, name), call)
 
 
 def _story(last: Mapping[str, Any], name: str | None) -> Story:
@@ -73,9 +73,10 @@ def _story(last: Mapping[str, Any], name: str | None) -> Story:
     )
 
 
-def _silent(ended: AgentEnded, name: str | None) -> Story:
+def _cut_off(call: AgentCall, ended: AgentEnded, name: str | None) -> Story:
     if _AS_ROOT not in ended.stderr:
-        return Story(session=name)
+        spent = None if has_gap(ended.stdout) else progress(call, ended.stdout)
+        return Story(usage=None if spent is None else spent.usage, session=name)
     said = (
         "Claude Code does not work without asking as root; if this machine is a sandbox, "
         'say so with `env: {IS_SANDBOX: "1"}` of the agent'

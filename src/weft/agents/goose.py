@@ -2,7 +2,8 @@
 
 Messages of the model have an id. What goose says in its own name (an error, that it would like to be asked before
 it goes on) comes as a message of the assistant without one, and only that tells it from an answer. What it has
-used is the total of the conversation, see `totals`. Conversations have the names that we give them.
+used is the total of the conversation, see `totals`. Conversations have the names that we give them; one is there
+as soon as anything is said in it, and can be gone on with if the process was ended then.
 """
 
 from collections.abc import Mapping
@@ -44,7 +45,8 @@ def _name(call: AgentCall) -> str:
 
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
-    speaker, pieces = object(), list[str]()
+    nobody = speaker = object()
+    pieces: list[str] = []
     last: Mapping[str, Any] = {}
     trouble: str | None = None
     for event in events(ended.stdout):
@@ -65,12 +67,13 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     result = "".join(pieces)
     failure = _failure(last, result, trouble, is_own=speaker is None)
     total = _total(last)
+    is_begun = bool(last) or speaker is not nobody
     story = Story(
         is_over=bool(last) and failure is None,
         failure=failure,
         result="" if failure else result,
         usage=used_since(call.session, total),
-        session=marked(_name(call), total, before=call.session) if last else None,
+        session=marked(_name(call), total, before=call.session) if is_begun else None,
     )
     return verdict(PROGRAM, ended, story, call)
 

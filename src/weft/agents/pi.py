@@ -75,20 +75,20 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     spent = None if has_gap(ended.stdout) else progress(call, ended.stdout)
     story = Story(
         is_over=is_over and bool(last) and code is not None,
-        failure=_failure(last),
+        failure=_failure(last, is_over=is_over),
         result="".join(
             words(part.get("text")) for part in objects(last.get("content")) if part.get("type") == "text"
         ),
         cost=None if spent is None else spent.cost,
         usage=None if spent is None else spent.usage,
-        session=name,
+        session=name if last else None,  # it keeps no conversation in which nobody has answered
     )
     return verdict(PROGRAM, ended if code is None else replace(ended, exit_code=code), story, call)
 
 
-def _failure(last: Mapping[str, Any]) -> Failure | None:
+def _failure(last: Mapping[str, Any], *, is_over: bool) -> Failure | None:
     reason = last.get("stopReason")
-    if not last or reason == "stop":
+    if not last or reason == "stop" or (reason == "toolUse" and not is_over):  # it was cut off at work
         return None
     return Failure(
         text=words(last.get("errorMessage")) or f"its last message ended with the reason `{words(reason)}`"
