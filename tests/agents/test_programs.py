@@ -63,6 +63,7 @@ def test_an_end_of_claude_that_is_neither_well_nor_explained_is_a_failure() -> N
     found = judged("claude", '{"type":"result","subtype":"error_max_turns","is_error":true}')
     assert (found.how, found.message) == (How.FAILED, "it ended with error_max_turns")
     assert judged("claude", '{"type":"result"}').message == "it ended with an error"
+    assert verdict("claude", "too_many").message == "Reached maximum number of turns (3)"
 
 
 # --- codex ---

@@ -4,7 +4,7 @@ The `result` of a call that failed says `subtype: success`, too; `is_error` is w
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from weft.agents.failures import Failure, Program
 from weft.agents.streams import cost, count, events, has_gap, inside, session, values, words
@@ -59,8 +59,9 @@ def _story(last: Mapping[str, Any], name: str | None) -> Story:
     is_well = last.get("is_error") is False and last.get("subtype") == "success"
     failure = None
     if not is_well:
-        errors = words(last.get("errors")) if last.get("errors") else ""
-        text = said or errors or f"it ended with {words(last.get('subtype')) or 'an error'}"
+        text = (
+            said or _listed(last.get("errors")) or f"it ended with {words(last.get('subtype')) or 'an error'}"
+        )
         failure = Failure(text=text, status=count(last.get("api_error_status")))
     return Story(
         is_over=is_well,
@@ -82,6 +83,10 @@ def _cut_off(call: AgentCall, ended: AgentEnded, name: str | None) -> Story:
         'say so with `env: {IS_SANDBOX: "1"}` of the agent'
     )
     return Story(failure=Failure(text=said), session=name)
+
+
+def _listed(errors: object) -> str:
+    return "; ".join(map(words, cast("list[object]", errors))) if isinstance(errors, list) else words(errors)
 
 
 # --- what it spends ---
