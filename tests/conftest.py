@@ -12,7 +12,7 @@ pytest.register_assert_rewrite("contracts", "store.books")
 settings.register_profile(
     "weft", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("gate", settings.get_profile("weft"), derandomize=True, max_examples=40)
+settings.register_profile("gate", settings.get_profile("weft"), derandomize=True, max_examples=25)
 settings.load_profile(os.environ.get("WEFT_EXAMPLES", "weft"))
 
 
