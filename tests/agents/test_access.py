@@ -8,6 +8,7 @@ from agents.recorded import USES
 from agents.test_programs_reference import ABLE
 from weft.agents.access import ACCESS, ANY_KEY, signs_of
 from weft.agents.adapters import adapter_of
+from weft.plan.language.adapters import ADAPTERS
 from weft.runtime.environment import StepEnvironment
 
 
@@ -26,7 +27,7 @@ def test_what_lets_an_agent_in_gets_to_it(use: str) -> None:
 @pytest.mark.parametrize("use", USES)
 def test_what_it_can_do_is_what_the_reference_says(use: str) -> None:
     _, _, reads, tells = ABLE[use]
-    assert ACCESS[use].reads_only == bool(reads)
+    assert ADAPTERS[use].reads_only == bool(reads)
     assert [*ACCESS[use].tells] == [word for word in ("cost", "tokens") if word in tells]
 
 

@@ -1,4 +1,4 @@
-"""What an agent needs to be let in to a model, and what it can do: for people who choose one.
+"""What an agent needs to be let in to a model, and what it tells of its spending: for people who choose one.
 
 Whether a key is right, only its provider knows. Here it is only looked whether there is one: a variable that is
 set, or a file that a login has left. No value is ever read further than that.
@@ -27,8 +27,6 @@ class Access(Struct, frozen=True, kw_only=True):
     variables: tuple[str, ...] = ()
     """Each of which is enough, the usual one first. `*_API_KEY` is any that ends so."""
     logins: tuple[Login, ...] = ()
-    reads_only: bool = False
-    """Whether it has a mode for reading."""
     tells: tuple[str, ...] = ()
     """What it says of what it spends."""
 
@@ -45,25 +43,21 @@ ACCESS = {
             "CLAUDE_CODE_USE_VERTEX",
         ),
         logins=(Login(".credentials.json", ".claude", "CLAUDE_CONFIG_DIR"),),
-        reads_only=True,
         tells=_ALL,
     ),
     "codex": Access(
         variables=("CODEX_API_KEY",),
         logins=(Login("auth.json", ".codex", "CODEX_HOME"),),
-        reads_only=True,
         tells=("tokens",),
     ),
     "gemini": Access(
         variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
         logins=(Login("oauth_creds.json", ".gemini"),),
-        reads_only=True,
         tells=("tokens",),
     ),
     "opencode": Access(
         variables=(ANY_KEY,),
         logins=(Login("opencode/auth.json", ".local/share", "XDG_DATA_HOME"),),
-        reads_only=True,
         tells=_ALL,
     ),
     "goose": Access(
@@ -75,7 +69,6 @@ ACCESS = {
     "pi": Access(
         variables=(ANY_KEY,),
         logins=(Login("auth.json", ".pi/agent", "PI_CODING_AGENT_DIR"),),
-        reads_only=True,
         tells=_ALL,
     ),
     "aider": Access(variables=(ANY_KEY,), logins=(Login(".aider.conf.yml", ""),), tells=_ALL),
@@ -84,9 +77,7 @@ ACCESS = {
         logins=(Login("mini-swe-agent/.env", ".config", "XDG_CONFIG_HOME"),),
         tells=_ALL,
     ),
-    "builtin": Access(
-        variables=(chat.KEY, chat.BASE, messages.KEY, messages.BASE), reads_only=True, tells=("tokens",)
-    ),
+    "builtin": Access(variables=(chat.KEY, chat.BASE, messages.KEY, messages.BASE), tells=("tokens",)),
 }
 """Of those that call models themselves."""
 

@@ -152,12 +152,12 @@ def _sign_in(use: str) -> str:
 
 def abilities(seen: Seen) -> Iterator[str]:
     """What it can do, in a word each."""
-    adapter, access = ADAPTERS[seen.use], ACCESS.get(seen.use)
+    adapter = ADAPTERS[seen.use]
     if adapter.resumes:
         yield "resume"
     if adapter.forks:
         yield "fork"
-    if access is not None and access.reads_only:
+    if adapter.reads_only:
         yield "read-only"
 
 
