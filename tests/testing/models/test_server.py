@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from http.client import IncompleteRead, RemoteDisconnected
+from http.client import HTTPResponse, IncompleteRead, RemoteDisconnected
 from time import sleep
 from typing import Any
 from urllib.parse import urlsplit
@@ -143,7 +143,9 @@ def test_an_answer_may_have_to_wait_for_what_somebody_else_is_told(server: Model
             sleep(0.001)
         assert answer_of(server, "own", "the other word") == "Once."
         assert answer_of(server, "text", "here is the word") == "Just text."
-        assert b"Now." in line.recv(10_000)
+        answer = HTTPResponse(line)
+        answer.begin()
+        assert b"Now." in answer.read()
     assert [asked.scenario for asked in server.asked()] == ["own", "text", "later"]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
 from weft.workspaces.git.merging import try_merge
 from weft.workspaces.git.program import Git
@@ -51,7 +51,8 @@ def test_what_is_taken_leaves_no_marks_and_no_files_set_aside(git: Git, history:
     *_, ours, theirs = grown(git, history)
     trial = try_merge(git, ours, theirs, take=["**"])
     left = {conflict.kind for conflict in trial.conflicts}
-    assert left <= {"file/directory", "directory rename unclear split"}
+    assert left <= {"file/directory", "directory rename unclear split", "rename involved in collision"}
+    assume(not left)  # then a person or an agent is asked, and the tree is nobody's result
     names = git.fields("ls-tree", "-r", "-z", "--name-only", trial.tree)
-    assert [name for name in names if "~" in name and "file/directory" not in left] == []
+    assert [name for name in names if "~" in name] == []
     assert git.ask("grep", "-q", "^<<<<<<<", trial.tree).exit_code == 1
