@@ -172,3 +172,27 @@ def test_without_git_it_is_an_error_of_the_operating_system(tmp_path: Path) -> N
     with pytest.raises(FileNotFoundError) as caught:
         Git(tmp_path, environ={"PATH": str(tmp_path)}).ask("version")
     assert caught.value.filename == "git"
+
+
+def test_what_is_written_can_be_read_as_it_comes(tmp_path: Path) -> None:
+    git = repository(tmp_path / "r", {"large": "x" * 3_000_000})
+    assert [len(piece) for piece in git.pieces("show", "HEAD:large")] == [
+        1 << 20,
+        1 << 20,
+        3_000_000 - (2 << 20),
+    ]
+
+
+def test_who_has_read_enough_ends_git(tmp_path: Path) -> None:
+    """Else it would wait for ever to write the rest."""
+    git = repository(tmp_path / "r", {"large": "x" * 3_000_000})
+    pieces = git.pieces("show", "HEAD:large")
+    next(pieces)
+    pieces.close()
+    assert list(pieces) == []
+
+
+def test_a_failure_while_reading_has_the_words_of_git(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="invalid object name 'nothing'") as error:
+        list(repository(tmp_path / "r").pieces("show", "nothing:x"))
+    assert error.value.exit_code == 128

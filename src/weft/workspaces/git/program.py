@@ -7,7 +7,8 @@ it has a session of its own, so a Ctrl-C that is meant for Weft does not leave h
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -41,6 +42,7 @@ _CONFIG = {
     "submodule.recurse": "false",
     "advice.detachedHead": "false",
 }
+_PIECE = 1024 * 1024
 _OPTIONS = tuple(part for name, value in _CONFIG.items() for part in ("-c", f"{name}={value}"))
 
 
@@ -101,6 +103,34 @@ class Git:
         if answer.exit_code:
             raise GitError(command, answer.exit_code, answer.said)
         return answer.out
+
+    def pieces(self, *command: str) -> Generator[bytes]:
+        """What it writes, however much, as it comes; raises `GitError` in the end if it fails.
+
+        Who has enough closes the generator, and that ends git, too.
+        """
+        with (
+            tempfile.TemporaryFile() as told,
+            subprocess.Popen(  # noqa: S603 - an argv of our own
+                ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+                cwd=self.directory,
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=told,
+                start_new_session=True,
+            ) as process,
+        ):
+            assert process.stdout is not None  # it was asked for
+            try:
+                while piece := process.stdout.read(_PIECE):
+                    yield piece
+            except BaseException:
+                process.kill()
+                raise
+            if exit_code := process.wait():
+                told.seek(0)
+                raise GitError(command, exit_code, told.read().decode(errors="replace").strip())
 
     def line(self, *command: str, env: Mapping[str, str] | None = None) -> str:
         """The one line that it writes."""
