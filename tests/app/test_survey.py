@@ -42,6 +42,10 @@ def package(script: object) -> str:
         ({"pytest__ini": "", "uv__lock": ""}, "uv run pytest -q", "pytest.ini"),
         ({"setup__cfg": "[tool:pytest]\n", "poetry__lock": ""}, "poetry run pytest -q", "setup.cfg"),
         ({"tests/test_a__py": ""}, "pytest -q", "tests"),
+        ({"test_a__py": "", "uv__lock": ""}, "uv run pytest -q", "test_a.py"),
+        ({"test_a__py": "import unittest"}, "python3 -m unittest", "test_a.py"),
+        ({"tests/test_a__py": "import unittest"}, "python3 -m unittest discover -s tests", "tests"),
+        ({"tests/test_a__py": "import unittest", "tests/test_b__py": "import pytest"}, "pytest -q", "tests"),
         ({"tox__ini": ""}, "tox", "tox.ini"),
         ({"pyproject__toml": "[tool.tox]\n"}, "tox", "pyproject.toml"),
         ({"noxfile__py": ""}, "nox", "noxfile.py"),
@@ -57,6 +61,14 @@ def test_a_command_that_tests_the_project_is_found(
     tmp_path: Path, files: dict[str, str], command: str, file: str
 ) -> None:
     assert surveyed(tmp_path, **files).tests == (Check(command, file),)
+
+
+def test_unittest_finds_tests_in_a_package_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "__init__.py").touch()
+    assert surveyed(tmp_path, **{"tests/test_a__py": "from unittest import TestCase"}).tests == (
+        Check("python3 -m unittest", "tests"),
+    )
 
 
 @pytest.mark.parametrize("text", ["enable_testing()\n", "include( CTest )\n"])

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +21,7 @@ from weft.workspaces.git.program import Git
 _MOST = 1_000_000
 """Bytes that are read of a file."""
 _TARGET = re.compile(r"^(?:[^\t#:=\n][^#:=\n]*\s)?test(?:\s[^:=\n]*)?:(?!=)", re.MULTILINE)
+_TESTS_READ = 20
 _NO_TEST = "no test specified"
 """What npm writes where there is none."""
 _NODE = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun run", "bun.lockb": "bun run"}
@@ -118,12 +119,24 @@ def _python(folder: Path) -> Iterator[Check]:
         yield Check(f"{before}pytest -q", "pytest.ini")
     elif "[tool:pytest]" in _text(folder / "setup.cfg"):
         yield Check(f"{before}pytest -q", "setup.cfg")
-    elif any((folder / "tests").glob("test_*.py")):
-        yield Check(f"{before}pytest -q", "tests")
+    elif files := [*(folder / "tests").glob("test_*.py"), *folder.glob("test_*.py")]:
+        yield Check(
+            before + _python_runner(files), "tests" if files[0].parent.name == "tests" else files[0].name
+        )
     if _has(folder, "tox.ini") or _at(pyproject, "tool", "tox") is not None:
         yield Check(f"{before}tox", "tox.ini" if _has(folder, "tox.ini") else "pyproject.toml")
     if _has(folder, "noxfile.py"):
         yield Check(f"{before}nox", "noxfile.py")
+
+
+def _python_runner(files: Sequence[Path]) -> str:
+    """What the first of the tests are written for: those for pytest may use unittest, too, but not the reverse."""
+    texts = [_text(file) for file in sorted(files)[:_TESTS_READ]]
+    if any("pytest" in text for text in texts) or not any("unittest" in text for text in texts):
+        return "pytest -q"
+    folder = files[0].parent
+    is_found = folder.name != "tests" or _has(folder, "__init__.py")
+    return "python3 -m unittest" if is_found else "python3 -m unittest discover -s tests"
 
 
 def _cargo(folder: Path) -> Iterator[Check]:
