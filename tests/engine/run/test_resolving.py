@@ -285,3 +285,8 @@ def test_a_run_that_is_to_stop_starts_no_agent_and_goes_on_with_it_later() -> No
     assert (driver.orders, driver.engine.state) == ([], "stopped")
     driver.tell(Resumed(at=2.0, epoch=2))
     assert [order.step for order in driver.orders if isinstance(order, Launch)] == ["@resolve"]
+
+
+def test_who_resolves_a_conflict_is_told_the_goal() -> None:
+    story = tell(plan(leaf("a"), goal="A faster store."), {"a:@merge": [CONFLICT, DONE]})
+    assert story.prompts("a:@resolve") == ["What follows is a part of this:\nA faster store.\n\ndo a"]

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from weft.engine.run.board import Board
+from weft.engine.run.context import with_context, with_goal
 from weft.engine.run.conversations import resumed
 from weft.engine.run.meaning import part_name
 from weft.engine.run.orders import Land, Launch, Merge, Ordered, Prepare
@@ -91,7 +92,7 @@ class Launching:
             attempt=firing.attempt,
             agent=agent,
             model=agent.model or settings.model,
-            prompt=subplan.prompt or subplan.title,
+            prompt=with_goal(subplan.prompt or subplan.title, self._board.plan),
             timeout=settings.timeout,
             grace=settings.grace,
         )
@@ -135,7 +136,7 @@ class Launching:
             attempt=firing.attempt,
             agent=agent,
             model=work.model or agent.model or settings.model,
-            prompt=texts.filled(work.prompt),
+            prompt=self._prompt(texts.filled(work.prompt), play, work, goes_on=session is not None),
             session=session,
             fork=fork,
             read_only=work.read_only,
@@ -145,6 +146,10 @@ class Launching:
             timeout=step.timeout if step.timeout is not None else settings.timeout,
             grace=step.grace if step.grace is not None else settings.grace,
         )
+
+    def _prompt(self, filled: str, play: Play, work: AgentWork, *, goes_on: bool) -> str:
+        """Who goes on with a conversation has been told what it is about."""
+        return filled if goes_on else with_context(filled, self._board.plan, play.row, template=work.prompt)
 
     def _resumed(self, firing: Firing, agent: Agent) -> tuple[str | None, bool]:
         """The conversation to go on with, and whether with a fork of it."""

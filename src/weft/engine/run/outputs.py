@@ -159,11 +159,15 @@ def nested_output(steps: Sequence[Step], outputs: Mapping[str, StepOutput], *, w
 
 
 def json_in(step: Step, text: str) -> object:
+    return json_of(text, of_agent=isinstance(step.body, AgentWork | Nested))
+
+
+def json_of(text: str, *, of_agent: bool) -> object:
     """The JSON that a result is; an agent may have put it into a block of its own, with words around it."""
     try:
         return _parsed(text)
     except NotJsonError as error:
-        block = _last_block(text) if isinstance(step.body, AgentWork | Nested) else None
+        block = _last_block(text) if of_agent else None
         if block is None:
             raise NotJsonError(f"the result is not JSON: {error}") from None
     try:
