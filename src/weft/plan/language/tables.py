@@ -96,8 +96,8 @@ MERGE = Record(
         ),
         Key(
             name="order", kind=Choice(("sequential", "completion")), default="sequential",
-            doc="In which order results are merged: `sequential` is that of the plan, `completion` as "
-                "they are completed.",
+            doc="In which order results land: `sequential` is that of the plan, `completion` as they are "
+                "completed. Within a group, it is the order of merging among those that are ready.",
         ),
         Key(
             name="take_branch", kind=ListOf(GLOB), default="[]",
@@ -301,8 +301,8 @@ SUBPLAN: Record = Record(
         Key(name="prompt", kind=SOME_TEXT, doc="What is to be done; templates read it as `slice.prompt`."),
         Key(name="depends_on", kind=ListOf(PATH), default="[]",
             doc="Subplans that must be completed first: ids of siblings, or paths from the root."),
-        Key(name="files", kind=ListOf(GLOB), default="[]", doc="Which files it expects to touch.",
-            example="[src/store/**]"),
+        Key(name="files", kind=ListOf(GLOB), default="[]",
+            doc="Which files it expects to touch; its agents are told.", example="[src/store/**]"),
         Key(name="verify", kind=COMMANDS,
             doc="Commands that must pass: for a slice in its worktree, for a group on the merged result of its "
                 "children."),
