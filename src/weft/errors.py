@@ -20,6 +20,7 @@ WeftError
 ├── RenderError                 a template does not fit the values there are (in `weft.plan.templates.values`)
 ├── ConflictError               subplans changed the same files differently (in `weft.ports.workspaces`)
 ├── WorkspaceError              a workspace is not as it was left (in `weft.workspaces.errors`)
+├── AnswerRefusedError          what an agent answered cannot be taken (in `weft.app.refining`)
 ├── BusyError                   another process runs plans here (in `weft.store.errors`)
 ├── LeaseLostError              another process has taken over (in `weft.store.errors`)
 └── SubplanExecutionError       a subplan failed (in `weft.engine.results`, as is its group)

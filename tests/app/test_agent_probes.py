@@ -7,9 +7,10 @@ import pytest
 
 from app.programs import Programs
 from hosts.places import is_alive
-from weft.app.agent_probes import PROMPT, Probed, probe, to_probe, what_came
+from weft.app.agent_probes import PROMPT, probe, to_probe
 from weft.app.agents_overview import AtHand, at_hand, overview
 from weft.app.approval import NotApprovedError
+from weft.app.asking import Reply, reply_of
 from weft.engine.run.facts import Ended, How
 from weft.errors import InputError, WeftError
 from weft.plan.model import Agent
@@ -48,7 +49,7 @@ def environ(machine: Programs) -> dict[str, str]:
     return {**machine.environ, "PATH": f"{machine.folder}:{os.environ['PATH']}"}
 
 
-def asked(machine: Programs, hand: AtHand, *names: str, timeout: float = LONG) -> dict[str, Probed]:
+def asked(machine: Programs, hand: AtHand, *names: str, timeout: float = LONG) -> dict[str, Reply]:
     told: list[str] = []
     found = probe(
         hand,
@@ -72,7 +73,12 @@ def test_each_gets_the_prompt_in_an_empty_directory_and_it_is_told_what_became_o
     assert (out / "prompt").read_text() == PROMPT
     assert (out / "files").read_text() == "files\nprompt\n"
     good = told["good"]
-    assert (good.has_answered, good.answer, good.tokens, good.cost) == (True, "m-9", 1_100, 2_000)
+    assert (good.has_answered, good.answer, good.tokens, good.cost) == (
+        True,
+        "files\nprompt\nm-9",
+        1_100,
+        2_000,
+    )
     assert (told["bad"].how, told["bad"].message) == (How.FAILED, "exit code 3: no key")
     limited = told["limited"]
     assert (limited.how, limited.has_answered) == (How.LIMITED, False)
@@ -102,7 +108,7 @@ def test_if_somebody_has_had_enough_nothing_is_left(machine: Programs) -> None:
     text = PLAN.replace("use: codex", f"use: command, {waits}")
     hand = found(machine, text.replace('"echo no key >&2; exit 3"', f"cat {pid}"))
 
-    def had_enough(one: Probed) -> None:
+    def had_enough(one: Reply) -> None:
         raise LookupError(one.answer)
 
     with pytest.raises(LookupError) as caught:
@@ -112,7 +118,7 @@ def test_if_somebody_has_had_enough_nothing_is_left(machine: Programs) -> None:
 
 def test_what_it_said_before_its_time_was_over_is_told() -> None:
     fact = Ended(at=1.0, firing=0, execution=1, how=How.TIMEOUT, errors="retrying\nHTTP 401\n", seconds=9.0)
-    told = what_came(Agent(name="a", use="pi"), fact, 9.0)
+    told = reply_of(Agent(name="a", use="pi"), fact, 9.0)
     assert told.message == "there was no answer within 9 s; it said: HTTP 401"
 
 

@@ -12,7 +12,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
 from app.programs import Programs
-from weft.app.agent_probes import Probed
+from weft.app.asking import Reply
 from weft.cli import agents_asking
 from weft.cli.agents_text import probed_data, probed_lines
 from weft.cli.main import cli
@@ -190,11 +190,18 @@ def test_where_nobody_is_there_to_be_asked_nothing_is_started(machine: Programs,
 
 def test_seconds_tokens_cost_and_limits_are_told() -> None:
     told = [
-        Probed(agent=Agent(name="one", use="pi"), how=How.DONE, seconds=3.14, tokens=1_050, cost=3_750),
-        Probed(
+        Reply(
+            agent=Agent(name="one", use="pi"),
+            how=How.DONE,
+            answer="Yes.\nready",
+            seconds=3.14,
+            tokens=1_050,
+            cost=3_750,
+        ),
+        Reply(
             agent=Agent(name="other", use="pi"), how=How.LIMITED, message="too many", until=1_800_000_000.0
         ),
-        Probed(agent=Agent(name="third", use="pi"), how=None, message="no model"),
+        Reply(agent=Agent(name="third", use="pi"), how=None, message="no model"),
     ]
     assert [*probed_lines(told, ())] == [
         "one    answered   in 3.1 s, 1,050 tokens, $0.00375",
@@ -203,7 +210,7 @@ def test_seconds_tokens_cost_and_limits_are_told() -> None:
     ]
     data: Any = probed_data(told, ())
     one, other, third = data["agents"]
-    assert (one["cost_usd"], one["seconds"], one["tokens"]) == (0.00375, 3.14, 1_050)
+    assert (one["cost_usd"], one["seconds"], one["tokens"], one["answer"]) == (0.00375, 3.14, 1_050, "ready")
     assert (other["outcome"], other["until"]) == ("limited", 1_800_000_000.0)
     assert (third["outcome"], third["answered"]) == (None, False)
 

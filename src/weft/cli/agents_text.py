@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from weft.app.agent_probes import Probed
+from weft.agents.words import last_line
 from weft.app.agents_overview import AtHand, Seen, abilities, tells
+from weft.app.asking import Reply
 from weft.cli.live.words import span
 from weft.plan.prices import dollars
 
@@ -93,23 +94,23 @@ def _seen_data(one: Seen) -> dict[str, object]:
 # --- what they answered ---
 
 
-def probed_lines(told: Sequence[Probed], missing: Sequence[Seen]) -> Iterator[str]:
+def probed_lines(told: Sequence[Reply], missing: Sequence[Seen]) -> Iterator[str]:
     yield from _table([*map(_answer, told), *((_name(one), "no answer", _not_there(one)) for one in missing)])
 
 
-def _answer(one: Probed) -> tuple[str, ...]:
+def _answer(one: Reply) -> tuple[str, ...]:
     if one.has_answered:
         return one.agent.name, "answered", ", ".join(_spent(one))
     return one.agent.name, "no answer", "; ".join(filter(None, (one.message, _limited(one))))
 
 
-def _spent(one: Probed) -> Iterator[str]:
+def _spent(one: Reply) -> Iterator[str]:
     yield f"in {span(one.seconds)}"
     yield "tokens unknown" if one.tokens is None else f"{one.tokens:,} tokens"
     yield "cost unknown" if one.cost is None else dollars(one.cost)
 
 
-def _limited(one: Probed) -> str:
+def _limited(one: Reply) -> str:
     return "" if one.until is None else f"limited until {_time(one.until)}"
 
 
@@ -121,12 +122,12 @@ def _not_there(one: Seen) -> str:
     return f"{one.program} is not installed; type: {one.install}"
 
 
-def probed_data(told: Sequence[Probed], missing: Sequence[Seen]) -> dict[str, object]:
+def probed_data(told: Sequence[Reply], missing: Sequence[Seen]) -> dict[str, object]:
     absent = [{"name": one.agent.name, "answered": False, "message": _not_there(one)} for one in missing]
     return {"agents": [*map(_probed_data, told), *absent]}
 
 
-def _probed_data(one: Probed) -> dict[str, object]:
+def _probed_data(one: Reply) -> dict[str, object]:
     return {
         "name": one.agent.name,
         "use": one.agent.use,
@@ -134,7 +135,7 @@ def _probed_data(one: Probed) -> dict[str, object]:
         "answered": one.has_answered,
         "outcome": None if one.how is None else str(one.how),
         "message": one.message or None,
-        "answer": one.answer or None,
+        "answer": last_line(one.answer) or None,
         "seconds": round(one.seconds, 3),
         "tokens": one.tokens,
         "cost_usd": None if one.cost is None else one.cost / 1_000_000,
