@@ -1,0 +1,1 @@
+"""What an agent may say about a tree of parts."""

@@ -1,0 +1,208 @@
+"""What an agent is asked about a tree of parts, in as many questions as it takes.
+
+A question shows whole subtrees, files and all, as many as have room in it: there each part may get names and
+words, and files may move from any slice to any other. Groups that are too large for one question come last. Each
+is shown with the titles of its parts only, which have their final words by then, for it comes after them.
+
+So each part is named in exactly one question, no file is asked about twice, and the paths in a question are those
+of the tree at the time when it is asked.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from weft.decompose.model import LONGEST_ID, Limits, Part, Risk, Signals
+from weft.decompose.refining.answers import LONGEST_PROMPT, LONGEST_TITLE, SCHEMA
+from weft.decompose.words import risk_lines, shown
+
+WHOLE = "everything"
+"""The path of a tree that is one leaf."""
+MOST_BYTES = 100_000
+"""Of parts in one question, and of what is answered about them."""
+_BYTES_OF_ANSWER = 500
+"""About one part: models cannot say as much as they can read."""
+MOST_BYTES_OF_FILES = 16_000
+"""In one slice; one that fits an agent has far fewer."""
+_PARTS_SHOWN = 12
+_RISKS_SHOWN = 5
+
+
+class Scope(Struct, frozen=True, kw_only=True):
+    """What a question is about, by paths."""
+
+    subtrees: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    """Shown without what is in their parts."""
+
+    def parts(self, whole: Part) -> dict[str, Part]:
+        """Those that may be named; among their leaves, files may be moved."""
+        named = {*self.subtrees, *self.groups}
+        inside = tuple(f"{path}/" for path in self.subtrees)
+        return {path: part for path, part in paths(whole) if path in named or path.startswith(inside)}
+
+
+def paths(whole: Part) -> Iterator[tuple[str, Part]]:
+    """All parts but the whole, each after the group it is in; or the whole, if it is a leaf."""
+    if not whole.parts:
+        yield WHOLE, whole
+    for part in whole.parts:
+        yield from _below(part, part.id)
+
+
+def _below(part: Part, path: str) -> Iterator[tuple[str, Part]]:
+    yield path, part
+    for one in part.parts:
+        yield from _below(one, f"{path}/{one.id}")
+
+
+class Questions:
+    def __init__(self, signals: Signals, limits: Limits, goal: str, *, most_bytes: int = MOST_BYTES) -> None:
+        self._tokens = dict(zip(signals.paths, signals.tokens, strict=True))
+        self._symbols = dict(zip(signals.paths, signals.symbols, strict=False))
+        self._limits = limits
+        self._goal = goal.strip()
+        self._most_bytes = most_bytes
+
+    # Which there are
+
+    def scopes(self, whole: Part) -> list[Scope]:
+        """In the order in which they are to be asked."""
+        sizes = self._sizes(whole)
+        subtrees, groups = list[tuple[str, int]](), list[tuple[str, int]]()
+        covered = "/"  # no path begins with it
+        for path, part in paths(whole):
+            if path.startswith(covered):
+                continue
+            if sizes[path] <= self._most_bytes or not part.parts:
+                subtrees.append((path, sizes[path]))
+                covered = f"{path}/"
+            else:
+                groups.append((path, _BYTES_OF_ANSWER + _bytes(_outline(path, part))))
+        return [
+            *(Scope(subtrees=some) for some in _packed(subtrees, self._most_bytes)),
+            *(Scope(groups=some) for some in _packed(reversed(groups), self._most_bytes)),
+        ]
+
+    def _sizes(self, whole: Part) -> dict[str, int]:
+        """Of subtrees."""
+        sizes = dict[str, int]()
+        for path, part in reversed(list(paths(whole))):
+            below = sum(sizes[f"{path}/{one.id}"] for one in part.parts)
+            sizes[path] = _BYTES_OF_ANSWER + _bytes(self._lines(path, part)) + below
+        return sizes
+
+    # What they say
+
+    def text(self, whole: Part, scope: Scope) -> str:
+        named = scope.parts(whole)
+        described = [*_risks("", whole.risks)] if len(named) == sum(1 for _ in paths(whole)) else []
+        for path, part in named.items():
+            described += _outline(path, part) if path in scope.groups else self._lines(path, part)
+        instructions = _instructions(self._goal, self._limits, are_slices=bool(scope.subtrees))
+        return "\n".join((instructions, *described))
+
+    def _lines(self, path: str, part: Part) -> Iterator[str]:
+        yield from _head(path, part)
+        yield from _risks(f"{path}/", part.risks) if part.parts else self._files(part.files)
+
+    def _files(self, files: Sequence[str]) -> Iterator[str]:
+        """Names that cannot be written down are counted; such a file stays where it is."""
+        told, room = 0, MOST_BYTES_OF_FILES
+        for file in filter(str.isprintable, files):
+            symbol = self._symbols.get(file)
+            line = f"  - {file} ({self._tokens[file]:,} tokens{f', {shown(symbol)}' if symbol else ''})"
+            room -= _bytes([line])
+            if room < 0:
+                break
+            told += 1
+            yield line
+        if told < len(files):
+            yield f"  and {len(files) - told:,} more"
+
+
+def _packed(items: Iterable[tuple[str, int]], room: int) -> Iterator[tuple[str, ...]]:
+    """Neighbours together, as long as there is room."""
+    here, used = list[str](), 0
+    for path, size in items:
+        if here and used + size > room:
+            yield tuple(here)
+            here, used = [], 0
+        here.append(path)
+        used += size
+    if here:
+        yield tuple(here)
+
+
+def _bytes(lines: Iterable[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
+
+
+# Words
+
+_TASK = """\
+A change over many files is split into parts, and several agents will work on them at the same time. Make the
+split easier to read and to work with. Nothing but an answer is wanted: there are no files here to look at, nor
+to change.
+
+The goal of the change:
+{goal}
+
+A part is named by its path, which is made of ids. A part with parts is a group. A part with files is a slice:
+one agent gets it, changes its files, and leaves all others alone. A part comes after those that it uses; that
+order is computed from the files, also after your changes. Beside a file stands what other files use of it most.
+
+What you may do:
+- In `parts`, give parts another `id` (up to {longest_id} small letters, digits, - and _; parts beside each other
+  have different ones), and another `title`: one line of up to {longest_title} characters that says what the part
+  is about. Keep what is good."""
+_ABOUT_SLICES = """\
+- There, too, give slices a `prompt`: what its agent is to do to reach the goal, in up to {longest_prompt:,}
+  characters. It is told the goal and its files anyway; say what is special about this slice.
+- In `moves`, put single files into another of the slices below, where they fit better. Afterwards no slice may
+  have fewer than {least:,} files, nor more than {most:,} files or {tokens:,} tokens; one that is beyond that now
+  must not get larger."""
+_ABOUT_GROUPS = """\
+The parts below are groups. Of each you see what it consists of; find an id and a title that say that."""
+_FORM = """
+Name parts by the paths below, also those that get another id. What you leave out stays as it is.
+
+Answer with one JSON object of this schema, and nothing else:
+{schema}
+
+The parts:
+"""
+
+
+def _instructions(goal: str, limits: Limits, *, are_slices: bool) -> str:
+    about = _ABOUT_SLICES if are_slices else _ABOUT_GROUPS
+    return f"{_TASK}\n{about}\n{_FORM}".format(
+        goal=goal,
+        schema=json.dumps(SCHEMA),
+        longest_id=LONGEST_ID,
+        longest_title=LONGEST_TITLE,
+        longest_prompt=LONGEST_PROMPT,
+        least=limits.min_files_per_subplan,
+        most=limits.max_files_per_subplan,
+        tokens=limits.max_tokens_per_subplan,
+    )
+
+
+def _head(path: str, part: Part) -> Iterator[str]:
+    kind = f"a group of {len(part.parts):,} parts" if part.parts else "a slice"
+    yield f"{path}: {kind}, {len(part.files):,} files, {part.tokens:,} tokens"
+    yield f"  title: {part.title}"
+    if part.depends_on:
+        yield f"  comes after {', '.join(part.depends_on)}"
+
+
+def _outline(path: str, part: Part) -> Iterator[str]:
+    yield from _head(path, part)
+    yield from (f"  - {one.id}: {one.title}" for one in part.parts[:_PARTS_SHOWN])
+    if len(part.parts) > _PARTS_SHOWN:
+        yield f"  and {len(part.parts) - _PARTS_SHOWN:,} more"
+
+
+def _risks(inside: str, risks: Sequence[Risk]) -> Iterator[str]:
+    return (f"  {line}" for line in risk_lines(risks, most=_RISKS_SHOWN, inside=inside))

@@ -1,0 +1,1 @@
+"""From links between files to a tree of groups."""

@@ -1,0 +1,70 @@
+"""What holds of every tree, and that it is seen if it does not."""
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from decompose.sets import LIMITS, signals
+from decompose.trees import changed, small_tree
+from weft.decompose.invariants import broken
+from weft.decompose.model import Limits, Part, Signals
+from weft.decompose.parts import decompose
+
+
+@given(signals(), LIMITS)
+def test_nothing_is_broken_in_what_splitting_gives(files: Signals, limits: Limits) -> None:
+    assert [*broken(decompose(files, limits), files, limits)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "said"),
+    [
+        ("cli", {"files": ("c/1", "c/2", "c/3")}, "everything: not each file is in exactly one leaf"),
+        ("cli", {"files": ("c/1", "c/2", "c/3", "s/m1")}, "everything: not each file is in exactly one leaf"),
+        ("cli", {"tokens": 399}, "everything/cli: its tokens are not those of its files"),
+        ("cli", {"too_large": True}, "everything/cli: whether it is too large is not told as it is"),
+        ("cli", {"id": "Cli"}, "everything/Cli: its id is none"),
+        ("cli", {"id": "store"}, "everything: two of its parts have the same id"),
+        ("cli", {"title": ""}, "everything/cli: its title is no line"),
+        ("cli", {"title": "a\nb"}, "everything/cli: its title is no line"),
+        ("cli", {"prompt": "a\x1b"}, "everything/cli: its prompt is no plain text"),
+        ("cli", {"depends_on": ("model",)}, "everything: a part of it depends on what is not beside it"),
+        ("cli", {"depends_on": ()}, "everything: cli and store are linked, and have no order and no risk"),
+        ("store", {"depends_on": ("cli",)}, "everything: its parts depend on each other in a circle"),
+        ("store", {"files": ("s/m1",)}, "everything/store: its files are not those of its parts"),
+        ("store", {"tokens": 1}, "everything/store: its tokens are not those of its parts"),
+        ("store", {"prompt": "x"}, "everything/store: it is no leaf, and has what only leaves have"),
+        ("store", {"too_large": True}, "everything/store: it is no leaf, and has what only leaves have"),
+    ],
+)  # fmt: skip
+def test_what_does_not_hold_is_said(name: str, fields: dict[str, object], said: str) -> None:
+    tree = small_tree()
+    assert said in [*broken(changed(tree.whole, name, **fields), tree.signals, tree.limits)]
+
+
+def test_a_leaf_with_too_few_files_is_said() -> None:
+    tree = small_tree()
+    limits = Limits(min_files_per_subplan=3, max_files_per_subplan=4)
+    assert [*broken(tree.whole, tree.signals, limits)] == [
+        "everything/store/sql: it has 2 files, and 3 are the fewest"
+    ]
+
+
+def test_a_group_of_one_and_too_many_levels_are_said() -> None:
+    leaf = Part(id="a", title="t", files=("x",), tokens=1)
+    for _level in range(3):
+        leaf = replace(leaf, parts=(leaf,))
+    said = [*broken(leaf, Signals(paths=("x",), tokens=(1,)), Limits())]
+    assert said[:2] == ["everything: it is 3 levels deep", "everything: it has one part only"]
+
+
+def test_an_order_through_others_is_enough() -> None:
+    """Of three in a row, the first and the last are linked as well."""
+    paths = tuple(f"{folder}/{number}" for folder in "abc" for number in range(2))
+    files = Signals(paths=paths, tokens=(1,) * 6, uses=((0, 2), (0, 4), (2, 4)))
+    parts = tuple(
+        Part(id=name, title=name, files=(f"{name}/0", f"{name}/1"), tokens=2, depends_on=before)
+        for name, before in (("a", ("b",)), ("b", ("c",)), ("c", ()))
+    )
+    whole = Part(id="", title="x", files=paths, tokens=6, parts=parts)
+    assert [*broken(whole, files, Limits(min_files_per_subplan=2))] == []
