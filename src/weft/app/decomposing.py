@@ -1,0 +1,102 @@
+"""What `weft decompose` does: the files of a project become a plan, which is then loaded as a check."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from msgspec import Struct, structs
+
+from weft.app.decomposed_plan import plan_text
+from weft.app.places import absolute
+from weft.app.refinement import Refine, Refinement
+from weft.app.source_files import Unread, Watch, files_below
+from weft.app.survey import survey
+from weft.decompose.model import Limits, Part
+from weft.decompose.parts import decompose
+from weft.decompose.references.signals import signals_of
+from weft.errors import InputError
+from weft.garbage import without_gc
+from weft.plan.loading.load import load_plan
+
+_EXTRA = ("pymetis", "tree_sitter")
+
+
+class Proposal(Struct, frozen=True, kw_only=True):
+    whole: Part
+    text: str
+    """The plan."""
+    references: int
+    references_inside: int
+    """Of these, how many are between files of one leaf."""
+    changes: int
+    changes_inside: int
+    """The same for pairs of files that changed together."""
+    unread: tuple[Unread, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """What is no file: gone, or another repository, or a pipe."""
+    history_fault: str = ""
+    """Why it is not known what changed together."""
+    refinement: Refinement | None = None
+
+
+def propose(  # noqa: PLR0913 - as much as a person can say
+    folder: Path,
+    goal: str,
+    *,
+    globs: Sequence[str],
+    limits: Limits,
+    environ: Mapping[str, str],
+    exclude: Sequence[str] = (),
+    ordered: bool = True,
+    watch: Watch = lambda _said: None,
+    refine: Refine | None = None,
+) -> Proposal:
+    """Raises `InputError` if it cannot be done, and what `refine` raises."""
+    if not all(map(find_spec, _EXTRA)):
+        raise InputError(
+            "to decompose, Weft needs more than it came with; type: pip install 'weft[decompose]'"
+        )
+    _check_goal(goal)
+    with without_gc():
+        watch("listing files")
+        files = files_below(folder, globs, environ, exclude=exclude)
+        signals = signals_of(
+            files.sources(watch), files.manifests(), files.commits, name=absolute(files.root).name
+        )
+        watch(f"splitting {len(signals.paths):,} files")
+        whole, refinement = decompose(signals, limits), None
+        if refine is not None:
+            watch("")  # it tells by itself what it does
+            whole, refinement = refine(whole, signals, limits, goal)
+        whole = whole if ordered else _without_order(whole)
+        watch("writing the plan")
+        name = absolute(folder).name
+        text = plan_text(whole, name=name, goal=goal, found=survey(files.root, environ), beside=files.beside)
+        load_plan(text, "the plan")
+    leaf_of = {path: number for number, leaf in enumerate(whole.leaves()) for path in leaf.files}
+    own = [leaf_of[path] for path in signals.paths]
+    return Proposal(
+        whole=whole,
+        text=text,
+        references=len(signals.uses),
+        references_inside=sum(own[user] == own[used] for user, used in signals.uses),
+        changes=len(signals.together),
+        changes_inside=sum(own[first] == own[second] for first, second, _times in signals.together),
+        unread=tuple(files.unread),
+        left_out=tuple(files.left_out),
+        history_fault=files.history_fault,
+        refinement=refinement,
+    )
+
+
+def _check_goal(goal: str) -> None:
+    if not goal.strip():
+        raise InputError("the goal is empty; say in a sentence what is to be done")
+    if any(
+        "\ud800" <= letter <= "\udfff" for letter in goal
+    ):  # what Python makes of a byte that means nothing
+        raise InputError("the goal is not text in UTF-8; what stands in plans is")
+
+
+def _without_order(part: Part) -> Part:
+    return structs.replace(part, depends_on=(), parts=tuple(map(_without_order, part.parts)))
