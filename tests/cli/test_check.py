@@ -338,7 +338,7 @@ def test_plans_are_completed_as_files() -> None:
 # Help.
 
 
-@pytest.mark.parametrize("command", ["check", "show", "graph", "schema", "convert"])
+@pytest.mark.parametrize("command", ["check", "show", "graph", "schema", "convert", "decompose"])
 def test_every_help_has_an_example_and_fits_a_terminal(command: str) -> None:
     result = CliRunner().invoke(cli, [command, "--help"], terminal_width=80)
     assert result.exit_code == 0

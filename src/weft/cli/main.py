@@ -30,9 +30,9 @@ EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 
 COMMANDS = (
-    "agents", "answer", "check", "clean", "config", "convert", "coordinate", "diff", "doctor", "events", "graph",
-    "init", "logs", "merge", "net", "pause", "replay", "resume", "retry", "run", "schema", "show", "start",
-    "status", "stop",
+    "agents", "answer", "check", "clean", "config", "convert", "coordinate", "decompose", "diff", "doctor",
+    "events", "graph", "init", "logs", "merge", "net", "pause", "replay", "resume", "retry", "run", "schema",
+    "show", "start", "status", "stop",
 )  # fmt: skip
 """Each is in the module of its name; only the one that is called for is loaded."""
 
