@@ -260,6 +260,25 @@ class JournalContract:
         assert reader.record("r1") == record("r1")
         assert reader.record("r9") is None
 
+    def test_the_last_run_is_that_in_which_something_happened_last(
+        self, journal: JournalWithFacts, reader: ReaderWithFacts
+    ) -> None:
+        def last() -> str:
+            found = reader.record()
+            assert found is not None
+            return found.run
+
+        made = record("r1").created_at
+        for run in ("r2", "r3"):
+            journal.add_run(record(run))
+        assert last() == "r3"
+        journal.append("r2", [(made + 2.0, Event(kind="x"))])
+        assert last() == "r2"
+        journal.append("r1", [(made + 1.0, Event(kind="x"))])
+        assert last() == "r2"
+        journal.append("r1", [(made + 3.0, Event(kind="x"))])
+        assert last() == "r1"
+
     # All or nothing
 
     def test_one_event_that_cannot_be_written_keeps_out_all_of_its_turn(

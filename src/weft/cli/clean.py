@@ -4,7 +4,7 @@ import click
 
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
-from weft.cli.run_options import directory_of
+from weft.cli.run_options import directory_of, running_here
 
 EXIT_WAITING = 4
 
@@ -34,6 +34,7 @@ def clean(*, plans: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
     from weft.app.cleaning import clean as clean_up
     from weft.cli.clean_text import cleaned_data, cleaned_lines
 
+    running_here(directory())  # what is about to end is waited for; what runs is refused by name
     done = clean_up(directory(), plans, dry_run=dry_run)
     if as_json:
         show_json({"dry_run": dry_run, "plans": [cleaned_data(one) for one in done]})

@@ -8,7 +8,7 @@ import click
 
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
-from weft.cli.run_options import ids_argument
+from weft.cli.run_options import ids_argument, running_here
 
 
 @click.command(
@@ -27,6 +27,7 @@ def retry(*, names: tuple[str, ...], as_json: bool) -> int:
     from weft.app.journals import open_book
     from weft.app.run_control import refuse_to_retry
 
+    running_here(directory())
     with open_book(directory()) as book:
         ids = refuse_to_retry(book, names)
         file = Path(book.run.directory, Path(book.run.file).name)

@@ -7,7 +7,7 @@ import click
 
 from weft.cli.output import examples
 from weft.cli.plan_options import directory, flag_options, plan_errors_as_data, plan_source
-from weft.cli.run_options import plan_and_ids, when_approved, words_argument
+from weft.cli.run_options import plan_and_ids, when_approved, when_free, words_argument
 
 
 @click.command(
@@ -75,7 +75,7 @@ def run(
 
     def play() -> str:
         with audience.on_stage():
-            return run_plan(wish, audience)
+            return when_free(lambda: run_plan(wish, audience), directory())
 
     with plan_errors_as_data(as_json=as_json):
         wish = Wish(source=plan_source(plan), flags=flags, fresh=fresh, waits=stays, ids=ids)

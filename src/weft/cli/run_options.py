@@ -63,6 +63,34 @@ def say_that_nobody_runs_it(run_command: str) -> None:
     note(f"nobody runs this now; to have it go on, type: {run_command}")
 
 
+def running_here(directory: Path) -> tuple[str, int] | None:
+    """The run that is under way, and the process that runs it. A coordinator that is about to go is waited for."""
+    from weft.app.handing_over import who_runs
+
+    found = who_runs(
+        directory,
+        lambda holder: note(
+            f"weft: the run is over, and process {holder.pid} is about to end; waiting for it"
+        ),
+    )
+    return None if found is None else (found[0].run, found[1].pid)
+
+
+def when_free(do: Callable[[], Result], directory: Path) -> Result:
+    """Does it; if a coordinator is in the way that is about to go, when it has gone.
+
+    To be put around whatever runs a plan: where somebody else works, nothing has been done yet.
+    """
+    from weft.store.errors import BusyError
+
+    try:
+        return do()
+    except BusyError:
+        if running_here(directory) is not None:
+            raise
+    return do()
+
+
 def when_approved(do: Callable[[], Result], *, asks: bool) -> Result:
     """Does it; if only the user's approval is missing and there is somebody to ask, asks, and does it then.
 

@@ -9,7 +9,7 @@ import click
 
 from weft.cli.output import examples, note, note_lines, show_json, show_lines
 from weft.cli.plan_options import Flags, directory, flag_options, json_option, plan_source
-from weft.cli.run_options import plan_and_ids, words_argument
+from weft.cli.run_options import plan_and_ids, running_here, words_argument
 
 
 @click.command(
@@ -37,7 +37,7 @@ def start(*, words: tuple[str, ...], fresh: bool, as_json: bool, **flags: str | 
     plan, ids = plan_and_ids(words, directory())
     if plan == STDIN:
         raise InputError("a plan from standard input cannot run in the background; write it to a file first")
-    running = _running(directory())
+    running = running_here(directory())
     if running is not None:
         run, pid = running
         _tell(
@@ -86,19 +86,6 @@ def _ask_for_approval(folder: Path) -> None:
     request = approval_request(folder, os.environ)
     if request is not None and not request.is_approved:
         is_approved_now(NotApprovedError(request))
-
-
-def _running(folder: Path) -> tuple[str, int] | None:
-    """The run that is under way here, and who runs it."""
-    from weft.app.journals import open_book
-    from weft.errors import InputError
-
-    try:
-        with open_book(folder) as book:
-            holder = book.journal.holder()
-            return (book.run.run, holder.pid) if holder is not None and book.is_run_by_somebody() else None
-    except InputError:  # nothing was ever run here
-        return None
 
 
 def _tell(data: dict[str, object], said: str, as_json: bool) -> None:  # noqa: FBT001 - as the option is

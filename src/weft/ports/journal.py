@@ -87,7 +87,7 @@ class JournalReader(Protocol):
         ...
 
     def record(self, run: str | None = None) -> RunRecord | None:
-        """Of the run of that id, or of the last one."""
+        """Of the run of that id, or of the last one: that in which something happened last, or that is newest."""
         ...
 
     def states(self, run: str) -> Mapping[str, str]:

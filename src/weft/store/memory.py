@@ -48,7 +48,9 @@ class MemoryReader:
                 yield rows.to_fact(seq, row[-1])
 
     def record(self, run: str | None = None) -> RunRecord | None:
-        return next((one for one in self.runs() if run in {None, one.run}), None)
+        found = [one for one in self.runs() if run in {None, one.run}]
+        last = {row[1]: row[0] for row in self.book.events}
+        return max(found, key=lambda one: last.get(one.run, one.created_at), default=None)
 
     def states(self, run: str) -> Mapping[str, str]:
         return {one.subplan: one.outcome for one in self._glimpses(run) if one.kind == "subplan_state"}

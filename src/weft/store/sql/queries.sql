@@ -71,11 +71,14 @@ WHERE run = ? AND seq > ? AND kind IN ('step_started', 'step_finished', 'subplan
 ORDER BY seq;
 
 -- name: record
--- Of the run of that id; NULL, given twice, means the last one.
+-- Of the run of that id; NULL, given twice, means the one in which something happened last: an older one may go on.
 SELECT run, plan, file, directory, text, digest, created_at, state
 FROM runs JOIN run_states USING (run)
 WHERE ? IS NULL OR run = ?
-ORDER BY number DESC LIMIT 1;
+ORDER BY
+    coalesce((SELECT at FROM events WHERE events.run = runs.run ORDER BY seq DESC LIMIT 1), created_at) DESC,
+    number DESC
+LIMIT 1;
 
 -- name: ask
 INSERT INTO requests (run, kind, subplan, step, data, at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id;
