@@ -1,4 +1,4 @@
-"""What `weft start` and others do about whoever is there already; with real processes: tests/cli/test_one_after_another.py."""
+"""What `weft start` and others do about whoever is there already; whole commands are in `test_one_after_another`."""
 
 import subprocess
 import sys
