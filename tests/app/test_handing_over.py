@@ -1,4 +1,4 @@
-"""What `weft start` and others do about whoever is there already; whole commands are in `test_one_after_another`."""
+"""What commands do about whoever is there already; whole ones are tried in `test_one_after_another`."""
 
 import subprocess
 import sys
