@@ -46,6 +46,21 @@ def test_the_plan_is_written_and_passes_the_check(project: Path) -> None:
     assert CliRunner().invoke(cli, ["-C", str(project), "check"]).exit_code == 0
 
 
+def test_a_plan_that_somebody_has_changed_is_not_replaced_by_mistake(project: Path) -> None:
+    plan = project / "weft.yaml"
+    for _ in range(2):  # that it is there already does not matter if it says the same
+        assert decompose(project, "--out", "weft.yaml").exit_code == 0
+    plan.write_text(changed := plan.read_text().replace("claude", "codex"))
+    done = decompose(project, "--out", "weft.yaml")
+    assert (done.exit_code, plan.read_text()) == (2, changed)
+    assert done.stderr == (
+        "error: weft.yaml is there already, and says something else; name another file after --out, or say "
+        "--force to have it replaced\n"
+    )
+    assert decompose(project, "--out", "weft.yaml", "--force").exit_code == 0
+    assert plan.read_text() != changed
+
+
 def test_without_a_file_the_plan_is_on_standard_output_the_same_each_time(project: Path) -> None:
     first, second = decompose(project), decompose(project)
     assert "\nweft: 1\nplan: " in first.stdout
@@ -61,6 +76,14 @@ def test_json_has_the_tree_and_the_plan(project: Path) -> None:
     assert (data["files"], data["depth"], data["references"]) == (6, 1, {"all": 5, "inside": 2})
     assert data["text"].startswith("# A proposal")
     assert json.loads(decompose(project, "--json", "--out", "x.yaml").stdout)["data"]["file"] == "x.yaml"
+
+
+def test_what_weft_keeps_is_no_work(project: Path) -> None:
+    (project / ".weft").mkdir()
+    for name in (".weft/schema.json", "weft.yaml", "cli/weft.yml"):
+        (project / name).write_text("{}")
+    data = json.loads(decompose(project, "--json").stdout)["data"]
+    assert data["files"] == 6
 
 
 def test_what_is_too_large_is_said(project: Path) -> None:

@@ -121,6 +121,13 @@ def test_what_the_agent_says_at_the_second_try_is_in_the_plan(project: Project, 
     assert "cli/m3.py" in base.files
 
 
+def test_nobody_is_asked_if_the_answer_could_not_be_written(project: Project) -> None:
+    (project.root / "new.yaml").write_text("mine")
+    done = project.decompose("--refine", "stubborn")
+    assert (done.exit_code, project.tries.exists()) == (2, False)
+    assert done.stderr.startswith("error: new.yaml is there already, and says something else")
+
+
 def test_the_agent_gets_no_tool_to_change_anything(project: Project, server: ModelServer) -> None:
     project.plan(server.scenario("learns"))
     done = project.decompose("--refine", "thinker", "--model", "other", "--json", "--dry-run")

@@ -17,6 +17,7 @@ from weft.app.file_history import history_of, words
 from weft.app.files import failure
 from weft.app.handwork import is_packed, is_signed, is_squeezed, marked
 from weft.app.places import FOLDER, around
+from weft.app.plans import PLAN_NAMES
 from weft.decompose.references.manifests import NAMES
 from weft.decompose.references.signals import Source, bytes_to_read, is_read
 from weft.errors import InputError
@@ -112,6 +113,7 @@ def files_below(
         raise failure(f"cannot read {folder}", error) from None
     is_repository = around(place, ".git") is not None
     found = _tracked(folder, environ) if is_repository else _untracked(folder, place)
+    found = structs.replace(found, paths=tuple(path for path in found.paths if not _is_of_weft(path)))
     chosen = tuple(path for path in found.paths if _is_meant(path, globs, exclude))
     if chosen:
         meant = frozenset(chosen)
@@ -124,6 +126,11 @@ def files_below(
         if is_repository
         else f"there is no file in {folder}"
     )
+
+
+def _is_of_weft(path: str) -> bool:
+    """A plan is no work of the plan, nor are settings and what else Weft keeps."""
+    return f"/{FOLDER}/" in f"/{path}" or path.rpartition("/")[2] in PLAN_NAMES
 
 
 def _is_meant(path: str, globs: Sequence[str], exclude: Sequence[str]) -> bool:

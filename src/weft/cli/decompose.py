@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from weft.app.files import Source, save_text
 from weft.app.refinement import Refine
@@ -47,6 +48,7 @@ from weft.errors import InputError
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the slices, and write no plan.")
 @out_option
+@click.option("--force", is_flag=True, help="Replace the file of --out, also if it says something else.")
 @json_option
 def decompose(  # noqa: PLR0913 - as many as there are options
     *,
@@ -64,13 +66,15 @@ def decompose(  # noqa: PLR0913 - as many as there are options
     timeout: float | None,
     dry_run: bool,
     out: str | None,
+    force: bool,
     as_json: bool,
 ) -> int:
     """Split the files of DIR into slices that agents can work on at once, and write a plan of them.
 
     What belongs together is told by folders, by references between files (Python, JavaScript, TypeScript, Go,
     Rust, Java, C, C++) and by what changed together in git. A part that uses another one depends on it. The same
-    files give the same plan. Read it before you run it: it is made of your files, and not of your goal.
+    files give the same plan. Read it before you run it: it is made of your files, and not of your goal. What you
+    change in it is not written over unless you say --force.
 
     In a repository the files are those that git tracks. GLOB begins at the top of the repository, as in plans; put
     it in quotes, or your shell takes it for its own.
@@ -93,8 +97,10 @@ def decompose(  # noqa: PLR0913 - as many as there are options
         max_tokens_per_subplan=max_tokens,
     )
     written = None if dry_run else written_to(out)
-    _refuse_missing_folder(written)
+    target = None if written is None else _Target(Path(directory(), written), written, force)
     by_agent = _refine(refine, model, timeout)
+    if target is not None:
+        target.refuse_early(is_costly=by_agent is not None)
     with watching(as_json=as_json) as watch:
         found = propose(
             Path(directory(), folder),
@@ -107,8 +113,9 @@ def decompose(  # noqa: PLR0913 - as many as there are options
             watch=watch,
             refine=by_agent,
         )
-    if written is not None:
-        save_text(found.text, written, source=Source(name="-", directory=directory(), holds="plan"))
+    if target is not None:
+        target.refuse(found.text)
+        save_text(found.text, target.name, source=Source(name="-", directory=directory(), holds="plan"))
     if as_json:
         show_json(part_data(found, written))
         return 0
@@ -133,7 +140,32 @@ def _refine(name: str | None, model: str | None, timeout: float | None) -> Refin
     return None
 
 
-def _refuse_missing_folder(written: str | None) -> None:
-    """Before the work, and not after it."""
-    if written is not None and not Path(directory(), written).parent.is_dir():
-        raise InputError(f"cannot write {written}: there is no such directory; make it first")
+class _Target(Struct, frozen=True):
+    """The file to write. What a person has made of a plan is work, too, and not replaced by mistake."""
+
+    path: Path
+    name: str
+    force: bool
+
+    def refuse_early(self, *, is_costly: bool) -> None:
+        """Before the work, and not after it."""
+        if not self.path.parent.is_dir():
+            raise InputError(f"cannot write {self.name}: there is no such directory; make it first")
+        if is_costly and not self.force and self.path.is_file():
+            raise self._is_there()
+
+    def refuse(self, text: str) -> None:
+        if not self.force and self.path.is_file() and not self._says(text):
+            raise self._is_there()
+
+    def _says(self, text: str) -> bool:
+        try:
+            return self.path.read_bytes() == text.encode()
+        except OSError:
+            return False
+
+    def _is_there(self) -> InputError:
+        return InputError(
+            f"{self.name} is there already, and says something else; name another file after --out, or say "
+            "--force to have it replaced"
+        )
