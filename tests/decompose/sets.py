@@ -1,6 +1,7 @@
 """Sets of files for tests: written down, and drawn by lot."""
 
 import re
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 from hypothesis import strategies as st
@@ -68,3 +69,33 @@ def signals(draw: st.DrawFn, *, most: int = 60) -> Signals:
         uses=tuple(uses),
         together=tuple((*pair, draw(st.integers(1, 2000))) for pair in together),
     )
+
+
+def leaf_waits(whole: Part) -> dict[int, set[int]]:
+    """For each leaf, by number, those that it depends on, or a group around it does."""
+    leaves = {id(leaf): number for number, leaf in enumerate(whole.leaves())}
+    parts = dict(_by_path("", whole))
+    found = dict[int, set[int]]()
+    for path, part in parts.items():
+        around = path.rpartition("/")[0]
+        others = [parts[name if name.startswith("/") else f"{around}/{name}"] for name in part.depends_on]
+        for leaf in part.leaves():
+            found.setdefault(leaves[id(leaf)], set()).update(
+                leaves[id(one)] for other in others for one in other.leaves()
+            )
+    return found
+
+
+def _by_path(path: str, part: Part) -> Iterator[tuple[str, Part]]:
+    yield path, part
+    for one in part.parts:
+        yield from _by_path(f"{path}/{one.id}", one)
+
+
+def reached(links: Mapping[int, set[int]], start: int) -> set[int]:
+    found, to_go = set[int](), [start]
+    while to_go:
+        new = links[to_go.pop()] - found
+        found |= new
+        to_go += new
+    return found

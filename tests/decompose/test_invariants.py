@@ -10,6 +10,8 @@ from weft.decompose.invariants import broken
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.parts import decompose
 
+NOWHERE = "which is no part beside it or elsewhere"
+
 
 @given(signals(), LIMITS)
 def test_nothing_is_broken_in_what_splitting_gives(files: Signals, limits: Limits) -> None:
@@ -28,9 +30,13 @@ def test_nothing_is_broken_in_what_splitting_gives(files: Signals, limits: Limit
         ("cli", {"title": ""}, "everything/cli: its title is no line"),
         ("cli", {"title": "a\nb"}, "everything/cli: its title is no line"),
         ("cli", {"prompt": "a\x1b"}, "everything/cli: its prompt is no plain text"),
-        ("cli", {"depends_on": ("model",)}, "everything: a part of it depends on what is not beside it"),
+        ("cli", {"depends_on": ("model",)}, f"everything/cli: it depends on model, {NOWHERE}"),
+        ("sql", {"depends_on": ("/store",)}, f"everything/store/sql: it depends on /store, {NOWHERE}"),
+        ("store", {"depends_on": ("/store/sql",)}, f"everything/store: it depends on /store/sql, {NOWHERE}"),
         ("cli", {"depends_on": ()}, "everything: cli and store are linked, and have no order and no risk"),
-        ("store", {"depends_on": ("cli",)}, "everything: its parts depend on each other in a circle"),
+        ("sql", {"depends_on": ()}, "everything/store: sql and model are linked, and have no order and no risk"),
+        ("store", {"depends_on": ("cli",)}, "everything: parts depend on each other in a circle"),
+        ("model", {"depends_on": ("/cli",)}, "everything: parts depend on each other in a circle"),
         ("store", {"files": ("s/m1",)}, "everything/store: its files are not those of its parts"),
         ("store", {"tokens": 1}, "everything/store: its tokens are not those of its parts"),
         ("store", {"prompt": "x"}, "everything/store: it is no leaf, and has what only leaves have"),

@@ -7,18 +7,17 @@ from msgspec.structs import replace
 from decompose.sets import VALID_ID, files, signals
 from weft.decompose.model import Signals
 from weft.decompose.naming import Names, slug, stem
-from weft.decompose.order import Ties
 
 
 def ids(found: Signals, *groups: list[str]) -> list[str]:
     numbers = [sorted(found.paths.index(path) for path in group) for group in groups]
-    return Names.of(found, Ties.of(found)).ids(numbers)
+    return Names.of(found).ids(numbers)
 
 
 def title(found: Signals, *group: str) -> str:
     """Of these files, or of all."""
     numbers = [found.paths.index(path) for path in group] or range(len(found.paths))
-    return Names.of(found, Ties.of(found)).title(numbers)
+    return Names.of(found).title(numbers)
 
 
 def named(found: Signals, **symbols: str) -> Signals:

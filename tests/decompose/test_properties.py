@@ -1,11 +1,9 @@
 """What holds of every decomposition, whatever the files are and however they are linked."""
 
-from graphlib import TopologicalSorter
-
 import pytest
 from hypothesis import given
 
-from decompose.sets import LIMITS, VALID_ID, all_parts, signals
+from decompose.sets import LIMITS, VALID_ID, all_parts, leaf_waits, reached, signals
 from weft.decompose.model import DEPTH_FOR_FEW_FILES, FEW_FILES, Limits, Signals
 from weft.decompose.parts import decompose
 from weft.decompose.splitting.graph import LOAD_OF_AN_AGENT, graph_of
@@ -59,27 +57,16 @@ def test_ids_are_valid_and_siblings_have_different_ones(given_files: Signals, li
 
 
 @given(signals(), LIMITS)
-def test_dependencies_are_among_siblings_and_never_go_round(given_files: Signals, limits: Limits) -> None:
-    for group in all_parts(decompose(given_files, limits)):
-        names = {part.id for part in group.parts}
-        before = {part.id: set(part.depends_on) for part in group.parts}
-        assert all(used <= names for used in before.values())
-        assert set(TopologicalSorter(before).static_order()) == names
-
-
-@given(signals(), LIMITS)
-def test_links_between_parts_give_an_order_or_a_risk(given_files: Signals, limits: Limits) -> None:
-    linked = [*given_files.uses, *((first, second) for first, second, _times in given_files.together)]
-    for group in all_parts(decompose(given_files, limits)):
-        part_of = {path: part.id for part in group.parts for path in part.files}
-        before = {part.id: set(part.depends_on) for part in group.parts}
-        for name in TopologicalSorter(before).static_order():
-            before[name] = before[name].union(*(before[used] for used in before[name]))
-        risky = {frozenset((risk.first, risk.second)) for risk in group.risks}
-        for one, other in linked:
-            first, second = (part_of.get(given_files.paths[file], "") for file in (one, other))
-            ordered = first in before.get(second, ()) or second in before.get(first, ())
-            assert ordered or "" in {first, second} or first == second or frozenset((first, second)) in risky
+def test_no_leaf_waits_for_what_it_does_not_use(given_files: Signals, limits: Limits) -> None:
+    """Nor through others. That it waits for what it uses, or that this is told, is one of the invariants."""
+    whole = decompose(given_files, limits)
+    leaf_of = {path: number for number, leaf in enumerate(whole.leaves()) for path in leaf.files}
+    own = [leaf_of[path] for path in given_files.paths]
+    uses: dict[int, set[int]] = {leaf: set() for leaf in own}
+    for user, used in given_files.uses:
+        uses[own[user]].add(own[used])
+    for leaf, waits_for in leaf_waits(whole).items():
+        assert waits_for <= reached(uses, leaf)
 
 
 @given(signals(), LIMITS)

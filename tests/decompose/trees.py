@@ -19,7 +19,7 @@ def signals_for(
     together: Sequence[tuple[str, str]] = (),
     tokens: dict[str, int] | None = None,
 ) -> Signals:
-    paths = sorted(path for leaf in _part("", shape).leaves() for path in leaf.files)
+    paths = sorted(path for leaf in part_of("", shape).leaves() for path in leaf.files)
     at = paths.index
     return Signals(
         paths=tuple(paths),
@@ -29,10 +29,10 @@ def signals_for(
     )
 
 
-def _part(name: str, shape: "Shape | Sequence[str]") -> Part:
+def part_of(name: str, shape: "Shape | Sequence[str]") -> Part:
     if not isinstance(shape, Mapping):
         return Part(id=name, title=f"Title of {name}", files=tuple(shape), tokens=0)
-    parts = tuple(_part(one, inside) for one, inside in shape.items())
+    parts = tuple(part_of(one, inside) for one, inside in shape.items())
     files = tuple(sorted(path for part in parts for path in part.files))
     return Part(id=name, title=f"Title of {name}", files=files, tokens=0, parts=parts)
 
@@ -44,7 +44,7 @@ class Tree:
         self.signals = signals
         self.limits = limits
         self.refining = Refining(signals, limits)
-        self.whole = _part("", shape)
+        self.whole = part_of("", shape)
         self.whole = self.refined({}).whole  # with its order and its sizes
 
     def scopes(self, most_bytes: int = 100_000) -> list[Scope]:

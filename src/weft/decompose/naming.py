@@ -23,7 +23,6 @@ from unicodedata import normalize
 from msgspec import Struct
 
 from weft.decompose.model import Signals
-from weft.decompose.order import Ties
 from weft.decompose.paths import folder_of
 
 _LONGEST = 48  # of the 64 that an id may have: what tells two of the same name apart has room
@@ -66,7 +65,10 @@ class Names(Struct, frozen=True, kw_only=True):
     """Whether a folder's name says little: it is such a one, or nearly all that is in such a folder, or at all."""
 
     @classmethod
-    def of(cls, signals: Signals, ties: Ties) -> "Names":
+    def of(cls, signals: Signals) -> "Names":
+        uses = dict[int, list[int]]()
+        for user, used in signals.uses:
+            uses.setdefault(user, []).append(used)
         numbers, folders, above = {"": 0}, [""], [0]
         own_folder = [_number(path.rpartition("/")[0], numbers, folders, above) for path in signals.paths]
         found = _with_those_around(above, own_folder)
@@ -74,7 +76,7 @@ class Names(Struct, frozen=True, kw_only=True):
         return cls(
             paths=signals.paths,
             symbols=signals.symbols,
-            uses=ties.uses,
+            uses=uses,
             own_folder=own_folder,
             folders=folders,
             above=above,

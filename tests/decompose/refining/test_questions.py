@@ -40,7 +40,7 @@ def test_a_question_shows_the_parts_with_files_order_and_risks() -> None:
         "  - s/q2 (100 tokens)",
         "cli: a slice, 4 files, 400 tokens",
         "  title: Title of cli",
-        "  comes after store",
+        "  comes after /store/model",
         "  - c/1 (100 tokens)",
         "  - c/2 (100 tokens)",
         "  - c/3 (100 tokens)",

@@ -43,14 +43,14 @@ def test_a_new_id_is_that_in_dependencies_and_risks_too() -> None:
         {"parts": [{"part": "store", "id": "base"}, {"part": "store/sql", "id": "queries"}]}
     ).whole
     assert [part.id for part in whole.parts] == ["base", "cli"]
-    assert whole.parts[1].depends_on == ("base",)
+    assert whole.parts[1].depends_on == ("/base/model",)
     assert (whole.parts[0].risks[0].first, whole.parts[0].risks[0].second) == ("model", "queries")
 
 
 def test_ids_may_be_exchanged() -> None:
     tree = small_tree()
     whole = tree.refined({"parts": [{"part": "store", "id": "cli"}, {"part": "cli", "id": "store"}]}).whole
-    assert [(part.id, part.depends_on) for part in whole.parts] == [("cli", ()), ("store", ("cli",))]
+    assert [(part.id, part.depends_on) for part in whole.parts] == [("cli", ()), ("store", ("/cli/model",))]
 
 
 def test_titles_and_prompts_are_where_they_belong() -> None:

@@ -16,13 +16,12 @@ from msgspec.structs import replace
 from weft.decompose.invariants import broken
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.naming import Names
-from weft.decompose.order import Ties, order_of
-from weft.decompose.parts import risk_of
 from weft.decompose.refining.answers import Answer, Words, read_answer
 from weft.decompose.refining.checking import Check
 from weft.decompose.refining.questions import WHOLE, Scope
 from weft.decompose.splitting.graph import graph_of
 from weft.decompose.splitting.tree import beyond
+from weft.decompose.waiting import with_order
 
 _AS_IT_IS = Words(part="")
 
@@ -47,8 +46,7 @@ class Refining:
         self._signals = signals
         self._limits = limits
         self._graph = graph_of(signals, limits)
-        self._ties = Ties.of(signals)
-        self._names = Names.of(signals, self._ties)
+        self._names = Names.of(signals)
         self._tokens = dict(zip(signals.paths, signals.tokens, strict=True))
         self._numbers = {path: number for number, path in enumerate(signals.paths)}
 
@@ -57,7 +55,7 @@ class Refining:
         answer, faults = read_answer(value)
         named = scope.parts(whole)
         faults += dict.fromkeys(Check(named, self._tokens, self._limits).faults(answer, whole))
-        made = None if faults else self._part("", whole, _Draft.of(answer, named))
+        made = None if faults else with_order(self._part("", whole, _Draft.of(answer, named)), self._signals)
         if made is None or (faults := [*broken(made, self._signals, self._limits)]):
             return Refused(tuple(faults))
         return Refined(
@@ -77,29 +75,15 @@ class Refining:
         )
         numbers = [self._numbers[file] for file in files]
         title = part.title if tuple(files) == part.files else self._names.title(numbers)
-        return self._in_order(
-            replace(
-                part,
-                id=words.id or part.id,
-                title=words.title or title,
-                prompt=words.prompt or part.prompt,
-                files=tuple(files),
-                tokens=sum(self._graph.tokens[number] for number in numbers),
-                too_large=not parts and beyond(self._graph, numbers, self._limits),
-            ),
-            parts,
-        )
-
-    def _in_order(self, group: Part, parts: Sequence[Part]) -> Part:
-        names = [part.id for part in parts]
-        order = order_of(self._ties, [[self._numbers[file] for file in part.files] for part in parts])
         return replace(
-            group,
-            parts=tuple(
-                replace(part, depends_on=tuple(names[number] for number in before))
-                for part, before in zip(parts, order.depends_on, strict=True)
-            ),
-            risks=tuple(risk_of(self._graph, meeting, names) for meeting in order.meetings),
+            part,
+            id=words.id or part.id,
+            title=words.title or title,
+            prompt=words.prompt or part.prompt,
+            files=tuple(files),
+            tokens=sum(self._graph.tokens[number] for number in numbers),
+            parts=tuple(parts),
+            too_large=not parts and beyond(self._graph, numbers, self._limits),
         )
 
 
