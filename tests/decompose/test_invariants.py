@@ -5,7 +5,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from decompose.sets import LIMITS, signals
-from decompose.trees import changed, small_tree
+from decompose.trees import SHAPE, Tree, changed, signals_for, small_tree
 from weft.decompose.invariants import broken
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.parts import decompose
@@ -74,3 +74,14 @@ def test_an_order_through_others_is_enough() -> None:
     )
     whole = Part(id="", title="x", files=paths, tokens=6, parts=parts)
     assert [*broken(whole, files, Limits(min_files_per_subplan=2))] == []
+
+
+def test_that_a_reference_gave_way_is_told_as_that() -> None:
+    tree = Tree(SHAPE, signals_for(SHAPE, uses=[("c/1", "s/m1"), ("s/m2", "c/2")]))
+    (risk,) = tree.whole.risks
+    whole = replace(tree.whole, risks=(replace(risk, circle=False),))
+    assert [*broken(tree.whole, tree.signals, tree.limits)] == []
+    assert [*broken(whole, tree.signals, tree.limits)] == [
+        "everything: cli and store are linked, and have no order and no risk",
+        "everything: store and cli are linked, and have no order and no risk",
+    ]
