@@ -72,7 +72,7 @@ def decompose(  # noqa: PLR0913 - as many as there are options
     """Split the files of DIR into slices that agents can work on at once, and write a plan of them.
 
     What belongs together is told by folders, by references between files (Python, JavaScript, TypeScript, Go,
-    Rust, Java, C, C++) and by what changed together in git. A part that uses another one depends on it. The same
+    Rust, Java, C, C++) and by what changed together in git. A slice that uses another one waits for it. The same
     files give the same plan. Read it before you run it: it is made of your files, and not of your goal. What you
     change in it is not written over unless you say --force.
 

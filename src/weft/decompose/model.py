@@ -57,7 +57,7 @@ class Signals(Struct, frozen=True, kw_only=True):
 
 
 class Risk(Struct, frozen=True, kw_only=True):
-    """Two parts beside each other that may get in each other's way, with no order between them."""
+    """Two parts beside each other with files that may get in each other's way, as no order is between them."""
 
     first: str
     second: str
@@ -79,7 +79,7 @@ class Part(Struct, frozen=True, kw_only=True):
     tokens: int
     parts: tuple["Part", ...] = ()
     depends_on: tuple[str, ...] = ()
-    """Ids of parts beside it."""
+    """As in plans: ids of parts beside it, or paths from the top, `/store/model`."""
     risks: tuple[Risk, ...] = ()
     """Among its parts."""
     too_large: bool = False
