@@ -59,20 +59,23 @@ clean: ## remove what the targets above made
 	rm -rf $(VENV) $(ORACLE) $(RIVALS) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis htmlcov
 
 # A stamp, so that a second `make setup` costs nothing. The package is editable and its own build
-# tools are locked too, so nothing is fetched that has no hash.
+# tools are locked too, so nothing is fetched that has no hash. A lock file names everything, so pip has nothing to
+# resolve: left to itself it looks at newer versions of what only an extra asks for, and fails the day that one is out.
 $(VENV)/ready: requirements/dev.lock pyproject.toml
 $(ORACLE)/ready: requirements/oracle.lock pyproject.toml
 $(VENV)/ready $(ORACLE)/ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Weft needs Python 3.11 or later; name one: make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	@echo "setting up $(@D) from $< ..."
 	@$(PYTHON) -m venv $(@D)
-	@$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	@$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(@D)/bin/pip check >$(@D)/missing || { cat $(@D)/missing; exit 1; }
 	@touch $@
 
 # The rivals know nothing of the package.
 $(RIVALS)/ready: requirements/rivals.lock
 	@echo "setting up $(@D) from $< ..."
 	@$(PYTHON) -m venv $(@D)
-	@$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	@$(@D)/bin/pip check >$(@D)/missing || { cat $(@D)/missing; exit 1; }
 	@touch $@
