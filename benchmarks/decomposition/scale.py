@@ -1,6 +1,8 @@
 """What it takes to decompose a project of so many files.
 
-They are made in a temporary directory: packages of 20 modules, four folders deep, with most references near by.
+They are put into a temporary directory. *Made* ones are packages of 20 modules, four folders deep, with most
+references near by. *Published* ones are those of the packages that quality is measured on, each as often as it
+takes: what a parser meets in them is what people write, in eight languages.
 """
 
 import os
@@ -8,8 +10,12 @@ import random
 import resource
 import tempfile
 import time
+from collections.abc import Iterator
+from itertools import count, islice
 from pathlib import Path
 
+from benchmarks.decomposition.fetching import archive_of, files_in
+from benchmarks.decomposition.packages import PACKAGES, releases_of
 from weft.app.decomposing import propose
 from weft.decompose.model import Limits
 
@@ -40,9 +46,28 @@ def make(root: Path, files: int) -> None:
             (place / f"m{module}.py").write_text(text(chance, number, folders))
 
 
-def scale(files: int) -> int:
+def copy(root: Path, files: int, cache: Path) -> None:
+    """One after the other, and again from the archives for each copy, so that they need no memory."""
+    for path, content in islice(_copies(cache), files):
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+
+
+def _copies(cache: Path) -> Iterator[tuple[str, bytes]]:
+    for number, package in ((number, package) for number in count() for package in PACKAGES):
+        for path, content in files_in(archive_of(package, releases_of(package)[-1], cache)):
+            if package.is_source(path):
+                yield f"copy{number}/{package.name}/{path}", content
+
+
+def scale(files: int, cache: Path | None = None) -> int:
+    """Made files, or published ones if it is said where these are kept."""
     with tempfile.TemporaryDirectory() as name:
-        make(Path(name), files)
+        if cache is None:
+            make(Path(name), files)
+        else:
+            copy(Path(name), files, cache)
         begin = time.process_time()
         found = propose(Path(name), "Try it.", globs=(), limits=Limits(), environ=os.environ)
         seconds = time.process_time() - begin

@@ -39,6 +39,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     refinement: Refinement | None = None
 
 
+@without_gc()  # and after it, little is left to be searched
 def propose(  # noqa: PLR0913 - as much as a person can say
     folder: Path,
     goal: str,
@@ -57,22 +58,21 @@ def propose(  # noqa: PLR0913 - as much as a person can say
             "to decompose, Weft needs more than it came with; type: pip install 'weft[decompose]'"
         )
     _check_goal(goal)
-    with without_gc():
-        watch("listing files")
-        files = files_below(folder, globs, environ, exclude=exclude)
-        signals = signals_of(
-            files.sources(watch), files.manifests(), files.commits, name=absolute(files.root).name
-        )
-        watch(f"splitting {len(signals.paths):,} files")
-        whole, refinement = decompose(signals, limits), None
-        if refine is not None:
-            watch("")  # it tells by itself what it does
-            whole, refinement = refine(whole, signals, limits, goal)
-        whole = whole if ordered else _without_order(whole)
-        watch("writing the plan")
-        name = absolute(folder).name
-        text = plan_text(whole, name=name, goal=goal, found=survey(files.root, environ), beside=files.beside)
-        load_plan(text, "the plan")
+    watch("listing files")
+    files = files_below(folder, globs, environ, exclude=exclude)
+    signals = signals_of(
+        files.sources(watch), files.manifests(), files.commits, name=absolute(files.root).name
+    )
+    watch(f"splitting {len(signals.paths):,} files")
+    whole, refinement = decompose(signals, limits), None
+    if refine is not None:
+        watch("")  # it tells by itself what it does
+        whole, refinement = refine(whole, signals, limits, goal)
+    whole = whole if ordered else _without_order(whole)
+    watch("writing the plan")
+    name = absolute(folder).name
+    text = plan_text(whole, name=name, goal=goal, found=survey(files.root, environ), beside=files.beside)
+    load_plan(text, "the plan")
     leaf_of = {path: number for number, leaf in enumerate(whole.leaves()) for path in leaf.files}
     own = [leaf_of[path] for path in signals.paths]
     return Proposal(

@@ -192,6 +192,17 @@ def test_folders_of_modules_may_be_in_several_places() -> None:
     assert meant == [[], [(1, "")]]
 
 
+def test_of_modules_with_one_name_the_one_is_meant_that_python_takes() -> None:
+    paths = ("m.py", "m.pyi", "m/__init__.py", "m/__init__.pyi")
+    for present, meant in ((paths, 2), ((paths[0], paths[1], paths[3]), 0), ((paths[1], paths[3]), 1)):
+        assert list(resolve(Index(paths=present), PYTHON, "x.py", "m", [""])) == [(meant, "")]
+    assert list(resolve(Index(paths=paths), PYTHON, "x.py", "m.__init__", [""])) == [(2, "")]
+
+
+def test_a_file_that_is_called_as_an_ending_is_no_module() -> None:
+    assert list(resolve(Index(paths=(".py", "a.py")), PYTHON, "a.py", ".", [""])) == []
+
+
 def test_what_python_has_itself_is_not_looked_for_far_away() -> None:
     index = Index(paths=("near/json.py", "near/x.py"))
     assert list(resolve(index, PYTHON, "near/x.py", "json", [""])) == [(0, "")]

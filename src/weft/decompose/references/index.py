@@ -11,6 +11,8 @@ from weft.decompose.references.manifests import Projects
 
 _TOO_MANY = 64  # of the same name: to say which is meant would be a guess, and slow
 _OF_A_FOLDER = 8
+# The ending, and whether it is a package. Of several in one place the last counts, as it does for Python.
+_KINDS_OF_MODULES = (("pyi", False), ("pyi", True), ("py", False), ("py", True))
 
 Found = tuple[str, int | None]
 """Where something is, and the file, if there is one."""
@@ -55,6 +57,19 @@ class Index(Struct, frozen=True, kw_only=True, dict=True):
         return _by_end(sorted(self.by_folder))
 
     @cached_property
+    def modules(self) -> Mapping[str, int]:
+        """Modules of Python by their place: the path without its ending, or the folder whose `__init__` it is."""
+        found: dict[tuple[str, bool], dict[str, int]] = {kind: {} for kind in _KINDS_OF_MODULES}
+        for number, path in enumerate(self.paths):
+            place, _dot, ending = path.rpartition(".")
+            folder, _slash, name = place.rpartition("/")
+            if name and (ending, False) in found:
+                found[ending, False][place] = number
+                if name == "__init__":
+                    found[ending, True][folder] = number
+        return {place: number for modules in found.values() for place, number in modules.items()}
+
+    @cached_property
     def tops(self) -> Mapping[str, AbstractSet[str]]:
         """Folders with modules of Python or packages, by the name of these; the folders are no packages."""
         modules = [path.rpartition(".")[0] for path in self.paths if path.endswith((".py", ".pyi"))]
@@ -72,6 +87,11 @@ class Index(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def asked(self) -> dict[tuple[str, str, str], Found]:
         """Answers to what files of a folder may all ask: a language, the folder and what is meant."""
+        return {}
+
+    @cached_property
+    def elsewhere(self) -> dict[str, Sequence[str]]:
+        """Where a module of Python is, whoever asks; for those that have been asked for."""
         return {}
 
     def roots(self, folder: str, top: str) -> Sequence[str]:

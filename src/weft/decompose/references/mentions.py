@@ -21,11 +21,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from string import punctuation, whitespace
+from operator import attrgetter
 from sys import intern
 from typing import Any
 
 from msgspec import Struct
+
+from weft.decompose.references.heads import Signs, Word, head, word
 
 Tree = Any  # a node of tree-sitter, which is an extra
 Mentions = Mapping[str, Collection[str]]
@@ -33,13 +35,8 @@ Mentions = Mapping[str, Collection[str]]
 _Reader = Callable[[Tree], Iterable[tuple[str, str]]]
 _More = Callable[[bytes, dict[str, set[str]]], Mentions]
 
-_LONGEST_LIST = 4096
+_BEGIN = attrgetter("start_byte")
 _PARSED = 64 * 1024  # bytes of a file
-_BLOCK = 512
-_SIGNS = bytes(set(punctuation.encode()) - set(b"_"))
-_WITHOUT_SIGNS = bytes.maketrans(_SIGNS, b" " * len(_SIGNS))
-_SPACES = whitespace.encode()
-_NO_SIGNS = bytes(set(range(256)) - set(_SIGNS))
 _LONGEST = 1000  # is no name any more
 _DEEPEST = 32  # names of one path, and lists in lists
 PYTHON, SCRIPT, GO, RUST, JAVA, C = "python", "script", "go", "rust", "java", "c"
@@ -50,8 +47,7 @@ class Language(Struct, frozen=True, kw_only=True):
     """Languages of one family refer to each other's files."""
     package: str
     """Where the grammar is."""
-    words: tuple[bytes, ...]
-    """One of them is in every mention: what comes long after the last of them need not be parsed."""
+    signs: Signs
     query: str
     read: _Reader
     grammar: str = "language"
@@ -65,6 +61,10 @@ def _text(node: Tree) -> str:
 
 def _path(node: Tree) -> Iterator[tuple[str, str]]:
     yield _text(node).strip("\"'`<>"), ""
+
+
+def _signs(*words: Word) -> Signs:
+    return Signs(words=words, comment=b"//", enclosing=((b"/*", b"*/"),))
 
 
 # Python
@@ -99,7 +99,11 @@ _SCRIPT_QUERY = """
  (#eq? @called "require"))
 """
 _TYPED_SCRIPT_QUERY = _SCRIPT_QUERY + "(import_require_clause source: (string)) @mention"
-_SCRIPT_WORDS = (b"import", b"from", b"require")
+_SCRIPT_WORDS = (
+    word("import", r"""\s*["'`(/]"""),
+    word("from", r"""\s*["'`/]"""),
+    word("require", r"\s*[(/]"),
+)
 _SCRIPT_NOISE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\b(?:type|typeof)\s(?=\s*[\w$*{])", re.DOTALL)
 _SCRIPT_NAME = re.compile(r"[\w$]+", re.ASCII)
 
@@ -231,21 +235,25 @@ _C_QUERY = "(preproc_include path: [(string_literal) (system_lib_string)] @menti
 _PYTHON = Language(
     family=PYTHON,
     package="tree_sitter_python",
-    words=(b"import",),
+    signs=Signs(
+        words=(word("import", r"(?!\w)"),),
+        comment=b"#",
+        enclosing=((b'"""', b'"""'), (b"'''", b"'''")),
+    ),
     query="[(import_statement) (import_from_statement)] @mention",
     read=_python,
 )
 _JAVASCRIPT = Language(
     family=SCRIPT,
     package="tree_sitter_javascript",
-    words=_SCRIPT_WORDS,
+    signs=_signs(*_SCRIPT_WORDS),
     query=_SCRIPT_QUERY,
     read=_script,
 )
 _TYPESCRIPT = Language(
     family=SCRIPT,
     package="tree_sitter_typescript",
-    words=_SCRIPT_WORDS,
+    signs=_signs(*_SCRIPT_WORDS),
     query=_TYPED_SCRIPT_QUERY,
     read=_script,
     grammar="language_typescript",
@@ -253,7 +261,7 @@ _TYPESCRIPT = Language(
 _TSX = Language(
     family=SCRIPT,
     package="tree_sitter_typescript",
-    words=_SCRIPT_WORDS,
+    signs=_signs(*_SCRIPT_WORDS),
     query=_TYPED_SCRIPT_QUERY,
     read=_script,
     grammar="language_tsx",
@@ -261,14 +269,14 @@ _TSX = Language(
 _GO = Language(
     family=GO,
     package="tree_sitter_go",
-    words=(b"import",),
+    signs=_signs(word("import", r"(?!\w)")),
     query="(import_spec path: [(interpreted_string_literal) (raw_string_literal)] @mention)",
     read=_path,
 )
 _RUST = Language(
     family=RUST,
     package="tree_sitter_rust",
-    words=(b"use", b"mod", b"extern crate"),
+    signs=_signs(word("use", r"(?!\w)"), word("mod", r"\s"), word("extern", r"\s")),
     query="[(use_declaration) (mod_item !body) (extern_crate_declaration)] @mention",
     read=_rust,
     more=_rust_inline,
@@ -276,13 +284,14 @@ _RUST = Language(
 _JAVA = Language(
     family=JAVA,
     package="tree_sitter_java",
-    words=(b"import", b"package"),
+    signs=_signs(word("import", r"\s"), word("package", r"\s")),
     query="[(package_declaration) (import_declaration)] @mention",
     read=_java,
     more=_java_names,
 )
-_C = Language(family=C, package="tree_sitter_c", words=(b"include",), query=_C_QUERY, read=_path)
-_CPP = Language(family=C, package="tree_sitter_cpp", words=(b"include",), query=_C_QUERY, read=_path)
+_C_SIGNS = _signs(word("include", r"""\s*["</\\]"""))
+_C = Language(family=C, package="tree_sitter_c", signs=_C_SIGNS, query=_C_QUERY, read=_path)
+_CPP = Language(family=C, package="tree_sitter_cpp", signs=_C_SIGNS, query=_C_QUERY, read=_path)
 
 _LANGUAGES = {
     **dict.fromkeys(("py", "pyi"), _PYTHON),
@@ -312,45 +321,13 @@ def mentions(language: Language, text: bytes) -> Mentions:
 
 
 def _statements(language: Language, text: bytes) -> list[Tree]:
-    text = _without_noise(_with_mentions(language, text[:_PARSED]))
+    text = head(text[:_PARSED], language.signs)
     if not text:
         return []
     parser, cursor = _parser(language.package, language.grammar, language.query)
     found: dict[str, list[Tree]] = cursor.captures(parser.parse(text).root_node)
     # They come in the order of addresses in memory.
-    return sorted(found.get("mention", []), key=lambda node: node.start_byte)
-
-
-def _with_mentions(language: Language, text: bytes) -> bytes:
-    """Up to the end of the last mention: the line, or well beyond it if something is still open there."""
-    last = max(text.rfind(word) for word in language.words)
-    if last < 0:
-        return b""
-    end = text.find(b"\n", last) + 1 or len(text)
-    is_open = any(bracket in text[last:end] for bracket in (b"(", b"{"))
-    is_quoted = (
-        text.count(b'"""', 0, end) % 2
-    )  # an example in a description, which is no mention if that ends
-    return text[: end + _LONGEST_LIST if is_open or is_quoted else end]
-
-
-def _without_noise(text: bytes) -> bytes:
-    """Lines of signs are blanked out where there is little else: parsers take time and memory beyond measure.
-
-    Two kilobytes of `/*` are enough for a third of a gigabyte.
-    """
-    blocks = [text[begin : begin + _BLOCK] for begin in range(0, len(text), _BLOCK)]
-    return b"".join(_calm(block) if len(block) == _BLOCK and _is_noise(block) else block for block in blocks)
-
-
-def _calm(block: bytes) -> bytes:
-    lines = block.split(b"\n")
-    return b"\n".join(line.translate(_WITHOUT_SIGNS) if _is_noise(line) else line for line in lines)
-
-
-def _is_noise(text: bytes) -> bool:
-    signs = len(text.translate(None, _NO_SIGNS))
-    return 5 * signs > 3 * len(text.translate(None, _SPACES))
+    return sorted(found.get("mention", []), key=_BEGIN)
 
 
 @cache

@@ -40,7 +40,6 @@ def _taken(index: Index, family: str, path: str, what: str, names: Collection[st
 
 # Python
 
-_MODULE_ENDINGS = (".py", "/__init__.py", ".pyi", "/__init__.pyi")
 _NOWHERE: Found = ("", None)
 
 
@@ -60,7 +59,7 @@ def _python(index: Index, path: str, what: str, names: Collection[str]) -> Meant
 def _python_inside(index: Index, place: str, module: int | None, name: str) -> int | None:
     """A module in a package, or in a folder that is none."""
     is_package = module is None or index.paths[module].rpartition("/")[2].startswith("__init__.")
-    return _module_at(index, inside(place, name)) if is_package else None
+    return index.modules.get(inside(place, name)) if is_package else None
 
 
 def _python_module(index: Index, folder: str, what: str) -> Found:
@@ -69,33 +68,29 @@ def _python_module(index: Index, folder: str, what: str) -> Found:
     dots, way = len(what) - len(names), names.replace(".", "/")
     if dots:
         place = below(folder, "../" * (dots - 1) + way)
-        return place, _module_at(index, place)
+        return place, index.modules.get(place)
     top, _slash, rest = way.partition("/")
     if top in index.tops:
         for root in index.roots(folder, top):
             place = inside(root, way)
-            module = _module_at(index, place)
+            module = index.modules.get(place)
             if module is not None or place in index.folders:
                 return place, module
         return _python_elsewhere(index, folder, top, way)
     # The whole set may be a package, whose name is in no path then.
-    return (rest, _module_at(index, rest)) if top == index.name else _NOWHERE
+    return (rest, index.modules.get(rest)) if top == index.name else _NOWHERE
 
 
 def _python_elsewhere(index: Index, folder: str, top: str, way: str) -> Found:
     """A module that is in no folder around."""
-    is_clear = len(index.tops[top]) <= _MANY and top not in stdlib_module_names
-    places = [inside(root, way) for root in sorted(index.tops[top])] if is_clear else []
-    there = [place for place in places if place in index.folders or _module_at(index, place) is not None]
+    there = index.elsewhere.get(way)
+    if there is None:
+        is_clear = len(index.tops[top]) <= _MANY and top not in stdlib_module_names
+        places = [inside(root, way) for root in sorted(index.tops[top])] if is_clear else []
+        there = [place for place in places if place in index.folders or place in index.modules]
+        index.elsewhere[way] = there
     place = nearest(inside(folder, ""), there)
-    return _NOWHERE if place is None else (place, _module_at(index, place))
-
-
-def _module_at(index: Index, place: str) -> int | None:
-    for end in _MODULE_ENDINGS if place else ("__init__.py", "__init__.pyi"):
-        if (number := index.numbers.get(place + end)) is not None:
-            return number
-    return None
+    return _NOWHERE if place is None else (place, index.modules.get(place))
 
 
 # JavaScript and TypeScript

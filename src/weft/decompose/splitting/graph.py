@@ -74,12 +74,13 @@ class Graph(Struct, frozen=True, kw_only=True):
         """What is inside of each group, and the links between them."""
         group_of = groups_by_node(len(self.paths), groups)
         inside, links = _totals(self.inside, groups), list[dict[int, int]]()
+        starts, neighbours, weights = self.links.starts, self.links.neighbours, self.links.weights
         for number, group in enumerate(groups):
             bound = dict[int, int]()
             for node in group:
-                for other, weight in self.links.at(node):
-                    there = group_of[other]
-                    bound[there] = bound.get(there, 0) + weight
+                for at in range(starts[node], starts[node + 1]):
+                    there = group_of[neighbours[at]]
+                    bound[there] = bound.get(there, 0) + weights[at]
             inside[number] += bound.pop(number, 0) // 2
             links.append(bound)
         return inside, Links.of(links)

@@ -63,7 +63,7 @@ def _segment_fault(text: str, segment: str) -> str | None:
         return f"the pattern {text!r} leads upwards with `..`; it must stay in the repository"
     if segment in {"", "."}:
         return f"the pattern {text!r} has the segment {segment!r}, which no file matches; leave it out"
-    for token in _TOKEN.finditer(segment):
+    for token in _TOKEN.finditer(segment) if "[" in segment else ():
         if token[0] == "[":
             return f"the pattern {text!r} has a `[` without its `]`; `[[]` is a plain `[`"
         for low, high, _ in _RANGE.findall(token["chars"] or ""):
