@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 LOCK := --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet
 COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras $(LOCK)
 
+# Where it is set, each process of each test would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-oracle test-agents check format bench compare lock clean
 
