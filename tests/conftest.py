@@ -19,7 +19,8 @@ settings.load_profile(os.environ.get("WEFT_EXAMPLES", "weft"))
 _TESTS = Path(__file__).parent
 _THOROUGH = {
     "e2e", "sim", "benchmarks", "plan/compile/test_soundness.py", "plan/compile/test_equal_plans.py",
-    "workspaces/test_worktrees_crashes.py", "workspaces/test_worktrees_machine.py",
+    "workspaces/test_worktrees_crashes.py", "workspaces/test_worktrees_machine.py", "hosts/test_faults.py",
+    "runtime/test_recovery.py", "net/test_soundness.py", "engine/test_simulate.py",
 }  # fmt: skip
 
 
