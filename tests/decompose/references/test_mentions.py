@@ -81,7 +81,7 @@ SAID: dict[str, tuple[bytes, dict[str, list[str]]]] = {
 def said(path: str, text: bytes) -> dict[str, list[str]]:
     language = language_of(path)
     assert language is not None
-    return {what: sorted(names) for what, names in mentions(language, text).items()}
+    return {what: sorted(set(names)) for what, names in mentions(language, text).items()}
 
 
 @pytest.mark.parametrize("path", SAID)

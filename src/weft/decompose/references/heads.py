@@ -70,9 +70,11 @@ def _end(text: bytes, last: int, signs: Signs) -> int:
     while end < len(text) and text.endswith(_CONTINUED, 0, end):
         end = _line_end(text, end)
     for opening, closing in _BRACKETS:
-        end = _list_end(text, last, end, opening, closing)
+        if text.find(opening, last, end) >= 0:
+            end = _list_end(text, last, end, opening, closing)
     for opening, closing in signs.enclosing:
-        end = _enclosed_end(text, end, opening, closing)
+        if text.find(opening, 0, end) >= 0:
+            end = _enclosed_end(text, end, opening, closing)
     return end
 
 
@@ -101,6 +103,8 @@ def _without_noise(text: bytes) -> bytes:
 
     Two kilobytes of `/*` are enough for a third of a gigabyte.
     """
+    if len(text) < _BLOCK:
+        return text
     blocks = [text[begin : begin + _BLOCK] for begin in range(0, len(text), _BLOCK)]
     return b"".join(_calm(block) if len(block) == _BLOCK and _is_noise(block) else block for block in blocks)
 

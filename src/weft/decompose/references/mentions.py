@@ -31,9 +31,9 @@ from weft.decompose.references.heads import Signs, Word, head, word
 
 Tree = Any  # a node of tree-sitter, which is an extra
 Mentions = Mapping[str, Collection[str]]
-"""What is meant, and which names of it."""
+"""What is meant, and which names of it; a name may be there several times."""
 _Reader = Callable[[Tree], Iterable[tuple[str, str]]]
-_More = Callable[[bytes, dict[str, set[str]]], Mentions]
+_More = Callable[[bytes, dict[str, list[str]]], Mentions]
 
 _BEGIN = attrgetter("start_byte")
 _PARSED = 64 * 1024  # bytes of a file
@@ -201,10 +201,10 @@ def _rust_outside(found: Iterable[tuple[str, str]], depth: int) -> Iterator[tupl
             yield "::".join(way[min(supers, depth) :]), name
 
 
-def _rust_inline(text: bytes, found: dict[str, set[str]]) -> Mentions:
+def _rust_inline(text: bytes, found: dict[str, list[str]]) -> Mentions:
     for path in set(_RUST_INLINE.findall(text)):
         what, _colons, name = str(path, "ascii").rpartition("::")
-        found.setdefault(what, set()).add(name)
+        found.setdefault(intern(what), []).append(intern(name))
     return found
 
 
@@ -222,7 +222,7 @@ def _java(node: Tree) -> Iterator[tuple[str, str]]:
             yield _text(child) + ".*" * everything, ""
 
 
-def _java_names(text: bytes, found: dict[str, set[str]]) -> Mentions:
+def _java_names(text: bytes, found: dict[str, list[str]]) -> Mentions:
     packages = [what for what in found if what.endswith(".*")]
     code, *commented = text.split(b"/*") if packages else [b""]
     code += b"".join(part.partition(b"*/")[2] for part in commented)
@@ -312,11 +312,11 @@ def language_of(path: str) -> Language | None:
 
 
 def mentions(language: Language, text: bytes) -> Mentions:
-    found = dict[str, set[str]]()
+    found = dict[str, list[str]]()
     for node in _statements(language, text):
         for what, name in language.read(node):
             if len(what) + len(name) < _LONGEST:
-                found.setdefault(what, set()).add(name)
+                found.setdefault(intern(what), []).append(intern(name))
     return language.more(text, found)
 
 
