@@ -149,14 +149,16 @@ class Project:
         return [*self.root.glob(".weft/runs/*/host")]
 
     def end(self) -> None:
-        """Nothing of it is alive any more."""
+        """Nothing of it is alive any more. Who starts others ends before these, or it might start one more."""
         for started in self._started:
             with suppress(ProcessLookupError):
                 started.kill()
             started.communicate()
-        for pid in [*self.coordinators(), *self.step_processes(), *self.supervisors()]:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        for alive in (self.coordinators, self.supervisors, self.step_processes):
+            while found := alive():
+                for pid in found:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
         for host in self._hosts():
             with (host / "lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
