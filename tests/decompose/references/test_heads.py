@@ -105,7 +105,10 @@ def test_no_mention_is_missed_for_what_comes_after_it_is_not_parsed(path: str, d
         ("a.py", b'"""Do:\n\nimport a\n"""\n'),
         ("a.ts", b"const a = require('./a');\n"),
         ("a.ts", b"/**\n * import a from './a';\n */\n"),
+        ("a.ts", b"export {a} from\n  './a';\n"),
         ("a.go", b'import (\n  "a"\n)\n'),
+        ("a.rs", b"use a::\n    b::c;\n"),
+        ("A.java", b"import a.\n    b.C;\n"),
         ("a.rs", b"use a::{\n    b,\n    c::{\n        d,\n    },\n};\n"),
     ],
 )

@@ -14,6 +14,7 @@ from msgspec import Struct
 _LONGEST_LIST = 4096
 _BRACKETS = ((b"(", b")"), (b"{", b"}"))
 _CONTINUED = (b"\\\n", b"\\\r\n")
+_NONE = (-1, -1)
 _BLOCK = 512
 _SIGNS = bytes(set(punctuation.encode()) - set(b"_"))
 _WITHOUT_SIGNS = bytes.maketrans(_SIGNS, b" " * len(_SIGNS))
@@ -45,15 +46,19 @@ def word(said: str, then: str) -> Word:
 
 def head(text: bytes, signs: Signs) -> bytes:
     """Empty if there is no mention in it. What would take too long to parse is blanked out."""
-    last = max(_last(text, word, signs.comment) for word in signs.words)
-    return _without_noise(text[: _end(text, last, signs)]) if last >= 0 else b""
+    last = max(_last(text, one, signs.comment) for one in signs.words)
+    return b"" if last == _NONE else _without_noise(text[: _end(text, *last, signs)])
 
 
-def _last(text: bytes, word: Word, comment: bytes) -> int:
-    at = text.rfind(word.word)
-    while at >= 0 and not (word.as_said.match(text, at) and not _before(text, at).startswith(comment)):
-        at = text.rfind(word.word, 0, at)
-    return at
+def _last(text: bytes, one: Word, comment: bytes) -> tuple[int, int]:
+    """Where it begins, and where what is said with it ends."""
+    at = text.rfind(one.word)
+    while at >= 0:
+        said = one.as_said.match(text, at)
+        if said and not _before(text, at).startswith(comment):
+            return said.span()
+        at = text.rfind(one.word, 0, at)
+    return _NONE
 
 
 def _before(text: bytes, at: int) -> bytes:
@@ -65,13 +70,13 @@ def _line_end(text: bytes, at: int) -> int:
     return text.find(b"\n", at) + 1 or len(text)
 
 
-def _end(text: bytes, last: int, signs: Signs) -> int:
-    end = _line_end(text, last)
+def _end(text: bytes, begin: int, said: int, signs: Signs) -> int:
+    end = _line_end(text, said)
     while end < len(text) and text.endswith(_CONTINUED, 0, end):
         end = _line_end(text, end)
     for opening, closing in _BRACKETS:
-        if text.find(opening, last, end) >= 0:
-            end = _list_end(text, last, end, opening, closing)
+        if text.find(opening, begin, end) >= 0:
+            end = _list_end(text, begin, end, opening, closing)
     for opening, closing in signs.enclosing:
         if text.find(opening, 0, end) >= 0:
             end = _enclosed_end(text, end, opening, closing)

@@ -63,6 +63,9 @@ def _path(node: Tree) -> Iterator[tuple[str, str]]:
     yield _text(node).strip("\"'`<>"), ""
 
 
+_SAID = r"[^;{]{0,400}"  # may go over several lines
+
+
 def _signs(*words: Word) -> Signs:
     return Signs(words=words, comment=b"//", enclosing=((b"/*", b"*/"),))
 
@@ -276,7 +279,7 @@ _GO = Language(
 _RUST = Language(
     family=RUST,
     package="tree_sitter_rust",
-    signs=_signs(word("use", r"(?!\w)"), word("mod", r"\s"), word("extern", r"\s")),
+    signs=_signs(word("use", r"(?!\w)" + _SAID), word("mod", r"\s"), word("extern", r"\s")),
     query="[(use_declaration) (mod_item !body) (extern_crate_declaration)] @mention",
     read=_rust,
     more=_rust_inline,
@@ -284,7 +287,7 @@ _RUST = Language(
 _JAVA = Language(
     family=JAVA,
     package="tree_sitter_java",
-    signs=_signs(word("import", r"\s"), word("package", r"\s")),
+    signs=_signs(word("import", r"\s" + _SAID), word("package", r"\s" + _SAID)),
     query="[(package_declaration) (import_declaration)] @mention",
     read=_java,
     more=_java_names,
