@@ -192,6 +192,14 @@ def test_folders_of_modules_may_be_in_several_places() -> None:
     assert meant == [[], [(1, "")]]
 
 
+def test_what_is_known_of_a_module_elsewhere_says_nothing_about_those_in_it() -> None:
+    index = Index(paths=("a/ns/__init__.py", "a/ns/one.py", "a/ns/two.py"))
+    meant = [
+        list(resolve(index, PYTHON, "b/x.py", what, [""])) for what in ("ns.one", "ns", "ns.two", "ns.three")
+    ]
+    assert meant == [[(1, "")], [(0, "")], [(2, "")], []]
+
+
 def test_of_modules_with_one_name_the_one_is_meant_that_python_takes() -> None:
     paths = ("m.py", "m.pyi", "m/__init__.py", "m/__init__.pyi")
     for present, meant in ((paths, 2), ((paths[0], paths[1], paths[3]), 0), ((paths[1], paths[3]), 1)):
