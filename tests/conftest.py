@@ -1,4 +1,5 @@
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,17 @@ _THOROUGH = {
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Async tests run on both event loops."""
     return str(request.param)
+
+
+def pytest_sessionstart() -> None:
+    """Directories of tests are to be in no project but their own."""
+    from weft.app.places import project_around  # noqa: PLC0415 - what is imported here is not measured
+
+    around = project_around(Path(tempfile.gettempdir()))
+    if around is not None:
+        pytest.exit(
+            f"tests are not to be in the project {around}: remove its .weft or .git, or set TMPDIR", 4
+        )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

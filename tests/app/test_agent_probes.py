@@ -40,7 +40,7 @@ def machine(tmp_path: Path) -> Programs:
 def found(machine: Programs, text: str, folder: str = "project") -> AtHand:
     project = machine.root / folder
     project.mkdir(exist_ok=True)
-    (project / ".git").mkdir(exist_ok=True)
+    (project / ".git" / "refs").mkdir(parents=True, exist_ok=True)
     (project / "weft.yaml").write_text(text)
     return at_hand(None, project, environ(machine))
 

@@ -117,7 +117,7 @@ def test_a_directory_gets_a_plan_a_configuration_and_a_schema(tmp_path: Path) ->
 
 
 def test_the_schema_is_that_of_plans_and_the_first_line_leads_to_it(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "refs").mkdir(parents=True)
     folder = tmp_path / "plans" / "inner"
     folder.mkdir(parents=True)
     initialize(folder, nowhere(tmp_path))
@@ -159,7 +159,7 @@ def test_a_schema_that_cannot_be_read_is_kept_too(tmp_path: Path) -> None:
 
 
 def test_a_repository_without_commits_needs_one_first(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "refs").mkdir(parents=True)
     done = initialize(tmp_path, {**nowhere(tmp_path), "PATH": os.environ["PATH"]})
     assert done.next == ("git add --all && git commit -m start", "weft check")
 
@@ -202,7 +202,7 @@ def test_a_directory_that_cannot_be_written_to_is_refused(shared: Path) -> None:
 
 @pytest.mark.parametrize("is_new", [True, False])
 def test_if_the_last_file_cannot_be_written_none_stays(shared: Path, is_new: bool) -> None:
-    (shared / ".git").mkdir()
+    (shared / ".git" / "refs").mkdir(parents=True)
     inner = shared / "inner"
     inner.mkdir(mode=0o555)
     if not is_new:

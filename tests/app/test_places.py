@@ -8,12 +8,18 @@ from weft.app.places import IGNORED, Places, absolute, project_of, used_project
 from weft.errors import InputError, WeftError
 
 
-@pytest.mark.parametrize("name", [".weft", ".git"])
+@pytest.mark.parametrize("name", [".weft", ".git/refs"])
 def test_the_project_is_the_nearest_directory_that_has_one(tmp_path: Path, name: str) -> None:
     inner = tmp_path / "inner"
     (inner / name).mkdir(parents=True)
-    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "refs").mkdir(parents=True)
     assert project_of(inner / "deep" / "deeper").project == inner
+
+
+def test_an_empty_directory_of_gits_makes_no_project(tmp_path: Path) -> None:
+    (tmp_path / ".weft").mkdir()
+    (tmp_path / "inner" / ".git").mkdir(parents=True)
+    assert project_of(tmp_path / "inner").project == tmp_path
 
 
 def test_a_directory_in_no_project_is_one_itself(tmp_path: Path) -> None:

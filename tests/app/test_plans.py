@@ -243,11 +243,11 @@ def test_a_configuration_that_cannot_be_read_is_not_passed_over(
 # Surroundings.
 
 
-@pytest.mark.parametrize(("mark", "isolation"), [(".git", "worktree"), (".hg", "dir")])
+@pytest.mark.parametrize(("mark", "isolation"), [(".git/refs", "worktree"), (".git", "dir"), (".hg", "dir")])
 def test_whether_there_is_a_git_repository_decides_about_isolation(
     tmp_path: Path, environ: dict[str, str], mark: str, isolation: str
 ) -> None:
-    (tmp_path / mark).mkdir()
+    (tmp_path / mark).mkdir(parents=True)
     (tmp_path / "sub" / ".weft").mkdir(parents=True)
     assert in_force(load(in_folder(tmp_path / "sub"), environ=environ), "isolation") == (isolation, "default")
 

@@ -329,7 +329,6 @@ def test_a_repository_without_the_program_git_is_an_error(
 ) -> None:
     write(tmp_path, a=b"")
     monkeypatch.setenv("PATH", "")
-    git_folder = tmp_path / ".git"
-    git_folder.mkdir()
+    (tmp_path / ".git" / "refs").mkdir(parents=True)
     with pytest.raises(InputError, match="there is no program git here"):
         below(tmp_path)

@@ -27,7 +27,7 @@ def lines(project: Project, *arguments: str) -> list[str]:
 def test_what_was_found_and_written_is_told_with_what_to_type(bare: Project) -> None:
     program(bare.outside / "bin", "codex")
     (bare.root / "Makefile").write_text("test:\n\ttrue\n")
-    (bare.root / ".git").mkdir()
+    (bare.root / ".git" / "refs").mkdir(parents=True)
     assert lines(bare, "init") == snapshot(
         [
             "found    a git repository without commits",
@@ -85,7 +85,7 @@ def test_the_new_plan_passes_the_check_and_without_an_agent_it_runs(bare: Projec
 
 def test_the_new_plan_passes_the_check_in_a_repository_with_an_agent(bare: Project) -> None:
     program(bare.outside / "bin", "claude")
-    (bare.root / ".git").mkdir()
+    (bare.root / ".git" / "refs").mkdir(parents=True)
     lines(bare, "init")
     assert "with at most 2 coder." in "\n".join(lines(bare, "check"))
 

@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from weft.app.files import failure
 from weft.errors import InputError
+from weft.workspaces.git.around import has_repository, repository_around
 
 FOLDER = ".weft"
 IGNORED = "# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"
@@ -78,9 +79,15 @@ class Places(Struct, frozen=True):
             raise failure(f"cannot make {self.weft}", error) from None
 
 
+def project_around(folder: Path) -> Path | None:
+    """The nearest directory, upwards, that has `.weft` or in which a repository begins."""
+    places = (folder, *folder.parents)
+    return next((place for place in places if os.path.lexists(place / FOLDER) or has_repository(place)), None)
+
+
 def project_of(folder: Path) -> Places:
-    """The project that a plan's directory belongs to: the nearest that has `.weft` or `.git`, else itself."""
-    return Places(around(folder, FOLDER, ".git") or folder)
+    """The project that a plan's directory belongs to, else itself."""
+    return Places(project_around(folder) or folder)
 
 
 def used_project(folder: Path) -> Places:
@@ -93,7 +100,7 @@ def used_project(folder: Path) -> Places:
 
 def _main_checkout(folder: Path) -> Iterator[Path]:
     """Of the repository whose worktree we are in, as its `.git` says: worktrees may be anywhere."""
-    place = around(folder, ".git")
+    place = repository_around(folder)
     try:
         said = "" if place is None else (place / ".git").read_text()
     except (OSError, UnicodeDecodeError):  # mostly as it is a directory: then we are in the checkout itself
@@ -126,9 +133,3 @@ def absolute(folder: Path) -> Path:
         return Path(os.path.abspath(folder))  # noqa: PTH100
     except FileNotFoundError:
         raise InputError("the directory that you are in has been deleted; go to another one") from None
-
-
-def around(folder: Path, *names: str) -> Path | None:
-    """The nearest directory, upwards, that has something of one of these names."""
-    places = (folder, *folder.parents)
-    return next((place for place in places if any(os.path.lexists(place / name) for name in names)), None)

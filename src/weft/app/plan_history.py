@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from weft.app.places import around
 from weft.plan.model import Plan
 from weft.plan.report.companions import FilePair, owners
+from weft.workspaces.git.around import repository_around
 
 COMMITS = 1_000
 """So many are looked at."""
@@ -17,7 +17,7 @@ _TWO = 2
 
 def changed_together(plan: Plan, folder: Path, environ: Mapping[str, str]) -> list[FilePair]:
     """Pairs of files that subplans own; none without a repository. Git is asked only if that can matter."""
-    if sum(bool(subplan.files) for subplan in plan.subplans) < _TWO or around(folder, ".git") is None:
+    if sum(bool(subplan.files) for subplan in plan.subplans) < _TWO or repository_around(folder) is None:
         return []
     from weft.workspaces.git.history import changed_together as history  # noqa: PLC0415 - seldom needed
     from weft.workspaces.git.program import Git, GitError  # noqa: PLC0415 - seldom needed

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.files import STDIN, Source, read_text
-from weft.app.places import absolute, around, user_folder, with_tilde
+from weft.app.places import absolute, project_around, user_folder, with_tilde
 from weft.errors import FileFormatError, InputError
 from weft.garbage import without_gc
 from weft.plan.language.adapters import ADAPTERS
@@ -34,6 +34,7 @@ from weft.plan.settings import AMOUNTS, OURS, Layer, Scope, own_settings
 from weft.plan.showing.origins import flag_name
 from weft.plan.text.document import LIMITS, Document, Scalar, Table
 from weft.plan.text.problems import PlanError, Position, Problem
+from weft.workspaces.git.around import repository_around
 
 Flags = Mapping[str, str | None]
 """Texts from the command line by the names of settings, read as the plan language reads them; None: not given."""
@@ -80,7 +81,7 @@ def load(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] 
         text = _text(source)
         folder = folder_of(source)
         configs = tuple(_configs(source, folder, environ))
-        git = around(folder, ".git") is not None
+        git = repository_around(folder) is not None
 
         def loaded(programs: tuple[str, ...] = ()) -> Plan:
             surroundings = Surroundings(git=git, programs=programs)
@@ -138,7 +139,7 @@ class ConfigFile(Struct, frozen=True):
 
 def config_files(source: Source, folder: Path, environ: Mapping[str, str]) -> Iterator[ConfigFile]:
     """Those that count for a plan, the nearest first."""
-    project = around(folder, ".weft", ".git")
+    project = project_around(folder)
     if project is not None:
         beside = Path(source.name).parent if source.path is not None else Path()
         shown = os.path.normpath(beside / os.path.relpath(project / _CONFIG, folder))
@@ -151,7 +152,7 @@ def scope_around(source: Source, environ: Mapping[str, str]) -> Scope:
     """What holds for a plan before anybody has written it."""
     folder = folder_of(source)
     configs = tuple(_configs(source, folder, environ))
-    surroundings = Surroundings(git=around(folder, ".git") is not None)
+    surroundings = Surroundings(git=repository_around(folder) is not None)
     return Scope(tuple(layers_around(configs, agents_around(configs), surroundings)))
 
 

@@ -16,12 +16,13 @@ from msgspec import Struct, field, structs
 from weft.app.file_history import history_of, words
 from weft.app.files import failure
 from weft.app.handwork import is_packed, is_signed, is_squeezed, marked
-from weft.app.places import FOLDER, around
+from weft.app.places import FOLDER
 from weft.app.plans import PLAN_NAMES
 from weft.decompose.references.manifests import NAMES
 from weft.decompose.references.signals import Source, bytes_to_read, is_read
 from weft.errors import InputError
 from weft.plan.order.globs import glob_fault, matches
+from weft.workspaces.git.around import repository_around
 from weft.workspaces.git.program import Git, GitError
 
 _NOT_LOOKED_INTO = frozenset(
@@ -111,7 +112,7 @@ def files_below(
         raise InputError(f"{folder} is no directory; a pattern goes in quotes, after --files") from None
     except OSError as error:
         raise failure(f"cannot read {folder}", error) from None
-    is_repository = around(place, ".git") is not None
+    is_repository = repository_around(place) is not None
     found = _tracked(folder, environ) if is_repository else _untracked(folder, place)
     found = structs.replace(found, paths=tuple(path for path in found.paths if not _is_of_weft(path)))
     chosen = tuple(path for path in found.paths if _is_meant(path, globs, exclude))

@@ -13,9 +13,9 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from weft.app.places import around
 from weft.app.plans import installed_agents
 from weft.plan.language.adapters import ADAPTERS, Adapter
+from weft.workspaces.git.around import repository_around
 from weft.workspaces.git.program import Git
 
 _MOST = 1_000_000
@@ -73,7 +73,7 @@ def survey(folder: Path, environ: Mapping[str, str]) -> Found:
 
 
 def _git(folder: Path, environ: Mapping[str, str]) -> GitState:
-    if around(folder, ".git") is None:
+    if repository_around(folder) is None:
         return GitState()
     git = Git(folder, environ=environ)
     try:

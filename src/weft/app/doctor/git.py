@@ -12,10 +12,10 @@ from msgspec import Struct
 from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
 from weft.app.doctor.ground import Ground
 from weft.app.doctor.remains import find_remains
-from weft.app.places import around
 from weft.app.run_repository import ends_of, repository_of, worries
 from weft.errors import InputError
 from weft.plan.text.problems import PlanError
+from weft.workspaces.git.around import repository_around
 from weft.workspaces.git.linked import text_of
 from weft.workspaces.git.locks import is_stale
 from weft.workspaces.git.program import Git, GitError
@@ -44,7 +44,7 @@ def _git(ground: Ground) -> _Git:
 
 
 def _is_wanted(ground: Ground) -> bool:
-    return around(ground.places.project, ".git") is not None
+    return repository_around(ground.places.project) is not None
 
 
 def program(ground: Ground) -> Iterator[Finding]:

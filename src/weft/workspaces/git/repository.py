@@ -12,6 +12,7 @@ from typing import NoReturn
 from msgspec import Struct
 
 from weft.errors import InputError
+from weft.workspaces.git.around import has_repository
 from weft.workspaces.git.program import Git
 
 OLDEST = (2, 38)
@@ -115,7 +116,7 @@ def _why_not(folder: Path, said: str) -> str:
         )
     place = folder.absolute()
     for parent in (place, *place.parents):
-        if (parent / ".git").exists():
+        if has_repository(parent):
             return (
                 f"{parent / '.git'} is not, or not any more, what git takes for a repository ({words}); "
                 f"mend that until `git status` works in {folder}"
