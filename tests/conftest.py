@@ -1,4 +1,5 @@
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -32,7 +33,23 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 def pytest_sessionstart() -> None:
-    """Directories of tests are to be in no project but their own."""
+    """Tests find the same, wherever they are started from."""
+    _heed_signals()
+    _be_in_no_project()
+
+
+def _heed_signals() -> None:
+    """Who starts tests with `nohup`, or in the background, has them ignored, and all programs inherit that."""
+    for each, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGQUIT, signal.SIG_DFL),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
+        if signal.getsignal(each) == signal.SIG_IGN:
+            signal.signal(each, usual)
+
+
+def _be_in_no_project() -> None:
     from weft.app.places import project_around  # noqa: PLC0415 - what is imported here is not measured
 
     around = project_around(Path(tempfile.gettempdir()))
