@@ -171,7 +171,9 @@ def test_a_directory_that_is_not_there_is_not_taken_for_a_missing_git(tmp_path: 
     assert message == f"cannot work in {tmp_path / 'gone'}: No such file or directory"
 
 
-def test_outside_of_a_repository_the_way_in_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("there", ["nothing", ".git"])
+def test_outside_of_a_repository_the_way_in_is_told(tmp_path: Path, there: str) -> None:
+    (tmp_path / there).mkdir()
     message = refusal(tmp_path, tmp_path)
     assert message.startswith(f"{tmp_path} is in no git repository")
     assert "`git init`" in message

@@ -8,7 +8,7 @@ def has_repository(place: Path) -> bool:
     """Whether something that is, or was, a repository begins there.
 
     A broken one counts, so that git is asked and says what is wrong with it. An empty `.git` does not, for git as
-    for us: sandboxes leave such behind, in `/tmp` above all, where they had mounted something over it.
+    for us: sandboxes of agents put such in `/tmp` to mount something over them, and do not always take them away.
     """
     git = place / ".git"
     try:

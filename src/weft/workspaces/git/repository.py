@@ -12,7 +12,7 @@ from typing import NoReturn
 from msgspec import Struct
 
 from weft.errors import InputError
-from weft.workspaces.git.around import has_repository
+from weft.workspaces.git.around import repository_around
 from weft.workspaces.git.program import Git
 
 OLDEST = (2, 38)
@@ -114,13 +114,12 @@ def _why_not(folder: Path, said: str) -> str:
         return (
             f"git cannot read the repository of {folder} ({words}); mend that until `git status` works there"
         )
-    place = folder.absolute()
-    for parent in (place, *place.parents):
-        if has_repository(parent):
-            return (
-                f"{parent / '.git'} is not, or not any more, what git takes for a repository ({words}); "
-                f"mend that until `git status` works in {folder}"
-            )
+    place = repository_around(folder.absolute())
+    if place is not None:
+        return (
+            f"{place / '.git'} is not, or not any more, what git takes for a repository ({words}); "
+            f"mend that until `git status` works in {folder}"
+        )
     return (
         f"{folder} is in no git repository, and slices are to work in git worktrees; type `git init` and "
         f"commit your files, or set `isolation: dir` in the plan"
