@@ -29,7 +29,7 @@ def _codex(home: Path, url: str) -> Setting:
         'model_provider = "scripted"\n[model_providers.scripted]\nname = "scripted"\n'
         f'base_url = "{url}/v1"\nenv_key = "SCRIPTED_API_KEY"\nwire_api = "responses"\n'
         "request_max_retries = 0\nstream_max_retries = 0\n"
-        # Its sandbox puts an empty `.git` wherever it may write, and at times leaves it there: not in everybody's /tmp.
+        # Its sandbox puts an empty `.git` wherever it may write, and may leave it there: not in everybody's /tmp.
         "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n",
     )
     return Setting(model="gpt-5", env={"SCRIPTED_API_KEY": "none"})
