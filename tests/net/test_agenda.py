@@ -226,6 +226,66 @@ def test_a_claim_on_two_pools_is_not_passed_over_for_ever_by_claims_on_one(
     assert least <= starts_of_the_first(agenda, [game.begin(1), game.begin(2)]) <= most
 
 
+@pytest.mark.parametrize("wide", [2, 3, 4])
+@pytest.mark.parametrize(("patience", "least", "most"), [(8, 3, 60), (NEVER, 0, 0)])
+def test_nor_by_narrow_ones_of_higher_priority(wide: int, patience: int, least: int, most: int) -> None:
+    claims = [{0: wide}, *[{0: 1}] * (wide + 1)]
+    net = steps(claims, [wide], priorities=[0, *[9] * (wide + 1)], again=True)
+    game = TokenGame(net)
+    agenda = Agenda(game, patience=patience)
+    in_flight = [game.begin(number + 1) for number in range(wide)]
+    assert least <= starts_of_the_first(agenda, in_flight) <= most
+
+
+@pytest.mark.parametrize("chains", [2, 3, 5])
+def test_nor_by_long_chains_of_narrow_ones_each_of_which_is_new(chains: int) -> None:
+    builder = NetBuilder()
+    pool = builder.add_place("pool", kind=PlaceKind.POOL, tokens=2)
+    for chain in range(chains):
+        ready = builder.add_place(f"ready{chain}", tokens=1)
+        for number in range(40):
+            after = builder.add_place(f"after{chain}.{number}")
+            name = f"narrow{chain}.{number}"
+            builder.add_transition(
+                name, ((ready, 1), (pool, 1)), DONE, (((after, 1), (pool, 1)),), priority=9
+            )
+            ready = after
+    ready = builder.add_place("ready", tokens=1)
+    wide = builder.add_transition("wide", ((ready, 1), (pool, 2)), DONE, (((pool, 2),),))
+    agenda = Agenda(TokenGame(builder.build()))
+    in_flight, begun = begin_all(agenda), 0
+    while all(firing.transition != wide for firing in in_flight):
+        agenda.finish(in_flight.pop(0), 0)
+        more = begin_all(agenda)
+        begun += len(more)
+        in_flight += more
+    assert begun <= 20
+
+
+def test_no_claim_on_a_pool_is_passed_over_more_often_than_the_bound_says() -> None:
+    for seed in range(200):
+        rng = random.Random(seed)
+        size, patience = rng.randint(1, 5), rng.randint(1, 6)
+        widths = [rng.randint(1, size) for _ in range(rng.randint(2, 8))]
+        priorities = [rng.randint(0, 9) for _ in widths]
+        agenda = Agenda(
+            TokenGame(steps([{0: width} for width in widths], [size], priorities=priorities, again=True)),
+            patience=patience,
+        )
+        in_flight, passed = begin_all(agenda), dict[int, int]()
+        for _ in range(200):
+            agenda.finish(in_flight.pop(rng.randrange(len(in_flight))), 0)
+            for firing in begin_all(agenda):
+                in_flight.append(firing)
+                running = {firing.transition for firing in in_flight}
+                waiting = {width for number, width in enumerate(widths) if number not in running}
+                passed = {width: passed.get(width, 0) + 1 for width in waiting}
+                passed.pop(widths[firing.transition], None)
+                # Others may have been passed over before it, and each has the reservation once.
+                most = max(passed.values(), default=0)
+                assert most <= patience + 2 * len(set(widths)), (seed, widths, priorities)
+
+
 def test_a_reserved_claim_begins_as_soon_as_it_fits_whatever_else_runs() -> None:
     game = TokenGame(steps([{0: 2}, {0: 1}, {0: 1}, {}], [2], priorities=[9, 0, 0, 0], again=True))
     narrow = [game.begin(1), game.begin(2)]

@@ -20,12 +20,13 @@ Two mistakes are easy to make with parked waiters, and the rules here exclude th
   lane parks only at a pool that lacks room for it. As long as no token moves, each lane therefore parks at
   most once, and the loop ends.
 
-**Wide claims.** Narrow claims can keep a pool so busy that a wide one, or one on several pools, never fits.
-A lane that was passed over `patience` times gets a *reservation*: from then on others start only if they
-leave enough for it. There is one reservation at a time, and running work never waits for a pool, so the
-reserved lane's room is certain to come together.
+**Wide claims.** Narrow claims, and those with better keys, can keep a pool so busy that a wide one, or one on
+several pools, never fits. A lane that was passed over `patience` times gets a *reservation*: from then on others
+start only if they leave enough for it. There is one reservation at a time, in the order in which lanes became
+impatient; and running work never waits for a pool, so the reserved lane's room is certain to come together.
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
@@ -45,7 +46,7 @@ _Queue = list[tuple[int, int]]
 class _Lane:
     """Offered transitions that claim the same from the same pools, best first."""
 
-    __slots__ = ("claims", "hand", "heap", "key", "number", "passed", "satisfiable", "where")
+    __slots__ = ("claims", "hand", "heap", "key", "number", "passed", "satisfiable", "tried", "where")
 
     def __init__(self, number: int, claims: Arcs, pool_sizes: Sequence[int]) -> None:
         self.number = number
@@ -58,6 +59,7 @@ class _Lane:
         self.where = _IDLE  # or _READY, or the pool it is parked at
         self.key = 0  # of its head, the hand or else the heap's first; under it the lane is queued
         self.passed = 0  # how often others went first since it last began something
+        self.tried = 0  # when it was last tried in vain, and nobody stood behind it
 
     def claim_on(self, pool: int) -> int:
         return next((weight for place, weight in self.claims if place == pool), 0)
@@ -67,7 +69,7 @@ class Agenda:
     """Chooses among the enabled transitions of a game, and makes the moves so that it knows them."""
 
     __slots__ = (
-        "_by_rank", "_game", "_generation", "_lane_of", "_lanes", "_left", "_missing", "_parked",
+        "_by_rank", "_game", "_generation", "_impatient", "_lane_of", "_lanes", "_left", "_missing", "_parked",
         "_patience", "_queued", "_ranks", "_ready", "_reserved", "_size", "_tokens", "_waiting",
     )  # fmt: skip
 
@@ -88,6 +90,7 @@ class Agenda:
         self._parked = 0  # lanes parked at any pool: where it is 0, pools cost next to nothing
         self._ready: _Queue = []
         self._reserved: _Lane | None = None
+        self._impatient: deque[_Lane] = deque()  # those that wait for the reservation
         self.offer(game.offered())
 
     def offer(self, transitions: Iterable[int]) -> None:
@@ -138,6 +141,7 @@ class Agenda:
                     return self._begin(lane, transition)
                 self._drop_head(lane, transition)
             elif len(ready) == 1 and not self._parked:
+                self._try_in_vain(lane)
                 return None  # nobody stands behind it: it may as well wait where it is
             else:
                 self._park(lane, *lacking)
@@ -168,7 +172,7 @@ class Agenda:
             if self._parked:
                 self._pass_over_waiters(lane)
             if self._reserved is lane:
-                self._reserved = None
+                self._reserve()
         firing = self._game.begin_enabled(transition)
         self._left -= 1
         if not self._left:
@@ -194,7 +198,7 @@ class Agenda:
             heappop(self._ready)
             lane.where = _IDLE
             if self._reserved is lane:
-                self._reserved = None
+                self._reserve()
         if self._parked:
             self._wake_next(lane)
 
@@ -265,26 +269,46 @@ class Agenda:
     # Fairness
 
     def _pass_over_waiters(self, winner: _Lane) -> None:
-        """Notes on each better-placed lane, parked at a pool the winner draws on, that it was passed."""
+        """Notes that the winner, whatever its key, has passed those that wait at a pool it draws on.
+
+        Of each width that is the best one: another may count on its turn when that has begun.
+        """
         for pool, _ in winner.claims:
             for queue in self._waiting[pool].values():
                 head = self._front(queue, pool)
-                if head is not None and head.key < winner.key:
+                if head is not None:
                     self._pass_over(head)
 
     def _pass_over(self, lane: _Lane) -> None:
         lane.passed += 1
-        if lane.passed >= self._patience and self._reserved is None and lane.satisfiable:
-            self._reserved = lane
+        if lane.passed == self._patience and lane.satisfiable:
+            self._impatient.append(lane)
+            if self._reserved is None:
+                self._reserve()
+
+    def _try_in_vain(self, lane: _Lane) -> None:
+        """It was passed over if anything has begun since it was last tried."""
+        now = self._generation - self._left
+        if lane.tried != now:
+            lane.tried = now
+            self._pass_over(lane)
+
+    def _reserve(self) -> None:
+        """Room is kept for the lane that has been impatient for the longest time, if there is one."""
+        impatient, self._reserved = self._impatient, None
+        while impatient and self._reserved is None:
+            lane = impatient.popleft()
+            if lane.where != _IDLE and lane.passed >= self._patience:
+                self._reserved = lane
 
     def _drop_vain_reservation(self) -> bool:
         """With nothing in flight no room will come together: let the others go on."""
         if (reserved := self._reserved) is None or self._game.busy:
             return False
-        self._reserved = None
         reserved.passed = 0
+        self._reserve()
         self._wake_next(reserved)
-        return bool(self._ready)
+        return bool(self._ready) or self._drop_vain_reservation()
 
 
 def _ranking(priorities: Sequence[int]) -> tuple[list[int] | None, list[int] | None]:

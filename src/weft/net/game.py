@@ -75,6 +75,7 @@ class TokenGame:
         return (number for number in self.offered() if self.has_room(self.claims[number]))
 
     def has_room(self, claims: Arcs) -> bool:
+        """Whether the pools hold the tokens of all of these arcs."""
         tokens = self.tokens
         return all(tokens[pool] >= weight for pool, weight in claims)
 
@@ -89,10 +90,12 @@ class TokenGame:
         return tuple(Firing(serial, number) for serial, number in self._running.items())
 
     def marking(self) -> Marking:
+        """The tokens and the firings in flight as they are now."""
         running = Counter(self.net.transition_ids[number] for number in self._running.values())
         return Marking(self.net.marking(self.tokens).tokens, running)
 
     def outputs_of(self, firing: Firing, outcome: int | str) -> Arcs:
+        """The arcs along which the firing puts down tokens if it ends with this outcome."""
         transition = firing[1]
         return self._outputs[transition][self._outcome_number(transition, outcome)]
 

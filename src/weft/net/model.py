@@ -26,6 +26,8 @@ Arcs = tuple[tuple[int, int], ...]
 
 
 class PlaceKind(StrEnum):
+    """What the tokens of a place mean."""
+
     CONTROL = "control"
     RUNNING = "running"
     POOL = "pool"
@@ -33,6 +35,8 @@ class PlaceKind(StrEnum):
 
 
 class Place(Struct, frozen=True, kw_only=True):
+    """A place of a net, with its tokens in the initial marking."""
+
     id: PlaceId
     kind: PlaceKind = PlaceKind.CONTROL
     tokens: int = 0
@@ -40,16 +44,22 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 class Arc(NamedTuple):
+    """An arc between a transition and a place; its weight is the number of tokens that it moves."""
+
     place: PlaceId
     weight: int = 1
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
+    """One of the ways in which a transition can finish, with the arcs that it puts tokens along."""
+
     name: OutcomeName
     outputs: tuple[Arc, ...]
 
 
 class Transition(Struct, frozen=True, kw_only=True):
+    """A transition of a net, with the arcs from its input places and its outcomes."""
+
     id: TransitionId
     inputs: tuple[Arc, ...]
     outcomes: tuple[Outcome, ...]
@@ -80,10 +90,12 @@ class Marking(Struct, frozen=True):
         return hash((frozenset(self.tokens.items()), frozenset(self.running.items())))
 
     def to_json(self) -> dict[str, Any]:
+        """The marking as JSON data."""
         return {"tokens": dict(self.tokens), "running": dict(self.running)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The marking that `to_json` gave as data."""
         return cls(data.get("tokens", {}), data.get("running", {}))
 
 
@@ -142,14 +154,17 @@ class Net:
 
     @property
     def places(self) -> Iterator[Place]:
+        """The places, in the order of their numbers."""
         for id_, kind, tokens in zip(self.place_ids, self.place_kinds, self.initial, strict=True):
             yield Place(id=id_, kind=kind, tokens=tokens)
 
     @property
     def transitions(self) -> Iterator[Transition]:
+        """The transitions, in the order of their numbers."""
         return (self.transition(number) for number in range(len(self.transition_ids)))
 
     def transition(self, number: int) -> Transition:
+        """The transition of that number."""
         outcomes = zip(self.outcomes[number], self.outputs[number], strict=True)
         return Transition(
             id=self.transition_ids[number],
@@ -165,6 +180,7 @@ class Net:
     # The numbers of ids are made on first use: a run works on numbers alone.
 
     def place_number(self, place: str) -> int:
+        """The number of the place with that id; raises `NetError` if there is none."""
         numbers = self._place_numbers
         if numbers is None:
             numbers = {str(id_): number for number, id_ in enumerate(self.place_ids)}
@@ -174,6 +190,7 @@ class Net:
         return numbers[place]
 
     def transition_number(self, transition: str) -> int:
+        """The number of the transition with that id; raises `NetError` if there is none."""
         numbers = self._transition_numbers
         if numbers is None:
             numbers = {str(id_): number for number, id_ in enumerate(self.transition_ids)}
@@ -183,6 +200,7 @@ class Net:
         return numbers[transition]
 
     def initial_marking(self) -> Marking:
+        """The marking with which the net begins."""
         return self.marking(self.initial)
 
     def marking(self, tokens: Iterable[int]) -> Marking:

@@ -1,9 +1,9 @@
-"""Reads PNML (ISO 15909-2): place/transition nets of the 2009 grammar.
+"""Reads PNML (ISO 15909-2): place/transition nets of the 2009 grammar, and of the dialects in use.
 
 The document passes by as a stream of expat's events and is never held as a tree. `_Reader` turns the
-events into parts that know their line and column; `_Graph` then joins them, as references and arcs may
-point forward. What only describes a net (graphics, names, other tools' notes) is skipped; what would
-change its meaning and is not understood is refused, for a net read wrongly is worse than one not read.
+events into parts that know their line and column; `PartGraph` then joins them, as references and arcs may
+point forward. `pnml_dialects` lists the elements and attributes that are read, skipped or refused; everything
+else is refused too, because a net read wrongly is worse than one not read.
 
 Such files come from anywhere. There is no DTD, hence no entity to expand or load; the depth of nesting
 and the length of one piece of markup are bounded; and expat gets the data in small pieces, because after
@@ -12,19 +12,17 @@ an error it still runs to the end of the piece it has.
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from reprlib import Repr
-from typing import NamedTuple
 from xml.parsers import expat
 
 from weft.errors import FileFormatError
-from weft.ids import PlaceId, TransitionId
-from weft.net.formats.pnml_write import MAX_DIGITS, NAMESPACE, PTNET, TOOL, TOOL_VERSION
+from weft.net.formats import pnml_dialects as dialects
+from weft.net.formats.pnml_dialects import Label
+from weft.net.formats.pnml_graph import Part, PartGraph, Position, shown
+from weft.net.formats.pnml_write import MAX_DIGITS, NAMESPACE, TOOL, TOOL_VERSION
 from weft.net.model import PlaceKind
 from weft.net.plain import PlainNet
 
-_TYPES = (PTNET, "http://www.pnml.org/version-2009/grammar/pnmlcoremodel", "P/T net")
-_ALLOWED_TYPES = ", ".join(map(repr, _TYPES))
+_ALLOWED_TYPES = ", ".join(map(repr, dialects.TYPES))
 _KINDS = tuple(PlaceKind)
 # Those that expat and Python can do; for others pyexpat raises errors of its own.
 _ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")
@@ -36,42 +34,20 @@ _PIECE = 1 << 16
 _PROLOG_PIECE = 64
 
 _WHOLE = re.compile(rf"\+?[0-9]{{1,{MAX_DIGITS}}}")
+_BY_CLASS = re.compile(r"[^\W\d][^,]*,[^,]*(,[^\W\d][^,]*,[^,]*)*")
 _XML_SPACE = " \t\r\n"
 
-_REQUIRED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("page", "place", "transition"), ()),
-    **dict.fromkeys(("referencePlace", "referenceTransition"), ("ref",)),
-    "arc": ("source", "target"),
-}
-"""The parts of a net, and the attributes that each needs besides its id."""
-_LEAST = {"initialMarking": 0, "inscription": 1}
-"""The labels that are numbers, and the smallest allowed."""
-_TYPE_LABELS = ("type", "arctype")
-_REMARKS = ("name", "graphics", "toolspecific")
-_CONTENT: dict[str, tuple[str, ...]] = {
-    "": ("pnml",),
-    "pnml": ("net",),
-    "net": tuple(_REQUIRED),  # without a page in between, as many tools write it
-    "page": tuple(_REQUIRED),
-    "place": ("initialMarking", "toolspecific"),
-    "transition": ("toolspecific",),
-    "arc": ("inscription", *_TYPE_LABELS),
-    "toolspecific": ("node",),
-    **dict.fromkeys((*_LEAST, *_TYPE_LABELS), ("text",)),
-    **dict.fromkeys(("referencePlace", "referenceTransition", "text", "node"), ()),
-}
 _CHILDREN = {
-    parent: {spelling: name for name in names for spelling in (name, f"{NAMESPACE} {name}")}
-    for parent, names in _CONTENT.items()
+    parent: {f"{namespace} {name}".lstrip(): name for name in names for namespace in dialects.NAMESPACES}
+    for parent, names in dialects.CONTENT.items()
 }
-"""For each element that is read: those inside it that are, by both of their spellings."""
-
-_REPR = Repr()
-_REPR.maxstring, _REPR.maxlist = 120, 10
-_shown = _REPR.repr
+"""For each element that is read: the elements inside it that are read too, by each of their spellings."""
+_SKIPPED = {
+    parent: {f"{namespace} {name}".lstrip() for name in names for namespace in dialects.NAMESPACES}
+    for parent, names in dialects.DESCRIPTIVE.items()
+}
 
 _Attributes = dict[str, str]
-_Wrong = Callable[[str, str, "_Position"], FileFormatError]
 
 
 def read_pnml(data: bytes | Iterable[bytes], *, file: str) -> PlainNet:
@@ -85,30 +61,7 @@ def read_pnml(data: bytes | Iterable[bytes], *, file: str) -> PlainNet:
     return reader.end()
 
 
-class _Position(NamedTuple):
-    line: int
-    column: int
-
-
-_TOP = _Position(1, 1)
-
-
-@dataclass(slots=True)
-class _Part:
-    """What has an id: a net, page, node, reference or arc."""
-
-    element: str
-    id: str
-    """The XML id, unless a note of ours gives a node another."""
-    at: _Position
-    ends: tuple[str, ...]
-    """XML ids: the source and target of an arc, the one that a reference stands for."""
-    number: int | None = None
-    """Tokens or weight, if it says."""
-    kind: PlaceKind = PlaceKind.CONTROL
-
-    def __str__(self) -> str:
-        return f"{self.element} {_shown(self.id)}"
+_TOP = Position(1, 1)
 
 
 class _Reader:
@@ -116,9 +69,11 @@ class _Reader:
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._nets: list[tuple[str, _Position]] = []
-        self._parts: dict[str, _Part] = {}
-        self._part = _Part("", "", _TOP, ())
+        self._nets: list[tuple[str, Position]] = []
+        self._parts: dict[str, Part] = {}
+        self._arcs: list[Part] = []
+        self._part = Part("", "", _TOP)
+        self._token_class: str | None = None
         self._open = [""]
         self._depth = self._skipped_depth = self._fed = 0
         self._label_at = self._text_at = _TOP
@@ -126,16 +81,19 @@ class _Reader:
         self._on_open: dict[str, Callable[[str, _Attributes], bool]] = {
             "pnml": lambda _name, _attributes: True,
             "net": self._open_net,
-            **dict.fromkeys(_REQUIRED, self._open_part),
-            **dict.fromkeys((*_LEAST, *_TYPE_LABELS), self._open_label),
-            "text": self._open_text,
+            **dict.fromkeys(dialects.REQUIRED, self._open_part),
+            **dict.fromkeys(dialects.LABELS, self._open_label),
+            **dict.fromkeys(("text", "value"), self._open_text),
             "toolspecific": self._open_toolspecific,
             "node": self._open_note,
+            "token": self._open_token,
         }
         self._on_close: dict[str, Callable[[str], None]] = {
-            **dict.fromkeys(_LEAST, self._close_number),
-            **dict.fromkeys(_TYPE_LABELS, self._close_type),
-            "text": self._close_text,
+            **dict.fromkeys(dialects.NUMBER_LABELS, self._close_number),
+            **dict.fromkeys(dialects.TYPE_LABELS, self._close_type),
+            **dict.fromkeys(dialects.TRAIT_LABELS, self._close_trait),
+            **dict.fromkeys(dialects.FIXED_LABELS, self._close_fixed),
+            **dict.fromkeys(("text", "value"), self._close_text),
         }
         self._parser = expat.ParserCreate(namespace_separator=" ")
         self._parser.XmlDeclHandler = self._declaration
@@ -162,39 +120,46 @@ class _Reader:
         if not self._nets:
             raise self._wrong("no <net> inside <pnml>", "one is needed", _TOP)
         if len(self._nets) > 1:
-            said = f"{len(self._nets)} nets in one file: {_shown([id_ for id_, _ in self._nets])}"
+            said = f"{len(self._nets)} nets in one file: {shown([id_ for id_, _ in self._nets])}"
             raise self._wrong(said, "only one is allowed", self._nets[1][1])
-        return _Graph(self._parts, self._wrong).net()
+        return PartGraph(self._parts, self._arcs, self._wrong).net()
 
     def _parse(self, piece: bytes, *, final: bool) -> None:
         try:
             self._parser.Parse(piece, final)
         except expat.ExpatError as error:
-            at = _Position(error.lineno, error.offset + 1)
+            at = Position(error.lineno, error.offset + 1)
             said = expat.ErrorString(error.code)
             raise self._wrong(f"not well-formed XML: {said}", "PNML is needed", at) from None
 
-    def _here(self) -> _Position:
-        return _Position(self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1)
+    def _here(self) -> Position:
+        return Position(self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1)
 
-    def _wrong(self, said: str, allowed: str, at: _Position | None = None) -> FileFormatError:
+    def _wrong(self, said: str, allowed: str, at: Position | None = None) -> FileFormatError:
         line, column = at or self._here()
         return FileFormatError(f"{said}; {allowed}", file=self._file, line=line, column=column)
+
+    def _refused(self, said: str, class_: str, at: Position | None = None) -> FileFormatError:
+        """The error for a net that is more than a plain one."""
+        return self._wrong(f"{said}: this is {class_}", dialects.PLAIN_ONLY, at)
 
     # --- expat's events ---
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.lower() not in _ENCODINGS:
-            raise self._wrong(f"the encoding {_shown(encoding)}", f"allowed: {', '.join(_ENCODINGS)}", _TOP)
+            raise self._wrong(f"the encoding {shown(encoding)}", f"allowed: {', '.join(_ENCODINGS)}", _TOP)
 
     def _refuse_dtd(self, name: str, *_: object) -> None:
-        raise self._wrong(f"a DOCTYPE ({_shown(name)})", "no DTD and no entities are allowed")
+        raise self._wrong(f"a DOCTYPE ({shown(name)})", "no DTD and no entities are allowed")
 
     def _start(self, tag: str, attributes: _Attributes) -> None:
         self._deeper(tag, attributes)
-        name = _CHILDREN[self._open[-1]].get(tag)
-        if name is None:
-            self._check_skippable(tag, attributes)
+        parent = self._open[-1]
+        name = _CHILDREN[parent].get(tag)
+        if name is None and tag not in _SKIPPED.get(parent, ()):
+            raise self._unknown_element(parent, tag)
+        if name is not None:
+            self._check_attributes(name, attributes)
         if name is not None and self._on_open[name](name, attributes):
             self._open.append(name)
         else:
@@ -222,20 +187,34 @@ class _Reader:
             self._parser.StartElementHandler = self._start
             self._parser.EndElementHandler = self._end
 
-    def _check_skippable(self, tag: str, attributes: _Attributes) -> None:
+    def _unknown_element(self, parent: str, tag: str) -> FileFormatError:
         namespace, _, name = tag.rpartition(" ")
-        parent = self._open[-1]
         if not parent:
-            said = f"the root element {_shown(name)} of namespace {_shown(namespace)}"
-            raise self._wrong(said, f"'pnml' of namespace {NAMESPACE!r} or '' is needed")
-        if parent == "text":
-            raise self._wrong(f"the element {_shown(name)} inside <text>", "only characters are allowed")
-        # In PNML a part of the net has an id; a remark on one has none.
-        if "id" in attributes and name not in _REMARKS and namespace in {"", NAMESPACE}:
-            said = f"the element {_shown(name)} with the id {_shown(attributes['id'])} inside <{parent}>"
-            raise self._wrong(said, f"parts of a net allowed there: {', '.join(_CONTENT[parent]) or 'none'}")
+            said = f"the root element {shown(name)} of namespace {shown(namespace)}"
+            return self._wrong(said, f"'pnml' of namespace {NAMESPACE!r} or '' is needed")
+        if parent in {"text", "value"}:
+            return self._wrong(f"the element {shown(name)} inside <{parent}>", "only characters are allowed")
+        if parent == "page" and name == "net":
+            return self._refused(f"a net inside {self._part}", "a net with subprocesses")
+        if name in dialects.REFUSED or (parent, name) == ("place", "type"):
+            class_ = dialects.REFUSED.get(name, dialects.COLOURED)
+            return self._refused(f"the element {shown(name)} inside <{parent}>", class_)
+        of = f" of namespace {shown(namespace)}" if namespace not in dialects.NAMESPACES else ""
+        allowed = (*dialects.CONTENT[parent], *dialects.DESCRIPTIVE.get(parent, ()))
+        said = f"the element {shown(name)}{of} inside <{parent}> is not known and could change the behaviour"
+        return self._wrong(said, f"allowed there: {', '.join(dict.fromkeys(allowed)) or 'none'}")
 
-    # --- elements that begin: each answers whether what is inside is to be read ---
+    def _check_attributes(self, name: str, attributes: _Attributes) -> None:
+        allowed = dialects.ATTRIBUTES.get(name)
+        if allowed is None or attributes.keys() <= allowed:
+            return
+        # An attribute of another namespace, such as xml:space, is none of PNML.
+        unknown = next((key for key in attributes if key not in allowed and " " not in key), None)
+        if unknown is not None:
+            said = f"the attribute {shown(unknown)} of <{name}> is not known and could change the behaviour"
+            raise self._wrong(said, f"allowed there: {', '.join(sorted(allowed)) or 'none'}")
+
+    # --- elements that begin: each returns whether its content is read ---
 
     def _open_net(self, name: str, attributes: _Attributes) -> bool:
         if self._nets:  # the others are only noted, to be named at the end
@@ -244,31 +223,68 @@ class _Reader:
         self._open_part(name, attributes)
         self._nets.append((self._part.id, self._part.at))
         type_ = attributes.get("type", "")
-        if type_ not in _TYPES:
-            raise self._wrong(f"{self._part} has the type {_shown(type_)}", f"allowed: {_ALLOWED_TYPES}")
+        if type_ in dialects.REFUSED_TYPES:
+            raise self._refused(f"{self._part} has the type {shown(type_)}", dialects.REFUSED_TYPES[type_])
+        if type_ not in dialects.TYPES:
+            raise self._wrong(f"{self._part} has the type {shown(type_)}", f"allowed: {_ALLOWED_TYPES}")
         return True
 
     def _open_part(self, name: str, attributes: _Attributes) -> bool:
-        id_ = self._attribute(name, "id", attributes)
-        ends = tuple(self._attribute(name, end, attributes) for end in _REQUIRED.get(name, ()))
-        self._part = _Part(name, id_, self._here(), ends)
-        first = self._parts.setdefault(id_, self._part)
-        if first is not self._part:
-            raise self._wrong(f"{self._part} has the id of line {first.at.line}", "ids must differ")
-        if name == "arc" and "type" in attributes:
-            self._check_arc_type(attributes["type"], self._part.at)
+        for needed in dialects.REQUIRED.get(name, ("id",)):
+            self._check_present(name, needed, attributes)
+        ends = tuple(attributes[end] for end in ("source", "target", "ref") if end in attributes)
+        id_ = attributes.get("id")
+        self._part = Part(name, " to ".join(ends) if id_ is None else id_, self._here(), ends)
+        if id_ is not None:
+            self._check_new(id_)
+        if name in dialects.ARCS:
+            self._arcs.append(self._part)
+            self._read_arc(attributes)
+        elif len(attributes) > 1:
+            self._read_node(attributes)
         return True
 
-    def _attribute(self, element: str, name: str, attributes: _Attributes) -> str:
-        value = attributes.get(name)
-        if not value:
-            which = "" if name == "id" else f" {_shown(attributes['id'])}"
+    def _check_present(self, element: str, name: str, attributes: _Attributes) -> None:
+        if not attributes.get(name):
+            which = f" {shown(attributes['id'])}" if attributes.get("id") else ""
             raise self._wrong(f"<{element}>{which} has no {name}", "it needs one")
-        return value
+
+    def _check_new(self, id_: str) -> None:
+        first = self._parts.setdefault(id_, self._part)
+        if first is self._part:
+            return
+        if (first.element, self._part.element) == ("transition", "page"):  # as WoPeD writes it
+            raise self._refused(f"{self._part} is the inside of {first}", "a net with subprocesses")
+        raise self._wrong(f"{self._part} has the id of line {first.at.line}", "ids must differ")
+
+    def _read_node(self, attributes: _Attributes) -> None:
+        for name, label in dialects.FIXED_ATTRIBUTES.items():
+            if name in attributes:
+                self._check_fixed(f"{self._part} has the {name}", attributes[name], label, self._part.at)
+        for trait in dialects.TRAIT_LABELS:
+            if trait in attributes:
+                self._part.traits[trait] = attributes[trait]
+        if "initialMarking" in attributes:
+            self._read_number("initialMarking", attributes["initialMarking"], self._part.at)
+
+    def _read_arc(self, attributes: _Attributes) -> None:
+        if "type" in attributes:
+            self._check_arc_type(attributes["type"], self._part.at)
+        inscription = attributes.get("inscription")
+        if inscription is not None and inscription.lstrip()[:1] in {"[", "("}:
+            interval = "".join(inscription.split())
+            self._check_fixed(f"{self._part} has the interval", interval, dialects.UNTIMED, self._part.at)
+            inscription = None
+        if "weight" in attributes:
+            self._read_number("weight", attributes["weight"], self._part.at)
+            # TAPAAL writes inscription="1" besides each weight.
+            inscription = None if inscription == "1" else inscription
+        if inscription is not None:
+            self._read_number("inscription", inscription, self._part.at)
 
     def _open_label(self, name: str, attributes: _Attributes) -> bool:
         self._label_at = self._here()
-        self._text = attributes.get("value") if name in _TYPE_LABELS else None
+        self._text = attributes.get("value") if name in dialects.TYPE_LABELS else None
         return True
 
     def _open_text(self, _name: str, _attributes: _Attributes) -> bool:
@@ -284,7 +300,7 @@ class _Reader:
             return False
         version = attributes.get("version", "")
         if version != TOOL_VERSION:
-            said = f"<toolspecific> of {TOOL} has the version {_shown(version)}"
+            said = f"<toolspecific> of {TOOL} has the version {shown(version)}"
             raise self._wrong(said, f"allowed: {TOOL_VERSION!r}")
         return True
 
@@ -292,106 +308,87 @@ class _Reader:
         self._part.id = attributes.get("id") or self._part.id
         kind = attributes.get("kind", PlaceKind.CONTROL)
         if kind not in _KINDS:
-            raise self._wrong(f"{self._part} has the kind {_shown(kind)}", f"allowed: {', '.join(_KINDS)}")
+            raise self._wrong(f"{self._part} has the kind {shown(kind)}", f"allowed: {', '.join(_KINDS)}")
         self._part.kind = PlaceKind(kind)
         return True
 
-    # --- what is in them, and elements that end ---
+    def _open_token(self, _name: str, attributes: _Attributes) -> bool:
+        """A class of tokens, as PIPE declares them; with a second class the net is coloured."""
+        if attributes.get("enabled") != "false":
+            class_ = attributes.get("id", "")
+            if self._token_class not in {None, class_}:
+                said = f"the classes of tokens {shown(self._token_class)} and {shown(class_)}"
+                raise self._refused(said, dialects.COLOURED)
+            self._token_class = class_
+        return True
+
+    # --- texts, and elements that end ---
 
     def _characters(self, characters: str) -> None:
         self._text = (self._text or "") + characters
         if len(self._text) > _MAX_TEXT:
-            said = f"the text {_shown(self._text)} in <{self._open[-2]}> of {self._part}"
+            said = f"the text {shown(self._text)} in <{self._open[-2]}> of {self._part}"
             raise self._wrong(said, f"{_MAX_TEXT} characters are allowed", self._text_at)
 
     def _close_text(self, _name: str) -> None:
         self._parser.CharacterDataHandler = None
 
+    def _stated(self, name: str) -> str:
+        if self._text is None:
+            raise self._wrong(f"<{name}> of {self._part} has no <text>", "it needs one", self._label_at)
+        return self._text.strip(_XML_SPACE)
+
     def _close_number(self, name: str) -> None:
         if self._part.number is not None:
             raise self._wrong(f"a second <{name}> of {self._part}", "one is allowed", self._label_at)
-        if self._text is None:
-            raise self._wrong(f"<{name}> of {self._part} has no <text>", "it needs one", self._label_at)
-        text = self._text.strip(_XML_SPACE)
-        if not _WHOLE.fullmatch(text) or int(text) < _LEAST[name]:
-            allowed = f"a whole number ≥ {_LEAST[name]} is needed"
-            raise self._wrong(f"<{name}> of {self._part} is {_shown(text)}", allowed, self._text_at)
-        self._part.number = int(text)
+        self._read_number(name, self._stated(name), self._text_at)
+
+    def _read_number(self, name: str, text: str, at: Position) -> None:
+        least = dialects.NUMBER_LABELS.get(name, 1)
+        count = self._count_of_class(name, text, at) if "," in text else text
+        if not _WHOLE.fullmatch(count) or int(count) < least:
+            said = f"<{name}> of {self._part} is {shown(text)}"
+            raise self._wrong(said, f"a whole number ≥ {least} is needed", at)
+        if self._part.number not in {None, int(count)}:
+            said = f"{self._part} has the weights {self._part.number} and {count}"
+            raise self._wrong(said, "one is allowed", at)
+        self._part.number = int(count)
+
+    def _count_of_class(self, name: str, text: str, at: Position) -> str:
+        """The number in `Default,2`, as PIPE writes it: the class of the tokens, and how many."""
+        if not _BY_CLASS.fullmatch(text):
+            return text
+        words = [word.strip() for word in text.split(",")]
+        pairs = list(zip(words[::2], words[1::2], strict=True))
+        counted = [pair for pair in pairs if pair[1] != "0"] or pairs[:1]
+        class_, count = counted[0]
+        if len(counted) > 1 or self._token_class not in {None, class_}:
+            raise self._refused(f"<{name}> of {self._part} is {shown(text)}", dialects.COLOURED, at)
+        self._token_class = class_
+        return count
 
     def _close_type(self, _name: str) -> None:
-        self._check_arc_type((self._text or "").strip(_XML_SPACE), self._label_at)
+        type_ = (self._text or "").strip(_XML_SPACE)
+        if self._part.element == "transition":
+            said = f"{self._part} has the type"
+            self._check_fixed(said, type_, dialects.TRANSITION_TYPES, self._label_at)
+        else:
+            self._check_arc_type(type_, self._label_at)
 
-    def _check_arc_type(self, type_: str, at: _Position) -> None:
-        if type_ != "normal":
-            raise self._wrong(f"{self._part} has the type {_shown(type_)}", "only 'normal' is allowed", at)
+    def _check_arc_type(self, type_: str, at: Position) -> None:
+        class_ = dialects.ARC_TYPES.get(type_)
+        if class_ is not None:
+            raise self._refused(f"{self._part} has the type {shown(type_)}", class_, at)
+        if type_ not in dialects.ARC_TYPES:
+            raise self._wrong(f"{self._part} has the type {shown(type_)}", "only 'normal' is allowed", at)
 
+    def _close_trait(self, name: str) -> None:
+        self._part.traits[name] = self._stated(name)
 
-class _Graph:
-    """Joins the parts, given by XML id in the order of the file, when all are there."""
+    def _close_fixed(self, name: str) -> None:
+        said = f"<{name}> of {self._part} is"
+        self._check_fixed(said, self._stated(name), dialects.FIXED_LABELS[name], self._label_at)
 
-    def __init__(self, parts: dict[str, _Part], wrong: _Wrong) -> None:
-        self._parts = parts
-        self._wrong = wrong
-        self._ids: dict[str, list[str]] = {element: [] for element in ("net", *_REQUIRED)}
-        for id_, part in parts.items():
-            self._ids[part.element].append(id_)
-
-    def net(self) -> PlainNet:
-        places, transitions = ([self._parts[id_] for id_ in self._ids[e]] for e in ("place", "transition"))
-        self._check_ids((*places, *transitions))
-        inputs, outputs = self._joined()
-        return PlainNet(
-            place_ids=tuple(PlaceId(place.id) for place in places),
-            transition_ids=tuple(TransitionId(transition.id) for transition in transitions),
-            inputs=tuple(tuple(arcs.items()) for arcs in inputs),
-            outputs=tuple(tuple(arcs.items()) for arcs in outputs),
-            initial=tuple(place.number or 0 for place in places),
-            place_kinds=tuple(place.kind for place in places),
-        )
-
-    def _check_ids(self, nodes: Iterable[_Part]) -> None:
-        """XML ids differ already; those that notes of ours put in their place must, too."""
-        seen: dict[str, _Part] = {}
-        for node in nodes:
-            first = seen.setdefault(node.id, node)
-            if first is not node:
-                raise self._wrong(f"{node} has the id of line {first.at.line}", "ids must differ", node.at)
-
-    def _joined(self) -> tuple[list[dict[int, int]], list[dict[int, int]]]:
-        """For each transition the weights of its arcs, by place number: inputs and outputs."""
-        places = self._numbers("place", "referencePlace")
-        transitions = self._numbers("transition", "referenceTransition")
-        inputs: list[dict[int, int]] = [{} for _ in self._ids["transition"]]
-        outputs: list[dict[int, int]] = [{} for _ in self._ids["transition"]]
-        for arc in map(self._parts.__getitem__, self._ids["arc"]):
-            source, target = arc.ends
-            if source in places and target in transitions:
-                place, arcs = places[source], inputs[transitions[target]]
-            elif source in transitions and target in places:
-                place, arcs = places[target], outputs[transitions[source]]
-            else:
-                said = f"{arc} leads from {self._described(source)} to {self._described(target)}"
-                raise self._wrong(said, "it must join a place and a transition", arc.at)
-            arcs[place] = arcs.get(place, 0) + (arc.number or 1)
-        return inputs, outputs
-
-    def _numbers(self, element: str, reference: str) -> dict[str, int]:
-        """The number of each node, and of the node at the end of each chain of references."""
-        numbers = {id_: number for number, id_ in enumerate(self._ids[element])}
-        for start in self._ids[reference]:
-            chain = {start}
-            last = self._parts[start]
-            while (ref := last.ends[0]) not in numbers:
-                following = self._parts.get(ref)
-                if following is None or following.element != reference:
-                    said = f"{last} refers to {self._described(ref)}"
-                    raise self._wrong(said, f"a {element} or {reference} is needed", last.at)
-                if ref in chain:
-                    raise self._wrong(f"{last} closes a circle", f"a {element} is needed", last.at)
-                chain.add(ref)
-                last = following
-            numbers.update(dict.fromkeys(chain, numbers[ref]))
-        return numbers
-
-    def _described(self, id_: str) -> str:
-        return str(self._parts.get(id_) or f"{_shown(id_)} (no such node)")
+    def _check_fixed(self, said: str, text: str, label: Label, at: Position) -> None:
+        if text.lower() not in label.allowed:
+            raise self._refused(f"{said} {shown(text)}", label.otherwise, at)
