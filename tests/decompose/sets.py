@@ -68,6 +68,7 @@ def signals(draw: st.DrawFn, *, most: int = 60) -> Signals:
         tokens=tuple(draw(st.lists(st.integers(0, 2000), min_size=len(paths), max_size=len(paths)))),
         uses=tuple(uses),
         together=tuple((*pair, draw(st.integers(1, 2000))) for pair in together),
+        attachments=tuple(sorted(draw(st.sets(number, max_size=len(paths) - 1)))),
     )
 
 

@@ -19,12 +19,21 @@ def test_no_files_are_an_error() -> None:
 
 def test_files_that_all_use_each_other_are_a_leaf_at_once() -> None:
     whole = decompose(everyone_uses_everyone(60), Limits())
-    assert (whole.depth, whole.too_large) == (0, True)
+    assert (whole.depth, whole.too_large) == (0, False)
 
 
 def test_files_in_one_folder_without_links_are_a_leaf_at_once() -> None:
     whole = decompose(files(*(f"src/f{number}.txt" for number in range(200))), Limits())
-    assert (whole.depth, whole.too_large) == (0, True)
+    assert (whole.depth, whole.too_large) == (0, False)
+
+
+def test_tokens_and_not_the_number_of_files_make_a_leaf_too_large() -> None:
+    many = tuple(f"src/f{number}.py" for number in range(200))
+    small, large = (decompose(files(*many, tokens=size), Limits()) for size in (500, 501))
+    assert [(whole.tokens, whole.too_large) for whole in (small, large)] == [
+        (100_000, False),
+        (100_200, True),
+    ]
 
 
 def test_one_cluster_among_folders_does_not_make_the_tree_deeper() -> None:
@@ -32,7 +41,7 @@ def test_one_cluster_among_folders_does_not_make_the_tree_deeper() -> None:
     beside = tuple(f"other/f{number}.py" for number in range(10))
     whole = decompose(Signals(paths=(*clique.paths, *beside), tokens=(100,) * 70, uses=clique.uses), Limits())
     assert [(part.id, part.depth, part.too_large) for part in whole.parts] == [
-        ("flat", 0, True),
+        ("flat", 0, False),
         ("other", 0, False),
     ]
 

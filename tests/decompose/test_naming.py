@@ -203,3 +203,16 @@ def test_a_title_is_a_line_whatever_the_paths_are(found: Signals) -> None:
     said = title(found)
     assert said.isprintable()
     assert said
+
+
+def test_many_files_are_not_named_after_one_of_them() -> None:
+    """However many use it: a group that is most of a package has the name of the package."""
+    modules, others = several("src/shop", 60), several("src/shop", 3, 60)
+    found = files(*modules, *others, uses=tuple((module, modules[0]) for module in modules[1:]))
+    assert ids(found, modules, others) == ["shop", "f60"]
+
+
+def test_code_names_a_part_before_settings_and_hidden_files() -> None:
+    found = files(".env", ".flake8", "Makefile", "setup.py", "src/a/m.py", "src/a/n.py")
+    assert Names.of(found).ids([[0, 1, 2, 3], [4, 5]]) == ["setup", "src"]
+    assert Names.of(found).title([0, 1, 2, 3]) == "setup, Makefile, .env and 1 more"

@@ -33,12 +33,9 @@ def test_depth_is_limited(given_files: Signals, limits: Limits) -> None:
 
 
 @given(signals(), LIMITS)
-def test_a_leaf_keeps_to_the_limits_or_is_said_not_to(given_files: Signals, limits: Limits) -> None:
+def test_a_leaf_has_no_more_tokens_than_allowed_or_is_too_large(given_files: Signals, limits: Limits) -> None:
     for leaf in decompose(given_files, limits).leaves():
-        fits = (
-            len(leaf.files) <= limits.max_files_per_subplan and leaf.tokens <= limits.max_tokens_per_subplan
-        )
-        assert leaf.too_large is not fits
+        assert leaf.too_large is (leaf.tokens > limits.max_tokens_per_subplan)
 
 
 @given(signals(), LIMITS)

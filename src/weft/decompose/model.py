@@ -54,6 +54,9 @@ class Signals(Struct, frozen=True, kw_only=True):
     thousandths (`A_COMMIT`), of all pairs that one file of it is in; sorted."""
     symbols: tuple[str, ...] = ()
     """For each file the name that most others take from it, empty if none do; none at all if that is not known."""
+    attachments: tuple[int, ...] = ()
+    """Files that are no work of their own, such as pictures: each joins a leaf that the others make. Sorted, and
+    never all files."""
 
 
 class Risk(Struct, frozen=True, kw_only=True):
@@ -83,7 +86,8 @@ class Part(Struct, frozen=True, kw_only=True):
     risks: tuple[Risk, ...] = ()
     """Among its parts."""
     too_large: bool = False
-    """A leaf that is beyond a limit, because nothing could split it, or not any deeper."""
+    """A leaf with more tokens than an agent should read, because nothing could split it, or not any deeper. Many
+    files alone do not make it so: what counts for an agent is how much there is to read."""
     prompt: str = ""
     """What is to be done in a leaf, if somebody has put it into words."""
 

@@ -22,8 +22,9 @@ from unicodedata import normalize
 
 from msgspec import Struct
 
-from weft.decompose.model import Signals
+from weft.decompose.model import FEW_FILES, Signals
 from weft.decompose.paths import folder_of
+from weft.decompose.references.mentions import language_of
 
 _LONGEST = 48  # of the 64 that an id may have: what tells two of the same name apart has room
 _NAMES_SHOWN = 3
@@ -89,7 +90,8 @@ class Names(Struct, frozen=True, kw_only=True):
     def title(self, group: Sequence[int]) -> str:
         inside = self._inside(group)
         shown = self._shown(inside, len(group))
-        if not shown:
+        at_the_top = sum(self.own_folder[file] == 0 for file in group)
+        if not shown or 2 * at_the_top > len(group):
             return _on_one_line(_listed(self._labels(group), len(group)))
         elsewhere = self._elsewhere(group, shown)
         said = _listed([self.folders[folder] for folder in shown], len(shown) + elsewhere)
@@ -160,8 +162,14 @@ class Names(Struct, frozen=True, kw_only=True):
     def _most_used(self, group: Sequence[int], *, least: int) -> list[int]:
         here = set(group)
         users = Counter(used for user in group for used in self.uses.get(user, ()) if used in here)
-        most = nsmallest(2 * _NAMES_SHOWN, group, key=lambda file: (-users[file], file))
+        most = nsmallest(
+            2 * _NAMES_SHOWN, group, key=lambda file: (-users[file], self._says_little(file), file)
+        )
         return [file for file in most if users[file] >= least]
+
+    def _says_little(self, file: int) -> tuple[bool, bool]:
+        """Of files that are used as often, code names a part better than settings, and these than hidden files."""
+        return language_of(self.paths[file]) is None, self.paths[file].rpartition("/")[2].startswith(".")
 
     def _label(self, file: int) -> str:
         symbol = self._symbol(file)
@@ -186,7 +194,7 @@ class Names(Struct, frozen=True, kw_only=True):
             slug(
                 name
                 if 3 * own.files[name] >= own.size
-                else self._most_covering(group, everywhere, total) or name
+                else self._most_covering(group, everywhere, total) or name or self._whole_of(group)
             )
             for group, own, (_lead, name) in zip(groups, names, _telling(names), strict=True)
         ]
@@ -224,6 +232,12 @@ class Names(Struct, frozen=True, kw_only=True):
             ):
                 return name
         return ""
+
+    def _whole_of(self, group: Sequence[int]) -> str:
+        """For many files the name of their package: no single file stands for them, however much used."""
+        shown = self._shown(self._inside(group), len(group)) if len(group) >= FEW_FILES else ()
+        names = (self.folders[folder].rpartition("/")[2] for folder in shown)
+        return next((name for name in names if name not in _USUAL), "")
 
     def _by_name(self, group: Sequence[int]) -> "_ByName":
         files, depths = Counter[str](), dict[str, int]()

@@ -110,10 +110,10 @@ def test_files_may_change_places_between_full_leaves() -> None:
     ]
 
 
-def test_a_leaf_that_is_too_large_may_get_smaller() -> None:
+def test_a_leaf_that_has_more_files_than_the_limit_may_get_smaller() -> None:
     shape = {"a": [f"a{number}" for number in range(7)], "b": ["b1", "b2"]}
     whole = Tree(shape, signals_for(shape)).refined(moves(a1="b")).whole
-    assert [(len(part.files), part.too_large) for part in whole.parts] == [(6, True), (3, False)]
+    assert [(len(part.files), part.too_large) for part in whole.parts] == [(6, False), (3, False)]
 
 
 def test_questions_about_parts_of_the_tree_leave_the_rest_alone() -> None:

@@ -10,6 +10,7 @@ from itertools import combinations
 
 from msgspec import Struct
 
+from weft.decompose.attachments import attachments_of, is_note
 from weft.decompose.model import A_COMMIT, Signals
 from weft.decompose.references.index import Index
 from weft.decompose.references.manifests import projects
@@ -30,6 +31,8 @@ class Source(Struct, frozen=True, kw_only=True):
     size: int
     text: bytes = b""
     """Its beginning, see `bytes_to_read`; empty if it could not be read, is not text, or in no known language."""
+    is_asset: bool = False
+    """No agent reads or writes it: it is no text, or a program made it."""
 
 
 def bytes_to_read(files: int) -> int:
@@ -54,21 +57,25 @@ def signals_of(
 
     `name` is that of the folder that paths begin in.
     """
-    said, sizes = dict[str, Mentions](), dict[str, int]()
+    said, sizes, assets = dict[str, Mentions](), dict[str, int](), set[str]()
     for source in sources:
-        sizes[source.path] = source.size
+        sizes[source.path] = 0 if is_note(source.path) else source.size
+        if source.is_asset:
+            assets.add(source.path)
         language = language_of(source.path)
         if language is not None and source.text:
             said[source.path] = mentions(language, source.text)
     paths = tuple(sorted(sizes))
     index = Index(paths=paths, projects=projects(manifests), name=name)
     references = _References(index, said)
+    tokens = tuple(-(-sizes[path] // _BYTES_PER_TOKEN) for path in paths)
     return Signals(
         paths=paths,
-        tokens=tuple(-(-sizes[path] // _BYTES_PER_TOKEN) for path in paths),
+        tokens=tokens,
         uses=tuple(references.uses()),
         together=_together(index.numbers, commits),
         symbols=references.symbols(),
+        attachments=attachments_of(paths, tokens, assets),
     )
 
 

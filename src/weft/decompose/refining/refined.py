@@ -19,8 +19,6 @@ from weft.decompose.naming import Names
 from weft.decompose.refining.answers import Answer, Words, read_answer
 from weft.decompose.refining.checking import Check
 from weft.decompose.refining.questions import WHOLE, Scope
-from weft.decompose.splitting.graph import graph_of
-from weft.decompose.splitting.tree import beyond
 from weft.decompose.waiting import with_order
 
 _AS_IT_IS = Words(part="")
@@ -45,7 +43,6 @@ class Refining:
     def __init__(self, signals: Signals, limits: Limits) -> None:
         self._signals = signals
         self._limits = limits
-        self._graph = graph_of(signals, limits)
         self._names = Names.of(signals)
         self._tokens = dict(zip(signals.paths, signals.tokens, strict=True))
         self._numbers = {path: number for number, path in enumerate(signals.paths)}
@@ -74,6 +71,7 @@ class Refining:
             else draft.files.get(path, part.files)
         )
         numbers = [self._numbers[file] for file in files]
+        tokens = sum(self._signals.tokens[number] for number in numbers)
         title = part.title if tuple(files) == part.files else self._names.title(numbers)
         return replace(
             part,
@@ -81,9 +79,9 @@ class Refining:
             title=words.title or title,
             prompt=words.prompt or part.prompt,
             files=tuple(files),
-            tokens=sum(self._graph.tokens[number] for number in numbers),
+            tokens=tokens,
             parts=tuple(parts),
-            too_large=not parts and beyond(self._graph, numbers, self._limits),
+            too_large=not parts and tokens > self._limits.max_tokens_per_subplan,
         )
 
 

@@ -11,6 +11,7 @@ from weft.decompose.splitting.graph import Graph
 from weft.decompose.splitting.knots import knots
 from weft.decompose.splitting.links import Group, total
 from weft.decompose.splitting.moving import moved
+from weft.decompose.splitting.subjects import subjects, with_tests
 
 
 class Node(Struct, frozen=True, kw_only=True):
@@ -28,7 +29,7 @@ class Node(Struct, frozen=True, kw_only=True):
 
 def tree_of(graph: Graph, uses: Sequence[tuple[int, int]], limits: Limits) -> Node:
     """From above: into parts, and these into parts. Then single files go where they belong."""
-    together = knots(graph, uses)
+    together = with_tests(graph, knots(graph, uses), subjects(graph.paths, uses))
     units = graph.joined(together) if len(together) < len(graph.paths) else graph
     if not beyond(units, units.nodes, limits):
         return Node(files=graph.nodes, children=[])
@@ -66,7 +67,7 @@ def _with_leaves(node: Node, leaves: Iterator[Group]) -> Node:
 
 
 def beyond(graph: Graph, nodes: Group, limits: Limits) -> bool:
-    """Whether it is more than one agent should take."""
+    """Whether it is to be split further."""
     return (
         total(graph.files, nodes) > limits.max_files_per_subplan
         or total(graph.tokens, nodes) > limits.max_tokens_per_subplan
