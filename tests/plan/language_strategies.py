@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from weft.plan.language import tables as language
+from weft.plan.language import tables, values
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.language.kinds import (
     Boolean,
@@ -20,8 +20,10 @@ from weft.plan.language.kinds import (
     Glob,
     Integer,
     Money,
+    RemoteName,
     Share,
     Span,
+    Switch,
     Text,
     Tokens,
     Word,
@@ -64,6 +66,8 @@ _SIMPLE: dict[type, st.SearchStrategy[object]] = {
     Tokens: st.integers(1, 10**9) | st.builds("{}{}".format, st.integers(1, 999), st.sampled_from("kKMB")),
     Share: st.integers(0, 99).map(lambda percent: percent / 100 if percent else 0),
     Boolean: st.booleans(),
+    RemoteName: st.sampled_from(["origin", "up.stream-2", True, False]),
+    Switch: st.sampled_from(["auto", True, False]),
     Glob: GLOBS,
     JsonObject: st.sampled_from(SCHEMAS).map(deepcopy),
     Span: st.integers(0, 50) | st.builds("{}..{}".format, st.integers(0, 50), st.integers(50, 99)),
@@ -98,9 +102,9 @@ def _good(kind: Any, depth: int) -> st.SearchStrategy[Any]:
 
 
 def _texts(kind: Text) -> st.SearchStrategy[str]:
-    if kind is language.PLACE:
+    if kind is values.PLACE:
         return st.sampled_from(["../{{ slice.path }}", "{{ plan.id }}-{{ slice.path }}"])
-    if kind is language.EXPRESSION:
+    if kind is values.EXPRESSION:
         return st.sampled_from(["always", "never", "attempt > 1", "'no' in feedback"])
     if kind.pattern is None:
         return TEXTS
@@ -188,7 +192,7 @@ def holds(condition: Any, data: dict[str, Any]) -> bool:
 @st.composite
 def plans(draw: st.DrawFn, *, depth: int = 2) -> dict[str, Any]:
     """Plans whose ids are unique and whose references lead somewhere."""
-    plan = draw(records(language.PLAN, depth))
+    plan = draw(records(tables.PLAN, depth))
     names = _Names(plan)
     for number, name in enumerate(names.pipelines):
         _resolve_steps(draw, plan["pipelines"][name], names, names.pipelines[:number])

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.plan.prices import Price, Usage, cost_of, price_of
+from weft.plan.prices import Price, Usage, cost_of, dollars, price_of
 
 CHEAP = Price(input=1_000_000, output=1_000_000)
 DEAR = Price(input=3_000_000, output=15_000_000, cached_input=300_000)
@@ -58,3 +58,29 @@ def test_the_split_never_costs_more_than_the_same_tokens_without_it(
 ) -> None:
     usage = Usage(input=read, output=wrote, cached_input=cached)
     assert 0 <= cost_of(DEAR, usage.total, usage) <= cost_of(DEAR, usage.total, None)
+
+
+# How an amount is printed
+
+
+@pytest.mark.parametrize(
+    ("amount", "printed"),
+    [
+        (0, "$0.00"),
+        (1, "<$0.01"),
+        (9_999, "<$0.01"),
+        (10_000, "$0.01"),
+        (14_999, "$0.01"),
+        (15_000, "$0.02"),
+        (995_000, "$1.00"),
+        (14_200_000, "$14.20"),
+        (1_234_567_000_000, "$1,234,567.00"),
+    ],
+)
+def test_an_amount_is_printed_to_the_cent(amount: int, printed: str) -> None:
+    assert dollars(amount) == printed
+
+
+@given(st.integers(1, 10**15))
+def test_nothing_that_was_spent_is_printed_as_nothing(amount: int) -> None:
+    assert dollars(amount) != dollars(0)

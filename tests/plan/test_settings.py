@@ -5,8 +5,9 @@ from msgspec.structs import fields
 
 from plan.problem_texts import HEAD, with_subplans
 from weft.ids import SubplanPath
+from weft.plan.language.merge import MERGE
 from weft.plan.language.records import Key, Words
-from weft.plan.language.tables import MERGE, SETTINGS, SUBPLAN
+from weft.plan.language.tables import SETTINGS, SUBPLAN
 from weft.plan.loading.load import Surroundings, load_plan, read_config
 from weft.plan.model import Plan
 from weft.plan.settings import DEFAULTS, SETTING_NAMES, Layer, Scope, Settings, field_name
@@ -171,7 +172,7 @@ def test_a_limit_out_of_range_is_refused_with_the_range_and_its_place(value: str
         load_plan(f"{HEAD}max_parallel: {value}\nsubplans: [{{id: a, steps: [{{id: a, run: x}}]}}]", "a.yaml")
     (problem,) = raised.value.problems
     assert str(problem.at) == "a.yaml:3:15"
-    assert problem.message.endswith("allowed is a whole number from 1 to 32")
+    assert "; allowed is a whole number from 1 to 32" in problem.message
 
 
 @pytest.mark.parametrize("value", [1, 32])

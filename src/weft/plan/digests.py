@@ -24,6 +24,8 @@ from weft.plan.text.document import Table
 
 FORMAT = 1
 """To be raised when digests come to mean something else."""
+NET = 2
+"""To be raised when the net of a plan changes: a run that an older net has left cannot be resumed with it."""
 SIZE = 16
 
 _WORDS = ("prompt", "title", "goal")
@@ -47,7 +49,7 @@ def _digest(*parts: object) -> bytes:
 
 def plan_digest(plan: Plan) -> str:
     """Of all that decides how a run goes."""
-    head = (FORMAT, plan.id, plan.goal, plan.base, plan.target, sorted(plan.env_allow))
+    head = (FORMAT, NET, plan.id, plan.goal, plan.base, plan.target, sorted(plan.env_allow))
     # Their order numbers the places of the net.
     shared = (list(plan.agents.items()), list(plan.pools.items()))
     numbers: dict[int, int] = {}
@@ -231,3 +233,4 @@ def _texts(step: Step) -> Iterator[str]:
     yield from step.env.values()
     for rule in step.on_result:
         yield rule.when
+        yield rule.question or ""

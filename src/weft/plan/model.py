@@ -99,9 +99,11 @@ class OnFail(Struct, frozen=True):
     """None: the setting `retries` of the slice."""
 
 
-class OnResult(Struct, frozen=True):
+class OnResult(Struct, frozen=True, omit_defaults=True):
     when: str
     action: str
+    question: str | None = None
+    """What to ask, with the action `ask`."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -113,6 +115,8 @@ class Step(Struct, frozen=True, kw_only=True):
     output_schema: Mapping[str, Any] | None = None
     on_error: str = "abort"
     max_retries: int = 0
+    retries_crashes: bool = False
+    """Whether an agent that fails or takes too long is tried again, as `on_error` says nothing else."""
     on_fail: OnFail | None = None
     on_result: tuple[OnResult, ...] = ()
     pools: tuple[tuple[str, int], ...] = ()
@@ -133,6 +137,15 @@ class Pipeline(Struct, frozen=True, kw_only=True):
     built_in: bool = False
 
 
+def named_agents(pipeline: Pipeline) -> list[tuple[str, str]]:
+    """The steps of a pipeline that name their agent, and that agent."""
+    return [
+        (step.id, step.body.agent)
+        for step in pipeline.steps
+        if isinstance(step.body, AgentWork) and step.body.agent is not None
+    ]
+
+
 class Subplan(Struct, frozen=True, kw_only=True):
     id: str
     title: str
@@ -151,6 +164,8 @@ class Subplan(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
+    """A plan as it was written, checked, with the settings in force for each of its subplans."""
+
     id: str
     goal: str | None
     base: str | None

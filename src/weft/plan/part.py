@@ -3,12 +3,18 @@
 from msgspec.structs import replace
 
 from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
 from weft.plan.order.selection import Selection, cut
 
 
 def part_of(plan: Plan, selection: Selection) -> Plan:
-    """A group that is there in part is not verified: what its commands expect may not be there."""
-    rows, parts = selection.rows, selection.parts
+    """A group that is there in part is not verified: what its commands expect may not be there.
+
+    The verify of the whole plan is about the target, and applies to whatever lands there.
+    """
+    rows = selection.rows
+    lands = plan.scopes[ROOT].settings.isolation == "worktree"
+    parts = selection.parts - {ROOT} if lands else selection.parts
     subplans = [
         replace(plan.subplans[row], verify=()) if row in parts else plan.subplans[row] for row in rows
     ]

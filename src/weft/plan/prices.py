@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 _MILLION = 1_000_000
-_CENT = 2
-"""Digits behind the point that are always written."""
+_CENT = _MILLION // 100
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -62,7 +61,8 @@ def priced(
 
 
 def dollars(amount: int) -> str:
-    """To the last micro-dollar, but never fewer than two digits for the cents."""
-    whole, rest = divmod(amount, _MILLION)
-    digits = f"{rest:06}".rstrip("0")
-    return f"${whole:,}.{digits:0<{_CENT}}"
+    """An amount of micro-dollars as Weft prints it everywhere: to the cent, and `<$0.01` for less than one."""
+    if 0 < amount < _CENT:
+        return "<$0.01"
+    whole, cents = divmod((amount + _CENT // 2) // _CENT, 100)
+    return f"${whole:,}.{cents:02}"

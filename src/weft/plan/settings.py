@@ -14,9 +14,10 @@ from msgspec.structs import fields
 
 from weft.plan.language.isolation import SANDBOX, SANDBOX_KEY
 from weft.plan.language.kinds_of_many import Either
+from weft.plan.language.merge import MERGE
 from weft.plan.language.money import AMOUNT
 from weft.plan.language.records import Key, Record, Values
-from weft.plan.language.tables import MERGE, SETTINGS
+from weft.plan.language.tables import SETTINGS
 from weft.plan.sandbox import Sandbox, sandbox_parts
 from weft.plan.text.document import Document, Node, Table
 from weft.plan.text.problems import Position
@@ -62,6 +63,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     merge_order: str = "sequential"
     merge_take_branch: tuple[str, ...] = ()
     merge_resolve: str = "hold"
+    merge_sign: str | bool = "auto"
+    merge_batch: int = 32
+    merge_push: bool | str = False
+    """True stands for the upstream of the target, text names a remote."""
+    merge_allow_red_base: bool = False
     strict_files: bool = False
     overlap: str = "warn"
     isolation: str = "worktree"
@@ -105,6 +111,14 @@ def field_name(setting: str) -> str:
 def variable_name(setting: str) -> str:
     """The environment variable that sets it."""
     return f"{OURS}{field_name(setting).upper()}"
+
+
+_FLAG_SETTINGS = {"merge": "merge.mode"}
+
+
+def flag_setting(flag: str) -> str:
+    """The setting that a flag of the command line, such as `max_parallel` or `merge`, sets."""
+    return _FLAG_SETTINGS.get(flag, flag)
 
 
 def setting_key(setting: str) -> Key:

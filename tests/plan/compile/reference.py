@@ -20,7 +20,7 @@ class At:
     """Where one step is."""
 
     phase: str
-    """waiting, ready, busy, question, asking, inside; or how it ended: ok, bad, off."""
+    """waiting, ready, busy, question, asking, inside, crashed; or how it ended: ok, bad, off."""
     tries: int = 0
     inner: "Walk | None" = None
 
@@ -71,9 +71,14 @@ class Reading:
     def cursor_moved(self, steps: Sequence[Step], walk: Walk, after: At) -> Walk:
         number = walk.cursor
         step = steps[number]
+        counts = dict(walk.sent_back)
+        if after.phase == "crashed":
+            loop = self.crash_loop(steps, number)
+            assert loop is not None
+            counts[loop] = counts.get(loop, 0) + 1
+            return replace(walk, at=At("ready"), sent_back=tuple(sorted(counts.items())))
         if after.phase not in {"ok", "bad", "off"}:
             return replace(walk, at=after)
-        counts = dict(walk.sent_back)
         if after.phase == "bad" and counts.get(number, 0) < self.limit(step):
             first = next(
                 n for n, one in enumerate(steps) if one.id == (step.on_fail and step.on_fail.retry_from)
@@ -109,6 +114,7 @@ class Reading:
                 yield from self.beginnings(step, walk, at, prefix)
             case "busy":
                 yield from self.endings(step, at)
+                yield from self.crashes(steps, walk, number, at)
             case "question":
                 yield from self.question(step, walk, at, prefix)
             case "asking":
@@ -126,7 +132,7 @@ class Reading:
         yield None, At("off")
 
     def beginnings(self, step: Step, walk: Walk, at: At, prefix: str) -> Iterator[tuple[Label, At]]:
-        idle = step.condition == "never" or (isinstance(step.body, Verify) and not self.verifies)
+        idle = self.idle(step)
         conditional = step.condition not in {None, "always"}
         if idle or (conditional and not at.tries):
             yield None, At("ok")
@@ -144,6 +150,27 @@ class Reading:
         yield from self.judgements(step, at)
         if not isinstance(step.body, Join):
             yield None, At("off")  # cancelled, lost, or could not be started
+
+    def crashes(self, steps: Sequence[Step], walk: Walk, number: int, at: At) -> Iterator[tuple[Label, At]]:
+        """An agent that crashed has made an attempt: of the loop that its step is in, or of the step itself."""
+        if not steps[number].retries_crashes:
+            return
+        loop = self.crash_loop(steps, number)
+        if loop is None:
+            if at.tries < self.retries:
+                yield None, At("ready", at.tries + 1)
+        elif dict(walk.sent_back).get(loop, 0) < self.limit(steps[loop]):
+            yield None, At("crashed")
+
+    def crash_loop(self, steps: Sequence[Step], number: int) -> int | None:
+        for later in range(number, len(steps)):
+            on_fail = None if self.idle(steps[later]) else steps[later].on_fail
+            if on_fail is not None and (later == number or on_fail.retry_from == steps[number].id):
+                return later
+        return None
+
+    def idle(self, step: Step) -> bool:
+        return step.condition == "never" or (isinstance(step.body, Verify) and not self.verifies)
 
     def judgements(self, step: Step, at: At) -> Iterator[tuple[Label, At]]:
         """It has a result, or none because it failed."""

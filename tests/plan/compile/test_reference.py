@@ -12,10 +12,12 @@ from plan.compile.compiled_plans import LOOPS, back, compiled, leaf, plan, run, 
 from plan.compile.reference import Reading, Walk
 from plan.plan_strategies import SMALL, TINY, pipeline_texts
 from weft.net.plain import unfold
+from weft.net.verdict import Answer
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role, Shape
 from weft.plan.model import Nested, Pipeline, Step
 from weft.plan.pipelines.unroll import Unrolled
+from weft.plan.proof.prove import prove
 
 ROW = 1
 """Of the only slice."""
@@ -164,7 +166,23 @@ def test_a_check_with_max_0_does_not_go_back():
 def test_in_tdd_the_coder_runs_as_often_as_check_and_judge_allow_together(retries):
     one = plan({"id": "a", "prompt": "do", "verify": "true", "pipeline": "tdd"}, retries=retries)
     each = retries + 1
-    assert runs_in_net(one) == {"tests": 1, "code": each**2, "check": each**2, "judge": each}
+    assert runs_in_net(one) == {"tests": each, "code": each**2, "check": each**2, "judge": each}
+
+
+def test_an_agent_that_crashes_has_as_many_attempts_as_retries_says():
+    agent = {"id": "x", "prompt": "do"}
+    assert runs_in_net(slice_of(agent, retries=2)) == {"x": 3}
+    assert runs_in_net(slice_of(agent, run("check", **back("x")), retries=2)) == {"x": 3, "check": 3}
+    for on_error in ({"on_error": "abort"}, {"on_error": "continue"}):
+        assert runs_in_net(slice_of(agent | on_error, retries=2)) == {"x": 1}
+    assert runs_in_net(slice_of(agent | {"on_error": "retry", "max_retries": 1}, retries=5)) == {"x": 2}
+
+
+def test_an_agent_that_crashes_does_not_wait_again_for_what_has_ended():
+    judge = {"id": "judge", "prompt": "do", "depends_on": ["x"], **back("code", 2)}
+    one = slice_of(run("code"), run("x", **{"async": True}), judge)
+    assert first_difference(read(one, strict=False), of_net(one)) is None
+    assert prove(one).answer is Answer.PROVED
 
 
 def test_of_overlapping_loops_the_later_one_starts_the_earlier_one_anew():

@@ -16,8 +16,8 @@ def lines(*steps, **more) -> list[str]:
 def test_one_slice():
     assert rendered(plan(leaf("a")).net) == snapshot(
         [
-            "11 places, 11 transitions",
-            "pools: slots 4, branch 1, target 1",
+            "10 places, 11 transitions",
+            "pools: slots 4, branch 1",
             "open: start → a may start",
             "a: stop: a may start → a to land",
             "a: begin: a may start + slots → done: a: started | failed, cancelled, lost, infra: a to land + slots",
@@ -28,7 +28,7 @@ def test_one_slice():
             "a: run x#1: a: started → done, failed, cancelled, lost, infra: a: finished",
             "close: a landed → end",
             "a landing: drop: a to land → a landed",
-            "a landing: land: a to land + target → done, held, conflict, failed, cancelled, lost, infra: a landed",
+            "a landing: land: a to land → done, held, conflict, failed, cancelled, lost, infra: a landed",
         ]
     )
 
@@ -36,8 +36,8 @@ def test_one_slice():
 def test_two_slices_of_which_one_waits_for_the_other():
     assert rendered(plan(leaf("a"), leaf("b", "a")).net) == snapshot(
         [
-            "17 places, 20 transitions",
-            "pools: slots 4, branch 1, target 1",
+            "16 places, 20 transitions",
+            "pools: slots 4, branch 1",
             "open: start → a may start",
             "a: stop: a may start → a ended for b + a to land",
             "a: begin: a may start + slots → done: a: started | failed, cancelled, lost, infra: a ended for b + a to land + slots",
@@ -55,9 +55,9 @@ def test_two_slices_of_which_one_waits_for_the_other():
             "b: run x#1: b: started → done, failed, cancelled, lost, infra: b: finished",
             "close: a landed + b landed → end",
             "a landing: drop: a to land → a landed",
-            "a landing: land: a to land + target → done, held, conflict, failed, cancelled, lost, infra: a landed",
+            "a landing: land: a to land → done, held, conflict, failed, cancelled, lost, infra: a landed",
             "b landing: drop: b to land → b landed",
-            "b landing: land: b to land + target → done, held, conflict, failed, cancelled, lost, infra: b landed",
+            "b landing: land: b to land → done, held, conflict, failed, cancelled, lost, infra: b landed",
         ]
     )
 
@@ -71,8 +71,8 @@ def test_the_size_of_one_and_of_two_slices_as_they_are_without_any_settings():
         net = plan(*subplans, infra_retries=2).net
         return len(net.place_ids), len(net.transition_ids)
 
-    assert size("a") == snapshot((35, 57))
-    assert size("a", "b") == snapshot((64, 112))
+    assert size("a") == snapshot((34, 57))
+    assert size("a", "b") == snapshot((63, 112))
 
 
 def test_the_pipeline_direct():
@@ -87,7 +87,7 @@ def test_the_pipeline_direct():
             "drop: over → end",
             "merge: over + branch → done, conflict, failed, cancelled, lost, infra: end",
             "stop work#1: started → check#1",
-            "run work#1: started + agent:coder → done, failed, cancelled, lost, infra: check#1",
+            "run work#1: started + agent:coder → done, failed, cancelled, lost, infra: check#1 | crashed: work#2",
             "stop work#2: work#2 → check#2",
             "run work#2: work#2 + agent:coder → done, failed, cancelled, lost, infra: check#2",
             "stop check#1: check#1 → finished",
@@ -102,7 +102,7 @@ def test_the_pipeline_tdd():
     one = plan({"id": "a", "prompt": "do", "verify": "true", "pipeline": "tdd"}, retries=1)
     assert rendered(one.shapes[one.shape_of[1]].net) == snapshot(
         [
-            "19 places, 27 transitions",
+            "20 places, 29 transitions",
             "pools: slot 1, turn 1, branch 1, agent:coder 2",
             "stop: ready → end",
             "begin: ready + slot → done: started | failed, cancelled, lost, infra: end + slot",
@@ -110,13 +110,15 @@ def test_the_pipeline_tdd():
             "drop: over → end",
             "merge: over + branch → done, conflict, failed, cancelled, lost, infra: end",
             "stop tests#1: started → code#1",
-            "run tests#1: started + agent:coder → done, failed, cancelled, lost, infra: code#1",
+            "run tests#1: started → done, failed, cancelled, lost, infra: code#1 | crashed: tests#2",
+            "stop tests#2: tests#2 → code#1",
+            "run tests#2: tests#2 → done, failed, cancelled, lost, infra: code#1",
             "stop code#1: code#1 → check#1",
-            "run code#1: code#1 + agent:coder → done, failed, cancelled, lost, infra: check#1",
+            "run code#1: code#1 + agent:coder → done, failed, cancelled, lost, infra: check#1 | crashed: code#2",
             "stop code#2: code#2 → check#2",
             "run code#2: code#2 + agent:coder → done, failed, cancelled, lost, infra: check#2",
             "stop code#3: code#3 → check#3",
-            "run code#3: code#3 + agent:coder → done, failed, cancelled, lost, infra: check#3",
+            "run code#3: code#3 + agent:coder → done, failed, cancelled, lost, infra: check#3 | crashed: code#4",
             "stop code#4: code#4 → check#4",
             "run code#4: code#4 + agent:coder → done, failed, cancelled, lost, infra: check#4",
             "stop check#1: check#1 → judge#1",
@@ -128,7 +130,7 @@ def test_the_pipeline_tdd():
             "stop check#4: check#4 → judge#2",
             "run check#4: check#4 → done, failed, cancelled, lost, infra: judge#2",
             "stop judge#1: judge#1 → finished",
-            "run judge#1: judge#1 + agent:coder → done, cancelled, lost, infra: finished | failed: code#3",
+            "run judge#1: judge#1 + agent:coder → done, cancelled, lost, infra: finished | failed: code#3 | crashed: judge#2",
             "stop judge#2: judge#2 → finished",
             "run judge#2: judge#2 + agent:coder → done, failed, cancelled, lost, infra: finished",
         ]
@@ -244,8 +246,8 @@ def test_nested_groups_that_verify():
     inner = group("h", leaf("a"), verify="true")
     assert rendered(plan(group("g", inner, max_parallel=2), verify="true").net) == snapshot(
         [
-            "22 places, 23 transitions",
-            "pools: slots 4, slots g 2, branch g/h 1, branch g 1, branch 1, target 1",
+            "20 places, 21 transitions",
+            "pools: slots 4, slots g 2, branch g/h 1, branch g 1, branch 1",
             "open: start → g may start",
             "open g: g may start → g/h may start",
             "open g/h: g/h may start → g/h/a may start",
@@ -264,11 +266,9 @@ def test_nested_groups_that_verify():
             "close g: g/h ended → g joined",
             "g: drop: g joined → g to land",
             "g: merge: g joined + branch → done, conflict, failed, cancelled, lost, infra: g to land",
-            "close: g landed → joined",
-            "the plan: stop: joined → end",
-            "the plan: verify: joined → done, failed, cancelled, lost, infra: end",
+            "close: g landed → end",
             "g landing: drop: g to land → g landed",
-            "g landing: land: g to land + target → done, held, conflict, failed, cancelled, lost, infra: g landed",
+            "g landing: land: g to land → done, held, conflict, failed, cancelled, lost, infra: g landed",
         ]
     )
 

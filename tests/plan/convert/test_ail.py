@@ -3,7 +3,7 @@ from textwrap import dedent
 import pytest
 import yaml
 
-from weft.plan.convert import ConvertError, convert
+from weft.plan.convert import ConvertError, called_files, convert
 from weft.plan.loading.load import load_plan
 
 AGENT = "flow.ail.yaml:1: where no runner is named, the agent is 'claude': change `use` under `agents` in the plan"
@@ -13,6 +13,7 @@ NOT_FIRST = (
 )
 REACH = "how an agent reaches its model is set up with the agent"
 KINDS = "exactly one of prompt, skill, pipeline, action, context, do_while, for_each is needed"
+NO_REGEX = "of regular expressions, Weft's conditions know texts and choices of texts only"
 NO_CONDITION = "is no condition: `always`, `never` or `LEFT operator RIGHT` is needed"
 REVIEW = """\
 version: "0.1"
@@ -239,10 +240,10 @@ def test_a_prompt_beside_a_pipeline_is_told():
     ("entry", "why"),
     [
         ("skill: ./skills/review", "what a skill says stands in a file of its own"),
-        ("do_while: {max_iterations: 3}", "Weft has no loops"),
-        ("for_each: {over: x}", "Weft has no loops"),
-        ("pipeline: ./other.yaml", "pipeline './other.yaml' is not in this file"),
-        ("action: modify_output", "Weft has no action 'modify_output'"),
+        ("for_each: {over: x}", "Weft has no loops over a list"),
+        ("pipeline: ./other.yaml", "pipeline 'other.yaml' is not in this file, nor in a file beside it"),
+        ("pipeline: ~/other.yaml", "pipeline '~/other.yaml' is not in this file, nor in a file beside it"),
+        ("action: reload_self", "Weft has no action 'reload_self'"),
         ("context: {mcp: x}", "of contexts, Weft knows shell commands only"),
         ("prompt: ./prompts/a.md", "its prompt stands in a file of its own"),
         ("prompt: ~/a.md", "its prompt stands in a file of its own"),
@@ -326,6 +327,8 @@ def test_a_provider_that_is_only_named_is_told():
         ("{{step.first.result}}", "{{ step.first.result }}"),
         ("{{ last_response }}", "{{ step.first.result }}"),
         ("{{ pipeline.run_id }}", "{{ run.id }}"),
+        ('{{ env.MODE | default("it is") }}', "{{ env.MODE | default('it is') }}"),
+        ('{{ step.first.response|default("") }}', "{{ step.first.result | default('') }}"),
         ("{{ step.first.a.b-c.0._d }}", "{{ step.first.json.a['b-c'][0]['_d'] }}"),
         ("a {% b {# c", "a {% raw %}{%{% endraw %} b {% raw %}{#{% endraw %} c"),
         ("a {{ b", "a {% raw %}{{{% endraw %} b"),
@@ -439,6 +442,17 @@ def test_the_last_response_is_that_of_the_last_step_that_has_one_and_ended():
         ("'{{ last_response }} matches /^A/'", "(step.first.result | string).startswith('A')"),
         ("'{{ last_response }} matches /A$/'", "(step.first.result | string).endswith('A')"),
         ("'{{ last_response }} matches /^A$/'", "(step.first.result | string) == 'A'"),
+        ("'{{ last_response }} matches /.*A.*/s'", "'A' in (step.first.result | string)"),
+        ("'{{ last_response }} matches /A/m'", "'A' in (step.first.result | string)"),
+        (
+            "'{{ last_response }} matches /PASS|^ok$/i'",
+            "('pass' in (step.first.result | lower) or (step.first.result | lower) == 'ok')",
+        ),
+        (
+            "'{{ last_response }} matches /(?:a|b)/'",
+            "('a' in (step.first.result | string) or 'b' in (step.first.result | string))",
+        ),
+        ("'{{ env.MODE | default(\"fast\") }} == slow'", "(env.MODE | default('fast') | trim) == 'slow'"),
     ],
 )
 def test_conditions_are_expressions(said, found):
@@ -448,8 +462,10 @@ def test_conditions_are_expressions(said, found):
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ("{{ last_response }} matches /a+/", "Weft's conditions have no regular expressions"),
-        ("{{ last_response }} matches /a/m", "Weft's conditions have no regular expressions"),
+        ("{{ last_response }} matches /a+/", NO_REGEX),
+        ("{{ last_response }} matches /^a/m", NO_REGEX),
+        ("{{ last_response }} matches /a|b+/", NO_REGEX),
+        ("{{ last_response }} matches /a/x", NO_REGEX),
         ("{{ session.tool }} == claude", "Weft's templates know nothing of it"),
     ],
 )
@@ -498,6 +514,7 @@ def test_what_cannot_be_done_about_an_error_is_told():
         ("exit_code: 3, action: pause_for_human", ("step.it.exit_code == 3", "ask")),
         ("exit_code: any, action: abort_pipeline", ("step.it.exit_code != 0", "abort")),
         ("matches: /^ok$/i, action: continue", ("(step.it.result | lower) == 'ok'", "continue")),
+        ("matches: ok, action: continue", ("'ok' in (step.it.result | string)", "continue")),
         (
             "expression: '{{ step.it.stdout }} == a', action: continue",
             ("(step.it.stdout | trim) == 'a'", "continue"),
@@ -517,19 +534,285 @@ def test_what_a_result_does(branch, found):
 @pytest.mark.parametrize(
     ("rules", "why"),
     [
-        ("[{matches: /a+/, action: abort_pipeline}]", "Weft's conditions have no regular expressions"),
-        ("[{contains: a, action: break}]", "Weft has no action 'break' for a result"),
-        ("[{contains: a, pipeline: x}]", "Weft has no action None for a result"),
+        ("[{matches: /a+/, action: abort_pipeline}]", NO_REGEX),
         ("[{contains: a, always: true, action: continue}]",
          "exactly one of contains, exit_code, matches, expression, always is needed"),
         ("{field: a, equals: b}", "only its list form is known"),
     ],
 )  # fmt: skip
 def test_where_weft_cannot_decide_about_a_result_a_person_is_asked(rules, why):
-    assert step(f"prompt: Go on, on_result: {rules}")["on_result"] == [{"when": "true", "action": "ask"}]
+    [rule] = step(f"prompt: Go on, on_result: {rules}")["on_result"]
+    assert (rule["when"], rule["action"]) == ("true", "ask")
     assert (
         f"flow.ail.yaml:1: step 'it': an entry of on_result is not carried over; a person is asked: {why}"
     ) in told(f"prompt: Go on, on_result: {rules}")
+
+
+@pytest.mark.parametrize("action", ["action: break", "action: repeat_step", "pipeline: x"])
+def test_a_rule_whose_action_weft_lacks_asks_only_if_its_condition_holds(action):
+    entry = f"prompt: Go on, on_result: [{{contains: a, {action}}}, {{always: true, action: abort_pipeline}}]"
+    asked, after = step(entry)["on_result"]
+    assert (asked["when"], asked["action"]) == ("'a' in (step.it.result | lower)", "ask")
+    assert after == {"when": "true", "action": "abort"}
+    assert [note for note in told(entry) if "a person is asked: Weft has no action" in note]
+
+
+def test_the_message_of_a_rule_that_asks_is_its_question():
+    entry = "prompt: Go on, on_result: [{contains: a, action: pause_for_human, message: 'See {{ x }}'}]"
+    assert step(entry)["on_result"][0]["question"] == "{% raw %}See {{ x }}{% endraw %}"
+    entry = "prompt: Go on, on_result: [{contains: a, action: continue, message: Hm}]"
+    assert "question" not in step(entry)["on_result"][0]
+    assert told(entry) == ["flow.ail.yaml:1: step 'it': message is not carried over: nothing is asked"]
+
+
+# Steps that hold steps.
+
+
+LOOP = """\
+pipeline:
+  - {id: start, prompt: Begin}
+  - id: fix
+    condition: "{{ step.start.response }} contains bug"
+    do_while:
+      max_iterations: 4
+      exit_when: "{{ step.test.exit_code }} == 0"
+      steps:
+        - id: work
+          prompt: "Round {{ do_while.iteration }} of {{ do_while.max_iterations }}: {{ step.start.response }}"
+        - id: test
+          async: true
+          condition: "{{ step.work.response }} != skip"
+          context: {shell: make test}
+        - {id: use, depends_on: [test], prompt: Use it}
+  - {id: end, prompt: "{{ step.fix::work.response }} {{ step.fix.response }} {{ last_response }}"}
+"""
+
+
+def test_a_loop_becomes_its_steps_and_a_check_that_goes_back():
+    bug = "'bug' in (step.start.result | lower)"
+    _, work, test, use, check, end = steps(LOOP)
+    assert work == {
+        "id": "fix_work",
+        "condition": bug,
+        "agent": "coder",
+        "prompt": "Round {{ (attempt - 1) }} of {{ 4 }}: {{ step.start.result }}",
+    }
+    assert test == {
+        "id": "fix_test",
+        "condition": f"({bug}) and ((step.fix_work.result | trim) != 'skip')",
+        "run": "make test",
+        "on_error": "continue",
+    }
+    assert use["id"] == "fix_use"
+    assert check == {
+        "id": "fix",
+        "condition": bug,
+        "run": "true",
+        "on_result": [
+            {"when": "(step.fix_test.exit_code | trim) == '0'", "action": "continue"},
+            {"when": "true", "action": "fail"},
+        ],
+        "on_fail": {"retry_from": "fix_work", "max": 3},
+    }
+    assert end["prompt"] == "{{ step.fix_work.result }} {{ step.fix_use.result }} {{ step.fix_use.result }}"
+
+
+def loop(body, *more):
+    return f"pipeline: [{{id: l, do_while: {{{body}}}}}{''.join(more)}]\n"
+
+
+def test_a_loop_may_call_a_pipeline():
+    text = "pipelines: {p: [{id: a, prompt: A}]}\n" + loop("max_iterations: 2, exit_when: never, pipeline: p")
+    run, check = steps(text)
+    assert run == {"id": "l_run", "pipeline": "p"}
+    assert check["on_fail"] == {"retry_from": "l_run", "max": 1}
+    assert check["on_result"][0] == {"when": "false", "action": "continue"}
+
+
+def test_rounds_beyond_those_of_weft_and_ends_without_success_are_told():
+    text = loop(
+        "max_iterations: 40, exit_when: never, on_max_iterations: continue, steps: [{id: a, prompt: A}]"
+    )
+    assert (steps(text)[1]["on_fail"]["max"], steps(text)[1]["on_error"]) == (10, "continue")
+    assert "flow.ail.yaml:1: step 'l': max_iterations is now 11: Weft tries no more often" in notes(text)
+    text = text.replace("continue", "pause_for_human")
+    assert "on_error" not in steps(text)[1]
+    assert [note for note in notes(text) if "on_max_iterations: pause_for_human is not carried over" in note]
+
+
+def test_a_loop_whose_end_weft_cannot_decide_is_run_once_and_a_person_is_asked():
+    text = loop(
+        "max_iterations: 3, exit_when: '{{ step.a.response }} matches /x+/', steps: [{id: a, prompt: A}]"
+    )
+    work, check = steps(text)
+    assert work["prompt"] == "A"
+    assert (check["on_result"][0]["when"], check["on_result"][0]["action"]) == ("true", "ask")
+    assert "on_fail" not in check
+    assert [note for note in notes(text) if f"a person is asked after the first round: {NO_REGEX}" in note]
+
+
+def test_loops_in_loops_and_async_ones_are_asked_about():
+    inner = "{id: i, do_while: {max_iterations: 2, exit_when: never, steps: [{id: a, prompt: A}]}}"
+    found = steps(loop(f"max_iterations: 2, exit_when: never, steps: [{inner}]"))
+    assert found[0]["question"].endswith("Weft has no loops within loops.")
+    text = (
+        "pipeline: [{id: l, async: true, do_while: {max_iterations: 2, exit_when: never, "
+        "steps: [{id: a, prompt: A}]}}, {id: j, depends_on: [l], action: join}]\n"
+    )
+    assert steps(text)[0]["question"].endswith("Weft has no loops that are async.")
+
+
+def test_what_the_round_before_said_stands_there_in_words():
+    text = loop(
+        "max_iterations: 2, exit_when: never, "
+        "steps: [{id: a, prompt: 'See {{ step.b.result }}'}, {id: b, context: {shell: x}}]"
+    )
+    assert steps(text)[0]["prompt"] == "See <step.b.result>"
+    assert [note for note in notes(text) if "it reads a step of the round before" in note]
+
+
+def test_the_rules_and_the_errors_of_a_loop_are_told():
+    text = loop("max_iterations: 2, exit_when: never, steps: [{id: a, prompt: A}]").replace(
+        "{id: l,", "{id: l, on_error: continue, on_result: [{contains: a, action: continue}],"
+    )
+    said = "flow.ail.yaml:1: step 'l': {} is not carried over: the check of a loop"
+    for key in ("on_result", "on_error"):
+        assert [note for note in notes(text) if note.startswith(said.format(key))]
+
+
+def test_the_answer_of_a_loop_of_commands_cannot_be_read():
+    text = loop(
+        "max_iterations: 2, exit_when: never, steps: [{id: a, context: {shell: x}}]",
+        ", {id: b, prompt: '{{ step.l.response }}'}",
+    )
+    assert steps(text)[-1]["prompt"] == "<step.l.response>"
+
+
+def test_steps_before_and_after_a_step_stand_there_with_its_condition():
+    entry = (
+        "condition: '{{ last_response }} contains x', prompt: Work, "
+        "before: [{context: {shell: git fetch}}, ail/janitor], then: [{prompt: 'Sum up {{ last_response }}'}]"
+    )
+    condition_ = "'x' in (step.first.result | lower)"
+    _, fetch, janitor, work, summed = steps(f"{STEP}{entry}}}]\n")
+    assert fetch == {"id": "it_before_0", "condition": condition_, "run": "git fetch", "on_error": "continue"}
+    assert (janitor["id"], janitor["action"]) == ("it_before_1", "ask")
+    assert (work["id"], work["condition"], work["prompt"]) == ("it", condition_, "Work")
+    assert summed["id"] == "it_then_0"
+    assert (summed["condition"], summed["prompt"]) == (condition_, "Sum up {{ step.it.result }}")
+    assert (
+        "flow.ail.yaml:1: step 'it': before becomes steps before this one: "
+        "what they answer does not take the place of its prompt"
+    ) in told(entry)
+
+
+def test_an_undecided_condition_is_asked_about_once_for_all_parts_of_a_step():
+    entry = "condition: '{{ last_response }} matches /x+/', prompt: Work, then: [{prompt: More}]"
+    assert [found["id"] for found in steps(f"{STEP}{entry}}}]\n")] == ["first", "it_gate", "it", "it_then_0"]
+
+
+def test_steps_before_an_async_step_are_a_part_of_its_branch():
+    text = """\
+    pipeline:
+      - {id: a, prompt: A}
+      - {id: b, async: true, depends_on: [a], before: [{prompt: P}, {prompt: Q}], then: [{prompt: T}], prompt: B}
+      - {id: j, depends_on: [b], action: join}
+    """
+    _, first, second, work, join = steps(text)
+    assert [(entry["id"], entry["async"], entry["depends_on"]) for entry in (first, second, work)] == [
+        ("b_before_0", True, ["a"]),
+        ("b_before_1", True, ["b_before_0"]),
+        ("b", True, ["a", "b_before_1"]),
+    ]
+    assert join["depends_on"] == ["b"]
+    assert [note for note in notes(text) if "step 'b': then is not carried over: what waits" in note]
+
+
+def test_what_a_person_makes_of_an_answer_can_be_read():
+    text = """\
+    pipeline:
+      - {id: draft, prompt: Draft}
+      - {id: edit, action: modify_output}
+      - {id: first, action: modify_output, message: Better?}
+      - {id: use, prompt: "{{ step.edit.modified }}"}
+    """
+    _, edit, first, use = steps(text)
+    assert edit["action"] == "ask"
+    assert edit["question"].endswith("{{ step.draft.result }}")
+    assert first["question"] == "Better?"
+    assert use["prompt"] == "{{ step.edit.result }}"
+
+
+def test_where_no_answer_can_be_read_a_person_still_writes_one():
+    text = "pipelines: {p: [{id: e, action: modify_output}]}\npipeline: [{id: c, pipeline: p}]\n"
+    [edit] = converted(text)["pipelines"]["p"]
+    assert edit["question"] == "Answer with the text to go on with (weft answer … --text)."
+
+
+# Files beside it.
+
+
+MAIN = """\
+defaults: {model: large}
+pipeline:
+  - {id: check, pipeline: ./checks/review.ail.yaml}
+  - {id: sum, prompt: "{{ step.check.response }}"}
+"""
+REVIEWED = """\
+defaults: {model: small, timeout_seconds: 9}
+pipelines: {look: [{id: a, prompt: A}]}
+pipeline:
+  - {id: look, pipeline: look}
+  - {id: deep, pipeline: ../deep.yaml}
+  - {id: judge, prompt: Judge}
+"""
+DEEP = "pipeline: [{id: d, prompt: D}]\n"
+BESIDE = {"x/flow.ail.yaml": MAIN, "x/checks/review.ail.yaml": REVIEWED, "x/deep.yaml": DEEP}
+
+
+def test_a_pipeline_in_a_file_beside_it_becomes_a_named_one():
+    found = convert(BESIDE, "ail")
+    load_plan(found.text)
+    plan = yaml.safe_load(found.text)
+    assert plan["pipelines"] == {
+        "review": [
+            {"id": "look", "pipeline": "review_look"},
+            {"id": "deep", "pipeline": "deep"},
+            {"id": "judge", "agent": "coder", "model": "small", "prompt": "Judge"},
+        ],
+        "review_look": [{"id": "a", "agent": "coder", "model": "small", "prompt": "A"}],
+        "deep": [{"id": "d", "agent": "coder", "prompt": "D"}],
+    }
+    assert plan["subplans"][0]["steps"][0] == {"id": "check", "pipeline": "review"}
+    assert plan["subplans"][0]["steps"][1]["prompt"] == "{{ step.check.judge.result }}"
+    assert plan["plan"] == "flow"
+    assert "timeout" not in plan
+    assert (
+        "x/checks/review.ail.yaml:1: defaults: timeout_seconds is not carried over: "
+        "the plan has what the first file says"
+    ) in map(str, found.notes)
+
+
+def test_the_files_that_a_pipeline_calls_are_found_by_their_paths():
+    assert called_files("x/flow.ail.yaml", MAIN) == ["x/checks/review.ail.yaml"]
+    assert called_files("x/checks/review.ail.yaml", REVIEWED) == ["x/deep.yaml"]
+    for none in (
+        "pipeline: {{ x }}.yaml",
+        "pipeline: /etc/a.yaml",
+        "pipeline: ~/a.yaml",
+        "pipeline: name",
+        "a: [",
+    ):
+        assert called_files("flow.yaml", none) == []
+
+
+def test_files_that_call_each_other_are_a_fault():
+    files = {
+        "a.yaml": DEEP.replace("prompt: D", "pipeline: b.yaml"),
+        "b.yaml": "pipeline: [{id: x, pipeline: b.yaml}]",
+    }
+    with pytest.raises(ConvertError, match="pipelines call each other in a circle"):
+        convert(files, "ail")
 
 
 # What is told, and what is wrong.
@@ -543,8 +826,7 @@ def test_each_key_that_is_not_carried_over_is_told_with_its_line():
         prompt: A
         input_schema: {type: object}
         tools: {allow: [Bash]}
-        then: [b]
-        before: [c]
+        tags: []
         on_headless: skip
         model:
     """
@@ -552,9 +834,8 @@ def test_each_key_that_is_not_carried_over_is_told_with_its_line():
         "flow.ail.yaml:1: meta is not carried over: Weft has no such key",
         "flow.ail.yaml:5: step 'a': input_schema is not carried over: Weft checks results, not what is read",
         "flow.ail.yaml:6: step 'a': tools is not carried over: what an agent may do is set up with the agent",
-        "flow.ail.yaml:7: step 'a': then is not carried over: write it as steps after this one",
-        "flow.ail.yaml:8: step 'a': before is not carried over: write it as steps before this one",
-        "flow.ail.yaml:9: step 'a': on_headless is not carried over: Weft has no such key",
+        "flow.ail.yaml:7: step 'a': tags is not carried over: Weft has no such key",
+        "flow.ail.yaml:8: step 'a': on_headless is not carried over: Weft has no such key",
     ]
 
 
@@ -627,6 +908,14 @@ def test_ids_that_do_not_fit_are_changed_wherever_they_are_named():
         ("defaults: {max_concurrency: -1}\npipeline: [{id: a, prompt: A}]",
          "1:29: defaults: max_concurrency must be a whole number ≥ 0"),
         ("defaults: 3\npipeline: [{id: a, prompt: A}]", "1:11: defaults must be a mapping"),
+        ("pipeline: [{id: a, prompt: A, then: b}]", "1:37: step 'a': then must be a list of steps"),
+        ("pipeline: [{id: a, do_while: 3}]", "1:30: step 'a': do_while must be a mapping"),
+        ("pipeline: [{id: a, do_while: {exit_when: never, steps: [{id: b, prompt: B}]}}]",
+         "1:30: step 'a': max_iterations is missing"),
+        ("pipeline: [{id: a, do_while: {max_iterations: 2, exit_when: never}}, {id: c, prompt: C}]",
+         "1:30: step 'a': steps must be a list of at least one step"),
+        ("pipeline: [{id: a, do_while: {max_iterations: 2, exit_when: x, steps: [{id: b, prompt: B}]}}]",
+         f"1:61: step 'a': exit_when has no meaning: 'x' {NO_CONDITION}"),
         ("FROM: ./base.yaml\npipeline: [{id: a, prompt: A}]",
          "1:7: FROM continues another file; convert what `ail materialize` makes of it"),
         ("pipelines: {p: [{id: a, pipeline: q}], q: [{id: b, pipeline: p}]}\npipeline: [{id: c, pipeline: p}]",

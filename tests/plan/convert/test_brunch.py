@@ -59,7 +59,7 @@ def test_epics_become_groups_and_slices_the_subplans_in_them():
     assert converted(NOTES) == {
         "weft": 1,
         "plan": "plan",
-        "failure_mode": "fail_fast",
+        "failure_mode": "continue_on_error",
         "retries": 3,
         "agents": {"coder": {"use": "claude"}},
         "subplans": [
@@ -179,6 +179,7 @@ def test_each_key_that_is_not_carried_over_is_told_with_its_line():
     """
     assert [note for note in notes(text) if "is not carried over: " in note and "becomes" not in note] == [
         f"plan.yaml:1: mode is not carried over: {GIT}",
+        "plan.yaml:3: tags is not carried over: Weft has no such key",
         f"plan.yaml:6: epic 'e': probe is not carried over: {BOOT}",
         f"plan.yaml:7: epic 'e': reachability is not carried over: {BOOT}",
         "plan.yaml:12: slice 's': derived_from is not carried over: Weft has no such key",

@@ -9,8 +9,9 @@ from weft.plan.convert.names import fitting_ids, free_id
 from weft.plan.text.document import read_document
 
 
-@pytest.mark.parametrize("files", [{}, {"a.yaml": "", "b.yaml": ""}])
-@pytest.mark.parametrize("source", ["brunch", "ail"])
+@pytest.mark.parametrize(
+    ("source", "files"), [("brunch", {}), ("brunch", {"a.yaml": "", "b.yaml": ""}), ("ail", {})]
+)
 def test_one_file_is_needed(files, source):
     with pytest.raises(InputError, match=f"one file is needed, not {len(files)}"):
         convert(files, source)

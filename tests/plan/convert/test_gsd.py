@@ -79,6 +79,8 @@ FOLDER = {
     "milestones/M001/slices/S02/tasks/T02-PLAN.md": TASK,
 }
 SECOND = "# M002: Tool\n## Slices\n- [ ] **S01: Add** `depends:[]`\n"
+ITEM = "``- [ ] **S01: Title** `depends:[]` ``"
+ROW = "a row such as `| S01 | Title | low | — | ⬜ | text |`"
 CIRCLE = "slice 'M001/S01' waits for slice 'M001/S02' waits for slice 'M001/S01'"
 DONE = "# M001: Store\n## Slices\n- [x] **S01: All** `depends:[]`\n"
 
@@ -376,9 +378,14 @@ def test_preferences_that_make_no_sense_are_faults(text, said):
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ((), "1:1: no slice was found; a line such as `- [ ] **S01: Title** `depends:[]`` is needed"),
-        (("- [ ] **S01: One**", "- [ ] **Two**"),
-         "5:1: this is no slice; `- [ ] **S01: Title** `depends:[]`` is needed"),
+        ((), f"1:1: no slice was found; needed is {ROW} below `## Slice Overview`, or {ITEM}"),
+        (("- [ ] **S01: One**", "- [ ] **Two**"), f"5:1: this is no slice; {ITEM} is needed"),
+        (("| ID | Slice | Depends |", "|---|---|---|", "| one | Title | |"),
+         "6:1: the id of this slice is 'one'; one such as S01 is needed"),
+        (("| ID | Slice | Depends |", "|---|---|---|", "| S01 | Title | the rest |"),
+         "6:1: it depends on 'the rest'; slices such as `S01, S02` are needed"),
+        (("### S01: One", "- Depends: all of them"),
+         "5:1: it depends on 'all of them'; slices such as `S01, S02` are needed"),
         (("- [ ] **S01: One** `depends:[S01]`",), "4:1: slice 'S01': it depends on itself"),
         (("- [ ] **S01: One** `depends:[S02]`",),
          "4:1: slice 'S01': it depends on 'S02', which is no slice of this milestone"),
@@ -400,13 +407,128 @@ def test_a_roadmap_that_makes_no_sense_is_a_fault(lines, said):
         ("M003", "'M003', which has no roadmap"),
     ],
 )
-def test_a_milestone_that_depends_on_what_is_not_there_is_a_fault(need, said):
+def test_a_milestone_that_depends_on_what_is_not_there_is_left_out(need, said):
     files = {
         "M001/M001-ROADMAP.md": ROADMAP,
         "M002/M002-ROADMAP.md": f"---\ndepends_on: [{need}]\n---\n{SECOND}",
         "M003/M003-CONTEXT.md": "",
     }
-    assert faults(files) == [f"M002/M002-ROADMAP.md:2:1: milestone 'M002' depends on {said}"]
+    assert [group["id"] for group in converted(files)["subplans"]] == ["m001"]
+    told = f"M002/M002-ROADMAP.md:2: milestone 'M002' is not carried over: milestone 'M002' depends on {said}"
+    assert told in notes(files)
+
+
+UNREADABLE = {
+    "no slices": "# M002: Tool\n\nOnly words.\n",
+    "a slice that depends on itself": f"{SECOND}- [ ] **S02: Two** `depends:[S02]`\n",
+    "slices in a circle": "## Slices\n- [ ] S01: a `depends:[S02]`\n- [ ] S02: b `depends:[S01]`\n",
+    "front matter that is no YAML": f"---\na: [\n---\n{SECOND}",
+    "front matter without keys": f"---\njust words\n---\n{SECOND}",
+    "a table without ids": "## Slice Overview\n| ID | Slice |\n|---|---|\n| one | Title |\n",
+}
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_milestone_that_cannot_be_read_does_not_block_the_others(text):
+    files = {
+        "M001/M001-ROADMAP.md": ROADMAP,
+        "M002/M002-ROADMAP.md": text,
+        "M003/M003-ROADMAP.md": f"---\ndepends_on: [M002]\n---\n{SECOND}",
+        "M004/M004-ROADMAP.md": f"---\ndepends_on: [M003]\n---\n{SECOND}",
+        "M005/M005-ROADMAP.md": f"---\ndepends_on: [M001]\n---\n{SECOND}",
+    }
+    assert [group["id"] for group in converted(files)["subplans"]] == ["m001", "m005"]
+    told = notes(files)
+    assert "M002/M002-ROADMAP.md:1: milestone 'M002' is not carried over: it cannot be read" in told
+    for id_, need in (("M003", "M002"), ("M004", "M003")):
+        why = f"it depends on {need!r}, which is left out"
+        assert f"{id_}/{id_}-ROADMAP.md:1: milestone {id_!r} is not carried over: {why}" in told
+    alone = faults({"M002/M002-ROADMAP.md": text})
+    assert alone
+    for fault in alone:  # each is a note, with its file and line
+        place, _, said = fault.partition(": ")
+        line = place.rpartition(":")[0]
+        assert f"{line}: milestone 'M002' is not carried over: {said}" in told
+
+
+OVERVIEW = """\
+# M007: Dashboard ✅
+
+## Vision
+Make it usable
+on a phone.
+
+## Slice Overview
+| ID | Slice | Risk | Depends | Done | After this |
+|----|-------|------|---------|------|------------|
+| S01 | Sidebar | medium | — | ✅ | it folds |
+| S02 | **Charts \\| tables** | low | S01 | ⬜ | After this: they fit |
+| S03 | S03 | low | S01..S02 (soft) | ⬜ | TBD |
+| S04 | Check | low | S02, S03 |
+
+## Boundary Map
+| From | To |
+|---|---|
+| S01 | S02 |
+"""
+
+
+def test_the_slices_of_a_table_are_read_by_its_columns():
+    files = {"M007/M007-ROADMAP.md": OVERVIEW}
+    found = converted(files)
+    assert found["goal"] == "Dashboard: Make it usable on a phone."
+    assert found["subplans"][0]["subplans"] == [
+        {"id": "s02", "title": "Charts | tables", "prompt": "Charts | tables\n\nAfter this: they fit"},
+        {"id": "s03", "title": "S03", "depends_on": ["s02"], "prompt": "S03"},
+        {"id": "s04", "title": "Check", "depends_on": ["s02", "s03"], "prompt": "Check"},
+    ]
+    assert "M007/M007-ROADMAP.md:10: slice 'S01' is not carried over: it is done" in notes(files)
+
+
+@pytest.mark.parametrize("mark", ["✅", "[x]", "Done", "complete", "yes", "✓", "x"])
+def test_a_slice_of_a_table_is_done_by_its_mark(mark):
+    rows = ["| ID | Title | Status |", "|:--|---|--:|", f"| S01 | One | {mark} |", "| **S02** | Two | [ ] |"]
+    assert [leaf["id"] for leaf in leaves(*rows)] == ["s02"]
+
+
+PROSE = """\
+# M008: Tool
+
+## Slices
+
+### S01 — Parser
+
+- Risk: high
+- Depends: none
+- After this: a file is read
+
+Read the whole grammar.
+
+### ✅ S02: Lexer
+#### Slice S03. Printer ✅
+### [S04] Lines (Complete)
+### **S05 - Output**
+- **Depends on:** S01, S04
+
+### S06 Errors
+- Status: done
+
+## Boundary Map
+### S01 → S05
+Not a slice.
+"""
+
+
+def test_slices_that_are_headings_are_read_with_the_lines_below():
+    [group] = converted({"M008/M008-ROADMAP.md": PROSE})["subplans"]
+    assert group["subplans"] == [
+        {
+            "id": "s01",
+            "title": "Parser",
+            "prompt": "Parser\n\nAfter this: a file is read\n\nRead the whole grammar.",
+        },
+        {"id": "s05", "title": "Output", "depends_on": ["s01"], "prompt": "Output"},
+    ]
 
 
 def test_a_milestone_in_two_folders_is_a_fault():

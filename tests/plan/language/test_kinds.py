@@ -11,15 +11,17 @@ from weft.plan.language.kinds import (
     Glob,
     Integer,
     Money,
+    RemoteName,
     Share,
     Span,
+    Switch,
     Text,
     Tokens,
     Word,
 )
 from weft.plan.language.kinds_of_many import Either, Json, JsonObject, ListOf, MapOf, Single
 from weft.plan.language.reader import BAD, Reader, found
-from weft.plan.language.tables import COMMANDS, GLOB, ID, NAME, PATH
+from weft.plan.language.values import COMMANDS, GLOB, ID, NAME, PATH
 from weft.plan.text.document import Scalar, Table, read_document
 from weft.plan.text.problems import MOST_PROBLEMS
 
@@ -157,7 +159,6 @@ def test_whole_numbers_within_their_range_are_read(text, value):
         ("0", "0 (a number)"),
         ("33", "33 (a number)"),
         ("-1", "-1 (a number)"),
-        ('"4"', "'4'"),
         ("4.0", "4.0 (a number)"),
         ("4e0", "4e0 (a number)"),
         ("0x4", "0x4 (a number)"),
@@ -200,10 +201,8 @@ def test_money_is_read_exactly(text, micros):
         ("$0", ""),
         ("$-5", ""),
         ("$", ""),
-        ("5$", ""),
         ("5M", ""),
         ("$0.0000001", ""),
-        ("'5'", ""),
         (".inf", ""),
         ("1e999", ""),
         ("0." + "1" * 5000, ""),
@@ -232,9 +231,7 @@ def test_tokens_are_read_with_or_without_a_unit(text, count):
     assert good(Tokens(), text) == count
 
 
-@pytest.mark.parametrize(
-    "text", ["0", "-1", "0M", "1.5", "'5'", "ten", "5 M", "5G", "5m", "0.0001k", "[1]", ""]
-)
+@pytest.mark.parametrize("text", ["0", "-1", "0M", "1.5", "ten", "5G", "0.0001k", "[1]", ""])
 def test_what_is_no_number_of_tokens_is_refused(text):
     assert bad(Tokens(), text).endswith("allowed is a number of tokens above 0, such as 200000, 500k or 5M")
 
@@ -280,9 +277,7 @@ def test_durations_are_read_in_seconds(text, seconds):
     [
         ("90", "90 (a number); allowed is a duration such as 90s, 30m or 2h; did you mean 90s?"),
         ("0s", "'0s'; allowed is a duration such as 90s, 30m or 2h"),
-        ("5 m", "'5 m'; allowed is a duration such as 90s, 30m or 2h"),
         ("-5m", "'-5m'; allowed is a duration such as 90s, 30m or 2h"),
-        ("1h30m", "'1h30m'; allowed is a duration such as 90s, 30m or 2h"),
         ("[5m]", "a list; allowed is a duration such as 90s, 30m or 2h"),
     ],
 )
@@ -298,9 +293,37 @@ def test_booleans_are_read():
     assert good(Boolean(), "False") is False
 
 
-@pytest.mark.parametrize("text", ["yes", "on", "'true'", "1", "", "[true]"])
+@pytest.mark.parametrize("text", ["maybe", "1", "", "[true]"])
 def test_what_is_no_boolean_is_refused(text):
     assert bad(Boolean(), text).endswith("; allowed is true or false")
+
+
+def test_a_switch_is_on_off_or_auto() -> None:
+    assert [good(Switch(), text) for text in ("true", "False", "auto", "'auto'")] == [
+        True,
+        False,
+        "auto",
+        "auto",
+    ]
+
+
+@pytest.mark.parametrize("text", ["1", "Auto", "[true]"])
+def test_nothing_else_is_a_switch(text: str) -> None:
+    assert bad(Switch(), text).endswith("; allowed is auto, true or false")
+
+
+def test_a_remote_is_named_or_switched_on_or_off():
+    assert [good(RemoteName(), text) for text in ("true", "false", "origin", "git@host:a/b.git")] == [
+        True,
+        False,
+        "origin",
+        "git@host:a/b.git",
+    ]
+
+
+@pytest.mark.parametrize("text", ["1", "-f", "[origin]", "'two words'", "''"])
+def test_nothing_else_is_a_remote(text: str) -> None:
+    assert "true, false, or the name of a git remote" in bad(RemoteName(), text)
 
 
 MODES = Choice(("fail_fast", "continue_on_error"))
@@ -380,7 +403,8 @@ def test_a_mapping_keeps_what_is_right_and_tells_what_is_not():
 
 def test_what_is_no_mapping_is_refused():
     assert bad(MapOf(NAME, Word()), "[a]") == (
-        "key is a list; allowed is a mapping of names to: text or a number"
+        "key is a list; allowed is a mapping of names to: text or a number; "
+        "write NAME: before each entry, in place of its dash"
     )
 
 

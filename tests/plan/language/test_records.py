@@ -105,13 +105,15 @@ def test_once_no_more_is_told_unknown_keys_are_only_counted():
     assert len(problems) == MOST_PROBLEMS
 
 
-@pytest.mark.parametrize(("text", "found"), [("x", "'x'"), ("[x]", "a list"), ("~", "empty")])
-def test_what_is_no_mapping_is_refused_with_the_keys_that_are_wanted(text, found):
+@pytest.mark.parametrize(
+    ("text", "found", "advice"),
+    [("x", "'x'", "; write {name: x}"), ("[x]", "a list", ""), ("~", "empty", "")],
+)
+def test_what_is_no_mapping_is_refused_with_the_keys_that_are_wanted(text, found, advice):
     value, problems = read(NODE, text)
     assert value is BAD
-    assert problems == [
-        f"plan.yaml:1:1 the node is {found}; allowed is a mapping with the keys name, size, colour, parts"
-    ]
+    allowed = "a mapping with the keys name, size, colour, parts"
+    assert problems == [f"plan.yaml:1:1 the node is {found}; allowed is {allowed}{advice}"]
 
 
 def test_of_many_keys_the_first_are_named():

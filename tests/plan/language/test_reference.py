@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.merge import MERGE
 from weft.plan.language.reference import MADE_BY, TEMPLATE_NAMES, plan_reference
-from weft.plan.language.tables import CONFIG, MERGE, PLAN, RECORDS, SETTINGS, STEP
+from weft.plan.language.tables import CONFIG, PLAN, RECORDS, SETTINGS, STEP
 from weft.plan.templates.names import FIELDS, OF_EVERY_STEP, OUTPUTS_OF_A_COMMAND, ROOTS
 
 FILE = Path(__file__).parents[3] / "docs" / "reference" / "plan.md"

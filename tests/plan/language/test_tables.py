@@ -165,7 +165,7 @@ def test_a_configuration_has_agents_and_settings():
     assert problems(CONFIG, "subplans: []")[0].startswith("1:1 unknown key 'subplans' in the configuration")
 
 
-@pytest.mark.parametrize("value", ["0", "33", "-1", '"4"', "4.0", "four", "[4]", "null"])
+@pytest.mark.parametrize("value", ["0", "33", "-1", '"40"', "4.0", "four", "[4]", "null"])
 def test_max_parallel_out_of_its_range_is_refused_with_the_range_and_the_place(value):
     (said,) = problems(PLAN, EXAMPLE.replace("max_parallel: 4", f"max_parallel: {value}"))
     assert said.startswith("5:15 max_parallel is ")

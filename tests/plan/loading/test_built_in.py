@@ -4,8 +4,8 @@ import pytest
 
 from plan.problem_texts import problems, with_steps, with_subplans
 from weft.plan.loading.built_in import FILE, TEXT, built_in_pipelines
-from weft.plan.loading.load import load_plan
-from weft.plan.model import AgentWork, OnFail, OnResult, Verify
+from weft.plan.loading.load import load_plan, read_config
+from weft.plan.model import AgentWork, OnFail, OnResult, Plan, Verify
 from weft.plan.text.document import read_document
 
 
@@ -59,3 +59,39 @@ def test_a_plan_that_defines_one_of_the_same_name_uses_its_own() -> None:
 def test_steps_can_read_those_of_a_built_in_pipeline() -> None:
     steps = ("{id: t, pipeline: tdd}", "{id: r, run: '{{ step.t.judge.reasons[0] }}'}")
     assert problems(with_steps(*steps)) == []
+
+
+TDD = "{id: a, prompt: x, verify: v, pipeline: tdd}"
+
+
+def agents_of(plan: Plan) -> dict[str, str | None]:
+    return {
+        step.id: step.body.agent for step in plan.pipeline_of(1).steps if isinstance(step.body, AgentWork)
+    }
+
+
+@pytest.mark.parametrize(
+    ("agents", "expected"),
+    [
+        ("coder", {"tests": None, "code": None, "judge": None}),
+        ("coder tester", {"tests": "tester", "code": None, "judge": None}),
+        ("judge coder tester", {"tests": "tester", "code": None, "judge": "judge"}),
+    ],
+)
+def test_agents_named_tester_and_judge_do_their_steps_of_tdd(
+    agents: str, expected: dict[str, str | None]
+) -> None:
+    entries = ", ".join(f"{name}: {{use: claude}}" for name in agents.split())
+    plan = load_plan(with_subplans(TDD, top=f"agent: coder\nagents: {{{entries}}}\n"))
+    assert agents_of(plan) == expected
+
+
+def test_an_agent_of_a_configuration_does_its_step_too() -> None:
+    config = read_config("agents: {judge: {use: codex}}", "c.yaml", "user")
+    plan = load_plan(with_subplans(TDD, top="agent: claude\n"), configs=[config])
+    assert agents_of(plan)["judge"] == "judge"
+
+
+def test_a_pipeline_of_the_plan_itself_keeps_its_agents() -> None:
+    top = "agent: claude\nagents: {tester: {use: claude}}\npipelines:\n  tdd: [{id: tests, prompt: x}]\n"
+    assert agents_of(load_plan(with_subplans(TDD, top=top))) == {"tests": None}

@@ -412,3 +412,37 @@ def test_two_pools_of_things_cannot_share_an_environment_variable() -> None:
     pools = "pools: {a-b: {values: [1]}, a_b: {values: [2]}, c-d: 1, c_d: 1}\n"
     (said,) = problems(with_subplans("{id: a, prompt: x, verify: v}", top=AGENT + pools))
     assert said.endswith("the pools 'a-b' and 'a_b' would share the variable WEFT_POOL_A_B")
+
+
+FIRST = "no step comes before this one"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("subplans:\n  a: {prompt: x}\n", "as in - id: a"),
+        ("subplans:\n  id: a\n  prompt: x\n", "begin each entry with a dash, as in - id: …"),
+        ("subplans: [{id: a, steps: {id: s, run: x}}]", "begin each entry with a dash, as in - id: …"),
+        ("agents: [{use: claude}]\nsubplans: []", "write NAME: before each entry, in place of its dash"),
+        ("agents: {x: claude}\nsubplans: []", "write {use: claude}"),
+        ("merge: auto\nsubplans: []", "write {mode: auto}"),
+        ("merge: often\nsubplans: []", "allowed is a mapping with the keys when, mode, order, take_branch, …"),
+        ("subplans: [{id: a, steps: [{id: s, run: x}, {id: t, run: x, on_fail: s}]}]", "write {retry_from: s}"),
+        (
+            "subplans: [{id: a, steps: [{id: s, run: x, on_fail: {retry_from: a}}]}]",
+            f"{FIRST} to go back to; to try one step again write on_error: retry",
+        ),
+        (
+            "subplans: [{id: a, steps: [{id: s, run: x, on_fail: {retry_from: s}}]}]",
+            "which is this step itself; to try one step again write on_error: retry",
+        ),
+        (
+            "subplans: [{id: a, steps: [{id: s, run: x, depends_on: [b]}]}]",
+            f"{FIRST}; a subplan waits for another by its own depends_on",
+        ),
+        ("subplans: [{id: a, steps: [{id: s, run: x, pools: [db]}]}]", "define it, as in pools: {db: 1}"),
+        ("budget: 5usd\nsubplans: []", "did you mean 5?"),
+    ],
+)  # fmt: skip
+def test_a_message_says_what_to_write(text: str, said: str) -> None:
+    assert problems(f"weft: 1\nplan: p\n{text}\n")[0].endswith(said)

@@ -147,7 +147,7 @@ def test_a_glob_that_leaves_the_repository_is_told_once(key: str, glob: str) -> 
 def test_a_bad_subplan_does_not_hide_what_is_wrong_with_the_others_and_is_not_missed() -> None:
     text = with_subplans("a", f"{{id: b, {X}, depends_on: [a], pipeline: nope}}")
     assert problems(text) == [
-        "5:5 subplans is 'a'; allowed is a mapping with the keys id, title, prompt, depends_on, …",
+        "5:5 subplans is 'a'; allowed is a mapping with the keys id, title, prompt, depends_on, …; write {id: a}",
         "6:62 there is no pipeline 'nope'; known: direct, tdd",
     ]
 

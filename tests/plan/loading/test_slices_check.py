@@ -91,8 +91,8 @@ def test_without_an_agent_those_that_were_found_are_told_once() -> None:
     here = Surroundings(programs=("claude", "codex"))
     assert problems(with_subplans(*slices, top=""), surroundings=here) == [
         (
-            "4:5 step 'tests' needs an agent: set agent: to an entry of agents, or to an adapter; "
-            "found here: claude, codex"
+            "4:5 step 'tests' needs an agent: "
+            "set agent: to claude, codex (installed here), or to an entry of agents"
         )
     ]
 
@@ -100,15 +100,15 @@ def test_without_an_agent_those_that_were_found_are_told_once() -> None:
 def test_without_an_agent_and_without_one_on_the_machine_that_is_told() -> None:
     (said,) = problems(with_steps("{id: r, run: x}", "{id: w, prompt: x}", top=""))
     assert said == (
-        "9:9 step 'w' needs an agent: set agent: to an entry of agents, or to an adapter; "
-        "no agent's command was found here"
+        "9:9 step 'w' needs an agent: set agent: to one that `weft agents` lists, or to an entry of agents; "
+        "no agent's program is on the PATH"
     )
 
 
 def test_of_several_agents_in_a_configuration_none_is_taken_by_itself() -> None:
     several = read_config("agents: {mine: {use: goose}, his: {use: goose}}", "c.yaml", "user")
     (said,) = problems(with_subplans(SLICE, top=""), configs=[several])
-    assert said.startswith("4:5 step 'work' needs an agent: set agent: to an entry of agents")
+    assert said.startswith("4:5 step 'work' needs an agent: set agent: to one that `weft agents` lists")
 
 
 def test_no_agent_is_needed_where_none_works() -> None:
@@ -388,8 +388,8 @@ COMMAND = "{id: a, verify: v, steps: [{id: r, run: x}]}"
 def test_an_agent_that_resolves_conflicts_must_be_there_even_if_no_step_has_one() -> None:
     (said,) = problems(with_subplans(COMMAND, top=RESOLVES))
     assert said == (
-        "3:8 merge.resolve needs an agent: set agent: to an entry of agents, or to an adapter; "
-        "no agent's command was found here"
+        "3:8 merge.resolve needs an agent: set agent: to one that `weft agents` lists, or to an entry of agents; "
+        "no agent's program is on the PATH"
     )
     assert problems(with_subplans(COMMAND, top=f"{RESOLVES}{AGENT}")) == []
 

@@ -184,6 +184,22 @@ def test_a_value_that_no_quotes_could_hold_is_refused_at_load() -> None:
     assert "in a command, a value cannot stand after <<: no quotes would hold it together there" in told
 
 
-def test_in_an_argv_a_value_may_stand_anywhere() -> None:
-    steps = '[{id: s, run: [x, "# {{ slice.id }}"]}]'
-    assert problems(f"weft: 1\nplan: p\nsubplans:\n  - {{id: a, steps: {steps}}}\n") == []
+def test_in_an_argv_a_value_may_stand_anywhere_but_in_code() -> None:
+    steps = '[{id: s, run: [x, "# {{ slice.id }}", "{{ slice.prompt }}"]}]'
+    assert problems(f"weft: 1\nplan: p\nsubplans:\n  - {{id: a, prompt: x, steps: {steps}}}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("run", "column"),
+    [
+        ("'sh -c \"echo {{ slice.prompt }}\"'", 28),
+        ("'eval echo {{ slice.prompt }}'", 26),
+        ('[sh, -c, "echo {{ slice.prompt }}"]', 30),
+    ],
+)
+def test_a_value_in_the_code_of_another_program_is_refused_at_load(run: str, column: int) -> None:
+    (said,) = problems(
+        f"weft: 1\nplan: p\nsubplans:\n  - id: a\n    prompt: x\n    steps:\n    - id: s\n      run: {run}\n"
+    )
+    assert said.startswith(f"8:{column} ")
+    assert "reads this text as code, and would run what is in the value" in said

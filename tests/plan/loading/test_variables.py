@@ -142,7 +142,7 @@ def test_what_a_file_may_say_a_variable_may_say(setting: str, data: st.DataObjec
         ("WEFT_MAX_PARALLEL", "", "max_parallel is empty; allowed is a whole number from 1 to 32"),
         ("WEFT_MAX_PARALLEL", "many", "max_parallel is 'many'; allowed is a whole number from 1 to 32"),
         ("WEFT_POLICY", "seriel", "policy is 'seriel'; allowed is serial | parallel; did you mean 'serial'?"),
-        ("WEFT_STRICT_FILES", "yes", "strict_files is 'yes'; allowed is true or false"),
+        ("WEFT_STRICT_FILES", "yes", "strict_files is 'yes'; allowed is true or false; did you mean true?"),
         ("WEFT_MODEL", "", "model is empty; allowed is text"),
         ("WEFT_COPY", "{a: b}", f"copy is a mapping; allowed is a list of: {Glob().words}"),
         ("WEFT_COPY", "[../x]",
@@ -160,7 +160,7 @@ def test_a_wrong_value_is_told_with_the_variable_the_value_and_what_is_allowed(
 
 def test_a_list_that_is_not_yaml_is_told() -> None:
     (line,) = wrong({"WEFT_COPY": "[a"})
-    assert line.startswith("error: WEFT_COPY: copy: this is not YAML: while parsing a flow sequence")
+    assert line.startswith("error: WEFT_COPY: copy: this is not YAML: the [ of line 1 is not closed")
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plan.outlines import Point, apart, flat, has_circle, order, plans, related, sketched
 from weft.plan.order.globs import intersects
 from weft.plan.order.outline import Outline
-from weft.plan.order.overlap import Limits, Overlap, overlaps, serialized
+from weft.plan.order.overlap import MOST_SHARED, Limits, Overlap, overlaps, serialized
 
 Files = list[tuple[str, ...]]
 PATTERNS = ("a/**", "a/b", "a/*.py", "**/b", "c", "c/d*", "*/e")
@@ -57,10 +57,10 @@ def test_a_subplan_does_not_overlap_what_is_in_it_nor_with_itself() -> None:
     assert found.pairs == ()
 
 
-def test_a_pair_is_told_once_with_a_few_of_the_patterns_that_cross() -> None:
-    many = tuple(f"src/f{number}" for number in range(9))
+def test_a_pair_is_told_once_with_the_patterns_that_cross_and_how_many_more_there_are() -> None:
+    many = tuple(f"src/f{number}" for number in range(MOST_SHARED + 2))
     (pair,) = overlaps(flat((), ()), [(), many, many]).pairs
-    assert len(pair.shared) == 3
+    assert (len(pair.shared), pair.more) == (MOST_SHARED, 2)
     assert all(left == right for left, right in pair.shared)
 
 

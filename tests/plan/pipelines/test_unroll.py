@@ -136,7 +136,7 @@ def doubling(levels: int, last: str) -> str:
 
 @pytest.mark.parametrize("condition", ["always", "never"])
 def test_pipelines_that_double_twenty_times_are_refused_without_a_walk(condition: str) -> None:
-    top = doubling(20, "{id: z, prompt: x, resume: true}")
+    top = doubling(20, "{id: z, prompt: x, resume: true, on_error: abort}")
     read = "{id: r, run: '{{ step.n." + "a." * 20 + "z.result }}'}"
     steps = (f"{{id: n, pipeline: p0, condition: {condition}}}", read)
     (said,) = problems(with_steps(*steps, top=AGENT + top))

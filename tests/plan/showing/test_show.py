@@ -227,6 +227,10 @@ merge:
   order: sequential  # default
   take_branch: []  # default
   resolve: hold  # default
+  sign: auto  # default
+  batch: 32  # default
+  push: false  # default
+  allow_red_base: false  # default
 strict_files: false  # default
 overlap: warn  # default
 isolation: dir  # default

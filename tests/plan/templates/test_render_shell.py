@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from weft.plan.templates.render import check_command, render
+from weft.plan.templates.render import check_arguments, check_command, render
 from weft.plan.templates.shell import shell_text
 from weft.plan.templates.values import Put, RenderError
 
@@ -164,6 +164,8 @@ def test_any_text_arrives(value: str) -> None:
 
 
 SIGNS = [
+    "sh -c ",
+    "eval ",
     *"'\"`\\$(){}# \n;|=",
     "$(",
     "${x:-",
@@ -215,3 +217,100 @@ def test_a_value_without_a_place_is_told_before_there_is_one() -> None:
     with pytest.raises(RenderError, match="a value cannot stand in a comment") as told:
         check_command("echo {{ a }} # {{ b }}")
     assert told.value.offset == len("echo {{ a }} # {{ ")
+
+
+NESTED = [
+    'sh -c "echo {{ v }}"',
+    "bash -ec 'echo {{ v }}'",
+    "sh -c {{ v }}",
+    "sh -c echo\\ {{ v }}",
+    'A=b; if true; then /bin/sh -c "{{ v }}"; fi',
+    'x=$(sh -c "echo {{ v }}")',
+    '(cd . && sh \\\n -c "echo {{ v }}")',
+    'true | sh -c "cat; echo {{ v }}"',
+    "eval echo {{ v }}",
+    'eval "echo {{ v }}"',
+    'sh 2>&1 -c "echo {{ v }}"',
+    'sh 2> /dev/null </dev/null -c "echo {{ v }}"',
+    'sh &>out -c "echo {{ v }}"',
+]
+
+
+@pytest.mark.parametrize("command", NESTED)
+def test_a_value_in_the_code_of_another_shell_is_refused(command: str) -> None:
+    with pytest.raises(
+        RenderError, match="reads this text as code, and would run what is in the value"
+    ) as told:
+        check_command(command)
+    assert command[told.value.offset] == "v"
+    with pytest.raises(RenderError, match="reads this text as code"):
+        render(command, {"v": "$(touch x)"}, quote=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["slice.id", "slice.path", "plan.id", "run.id", "attempt", "step.a.exit_code"]
+)
+@pytest.mark.parametrize("command", NESTED)
+def test_an_id_or_a_number_may_stand_there(command: str, name: str) -> None:
+    check_command(command.replace("{{ v }}", f"{{{{ {name} }}}}"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        """sh -c 'printf "%s\\0" "$@"' sh {{ v }}""",
+        """sh -c 'printf "%s\\0" "$1"' sh "{{ v }}"; true""",
+        """eval true; printf '%s\\0' {{ v }}""",
+        """eval true\nprintf '%s\\0' {{ v }}""",
+        """x=$(eval true); printf '%s\\0' {{ v }}""",
+        """printf '%s\\0' {{ v }} > out; cat out; sh -c true""",
+    ],
+)
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_value_outside_of_the_code_arrives_as_it_is(tmp_path: Path, command: str, value: str) -> None:
+    check_command(command)
+    text = render(command, {"v": value}, quote=True)
+    ended = subprocess.run(["/bin/sh", "-c", text], check=True, capture_output=True, cwd=tmp_path)
+    assert ended.stdout.decode().split("\0")[:-1] == [value]
+
+
+def test_a_template_that_cannot_be_checked_before_is_refused_with_a_value_that_would_be_run() -> None:
+    command = '{% if true %}sh -c "echo {{ v }}"{% endif %}'
+    check_command(command)
+    assert render(command, {"v": "a-b/c.d"}, quote=True) == 'sh -c "echo "a-b/c.d""'
+    with pytest.raises(RenderError, match="sh -c reads this text as code"):
+        render(command, {"v": "a b"}, quote=True)
+
+
+def test_through_raw_the_author_answers_for_it() -> None:
+    check_command('sh -c "echo {{ v | raw }}"')
+    assert render('sh -c "echo {{ v | raw }}"', {"v": "$(x)"}, quote=True) == 'sh -c "echo $(x)"'
+
+
+@pytest.mark.parametrize(
+    ("command", "number", "offset"),
+    [
+        (["sh", "-c", "echo {{ v }}"], 2, 8),
+        (["sudo", "bash", "-lc", "{{ v }}"], 3, 3),
+        (["ssh", "host", "ls", "{{ v }}"], 3, 3),
+        (["sh", "-c", "{% if v %}x{% endif %}"], 2, 6),
+    ],
+)
+def test_a_value_in_the_code_of_an_argv_is_refused(command: list[str], number: int, offset: int) -> None:
+    wrong = check_arguments(command)
+    assert wrong is not None
+    assert (wrong[0], wrong[1].offset) == (number, offset)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["sh", "-c", 'echo "$1"', "sh", "{{ v }}"],
+        ["sh", "-c", "echo {{ slice.id }}"],
+        ["sh", "-c", "echo {{ v | raw }}"],
+        ["sh", "-c", "echo {{"],
+        ["echo", "-c", "{{ v }}"],
+    ],
+)
+def test_a_value_elsewhere_in_an_argv_is_in_order(command: list[str]) -> None:
+    assert check_arguments(command) is None

@@ -433,12 +433,12 @@ def test_a_tag_that_is_no_text_is_refused():
 
 
 def test_a_quote_without_its_end_is_told_with_the_line_it_began_in():
-    said = "while scanning a quoted scalar, found unexpected end of stream; it began in line 2"
+    said = "the quote that opens in line 2 is not closed; add it where the text ends"
     assert refused("a: 1\nb: 'x\nc: 2\n\n") == (3, 5, f"this is not YAML: {said}")
 
 
 def test_a_tab_as_indentation_is_refused_where_it_stands():
-    said = "while scanning for the next token, found character that cannot start any token"
+    said = "a tab indents this line; YAML takes spaces only: replace each tab by spaces"
     assert refused("a:\n\tb: 1") == (2, 1, f"this is not YAML: {said}")
 
 

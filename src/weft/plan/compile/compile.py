@@ -24,6 +24,7 @@ from weft.plan.settings import Settings
 
 
 def compile_plan(plan: Plan) -> CompiledPlan:
+    """The shapes of the subplans of a plan, and what waits for what: its net, in parts."""
     after = _after(plan)
     shapes = _Shapes(plan)
     outline = plan.outline
@@ -74,6 +75,9 @@ class _Shapes(Struct):
         subplan, scope = self.plan.subplans[row], self.plan.scopes[row]
         verifies = bool(subplan.verify)
         if not self.plan.outline.is_leaf(row):
+            # The landing queue runs the verify of a plan, before anything lands; without a branch to land on, it
+            # comes when all is done.
+            verifies = verifies and not (row == ROOT and scope.settings.isolation == "worktree")
             frame = self.frame(scope.settings, verifies=verifies, merges=row != ROOT)
             return self.numbered(("group", frame), lambda: group_shape(frame))
         pipeline = self.plan.pipeline_of(row)

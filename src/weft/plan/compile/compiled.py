@@ -175,12 +175,11 @@ class _Assembly:
 
     def add_landings(self) -> None:
         count = len(self.outline.paths)
-        target = self.branch("target") if self.compiled.landing_shapes else ()
         for number, shape in enumerate(self.compiled.landing_shapes):
             row = self.compiled.wiring.landings[number]
             path = self.outline.paths[row]
             ends = self.ends[count + number]
-            self.add_copy(row, self.landing[number], ends, shape, prefix=f"{path} landing", branch=target)
+            self.add_copy(row, self.landing[number], ends, shape, prefix=f"{path} landing")
 
     def add(self, row: int, act: Act, name: str, inputs: list[int], outputs: list[int]) -> None:
         taken: Arcs = tuple((place, 1) for place in inputs)
@@ -199,13 +198,11 @@ class _Assembly:
         number: int,
         *,
         prefix: str = "",
-        branch: Numbers | None = None,
     ) -> None:
         shape = self.compiled.shapes[number]
         prefix = prefix or self.outline.paths[row] or "the plan"
-        if branch is None:
-            parent = self.outline.parents[row]
-            branch = self.branch(f"branch {self.outline.paths[parent]}".rstrip()) if shape.merges else ()
+        parent = self.outline.parents[row]
+        branch = self.branch(f"branch {self.outline.paths[parent]}".rstrip()) if shape.merges else ()
         places = [(ready,), ends, self.slots[row], self.turns[row], branch]
         places += [self.pools[name] for name in shape.pools]
         outside: list[Arcs] = [tuple([(place, 1) for place in several]) for several in places]

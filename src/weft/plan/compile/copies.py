@@ -5,6 +5,9 @@ step sends the work back past it, it counts anew; when an earlier one does, it g
 step is told by the counts of those at or behind it. Read from the last such step to the first, the counts go up
 with each way back, however the loops lie to each other: the copies make no circle, and their order is that of the
 attempts.
+
+An agent that crashes at the first or the last step of a loop has made an attempt of that loop: the work goes on at
+the next copy of its step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +16,7 @@ from msgspec import Struct
 
 from weft.plan.model import Step
 from weft.plan.pipelines.flow import loop_region
-from weft.plan.pipelines.unroll import loop_limit
+from weft.plan.pipelines.unroll import crash_loop, loop_limit
 
 Counts = tuple[int, ...]
 """How often each step that can send the work back has done so, the last of them first; 0 once it is passed."""
@@ -29,6 +32,11 @@ class Copies:
     def __init__(self, steps: Sequence[Step], retries: int) -> None:
         self._loops = list(_loops(steps, retries))
         self._ends_at = {loop.last: place for place, loop in enumerate(self._loops)}
+        self._crashes_at = {
+            number: self._ends_at[last]
+            for number, step in enumerate(steps)
+            if step.retries_crashes and (last := crash_loop(steps, number)) in self._ends_at
+        }
         self.start: Counts = (0,) * len(self._loops)
         """Of the first copy of the first step; also what is left behind the last step."""
         self.of = self._reached(len(steps))
@@ -51,6 +59,13 @@ class Copies:
             return None
         return self._loops[place].first, _with(counts, place, counts[place] + 1)
 
+    def after_crash(self, step: int, counts: Counts) -> tuple[int, Counts] | None:
+        """The copy of the step at which the work goes on when its agent has crashed; None if that is no loop's."""
+        place = self._crashes_at.get(step)
+        if place is None or counts[place] == self._loops[place].limit:
+            return None
+        return step, _with(counts, place, counts[place] + 1)
+
     def _reached(self, steps: int) -> list[list[Counts]]:
         found: list[set[Counts]] = [set() for _ in range(steps)]
         waiting = [(0, self.start)]
@@ -60,9 +75,7 @@ class Copies:
                 continue
             found[step].add(counts)
             waiting.append((step + 1, self.onward(step, counts)))
-            again = self.back(step, counts)
-            if again is not None:
-                waiting.append(again)
+            waiting += filter(None, (self.back(step, counts), self.after_crash(step, counts)))
         return [sorted(copies) for copies in found]
 
 

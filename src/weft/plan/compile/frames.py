@@ -177,12 +177,15 @@ def group_shape(frame: Frame) -> Shape | None:
 
 
 def landing_shape(frame: Frame) -> Shape:
-    """How a result gets onto the target. It holds up nothing but the end of the plan."""
+    """How a result gets onto the target: through the landing queue, which takes any number of results at once.
+
+    A landing holds up nothing but the end of the plan.
+    """
     shape = ShapeBuilder({})
     turn: Claims = ((TURN, 1),) if frame.serial else ()
     shape.move("drop", Act(Role.DROP), [READY], [END])
     outcomes = ("done", "held", "conflict", "failed")
-    _tried(shape, frame, _Action("land", Role.LAND, outcomes, ((MERGE, 1), *turn)), READY, END)
+    _tried(shape, frame, _Action("land", Role.LAND, outcomes, turn), READY, END)
     return shape.shape()
 
 

@@ -20,6 +20,7 @@ def _of(step: Step, pipelines: Mapping[str, Pipeline]) -> tuple[object, ...]:
         frozenset(step.depends_on),
         condition,
         step.max_retries,
+        step.retries_crashes,
         step.on_fail,
         frozenset(rule.action for rule in step.on_result),
         frozenset(step.pools),

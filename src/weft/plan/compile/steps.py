@@ -9,6 +9,8 @@ cancellation take the same way. Only where the plan says that something is done 
     (code#1) ─▶ code ─▶ (check#1) ─▶ check ─┬ done, cancelled, stop ──▶ (judge#1) …
                                             └ failed ──▶ (code#2) ─▶ …, and at the last attempt ──▶ (judge#1)
 
+An agent that crashed is tried again in the same way: `code` has an outcome of its own that leads to (code#2).
+
 An async step is launched: the cursor goes on, and a token of its own goes through the step and then to each step
 that waits for it. No transition takes a cursor and something else but where a step waits; so the net is
 free-choice and, as attempts only go up, acyclic.
@@ -22,6 +24,7 @@ from weft.plan.compile.copies import Copies, Counts
 from weft.plan.compile.parts import SLOT, Act, OutcomeArcs, Places, Role, ShapeBuilder
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
 from weft.plan.pipelines.flow import Flow, effective, flow
+from weft.plan.pipelines.unroll import tries_again
 
 Claims = tuple[tuple[int, int], ...]
 
@@ -72,6 +75,7 @@ class Track:
         self.flow: Flow = flow(steps)
         self.copies = Copies(steps, way.retries)
         self.cursors: dict[tuple[int, Counts], int] = {}
+        self.ready: dict[tuple[int, Counts], int] = {}
         self.signals: dict[tuple[int, int, Counts], int] = {}
 
     def lay(self, entry: int, end: int) -> None:
@@ -107,8 +111,11 @@ class Track:
 
     def name(self, step: int, counts: Counts, tries: int = 0) -> str:
         one = self.steps[step]
-        number = self.copies.attempt(step, counts) * (one.max_retries + 1) + tries
+        number = self.copies.attempt(step, counts) * (self.tries_again(step) + 1) + tries
         return f"{self.around.prefix}{one.id}#{number + 1}"
+
+    def tries_again(self, step: int) -> int:
+        return tries_again(self.steps, step, self.way.retries)
 
     def place(self, name: str, *, branch: bool = False) -> int:
         return self.shape.place(name, carries=self.around.spine and not branch)
@@ -132,12 +139,19 @@ class Track:
             ends = [self.signal(step, later, counts) for later in self.flow.heard_by[step]]
             _Copy(self, step, counts, ends).lay(ready)
 
+    def ready_at(self, step: int, counts: Counts) -> int:
+        """Where a step that waited for others is ready, and one that is done again without waiting."""
+        key = (step, counts)
+        if key not in self.ready:
+            name = f"{self.name(step, counts)} ready"
+            self.ready[key] = self.place(name, branch=self.steps[step].is_async)
+        return self.ready[key]
+
     def waited(self, step: int, counts: Counts, place: int) -> int:
         """Where the step is ready, once those it waits for have told that they ended."""
         if not self.flow.signals[step]:
             return place
-        name = self.name(step, counts)
-        ready = self.place(f"{name} ready", branch=self.steps[step].is_async)
+        name, ready = self.name(step, counts), self.ready_at(step, counts)
         told = [self.signal(earlier, step, counts) for earlier in self.flow.signals[step]]
         act = Act(Role.WAIT, step=self.address(step), frame=self.around.prefix)
         self.shape.move(f"wait {name}", act, [place, *told], [ready])
@@ -172,13 +186,15 @@ class _Copy:
             return
         if self.step.condition not in {None, "always"}:
             self.shape.move(f"skip {name}", self.act(Role.SKIP), [ready], self.ends)
-        for tries in range(self.step.max_retries + 1):
-            last = tries == self.step.max_retries
-            following = None if last else self.place(self.name(tries + 1))
-            self.one_try(tries, ready, self.after_failure() if following is None else [following])
+        most = self.track.tries_again(self.number)
+        for tries in range(most + 1):
+            following = None if tries == most else self.place(self.name(tries + 1))
+            again = None if following is None else [following]
+            failed = again if again is not None and self.step.max_retries else self.after_failure()
+            self.one_try(tries, ready, failed, again or self.after_crash())
             ready = ready if following is None else following
 
-    def one_try(self, tries: int, ready: int, failed: Places) -> None:
+    def one_try(self, tries: int, ready: int, failed: Places, crashed: Places | None) -> None:
         match self.step.body:
             case Ask():
                 self.gate(self.name(tries), tries, ready, list(self.judged(tries, failed)))
@@ -189,12 +205,23 @@ class _Copy:
             case Nested(pipeline):
                 self.nested(self.track.way.pipelines[pipeline].steps, tries, ready, failed)
             case AgentWork() | RunCommand() | Verify():
-                self.work(tries, ready, failed)
+                self.work(tries, ready, failed, crashed if self.step.retries_crashes else None)
 
     def after_failure(self) -> Places:
         """Where the last try leads when it fails: back to an earlier step, or on."""
         again = self.track.copies.back(self.number, self.counts)
         return self.ends if again is None else [self.track.cursor(*again)]
+
+    def after_crash(self) -> Places | None:
+        """Where a crash of the agent leads that counts as an attempt of a loop; None: where a failure leads.
+
+        What the step waits for has ended, and does not end again.
+        """
+        track = self.track
+        again = track.copies.after_crash(self.number, self.counts)
+        if again is None:
+            return None
+        return [track.ready_at(*again) if track.flow.signals[self.number] else track.cursor(*again)]
 
     def judged(self, tries: int, failed: Places) -> Iterator[OutcomeArcs]:
         """The outcomes of something that has a result, with what `on_result` adds."""
@@ -209,13 +236,15 @@ class _Copy:
             yield "asked", [asked]
             self.gate(name, tries, asked, [("done", self.ends), ("failed", failed)])
 
-    def work(self, tries: int, ready: int, failed: Places) -> None:
+    def work(self, tries: int, ready: int, failed: Places, crashed: Places | None) -> None:
         """A process is started; if it is lost or cannot be started, it is tried again, within its own bound."""
         way = self.track.way
         claims = way.claims[id(self.step)]
         if self.branch or not self.track.around.spine:
             claims += way.async_claims
         judged = list(self.judged(tries, failed))
+        if crashed is not None:
+            judged.append(("crashed", crashed))
         bound = way.infra_retries
         for again in range(bound + 1):
             name = self.name(tries) + (f"~{again}" if again else "")
@@ -292,4 +321,4 @@ class _Copy:
         """How many attempts at this step there can be before this one, in all of the slice."""
         copies, before = self.track.copies, self.track.around.runs
         copy = before * len(copies.of[self.number]) + copies.attempt(self.number, self.counts)
-        return copy * (self.step.max_retries + 1) + tries
+        return copy * (self.track.tries_again(self.number) + 1) + tries

@@ -1,53 +1,133 @@
 """Pipelines of `ail`: the file becomes a plan with one subplan, `main`, whose steps are the file's pipeline.
 
 What is read: `defaults`, `pipeline` and `pipelines`; in a step its kind and `async`, `depends_on`, `condition`,
-`on_result`, `on_error`, `max_retries`, `output_schema`, `resume`, `model`, `runner`, `message`; any other key
-gives a note. What cannot be said in Weft is decided by a person, see `ail_steps`. Two differences are made up for:
+`on_result`, `on_error`, `max_retries`, `output_schema`, `resume`, `model`, `runner`, `message`, `before`, `then`;
+any other key gives a note. A pipeline in another file, named by its path from the file that calls it, becomes a
+named pipeline if that file is there too. What cannot be said in Weft is decided by a person, see `ail_steps`. Two
+differences are made up for:
 
 - A command that fails is a result in ail and a failure in Weft, so commands have `on_error: continue`.
 - ail runs the prompt of its command line first, as a step called `invocation`. Weft has no such prompt: it is the
   prompt of `main`, and the step is written only if some template reads its answer.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from posixpath import basename, dirname, join, normpath
+
+from weft.plan.convert.ail_chains import laid_out
 from weft.plan.convert.ail_file import Step, check_calls, read_steps
 from weft.plan.convert.ail_steps import Agents, Context, PipelineWriter
 from weft.plan.convert.ail_templates import Findings
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields
-from weft.plan.convert.names import fitting_ids
+from weft.plan.convert.names import fitting_id, fitting_ids, free_id
 from weft.plan.convert.notes import Source
 from weft.plan.convert.writing import ASSUMED, ID_RULE, without_empty
-from weft.plan.text.document import Table
+from weft.plan.text.document import Items, Node, Scalar, Table, read_document
 from weft.plan.text.emit import Plain
+from weft.plan.text.problems import PlanError
 
 MAIN = "main"
 PLACEHOLDER = "Write here what ail was given on its command line."
+_SUFFIXES = (".yaml", ".yml", ".ail")
+_PART = "::"
 _PROVIDER = "how an agent reaches its model is set up with the agent"
+_OF_THE_FIRST_FILE = dict.fromkeys(
+    ("max_concurrency", "timeout_seconds"), "the plan has what the first file says"
+)
 _TOOLS = {"tools": "what an agent may do is set up with the agent"}
 
 
-def convert_ail(source: Source) -> dict[str, Plain]:
-    """The plan, but for its first keys."""
+def convert_ail(sources: Sequence[Source]) -> dict[str, Plain]:
+    """The plan, but for its first keys. The first file is converted, the others are files that it calls."""
+    files = [_read_file(source, is_main=not number) for number, source in enumerate(sources)]
+    main = files[0]
+    named = {name: steps for file in files for name, steps in file.pipelines.items() if name}
+    check_calls(named, main.source)
+    main.source.ledger.settle()
+    models = {
+        name: file.model
+        for file in files[1:]
+        for name in file.pipelines
+        if file.model not in {None, main.model}
+    }
+    return _Plan(main, named, models).written(main.settings)
+
+
+def called_files(file: str, text: str) -> list[str]:
+    """The files that a file of ail calls, by their names; of one that cannot be read, none."""
+    try:
+        root = read_document(text, file).root
+    except PlanError:
+        return []
+    return list(dict.fromkeys(name for word in _words(root) if (name := _beside(file, word))))
+
+
+def _words(node: Node) -> Iterator[str]:
+    """The values of all keys `pipeline` that are text."""
+    match node:
+        case Items():
+            yield from (word for item in node.nodes for word in _words(item))
+        case Table():
+            for key, (_, value) in node.entries.items():
+                if key == "pipeline" and isinstance(value, Scalar):
+                    yield value.text
+                yield from _words(value)
+        case Scalar():
+            return
+
+
+def _beside(file: str, word: str) -> str:
+    """The name of a file that a step in another one calls; empty if the word names none."""
+    if not word.endswith(_SUFFIXES) or word.startswith(("/", "~")) or "{{" in word:
+        return ""
+    return normpath(join(dirname(file), word))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    source: Source
+    model: str | None
+    settings: dict[str, Plain]
+    pipelines: dict[str, list[Step]]
+    """By the name under which they are called from anywhere; the first file's own is called by none, and is ''."""
+
+
+def _read_file(source: Source, *, is_main: bool) -> _File:
     top = Fields(source.table(), source)
     top.take("version")
     if top.take("FROM") is not None:
         top.wrong("FROM", "continues another file; convert what `ail materialize` makes of it")
-    model, settings = _defaults(top)
-    named = _named(top)
-    steps = read_steps(top.each("pipeline"), top, "pipeline")
+    model, settings = _defaults(top, is_main=is_main)
+    own = "" if is_main else normpath(source.file)
+    pipelines = _named(top)
+    pipelines = {name if is_main else f"{own}#{name}": steps for name, steps in pipelines.items()}
+    pipelines[own] = read_steps(top.each("pipeline"), top, "pipeline")
     top.rest()
-    check_calls(named, source)
-    source.ledger.settle()
-    return _Plan(source, named, steps, model).written(settings)
+
+    def called(word: str) -> str:
+        """The name that the pipeline has among those of all files."""
+        local = word if is_main else f"{own}#{word}"
+        return local if local in pipelines else _beside(source.file, word) or word
+
+    linked = {name: [_linked(step, called) for step in laid_out(steps)] for name, steps in pipelines.items()}
+    return _File(source=source, model=model, settings=settings, pipelines=linked)
 
 
-def _defaults(top: Fields) -> tuple[str | None, dict[str, Plain]]:
+def _linked(step: Step, called: Callable[[str], str]) -> Step:
+    return replace(step, word=called(step.word)) if step.kind == "pipeline" else step
+
+
+def _defaults(top: Fields, *, is_main: bool) -> tuple[str | None, dict[str, Plain]]:
     defaults = top.fields("defaults")
     if defaults is None:
         return None, {}
     defaults.named("defaults")
     model = defaults.text("model") or _provider_model(defaults)
-    settings: dict[str, Plain] = {"max_concurrency": _concurrency(defaults), "timeout": _timeout(defaults)}
-    defaults.rest(_TOOLS)
+    settings: dict[str, Plain] = {}
+    if is_main:
+        settings = {"max_concurrency": _concurrency(defaults), "timeout": _timeout(defaults)}
+    defaults.rest({**_TOOLS, **_OF_THE_FIRST_FILE})
     return model, settings
 
 
@@ -92,22 +172,18 @@ def _named(top: Fields) -> dict[str, list[Step]]:
 
 
 class _Plan:
-    def __init__(
-        self, source: Source, named: dict[str, list[Step]], steps: list[Step], model: str | None
-    ) -> None:
-        self._source = source
+    def __init__(self, main: _File, named: dict[str, list[Step]], models: Mapping[str, str | None]) -> None:
+        self._source = main.source
         self._named = named
-        self._steps = steps
-        pipelines = {**named, "": steps}  # no name is empty that a step could call
+        self._steps = main.pipelines[""]
+        pipelines = {**named, "": self._steps}  # no name is empty that a step could call
         self._context = Context(
-            agents=Agents(model),
+            agents=Agents(main.model),
             findings=Findings(),
             pipelines=pipelines,
-            ids={
-                name: fitting_ids((step.id for step in inner), otherwise="step")
-                for name, inner in pipelines.items()
-            },
-            names=fitting_ids(named, otherwise="pipeline"),
+            ids={name: _step_ids(inner) for name, inner in pipelines.items()},
+            names=_pipeline_names(named),
+            models=models,
         )
 
     def written(self, settings: dict[str, Plain]) -> dict[str, Plain]:
@@ -151,7 +227,7 @@ class _Plan:
             for step in steps:
                 self._tell_of_id(step, self._context.ids[name][step.id])
         for name, new in self._context.names.items():
-            if new != name:
+            if new != name and not _is_of_a_file(name):
                 self._source.note(1, f"pipeline {name!r} is now {new!r}", ID_RULE)
 
     def _tell_of_the_prompt(self) -> None:
@@ -172,5 +248,31 @@ class _Plan:
             )
 
     def _tell_of_id(self, step: Step, new: str) -> None:
-        if new != step.id:
+        if new != step.id and _PART not in step.id:
             step.fields.note("id", f"its id is now {new!r}", ID_RULE)
+
+
+def _step_ids(steps: Sequence[Step]) -> dict[str, str]:
+    """An id for each step; those of parts, such as `loop::inner`, are made of both words."""
+    ids = fitting_ids((step.id for step in steps if _PART not in step.id), otherwise="step")
+    for step in steps:
+        if _PART in step.id:
+            wanted = fitting_id(step.id.replace(_PART, "_"), otherwise="step")
+            ids[step.id] = free_id(wanted, ids.values())
+    return {step.id: ids[step.id] for step in steps}
+
+
+def _pipeline_names(pipelines: Iterable[str]) -> dict[str, str]:
+    """A name for each pipeline; that of a file is called after the file."""
+    names = fitting_ids((name for name in pipelines if not _is_of_a_file(name)), otherwise="pipeline")
+    for name in pipelines:
+        if _is_of_a_file(name):
+            file, _, inner = name.partition("#")
+            stem = basename(file).partition(".")[0]
+            wanted = fitting_id(f"{stem}_{inner}" if inner else stem, otherwise="pipeline")
+            names[name] = free_id(wanted, names.values())
+    return names
+
+
+def _is_of_a_file(name: str) -> bool:
+    return name.partition("#")[0].endswith(_SUFFIXES)

@@ -20,6 +20,12 @@ class Step:
     """The action, or the pipeline that is called."""
     is_async: bool
     needs: tuple[Word, ...]
+    conditions: tuple[Fields, ...] = ()
+    """Where the conditions stand that decide about it, if not in its own fields."""
+    loop: "Loop | None" = None
+    """The loop that it is a step of, or the check of."""
+    lost: str = ""
+    """Why it cannot be carried over, where that is known already."""
 
     @property
     def is_join(self) -> bool:
@@ -37,6 +43,20 @@ class Step:
     def answers(self) -> bool:
         """Whether its end is what ail calls a response."""
         return self.kind in {"prompt", "pipeline"} or self.is_join
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """A `do_while`."""
+
+    fields: Fields
+    until: str
+    """The condition that ends it."""
+    rounds: int
+    first: str
+    """The step that a round begins with."""
+    ids: Mapping[str, str]
+    """Its steps, by the ids that they have within it."""
 
 
 def read_steps(entries: list[Fields], whole: Fields, key: str) -> list[Step]:
@@ -61,7 +81,12 @@ def read_steps(entries: list[Fields], whole: Fields, key: str) -> list[Step]:
 
 def _step(fields: Fields) -> Step:
     id_ = fields.needed("id")
-    fields.named(f"step {id_!r}")
+    return read_step(fields.named(f"step {id_!r}"), id_)
+
+
+def read_step(fields: Fields, id_: str) -> Step:
+    """The step in these fields, under this id."""
+    fields.take("id")
     kinds = [kind for kind in KINDS if fields.take(kind) is not None]
     if kinds == ["prompt", "pipeline"]:
         kinds = ["pipeline"]

@@ -1,33 +1,33 @@
 """Steps of `ail` as steps of Weft.
 
 Where Weft cannot do what ail did, or cannot decide what ail decided, a person is asked: in place of a step that
-cannot be carried over (a skill, a loop, a pipeline in another file) stands an `action: ask` with its id, so that
-what depends on it waits; a condition that cannot be decided becomes one before its step; and so does an entry of
-`on_result`. Leaving such things out would skip work or a guard without a word.
+cannot be carried over (a skill, a `for_each`, a pipeline in a file that is not there) stands an `action: ask` with
+its id, so that what depends on it waits; a condition that cannot be decided becomes one before its step; and so
+does an entry of `on_result`. Leaving such things out would skip work or a guard without a word.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from weft.plan.convert.ail_file import Step
+from weft.plan.convert.ail_chains import CHECK
+from weft.plan.convert.ail_file import Loop, Step
+from weft.plan.convert.ail_results import ResultRules, as_expression
 from weft.plan.convert.ail_templates import (
     Findings,
     NotCarriedOverError,
     Scope,
     SenselessError,
     condition,
-    contains,
+    last_answer,
     literally,
-    matches,
     template,
     way,
 )
-from weft.plan.convert.fields import NO_SUCH_KEY, NOT_CARRIED_OVER, Fields, plain
+from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, plain
 from weft.plan.convert.names import free_id
 from weft.plan.convert.writing import AGENT, ASSUMED, without_empty
 from weft.plan.language.adapters import ADAPTERS
-from weft.plan.text.document import Items
 from weft.plan.text.emit import Plain
 
 RUNNERS = frozenset(adapter.name for adapter in ADAPTERS.values() if adapter.program is not None)
@@ -35,15 +35,13 @@ MOST_RETRIES = 10
 _A_FILE = re.compile(r"(?:\.{0,2}|~)/\S+")
 _ON_ERROR = {"abort_pipeline": "abort", "continue": "continue", "retry": "retry"}
 _JOIN_ON_ERROR = ("fail_fast", "wait_for_all")
-_ACTIONS = {"continue": "continue", "abort_pipeline": "abort", "pause_for_human": "ask"}
-_MATCHERS = ("contains", "exit_code", "matches", "expression", "always")
 _REASONS = {
     "tools": "what an agent may do is set up with the agent",
     "input_schema": "Weft checks results, not what is read",
-    "before": "write it as steps before this one",
-    "then": "write it as steps after this one",
 }
-ASK: dict[str, Plain] = {"when": "true", "action": "ask"}
+_AFTER_THE_LAST_ROUND = {"abort_pipeline": "abort", "continue": "continue"}
+_DONE = "true"
+"""A command that does nothing; the check of a loop needs one."""
 
 
 class Agents:
@@ -82,6 +80,8 @@ class Context:
     """For each pipeline, the new ids of its steps."""
     names: Mapping[str, str]
     """The new names of the pipelines."""
+    models: Mapping[str, str | None]
+    """For each pipeline, the model that its file sets, if that is not the first file's."""
 
 
 class PipelineWriter:
@@ -92,8 +92,11 @@ class PipelineWriter:
         self._ids = context.ids[name]
         self._context = context
         self._is_main = is_main
+        self._model = context.models.get(name)
         self._used = set(self._ids.values())
         self._ended: dict[str, frozenset[str]] = {}
+        self._decided: dict[int, str | None] = {}
+        """The conditions written so far, by the mapping that they stand in; None for one that a person decides."""
 
     def written(self) -> list[Plain]:
         return [entry for step, scope in self._scopes() for entry in self._entries(step, scope)]
@@ -105,12 +108,12 @@ class PipelineWriter:
             waited = (frozenset({need.text}) | self._ended[need.text] for need in step.needs)
             ended = before.union(*waited)
             self._ended[step.id] = ended
-            yield step, self._scope(ended, last)
+            yield step, self._scope(ended, last, step.loop)
             if not step.is_async:
                 before = ended | {step.id}
                 last = step.id if step.answers else last
 
-    def _scope(self, ended: frozenset[str], last: str | None) -> Scope:
+    def _scope(self, ended: frozenset[str], last: str | None, loop: Loop | None) -> Scope:
         return Scope(
             ids=self._ids,
             ended=ended,
@@ -119,11 +122,17 @@ class PipelineWriter:
             result=self._result,
             is_main=self._is_main,
             findings=self._context.findings,
+            loop=loop,
         )
 
     def _result(self, step: str) -> str:
         found = next(other for other in self._steps if other.id == step)
-        return way([self._ids[step], *self._inner(found)], "result")
+        if found.kind == CHECK and found.loop is not None:  # the answer of a loop is that of its last step
+            inner = [other for other in self._steps if other.id in found.loop.ids.values() and other.answers]
+            if not inner:
+                raise NotCarriedOverError(f"no step of loop {step!r} has an answer")
+            found = inner[-1]
+        return way([self._ids[found.id], *self._inner(found)], "result")
 
     def _inner(self, step: Step) -> list[str]:
         """The way to the last answer within a pipeline that is called."""
@@ -144,23 +153,32 @@ class PipelineWriter:
                 self._ids[step.id], step, f"ail had a step here that is not carried over: {why}."
             )
             return
-        writer = _StepWriter(step, scope, self._context)
-        decided, undecided = writer.condition()
-        if undecided:
-            gate = free_id(f"{self._ids[step.id]}_gate", self._used)
-            self._used.add(gate)
-            yield self._gate(gate, step, f"ail ran the next step only if: {undecided}. Go on?")
+        writer = _StepWriter(step, scope, self._context, self._model)
+        conditions: list[str] = []
+        for fields in step.conditions or (step.fields,):
+            if id(fields.table) not in self._decided:
+                decided, undecided = writer.condition(fields)
+                self._decided[id(fields.table)] = decided
+                if undecided:
+                    yield self._condition_gate(step, undecided)
+            written = self._decided[id(fields.table)]
+            conditions += [] if written is None else [written]
         yield without_empty(
             {
                 "id": self._ids[step.id],
                 "async": step.is_async or None,
                 "depends_on": self._needs(step),
-                "condition": decided,
+                "condition": _all_of(conditions),
                 **writer.body(),
                 **writer.ends(),
             }
         )
         writer.finish()
+
+    def _condition_gate(self, step: Step, undecided: str) -> Plain:
+        gate = free_id(f"{self._ids[step.id]}_gate", self._used)
+        self._used.add(gate)
+        return self._gate(gate, step, f"ail ran the next step only if: {undecided}. Go on?")
 
     def _needs(self, step: Step) -> list[str]:
         return [self._ids[need.text] for need in step.needs]
@@ -171,14 +189,16 @@ class PipelineWriter:
         )
 
     def _why_lost(self, step: Step) -> str | None:
+        if step.lost:
+            return step.lost
         match step.kind:
             case "skill":
                 return "what a skill says stands in a file of its own"
-            case "do_while" | "for_each":
-                return "Weft has no loops"
+            case "for_each":
+                return "Weft has no loops over a list"
             case "pipeline" if step.word not in self._context.names:
-                return f"pipeline {step.word!r} is not in this file"
-            case "action" if step.word not in {"join", "pause_for_human"}:
+                return f"pipeline {step.word!r} is not in this file, nor in a file beside it"
+            case "action" if step.word not in {"join", "pause_for_human", "modify_output"}:
                 return f"Weft has no action {step.word!r}"
             case "context" if _shell(step.fields) is None:
                 return "of contexts, Weft knows shell commands only"
@@ -196,24 +216,25 @@ def _shell(fields: Fields) -> str | None:
 class _StepWriter:
     """The parts of a step that is carried over."""
 
-    def __init__(self, step: Step, scope: Scope, context: Context) -> None:
+    def __init__(self, step: Step, scope: Scope, context: Context, model: str | None) -> None:
         self._step = step
+        self._model = model
         self._fields = step.fields
         self._scope = scope
         self._context = context
 
-    def condition(self) -> tuple[str | None, str]:
-        """The condition, if there is one; and the words of one that Weft cannot decide."""
-        said = self._fields.text("condition")
-        if said is None:
+    def condition(self, fields: Fields) -> tuple[str | None, str]:
+        """The condition in these fields, if there is one; and the words of one that Weft cannot decide."""
+        text = fields.text("condition")
+        if text is None:
             return None, ""
         try:
-            return condition(said, self._scope), ""
+            return condition(text, self._scope), ""
         except SenselessError as error:
-            self._fields.wrong("condition", f"has no meaning: {error}")
+            fields.wrong("condition", f"has no meaning: {error}")
         except NotCarriedOverError as error:
-            self._fields.note("condition", f"condition {NOT_CARRIED_OVER}; a person is asked", str(error))
-            return None, said
+            fields.note("condition", f"condition {NOT_CARRIED_OVER}; a person is asked", str(error))
+            return None, text
         return None, ""
 
     def body(self) -> dict[str, Plain]:
@@ -224,13 +245,15 @@ class _StepWriter:
                 return {"run": literally(_shell(self._fields) or "")}
             case "pipeline":
                 return self._call()
+            case "check":
+                return {"run": _DONE}
             case _:
                 return self._action()
 
     def _prompt(self) -> dict[str, Plain]:
         return {
             "agent": self._context.agents.of(self._fields),
-            "model": self._fields.text("model"),
+            "model": self._fields.text("model") or self._model,
             "resume": self._fields.flag("resume"),
             "prompt": self._template("prompt"),
         }
@@ -242,10 +265,18 @@ class _StepWriter:
     def _action(self) -> dict[str, Plain]:
         if self._step.is_join:
             return {"action": "join"}
-        return {
-            "action": "ask",
-            "question": self._template("message") or "ail paused here for a person. Go on?",
-        }
+        usual = "ail paused here for a person. Go on?"
+        if self._step.word == "modify_output":
+            usual = self._to_modify()
+        return {"action": "ask", "question": self._template("message") or usual}
+
+    def _to_modify(self) -> str:
+        """The question of a step that lets a person change the last answer; their text is its result."""
+        try:
+            last = f"\n\n{{{{ {last_answer(self._scope)} }}}}"
+        except (NotCarriedOverError, SenselessError):
+            last = ""
+        return f"Answer with the text to go on with (weft answer … --text).{last}"
 
     def _template(self, key: str) -> str:
         def lost(path: str, why: str) -> None:
@@ -261,11 +292,46 @@ class _StepWriter:
 
     def ends(self) -> dict[str, Plain]:
         """What is made of the step's result."""
+        rules: list[Plain] = [*ResultRules(self._step, self._scope).written()]
+        if self._step.kind == CHECK and self._step.loop is not None:
+            return self._rounds(self._step.loop, rules)
         schema = self._fields.fields("output_schema")
         return {
             "output_schema": None if schema is None else plain(schema.table),
             **self._on_error(),
-            "on_result": self._on_result(),
+            "on_result": rules,
+        }
+
+    def _rounds(self, loop: Loop, rules: list[Plain]) -> dict[str, Plain]:
+        """The check of a loop: its result counts as a failure, which goes back, until the loop may end."""
+        if rules:
+            what = f"on_result {NOT_CARRIED_OVER}"
+            self._fields.note("on_result", what, "the check of a loop decides only whether it goes on")
+        self._fields.leave("on_error", "the check of a loop cannot fail otherwise")
+        most = min(loop.rounds, MOST_RETRIES + 1)
+        if most < loop.rounds:
+            loop.fields.note("max_iterations", f"max_iterations is now {most}", "Weft tries no more often")
+        last = loop.fields.text("on_max_iterations")
+        loop.fields.take("steps")
+        loop.fields.take("exit_when")
+        loop.fields.rest()
+        try:
+            until = as_expression(condition(loop.until, self._scope))
+        except SenselessError as error:
+            loop.fields.wrong("exit_when", f"has no meaning: {error}")
+            return {}
+        except NotCarriedOverError as error:
+            what = f"exit_when {NOT_CARRIED_OVER}; a person is asked after the first round"
+            loop.fields.note("exit_when", what, str(error))
+            asked = f"ail repeated the steps before this one until: {loop.until}. They ran once. Go on?"
+            return {"on_result": [{"when": "true", "action": "ask", "question": literally(asked)}]}
+        if last not in {None, *_AFTER_THE_LAST_ROUND}:
+            what = f"on_max_iterations: {last} {NOT_CARRIED_OVER}"
+            loop.fields.note("on_max_iterations", what, "after the last round the slice has failed")
+        return {
+            "on_error": "continue" if last == "continue" else None,
+            "on_result": [{"when": until, "action": "continue"}, {"when": "true", "action": "fail"}],
+            "on_fail": {"retry_from": self._scope.ids[loop.first], "max": most - 1},
         }
 
     def finish(self) -> None:
@@ -306,65 +372,8 @@ class _StepWriter:
             self._fields.note("max_retries", f"max_retries is now {MOST_RETRIES}", "Weft tries no more often")
         return {"max_retries": None if found is None else min(found, MOST_RETRIES)}
 
-    def _on_result(self) -> list[Plain]:
-        node = self._fields.take("on_result")
-        if node is None:
-            return []
-        if not isinstance(node, Items):
-            self._lost("on_result", self._fields, "only its list form is known")
-            return [ASK]
-        return [self._branch(entry) for entry in self._fields.each("on_result")]
 
-    def _branch(self, entry: Fields) -> Plain:
-        action = entry.text("action")
-        when = self._when(entry)
-        given = _ACTIONS.get(action or "")
-        entry.rest()
-        if given is None:
-            self._lost("action", entry, f"Weft has no action {action!r} for a result")
-        return ASK if given is None or when is None else {"when": when, "action": given}
-
-    def _when(self, entry: Fields) -> str | None:
-        """The expression; None if Weft cannot decide it."""
-        found = [key for key in _MATCHERS if entry.take(key) is not None]
-        if len(found) != 1:
-            self._lost("action", entry, f"exactly one of {', '.join(_MATCHERS)} is needed")
-            return None
-        try:
-            return self._matcher(found[0], entry)
-        except NotCarriedOverError as error:
-            self._lost(found[0], entry, str(error))
-        except SenselessError as error:
-            entry.wrong(found[0], f"has no meaning: {error}")
-        return None
-
-    def _matcher(self, key: str, entry: Fields) -> str:
-        scope, said = self._scope.after(self._step.id), entry.text(key) or ""
-        match key:
-            case "always":
-                return "true"
-            case "exit_code":
-                return self._exit_code(said)
-            case "expression":
-                return _as_expression(condition(said, scope))
-            case "contains":
-                return contains(self._step.id, said, scope)
-            case _:
-                return matches(self._step.id, said, scope)
-
-    def _exit_code(self, said: str) -> str:
-        if self._step.kind != "context":
-            raise SenselessError("only a command has an exit code")
-        code = way([self._scope.ids[self._step.id]], "exit_code")
-        if said == "any":
-            return f"{code} != 0"
-        if not said.isdecimal():
-            raise SenselessError(f"{said!r} is no exit code; a number or `any` is needed")
-        return f"{code} == {int(said)}"
-
-    def _lost(self, key: str, entry: Fields, why: str) -> None:
-        entry.note(key, f"an entry of on_result {NOT_CARRIED_OVER}; a person is asked", why or NO_SUCH_KEY)
-
-
-def _as_expression(said: str) -> str:
-    return {"always": "true", "never": "false"}.get(said, said)
+def _all_of(conditions: list[str]) -> str | None:
+    if len(conditions) < 2:  # noqa: PLR2004
+        return conditions[0] if conditions else None
+    return " and ".join(f"({as_expression(text)})" for text in conditions)

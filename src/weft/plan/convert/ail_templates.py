@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from weft.plan.convert.ail_file import Step
+from weft.plan.convert.ail_file import Loop, Step
 
 _TEMPLATE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _JINJA = re.compile(r"\{[{%#]")
@@ -17,8 +17,12 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _REGEX = re.compile(r"/(?P<pattern>.*)/(?P<flags>[a-z]*)", re.DOTALL)
 _LITERAL_REGEX = re.compile(r"(\^?)((?:[\w ,:;<>=!@%&'\"#~-]|\\[^\w\s])*)(\$?)")
+_GROUP = re.compile(r"\((?:\?:)?(?P<inside>[^()\\]*)\)")
+_CHOICE = re.compile(r"(?<!\\)\|")
 _OF_A_COMMAND = frozenset({"stdout", "stderr", "exit_code"})
-_OF_AILS_STEPS = frozenset({"items", "modified", "index", "tool_calls"})
+_OF_A_LOOP = frozenset({"iteration", "max_iterations"})
+_OF_AILS_STEPS = frozenset({"items", "modified", "index", "tool_calls", "iterations_completed"})
+_DEFAULT = re.compile(r"(?P<path>[^|]*)\|\s*default\((?P<text>\"[^\"]*\"|'[^']*')\)\s*", re.DOTALL)
 
 
 class NotCarriedOverError(Exception):
@@ -55,6 +59,8 @@ class Scope:
     """The expression for a step's answer."""
     is_main: bool
     findings: Findings
+    loop: Loop | None = None
+    """The loop around it, or before it that it checks."""
 
     def after(self, step: str) -> "Scope":
         """The scope of what is looked at when the step itself has ended."""
@@ -66,6 +72,7 @@ class Scope:
             result=self.result,
             is_main=self.is_main,
             findings=self.findings,
+            loop=self.loop,
         )
 
 
@@ -101,18 +108,27 @@ def _pieces(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def expression(path: str, scope: Scope) -> str:
+    piped = _DEFAULT.fullmatch(path)
+    if piped is None:
+        return _of_path(path, scope)
+    return f"{_of_path(piped['path'].strip(), scope)} | default({_string(_unquoted(piped['text']))})"
+
+
+def _of_path(path: str, scope: Scope) -> str:
     match path.split("."):
         case ["step", "invocation", what] if "invocation" not in scope.ids or what == "prompt":
             return _of_invocation(what, scope)
         case ["step", step, *rest] if rest:
             return _of_step(step, rest, scope)
         case ["last_response"]:
-            return _last(scope)
+            return last_answer(scope)
         case ["pipeline", "run_id"]:
             return "run.id"
         case ["env", name] if _NAME.fullmatch(name):
             scope.findings.env[name] = None
             return f"env.{name}"
+        case ["do_while", what] if scope.loop is not None and what in _OF_A_LOOP:
+            return str(scope.loop.rounds) if what == "max_iterations" else "(attempt - 1)"
         case ["session" | "do_while" | "for_each", *_]:
             raise NotCarriedOverError("Weft's templates know nothing of it")
         case _:
@@ -131,7 +147,8 @@ def _of_invocation(what: str, scope: Scope) -> str:
     return "step.invocation.result"
 
 
-def _last(scope: Scope) -> str:
+def last_answer(scope: Scope) -> str:
+    """The expression for the answer that came last."""
     if scope.last is not None:
         return scope.result(scope.last)
     if scope.is_main and "invocation" in scope.ids:
@@ -140,11 +157,16 @@ def _last(scope: Scope) -> str:
 
 
 def _of_step(step: str, rest: list[str], scope: Scope) -> str:
-    if "::" in step or step.endswith("__on_result"):
+    step = step if scope.loop is None else scope.loop.ids.get(step, step)
+    if step not in scope.ids and ("::" in step or step.endswith("__on_result")):
         raise NotCarriedOverError("the step it reads is not carried over")
+    if scope.loop is not None and step in scope.loop.ids.values() and step not in scope.ended:
+        raise NotCarriedOverError("it reads a step of the round before; Weft keeps those of this round")
     _must_have_ended(step, scope)
     match rest:
         case ["response" | "result"]:
+            return scope.result(step)
+        case ["modified"] if scope.steps[step].word == "modify_output":
             return scope.result(step)
         case [dep, "response"] if dep in scope.ids:
             return scope.result(dep)
@@ -227,20 +249,40 @@ def contains(step: str, text: str, scope: Scope) -> str:
 
 
 def matches(step: str, regex: str, scope: Scope) -> str:
-    return _matched(f"({scope.result(step)} | string)", f"({scope.result(step)} | lower)", regex)
+    stated = regex if _REGEX.fullmatch(regex.strip()) else f"/{regex}/"
+    return _matched(f"({scope.result(step)} | string)", f"({scope.result(step)} | lower)", stated)
 
 
 def _matched(left: str, lowered: str, right: str) -> str:
-    """A regular expression, if it is but a text, perhaps with `^` before and `$` after it."""
+    """A regular expression that is a text or a choice of texts, perhaps with `^` before and `$` after each."""
     regex = _REGEX.fullmatch(right.strip())
     if regex is None:
         raise SenselessError(f"{right!r} is no /regular expression/")
-    literal = _LITERAL_REGEX.fullmatch(regex["pattern"])
-    if literal is None or regex["flags"] not in {"", "i"}:
-        raise NotCarriedOverError("Weft's conditions have no regular expressions")
+    choices = [_LITERAL_REGEX.fullmatch(choice) for choice in _choices(regex["pattern"])]
+    literals = [literal for literal in choices if literal is not None]
+    by_line = "m" in regex["flags"] and any(literal[1] or literal[3] for literal in literals)
+    if len(literals) < len(choices) or by_line or set(regex["flags"]) - set("ims"):
+        raise NotCarriedOverError(
+            "of regular expressions, Weft's conditions know texts and choices of texts only"
+        )
+    ignore_case = "i" in regex["flags"]
+    parts = [
+        _with_literal(lowered if ignore_case else left, each, ignore_case=ignore_case) for each in literals
+    ]
+    return parts[0] if len(parts) == 1 else f"({' or '.join(parts)})"
+
+
+def _choices(pattern: str) -> list[str]:
+    """The alternatives of a pattern; a group around all of them, and `.*` where anything may stand, do nothing."""
+    group = _GROUP.fullmatch(pattern)
+    choices = _CHOICE.split(pattern if group is None else group["inside"])
+    return [choice.removeprefix(".*").removesuffix(".*") for choice in choices]
+
+
+def _with_literal(whole: str, literal: re.Match[str], *, ignore_case: bool) -> str:
     start, pattern, end = literal.groups()
     text = re.sub(r"\\(.)", r"\1", pattern)
-    whole, part = (lowered, _string(text.lower())) if regex["flags"] else (left, _string(text))
+    part = _string(text.lower() if ignore_case else text)
     match start, end:
         case "", "":
             return f"{part} in {whole}"

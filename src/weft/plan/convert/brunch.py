@@ -4,8 +4,9 @@ What is read: `epics[] {id, summary, depends_on[], verification[]}`, `slices[] {
 depends_on[], verification[], writes[]}`, `profile` and `harnessNotes`; any other key gives a note.
 
 - A verification names a test file; Weft runs commands, so the runner of the `profile` is put before it.
-- Its loop for a slice (tests, code, run the tests, at most 3 retries; a failure halts all) is `pipeline: tdd`,
-  `retries: 3` and `failure_mode: fail_fast`. A slice without a test to run has the usual pipeline.
+- Its loop for a slice (tests, code, run the tests, at most 3 retries; a failure halts the slice, and the slices
+  that do not depend on it still finish) is `pipeline: tdd`, `retries: 3` and `failure_mode: continue_on_error`. A
+  slice without a test to run has the usual pipeline.
 - An epic without slices is left out, for Weft refuses empty groups; who waited for it waits for what it did.
 - Duplicate ids, dependencies on oneself or on nothing, and cycles, also through both levels, are faults.
 """
@@ -73,7 +74,7 @@ def convert_brunch(source: Source) -> dict[str, Plain]:
     return without_empty(
         {
             "goal": goal,
-            "failure_mode": "fail_fast",
+            "failure_mode": "continue_on_error",
             "retries": RETRIES,
             "agents": {AGENT: {"use": ASSUMED}},
             "subplans": _Writer(epics, slices, runner, source).groups(),

@@ -18,8 +18,9 @@ _SUFFIXES = (".yaml", ".yml", ".ail")
 def convert(files: Mapping[str, str], source: System, *, name: str | None = None) -> Converted:
     """The plan that says the same; raises `ConvertError` if the input makes no sense.
 
-    `files` are texts by their names: one for brunch and ail; for gsd all of a folder, by relative path. The plan's
-    id is made from `name`, or else from the name of the one file.
+    `files` are texts by their names: one for brunch; for ail the file to convert, and then those that it calls
+    (`called_files`); for gsd all of a folder, by relative path. The plan's id is made from `name`, or else from
+    the name of the first file.
     """
     ledger = Ledger()
     body = _body(files, source, ledger)
@@ -34,7 +35,7 @@ def _body(files: Mapping[str, str], source: System, ledger: Ledger) -> dict[str,
         case "brunch":
             return convert_brunch(_only(files, ledger))
         case "ail":
-            return convert_ail(_only(files, ledger))
+            return convert_ail(_sources(files, ledger))
         case "gsd":
             return convert_gsd(files, ledger)
         case _:
@@ -44,8 +45,13 @@ def _body(files: Mapping[str, str], source: System, ledger: Ledger) -> dict[str,
 def _only(files: Mapping[str, str], ledger: Ledger) -> Source:
     if len(files) != 1:
         raise InputError(f"one file is needed, not {len(files)}")
-    [(file, text)] = files.items()
-    return Source(file=file, text=text, ledger=ledger)
+    return _sources(files, ledger)[0]
+
+
+def _sources(files: Mapping[str, str], ledger: Ledger) -> list[Source]:
+    if not files:
+        raise InputError("one file is needed, not 0")
+    return [Source(file=file, text=text, ledger=ledger) for file, text in files.items()]
 
 
 def _plan_id(files: Mapping[str, str], source: System, name: str | None) -> str:

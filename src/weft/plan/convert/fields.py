@@ -148,7 +148,10 @@ class Fields:
         self.source.note(self.line(key), self._said(what), why)
 
     def leave(self, key: str, why: str = NO_SUCH_KEY) -> None:
-        """The key is known and not carried over; nothing is said if it holds nothing."""
+        """The key is known and not carried over; nothing is said if it holds nothing.
+
+        An empty list says something: that nothing is allowed, for example.
+        """
         if not _is_empty(self.take(key)):
             self.note(key, f"{key} {NOT_CARRIED_OVER}", why)
 
@@ -166,7 +169,7 @@ def _is_empty(node: Node | None) -> bool:
         case Scalar():
             return node.text == ""
         case Items():
-            return not node.nodes
+            return False
         case Table():
             return all(_is_empty(value) or _is_null(value) for _, value in node.entries.values())
 

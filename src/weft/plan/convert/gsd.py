@@ -1,17 +1,18 @@
 """Milestones of `gsd`: each becomes a group, its slices the subplans in it, its tasks a part of their prompts.
 
-The shapes that are read are told in `gsd_files`. A slice that is checked, and a milestone whose slices all are, is
-done: it is left out with a note, and what depended on it no longer does. A milestone without a roadmap is left
-out, too, but nothing may depend on it. Dependencies on nothing or on oneself, duplicate ids, cycles are faults.
+`gsd_files` and `gsd_roadmap` list the shapes that are read. A slice that is checked, and a milestone whose slices
+all are, is done: it is left out with a note, and nothing depends on it any more. A milestone without a roadmap is
+left out, too, and so is one with faults, with its dependents: see `gsd_milestones`.
 
 Of the preferences, `parallel`, `budget_ceiling` and `verification_commands` are read.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields
 from weft.plan.convert.gsd_files import PREFERENCES, front_matter
-from weft.plan.convert.gsd_milestones import Milestone, read_milestones
+from weft.plan.convert.gsd_milestones import Milestone, note_left_out, read_milestones
 from weft.plan.convert.gsd_slices import MilestoneWriter
 from weft.plan.convert.names import fitting_ids
 from weft.plan.convert.notes import Ledger, Source
@@ -40,7 +41,7 @@ def convert_gsd(files: Mapping[str, str], ledger: Ledger) -> dict[str, Plain]:
             "goal": _goal(milestones),
             **settings,
             "agents": {AGENT: {"use": ASSUMED}},
-            "subplans": _groups(milestones, commands),
+            "subplans": _groups(milestones, commands, ledger),
         }
     )
 
@@ -50,20 +51,31 @@ def _goal(milestones: Mapping[str, Milestone]) -> str:
     return "\n".join(f"{found.title}: {found.vision}" for found in open_ones if found.vision)
 
 
-def _groups(milestones: Mapping[str, Milestone], commands: list[str]) -> list[Plain]:
+def _groups(milestones: Mapping[str, Milestone], commands: list[str], ledger: Ledger) -> list[Plain]:
     ids = fitting_ids(milestones, otherwise="milestone")
     groups: list[Plain] = []
     for milestone in milestones.values():
         writer = MilestoneWriter(milestone, commands)
+        if milestone.left_out:
+            continue
         if milestone.is_open:
             needs = [ids[need] for need in milestone.open_needs(milestones)]
             groups.append(writer.group(ids[milestone.id], needs))
         else:
             writer.tell_that_it_is_left_out()
     if not groups:
-        first = next(iter(milestones.values())).source
-        first.fault(1, "every slice of every milestone is done; there is nothing to convert")
+        _tell_that_nothing_is_left(milestones, ledger)
+    note_left_out(milestones.values())
     return groups
+
+
+def _tell_that_nothing_is_left(milestones: Mapping[str, Milestone], ledger: Ledger) -> None:
+    faults = [fault for milestone in milestones.values() for fault in milestone.ledger.faults()]
+    for fault in faults:
+        ledger.fault(fault)
+    if not faults:
+        first = replace(next(iter(milestones.values())).source, ledger=ledger)
+        first.fault(1, "every slice of every milestone is done; there is nothing to convert")
 
 
 def _preferences(sources: list[Source]) -> tuple[dict[str, Plain], list[str]]:

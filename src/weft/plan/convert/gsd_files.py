@@ -2,9 +2,7 @@
 
 Shapes that are read, anywhere below the folder given:
 
-- `M001…/M001-ROADMAP.md` (or `ROADMAP.md`): a title `# M001: Title`, `**Vision:** text`, and slices as
-  ``- [ ] **S01: Title** `risk:low` `depends:[S00,S02..S04]` ``, where bold signs, backquotes and the colon (or a
-  dash) are optional; `> After this: text`, indented, below says what can be shown then.
+- `M001…/M001-ROADMAP.md` (or `ROADMAP.md`): a title `# M001: Title`, a vision and slices; see `gsd_roadmap`.
 - `M001…/M001-CONTEXT.md` and the roadmap: front matter with `depends_on` (or `dependsOn`), a list of milestones.
 - `…/slices/S01…/S01-PLAN.md` and, in its `tasks/`, `T01-PLAN.md`: text for the agent, with file names in
   `Files:` lines and under `## Files Likely Touched` or `## Expected Output`, and commands in `Verify:` lines and
@@ -30,38 +28,13 @@ PREFERENCES = re.compile(r"(?:.*/)?preferences\.(md|ya?ml)", re.IGNORECASE)
 _ID = re.compile(r"M\d+(?:-[a-z0-9]{6}\Z)?")
 _FENCE = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_TITLE = re.compile(r"#\s+(?:M[\w-]*|S\d+)\s*[:\u2014\u2013-]\s*(?P<title>.+)")
-_VISION = re.compile(r"\*\*Vision:?\*\*:?\s*(?P<text>.+)")
 _HEADING = re.compile(r"#+\s+(?P<title>.*)")
 _BOX = re.compile(r"\s*[-*]\s+\[(?P<mark>[ xX])\]\s+(?P<text>.*)")
 _ITEM = re.compile(r"\s*[-*]\s+(?P<text>.*)")
-_SLICE = re.compile(r"\**(?P<id>S\d+)\**\s*[:.\u2014\u2013-]?\s*(?P<title>.*)")
 _TASK = re.compile(r"\**(?P<id>T\d+)\b")
-_DEPENDS = re.compile(r"`?\(?depends(?: on)?\s*:\s*\[?(?P<ids>[^\]`)]*)\]?\)?`?", re.IGNORECASE)
-_RISK = re.compile(r"`?risk\s*:\s*\w+`?", re.IGNORECASE)
-_SHOWS = re.compile(r"\s+(?:>|-)\s*(?:After this:\s*)?(?P<text>.+)", re.IGNORECASE)
-_RANGE = re.compile(r"S(\d+)\s*(?:-|\u2013|\.\.)\s*S(\d+)", re.IGNORECASE)
 _LABELLED = re.compile(r"\s*(?:[-*]\s+)?\**(?P<label>Files|Verify)\**:\**\s*(?P<text>.*)", re.IGNORECASE)
 _CODE = re.compile(r"`([^`]+)`")
 _FILE_HEADINGS = ("files likely touched", "expected output")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
-    id: str
-    line: int
-    title: str
-    shows: str
-    needs: tuple[str, ...]
-    done: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Roadmap:
-    source: Source
-    title: str
-    vision: str
-    slices: tuple[Slice, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +76,7 @@ def front_matter(source: Source) -> Fields | None:
     return Fields(inner.table(), inner)
 
 
-def _lines(source: Source) -> Iterator[tuple[int, str]]:
+def lines_of(source: Source) -> Iterator[tuple[int, str]]:
     """The lines after the front matter, without comments, with the numbers they have in the file."""
     blanked = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), source.text)
     fenced = _FENCE.match(blanked)
@@ -113,71 +86,9 @@ def _lines(source: Source) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def read_roadmap(source: Source) -> Roadmap:
-    title = vision = ""
-    slices: list[Slice] = []
-    heading = ""
-    for number, line in _lines(source):
-        title = title or _group(_TITLE, line, "title")
-        vision = vision or _group(_VISION, line, "text")
-        heading = _group(_HEADING, line, "title").lower() or heading
-        box = _BOX.match(line)
-        if box is not None:
-            _add_slice(box, heading, slices, source, number)
-        elif slices and not slices[-1].shows and heading.startswith("slice"):
-            slices[-1] = _with_shown(slices[-1], line)
-    if not slices:
-        source.fault(1, "no slice was found; a line such as `- [ ] **S01: Title** `depends:[]`` is needed")
-    return Roadmap(source=source, title=title, vision=vision, slices=tuple(slices))
-
-
 def _group(pattern: re.Pattern[str], line: str, name: str) -> str:
     found = pattern.match(line)
     return "" if found is None else found[name].strip()
-
-
-def _add_slice(box: re.Match[str], heading: str, slices: list[Slice], source: Source, number: int) -> None:
-    found = _SLICE.match(box["text"])
-    if found is not None:
-        slices.append(_slice(found, number, done=box["mark"] != " "))
-    elif heading.startswith("slice"):
-        source.fault(number, "this is no slice; `- [ ] **S01: Title** `depends:[]`` is needed")
-
-
-def _slice(found: re.Match[str], number: int, *, done: bool) -> Slice:
-    rest = found["title"]
-    depends = _DEPENDS.search(rest)
-    title = _RISK.sub("", _DEPENDS.sub("", rest)).replace("**", "").strip()
-    return Slice(
-        id=found["id"],
-        line=number,
-        title=title,
-        shows="",
-        needs=() if depends is None else tuple(_expanded(depends["ids"])),
-        done=done,
-    )
-
-
-def _expanded(ids: str) -> Iterator[str]:
-    """The ids of `S01, S03..S05`; `none` and dashes are no ids."""
-    for part in filter(None, (part.strip(" '\"") for part in re.split(r"[,;]", ids))):
-        span = _RANGE.fullmatch(part)
-        if span is not None:
-            width = len(span[1])
-            yield from (f"S{number:0{width}}" for number in range(int(span[1]), int(span[2]) + 1))
-        elif part.lower() not in {"none", "-", "\u2014", "\u2013"}:
-            yield part.upper()
-
-
-def _with_shown(found: Slice, line: str) -> Slice:
-    return Slice(
-        id=found.id,
-        line=found.line,
-        title=found.title,
-        shows=_group(_SHOWS, line, "text"),
-        needs=found.needs,
-        done=found.done,
-    )
 
 
 def read_plan(source: Source) -> SlicePlan:
@@ -186,7 +97,7 @@ def read_plan(source: Source) -> SlicePlan:
     unclear: list[Found] = []
     done: list[Found] = []
     heading = ""
-    for number, line in _lines(source):
+    for number, line in lines_of(source):
         heading = _group(_HEADING, line, "title").lower() or heading
         label, text = _labelled(line, heading)
         if label == "files":
@@ -202,7 +113,7 @@ def read_plan(source: Source) -> SlicePlan:
             done.append(Found(line=number, text=task["id"]))
     return SlicePlan(
         source=source,
-        text="\n".join(line for _, line in _lines(source)).strip(),
+        text="\n".join(line for _, line in lines_of(source)).strip(),
         files=tuple(files),
         commands=tuple(commands),
         unclear=tuple(unclear),

@@ -1,8 +1,12 @@
-"""The milestones in a folder of `gsd`, put together from their files, and what they depend on."""
+"""The milestones in a folder of `gsd`, put together from their files, and what they depend on.
+
+A milestone whose files have faults cannot be read. It is left out with a note for each fault, and so are the
+milestones that depend on it; the others are converted. If no milestone is left, the faults are raised.
+"""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields
 from weft.plan.convert.gsd_files import (
@@ -11,15 +15,14 @@ from weft.plan.convert.gsd_files import (
     SLICE_PLAN,
     TASK_PLAN,
     Found,
-    Roadmap,
-    Slice,
     SlicePlan,
     front_matter,
+    lines_of,
     milestone_id,
     read_plan,
-    read_roadmap,
 )
-from weft.plan.convert.notes import Ledger, Source
+from weft.plan.convert.gsd_roadmap import Roadmap, Slice, read_roadmap
+from weft.plan.convert.notes import ConvertError, Ledger, Source
 from weft.plan.convert.order import Group, cycle
 
 _NEEDS = ("depends_on", "dependsOn")
@@ -30,6 +33,10 @@ class Milestone:
     id: str
     source: Source
     """Its roadmap, or else the first of its files."""
+    ledger: Ledger
+    """The faults of its files."""
+    left_out: str = ""
+    """Why it cannot be converted; empty if it can."""
     roadmap: Roadmap | None = None
     needs: dict[str, tuple[Source, int]] = field(default_factory=dict[str, tuple[Source, int]])
     """The milestones it depends on, and where that is said."""
@@ -42,7 +49,7 @@ class Milestone:
 
     @property
     def is_open(self) -> bool:
-        return any(not each.done for each in self.slices)
+        return not self.left_out and any(not each.done for each in self.slices)
 
     @property
     def title(self) -> str:
@@ -71,11 +78,12 @@ def read_milestones(sources: Sequence[Source], ledger: Ledger) -> dict[str, Mile
     milestones: dict[str, Milestone] = {}
     for each in found:
         if milestones.setdefault(each.id, each) is not each:
-            each.source.fault(1, f"milestone {each.id!r} stands in {milestones[each.id].source.file}, too")
+            said = f"milestone {each.id!r} stands in {milestones[each.id].source.file}, too"
+            replace(each.source, ledger=ledger).fault(1, said)
     if not any(each.roadmap for each in found):
         file = sources[0] if sources else Source(file="gsd", text="", ledger=ledger)
         file.fault(1, "no milestone was found; a file such as M001/M001-ROADMAP.md is needed")
-    _check(milestones)
+    _check(milestones, ledger)
     return milestones
 
 
@@ -86,8 +94,13 @@ def _belongs(source: Source, folders: dict[str, Milestone]) -> bool:
     for pattern, read in ((ROADMAP, _roadmap), (CONTEXT, _context), (SLICE_PLAN, _plan), (TASK_PLAN, _plan)):
         path = pattern.fullmatch(source.file)
         if path is not None:
-            new = Milestone(id=milestone_id(path), source=source)
-            read(source, path, folders.setdefault(path["folder"], new))
+            new = Milestone(id=milestone_id(path), source=source, ledger=source.ledger.part())
+            milestone = folders.setdefault(path["folder"], new)
+            try:
+                read(replace(source, ledger=milestone.ledger), path, milestone)
+            except ConvertError as error:
+                for problem in error.problems:
+                    milestone.ledger.fault(problem)
             return True
     return False
 
@@ -95,7 +108,7 @@ def _belongs(source: Source, folders: dict[str, Milestone]) -> bool:
 def _roadmap(source: Source, path: re.Match[str], milestone: Milestone) -> None:
     milestone.id = milestone_id(path)
     milestone.source = source
-    milestone.roadmap = read_roadmap(source)
+    milestone.roadmap = read_roadmap(source, lines_of(source))
     _front_matter(source, milestone)
 
 
@@ -147,33 +160,62 @@ def _with_listed_files(plan: SlicePlan, top: Fields) -> SlicePlan:
 # Whether they refer to each other well.
 
 
-def _check(milestones: Mapping[str, Milestone]) -> None:
-    whole = [_refers_well(each, milestones) for each in milestones.values()]
-    whole += [_slices_refer_well(each.roadmap) for each in milestones.values() if each.roadmap]
-    if all(whole):
-        groups = {each.id: _group(each) for each in milestones.values()}
-        around = cycle(groups, group_word="milestone", member_word="slice")
-        if around is not None:
-            next(iter(milestones.values())).source.fault(
-                1, f"the dependencies go around in a circle: {around}"
+def _check(milestones: Mapping[str, Milestone], ledger: Ledger) -> None:
+    for milestone in milestones.values():
+        _check_needs(milestone, milestones)
+        if milestone.roadmap is not None and _slices_refer_well(milestone.roadmap):
+            _check_cycle([milestone], milestone.ledger)
+    _leave_out(milestones)
+    _check_cycle([each for each in milestones.values() if not each.left_out], ledger)
+
+
+def _check_cycle(milestones: Sequence[Milestone], ledger: Ledger) -> None:
+    ids = {each.id for each in milestones}
+    groups = {each.id: _group(each, ids) for each in milestones}
+    around = cycle(groups, group_word="milestone", member_word="slice")
+    if around is not None:
+        source = replace(milestones[0].source, ledger=ledger)
+        source.fault(1, f"the dependencies go around in a circle: {around}")
+
+
+def _leave_out(milestones: Mapping[str, Milestone]) -> None:
+    """Marks the milestones with faults, and those that depend on one, directly or not."""
+    for each in milestones.values():
+        if each.ledger.faults():
+            each.left_out = "it cannot be read"
+    waiting = list(milestones.values())
+    while waiting:
+        each = waiting.pop()
+        for other in milestones.values():
+            if each.left_out and each.id in other.needs and not other.left_out:
+                other.left_out = f"it depends on {each.id!r}, which is left out"
+                waiting.append(other)
+
+
+def note_left_out(milestones: Iterable[Milestone]) -> None:
+    """A note for each milestone that cannot be converted, and for each of its faults."""
+    for each in milestones:
+        if each.left_out:
+            each.source.note(1, f"milestone {each.id!r} {NOT_CARRIED_OVER}", each.left_out)
+        for fault in each.ledger.faults():
+            each.ledger.note(
+                fault.at.file, fault.at.line, f"milestone {each.id!r} {NOT_CARRIED_OVER}", fault.message
             )
 
 
-def _group(milestone: Milestone) -> Group:
+def _group(milestone: Milestone, ids: set[str]) -> Group:
     members = {
         f"{milestone.id}/{each.id}": [f"{milestone.id}/{need}" for need in each.needs]
         for each in milestone.slices
     }
-    return Group(needs=list(milestone.needs), members=members)
+    return Group(needs=[need for need in milestone.needs if need in ids], members=members)
 
 
-def _refers_well(milestone: Milestone, milestones: Mapping[str, Milestone]) -> bool:
-    bad = {need: _what_is_wrong(need, milestone, milestones) for need in milestone.needs}
-    for need, said in bad.items():
-        source, line = milestone.needs[need]
+def _check_needs(milestone: Milestone, milestones: Mapping[str, Milestone]) -> None:
+    for need, (source, line) in milestone.needs.items():
+        said = _what_is_wrong(need, milestone, milestones)
         if said:
             source.fault(line, f"milestone {milestone.id!r} depends on {said}")
-    return not any(bad.values())
 
 
 def _what_is_wrong(need: str, milestone: Milestone, milestones: Mapping[str, Milestone]) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from weft.plan.convert.fields import NOT_CARRIED_OVER
-from weft.plan.convert.gsd_files import Slice, SlicePlan
+from weft.plan.convert.gsd_files import SlicePlan
 from weft.plan.convert.gsd_milestones import Milestone
+from weft.plan.convert.gsd_roadmap import Slice
 from weft.plan.convert.names import fitting_ids
 from weft.plan.convert.writing import as_glob, one_or_all, without_empty
 from weft.plan.text.emit import Plain
@@ -78,7 +79,7 @@ class MilestoneWriter:
 def _prompt(each: Slice, plans: Sequence[SlicePlan]) -> str:
     shows = f"After this: {each.shows}" if each.shows else ""
     return "\n\n".join(
-        part for part in (each.title or each.id, shows, *(plan.text for plan in plans)) if part
+        part for part in (each.title or each.id, shows, each.text, *(plan.text for plan in plans)) if part
     )
 
 

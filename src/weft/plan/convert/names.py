@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from weft.plan.language.tables import ID_PATTERN
+from weft.plan.language.values import ID_PATTERN
 
 LONGEST = 64
 _FITS = re.compile(ID_PATTERN)

@@ -2,7 +2,8 @@
 
 A note is about something that was understood and has no counterpart; the plan is written all the same. A fault is
 about something that has no meaning in the old system either (a dependency on nothing, a cycle); then there is no
-plan, because any would be a guess. Faults are collected, too, so that a person sees all of them at once.
+plan, because any would be a guess. Faults are collected, too, so that a person sees all of them at once. Where the
+input has parts of its own (the milestones of gsd), each part has a ledger of its faults.
 """
 
 from dataclasses import dataclass
@@ -47,7 +48,17 @@ class Ledger:
         self._notes.append(Note(file=file, line=line, what=what, why=why))
 
     def fault(self, problem: Problem) -> None:
-        self._faults.append(problem)
+        if problem not in self._faults:
+            self._faults.append(problem)
+
+    def part(self) -> "Ledger":
+        """A ledger for one part of the input: it shares the notes, and keeps its faults to itself."""
+        part = Ledger()
+        part._notes = self._notes
+        return part
+
+    def faults(self) -> tuple[Problem, ...]:
+        return tuple(self._faults)
 
     def notes(self) -> tuple[Note, ...]:
         """Each note once, by file and line."""

@@ -5,6 +5,7 @@ the ones of the reference, and its schema accepts what it reads, so the three ca
 """
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -12,6 +13,13 @@ from typing import Any
 from msgspec import Struct
 
 from weft.plan.language.reader import BAD, Reader, Schema, mismatch
+from weft.plan.language.slips import (
+    boolean_meant,
+    dollars_meant,
+    duration_meant,
+    tokens_meant,
+    whole_number_meant,
+)
 from weft.plan.order.globs import glob_fault
 from weft.plan.text.document import Node, Scalar
 from weft.plan.text.problems import nearest
@@ -120,10 +128,13 @@ class Integer(Struct, frozen=True):
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         if not isinstance(node, Scalar) or not node.plain or not _WHOLE.fullmatch(node.text):
-            return mismatch(self, node, reader, name)
+            return mismatch(self, node, reader, name, _meant(node, self._meant))
         number = int(node.text)
         high = MOST if self.high is None else self.high
         return number if self.low <= number <= high else mismatch(self, node, reader, name)
+
+    def _meant(self, text: str) -> str | None:
+        return whole_number_meant(text, self.low, MOST if self.high is None else self.high)
 
     def schema(self) -> Schema:
         if self.high == self.low:
@@ -144,7 +155,7 @@ class Money(Struct, frozen=True):
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         text = _number_of_dollars(node)
         if text is None:
-            return mismatch(self, node, reader, name)
+            return mismatch(self, node, reader, name, _meant(node, dollars_meant))
         micros = Fraction(text) * MICRO
         if micros > MOST_MONEY * MICRO:
             return mismatch(self, node, reader, name, f", and up to {MOST_MONEY:,}")
@@ -183,7 +194,7 @@ class Tokens(Struct, frozen=True):
         elif node.plain and _WHOLE.fullmatch(node.text):
             number = int(node.text)
         else:
-            return mismatch(self, node, reader, name)
+            return mismatch(self, node, reader, name, _meant(node, tokens_meant))
         return number if number > 0 else mismatch(self, node, reader, name)
 
     def schema(self) -> Schema:
@@ -231,10 +242,28 @@ class Boolean(Struct, frozen=True):
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         if isinstance(node, Scalar) and node.kind() == "a boolean":
             return node.text[0] in "tT"
-        return mismatch(self, node, reader, name)
+        return mismatch(self, node, reader, name, _meant(node, boolean_meant))
 
     def schema(self) -> Schema:
         return {"type": "boolean"}
+
+
+class RemoteName(Struct, frozen=True):
+    """A git remote, by its name; or true or false."""
+
+    words: str = "true, false, or the name of a git remote"
+    pattern: str = r"[A-Za-z0-9_][A-Za-z0-9_.@:/+~-]*"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if isinstance(node, Scalar) and node.kind() == "a boolean":
+            return node.text[0] in "tT"
+        if isinstance(node, Scalar) and node.kind() == "text" and re.fullmatch(self.pattern, node.text):
+            return node.text
+        return mismatch(self, node, reader, name)
+
+    def schema(self) -> Schema:
+        text: Schema = {"type": "string", "pattern": f"^(?:{self.pattern})$"}
+        return {"anyOf": [{"type": "boolean"}, text]}
 
 
 class Choice(Struct, frozen=True):
@@ -254,6 +283,22 @@ class Choice(Struct, frozen=True):
         return {"enum": list(self.values)}
 
 
+class Switch(Struct, frozen=True):
+    """A boolean, or the text `auto`."""
+
+    words: str = "auto, true or false"
+
+    def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        if isinstance(node, Scalar) and node.text == "auto":
+            return node.text
+        if isinstance(node, Scalar) and node.kind() == "a boolean":
+            return node.text[0] in "tT"
+        return mismatch(self, node, reader, name, _meant(node, boolean_meant))
+
+    def schema(self) -> Schema:
+        return {"enum": ["auto", True, False]}
+
+
 class Duration(Struct, frozen=True):
     """Seconds, as a number."""
 
@@ -263,7 +308,8 @@ class Duration(Struct, frozen=True):
         match = _DURATION.fullmatch(node.text) if isinstance(node, Scalar) else None
         if match is None:
             bare = isinstance(node, Scalar) and re.fullmatch(_PLAIN_DECIMAL, node.text)
-            return mismatch(self, node, reader, name, f"; did you mean {bare[0]}s?" if bare else "")
+            hint = f"; did you mean {bare[0]}s?" if bare else _meant(node, duration_meant)
+            return mismatch(self, node, reader, name, hint)
         seconds = float(Decimal(match[1]) * SECONDS[match[2]])
         return seconds if seconds > 0 else mismatch(self, node, reader, name)
 
@@ -274,6 +320,16 @@ class Duration(Struct, frozen=True):
 def _matching(pattern: re.Pattern[str], else_say: str, *, above_zero: bool = False) -> Schema:
     digits = "(?=.*[1-9])" if above_zero else ""
     return {"type": "string", "pattern": f"^{digits}{pattern.pattern}$", "patternErrorMessage": else_say}
+
+
+def _meant(node: Node, meant: Callable[[str], str | None]) -> str:
+    """The end of a message about a value that is almost right."""
+    value = meant(node.text) if isinstance(node, Scalar) else None
+    if value is None or not isinstance(node, Scalar):
+        return ""
+    if value != node.text:
+        return f"; did you mean {value}?"
+    return "" if node.plain else f"; did you mean {value}, without quotes?"
 
 
 def _in_quotes(node: Scalar) -> str:

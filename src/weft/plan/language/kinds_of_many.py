@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -72,6 +72,14 @@ class JsonObject(Struct, frozen=True):
         return {"type": "object"}
 
 
+@runtime_checkable
+class HasKeys(Protocol):
+    """A kind of mapping whose keys are known."""
+
+    @property
+    def key_names(self) -> Collection[str]: ...
+
+
 class ListOf(Struct, frozen=True):
     item: Kind
     least: int = 0
@@ -82,19 +90,31 @@ class ListOf(Struct, frozen=True):
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         if not isinstance(node, Items):
-            return mismatch(self, node, reader, name, self._in_brackets(node, reader, name))
+            return mismatch(self, node, reader, name, self._advice(node, reader, name))
         if len(node.nodes) < self.least:
             reader.wrong(node, f"{name} is an empty list; at least {self.least} is needed")
             return BAD
         values = tuple(self.item.read(item, reader, name) for item in node.nodes)
         return BAD if BAD in values else values
 
-    def _in_brackets(self, node: Node, reader: Reader, name: str) -> str:
-        """Advice, if the list of this one value would be all right."""
+    def _advice(self, node: Node, reader: Reader, name: str) -> str:
+        """How to write the value as a list, if it is clear what was meant."""
+        if isinstance(node, Table):
+            return self._with_dashes(node)
         if not isinstance(node, Scalar) or not node.text.isprintable():
             return ""
         right = self.item.read(node, Reader(reader.document), name) is not BAD
         return f"; write [{node.text}]" if right else ""
+
+    def _with_dashes(self, table: Table) -> str:
+        """A mapping may be the one entry, without its dash; or have the names of the entries as keys."""
+        keys = self.item.key_names if isinstance(self.item, HasKeys) else ()
+        first = next(iter(table.entries), "")
+        if not keys or not first.isprintable():
+            return ""
+        if first in keys:
+            return f"; begin each entry with a dash, as in - {first}: …"
+        return f"; write each name as an entry, as in - id: {first}" if "id" in keys else ""
 
     def schema(self) -> Schema:
         schema: Schema = {"type": "array", "items": self.item.schema()}
@@ -128,7 +148,10 @@ class MapOf(Struct, frozen=True):
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         if not isinstance(node, Table):
-            return mismatch(self, node, reader, name)
+            advice = (
+                "; write NAME: before each entry, in place of its dash" if isinstance(node, Items) else ""
+            )
+            return mismatch(self, node, reader, name, advice)
         values: dict[str, Any] = {}
         for key, (at, value) in node.entries.items():
             read = self.value.read(value, reader, f"{name}.{key}")

@@ -2,6 +2,7 @@
 
 from weft.plan.language.kinds import Choice, Money, Text, Tokens
 from weft.plan.language.kinds_of_many import Either, MapOf
+from weft.plan.language.reader import Kind
 from weft.plan.language.records import AtLeastOne, Key, Record, Words
 from weft.plan.text.document import Node, Scalar, Table
 
@@ -14,8 +15,10 @@ BUDGET = Record(
     ),
     (AtLeastOne(("usd", "tokens")),),
 )
-PLAIN_AMOUNT = Money("an amount of dollars above 0, such as 20 or 0.50, or both as in {usd: 20, tokens: 5M}")
+_DOLLARS = "an amount of dollars above 0, such as 20 or 0.50"
+PLAIN_AMOUNT = Money(f"{_DOLLARS}, or both as in {{usd: 20, tokens: 5M}}")
 AMOUNT = Either(scalar=PLAIN_AMOUNT, table=BUDGET)
+_AMOUNT_IN_SHELL = Either(scalar=Money(f"{_DOLLARS}, or both as in usd=20,tokens=5M"), table=BUDGET)
 
 BUDGET_KEYS = (
     Key(
@@ -57,6 +60,11 @@ PRICES_KEY = Key(
     "user's.",
     example="{claude-sonnet*: {input: 3, output: 15, cached_input: 0.3}}",
 )
+
+
+def kind_in_shell(kind: Kind) -> Kind:
+    """The kind of a value in a flag or a variable: what is allowed is written as a shell takes it."""
+    return _AMOUNT_IN_SHELL if kind is AMOUNT else kind
 
 
 def amounts_in(text: str) -> Node:

@@ -4,12 +4,13 @@ A record is read in one pass over what is written; whatever is wrong is told, an
 one slip does not hide the next. Its rules are data with three faces: a check, a piece of JSON Schema, a sentence.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
 from msgspec import Struct
 
+from weft.plan.language.kinds import Choice
 from weft.plan.language.kinds_of_many import Json
 from weft.plan.language.reader import BAD, Kind, Reader, Schema, mismatch
 from weft.plan.text.document import Items, Node, Scalar, Table, read_document
@@ -84,7 +85,7 @@ class Record(Struct, frozen=True, eq=False, dict=True):
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401 - Values, or BAD
         if type(node) is not Table:
-            return mismatch(self, node, reader, name)
+            return mismatch(self, node, reader, name, self._as_mapping(node, reader))
         known = self._known
         if not node.entries.keys() <= known.keys():
             node = self._understood(node, reader)
@@ -99,6 +100,21 @@ class Record(Struct, frozen=True, eq=False, dict=True):
         for rule in self.rules:
             rule.check(node, reader, self.name)
         return Values(given, node)
+
+    @property
+    def key_names(self) -> Collection[str]:
+        return self._known.keys()
+
+    def _as_mapping(self, node: Node, reader: Reader) -> str:
+        """Advice, if it is clear which key has this value: the one that is needed, or that has such values."""
+        if not isinstance(node, Scalar) or not node.text.isprintable():
+            return ""
+        keys = self._required or [key for key in self.keys if isinstance(key.kind, Choice)]
+        fitting = [
+            key.name for key in keys if key.kind.read(node, Reader(reader.document), key.name) is not BAD
+        ]
+        is_clear = len(fitting) == 1 and len(self._required) <= 1
+        return f"; write {{{fitting[0]}: {node.text}}}" if is_clear else ""
 
     def _understood(self, table: Table, reader: Reader) -> Table:
         """The table without unknown keys; a slip stands for what was meant, so that it is told only once."""
@@ -156,6 +172,10 @@ class Later(Struct, frozen=True):
     @property
     def words(self) -> str:
         return self.record().words
+
+    @property
+    def key_names(self) -> Collection[str]:
+        return self.record().key_names
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         return self.record().read(node, reader, name)

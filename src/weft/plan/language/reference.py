@@ -5,23 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.language.kinds import Choice, Duration, Money, Tokens
 from weft.plan.language.kinds_of_many import Either, ListOf, MapOf
+from weft.plan.language.merge import MERGE
 from weft.plan.language.money import PLAIN_AMOUNT
 from weft.plan.language.reader import Kind
 from weft.plan.language.records import Key, Later, Record, Words
-from weft.plan.language.tables import (
-    COMMAND,
-    COMMANDS,
-    EXPRESSION,
-    GLOB,
-    ID,
-    MERGE,
-    PLAIN_COMMAND,
-    PLAN,
-    RECORDS,
-    SETTINGS,
-    STEP,
-    TEMPLATE,
-)
+from weft.plan.language.tables import PLAN, RECORDS, SETTINGS, STEP
+from weft.plan.language.values import COMMAND, COMMANDS, EXPRESSION, GLOB, ID, PLAIN_COMMAND, TEMPLATE
 
 MADE_BY = "weft schema --reference"
 
@@ -78,8 +67,11 @@ The nearest to the work counts: step, subplan, the subplans around it, plan, var
 
 _TEMPLATES = """\
 `{{ … }}` in a text that is a template is replaced when the step starts. An unknown name is an error, never an
-empty text. In a `run` that is text, values are quoted for the shell, unless they are piped through `| raw`. An id
-with a `-` in it is written `step['my-step'].result`."""
+empty text. In a `run` that is text, values are quoted for the shell, unless they are piped through `| raw`. Where
+another program reads an argument as code (`sh -c "echo {{ … }}"`, `eval`, `ssh HOST …`, `python -c`), in a text as
+in a list, a value is refused, unless it is an id or a number; `| raw` allows it. An id with a `-` in it is written
+`step['my-step'].result`. Braces that are to stay stand in `{% raw %}…{% endraw %}`.
+Texts of subplans (`prompt`, `title`, `verify`, `setup`) and the `goal` are no templates: braces in them stay."""
 
 
 def plan_reference() -> str:

@@ -5,8 +5,19 @@ The loader, the JSON Schema and the reference are made from these tables.
 
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.language.isolation import AGENT_ISOLATION_KEYS, ISOLATION_KEYS, SANDBOX, STEP_SANDBOX_KEY
-from weft.plan.language.kinds import Boolean, Choice, Duration, Glob, Integer, Money, Share, Span, Text, Word
-from weft.plan.language.kinds_of_many import Either, JsonObject, ListOf, MapOf, Single
+from weft.plan.language.kinds import (
+    Boolean,
+    Choice,
+    Duration,
+    Integer,
+    Money,
+    Share,
+    Span,
+    Text,
+    Word,
+)
+from weft.plan.language.kinds_of_many import Either, JsonObject, ListOf, MapOf
+from weft.plan.language.merge import MERGE
 from weft.plan.language.money import BUDGET, BUDGET_KEYS, MAX_TOKENS_KEY, PRICE, PRICES_KEY
 from weft.plan.language.notify import NOTIFY, NOTIFY_KEY
 from weft.plan.language.records import (
@@ -23,45 +34,24 @@ from weft.plan.language.records import (
     Record,
     Words,
 )
+from weft.plan.language.values import (
+    BRANCH,
+    COMMAND,
+    COMMANDS,
+    ENVIRONMENT,
+    EXPRESSION,
+    FOLDER,
+    GLOB,
+    ID,
+    NAME,
+    PATH,
+    PLACE,
+    PLAIN_COMMAND,
+    SOME_TEXT,
+    TEMPLATE,
+)
 
 VERSION = 1
-ID_PATTERN = "[a-z0-9][a-z0-9_-]{0,63}"
-ID = Text("an id: up to 64 small letters, digits, - and _, the first a letter or digit", pattern=ID_PATTERN)
-SOME_TEXT = Text()
-TEMPLATE = Text("text, in which {{ … }} is replaced", template=True)
-PLACE = Text("a path that has {{ slice.path }} in it", template=True)
-EXPRESSION = Text("an expression over templates' names, always or never", template=True)
-PATH = Text(
-    "an id beside it, or a path from the root such as /store/model",
-    pattern=rf"/?{ID_PATTERN}(?:/{ID_PATTERN})*",
-)
-GLOB = Glob()
-FOLDER = Text(
-    "a directory of the repository, seen from its top, such as src/app",
-    pattern=r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\x00\n]+",
-)
-BRANCH = Text(
-    "the name of a branch: no spaces in it, and no - before it",
-    pattern=r"(?!-)[^\x00-\x20\x7f]+",  # git would take it for an option
-)
-NAME = Text("a name of an environment variable", pattern="[A-Za-z_][A-Za-z0-9_]*")
-_ONE_COMMAND = "a command for /bin/sh, or a list of arguments"
-COMMAND = Either(
-    scalar=Text("a command for /bin/sh", template=True),
-    items=ListOf(Text("an argument", empty=True, template=True), least=1),
-    said=_ONE_COMMAND,
-)
-PLAIN_COMMAND = Either(
-    scalar=Text("a command for /bin/sh"),
-    items=ListOf(Text("an argument", empty=True), least=1),
-    said=_ONE_COMMAND,
-)
-COMMANDS = Either(
-    scalar=Single(Text("a command for /bin/sh")),
-    items=ListOf(PLAIN_COMMAND, least=1),
-    said="a command for /bin/sh, or a list of commands, each text or a list of arguments",
-)
-ENVIRONMENT = MapOf(NAME, Word(template=True))
 PROCESS = AnyOf((Has("prompt"), Has("run"), Is("action", "verify")))
 """Steps for which a process is started."""
 
@@ -79,37 +69,6 @@ ESTIMATE = Record(
         Key(name="fail", kind=Share(), doc="How likely an attempt fails: 0.2 is one in five."),
     ),
 )
-
-MERGE = Record(
-    "merge",
-    "How results get from branch to branch, and onto the target.",
-    (
-        Key(
-            name="when", kind=Choice(("milestone", "slice")), default="milestone",
-            doc="What lands: with `milestone` a top-level subplan as a whole, with `slice` each slice "
-                "once it has passed.",
-        ),
-        Key(
-            name="mode", kind=Choice(("auto", "confirm", "manual")), default="confirm",
-            doc="How it lands: `auto` by itself, `confirm` after asking at the end of the run, `manual` "
-                "with `weft merge`.",
-        ),
-        Key(
-            name="order", kind=Choice(("sequential", "completion")), default="sequential",
-            doc="In which order results land: `sequential` is that of the plan, `completion` as they are "
-                "completed. Within a group, it is the order of merging among those that are ready.",
-        ),
-        Key(
-            name="take_branch", kind=ListOf(GLOB), default="[]",
-            doc="Files whose conflicts are settled by taking the branch's version.",
-        ),
-        Key(
-            name="resolve", kind=Choice(("hold", "agent")), default="hold",
-            doc="What becomes of a slice whose merge is in conflict: with `hold` it waits for a person; with "
-                "`agent` the slice's agent resolves the conflict first, and what it makes of it must pass verify.",
-        ),
-    ),
-)  # fmt: skip
 
 SETTINGS = (
     Key(
@@ -137,7 +96,8 @@ SETTINGS = (
         doc="Which model the agent uses, by the name that the agent knows it by."),
     Key(
         name="retries", kind=Integer(0, 10), default="2",
-        doc="How often a failed check sends the work back, where `on_fail` names no `max`.",
+        doc="How often a failed check sends the work back, where `on_fail` names no `max`; also how often an "
+        "agent that fails or takes too long is tried again.",
     ),
     Key(
         name="infra_retries", kind=Integer(0, 10), default="2",
@@ -212,10 +172,11 @@ ON_RESULT = Record(
         Key(
             name="action", kind=Choice(("continue", "abort", "fail", "ask")), required=True,
             doc="`continue` goes on, `abort` ends the pipeline as failed, `fail` counts the step as "
-                "failed, `ask` asks a "
-                "person.",
-        ),
+                "failed, `ask` asks a person."),
+        Key(name="question", kind=TEMPLATE, doc="What to ask with `ask`; the condition and the end of the "
+            "result are shown below it."),
     ),
+    (OnlyWith(("question",), Is("action", "ask")),),
 )  # fmt: skip
 
 BODIES = ("prompt", "run", "action", "pipeline")
@@ -261,8 +222,8 @@ STEP = Record(
             doc="A JSON Schema (2020-12). The result must be JSON that fits it, else the step has failed."),
         Key(name="on_error", kind=Choice((*STEP_ERRORS, *JOIN_ERRORS)),
             default=Words("abort; on a join fail_fast"),
-            doc="What a failure does: `abort` ends the pipeline, `continue` goes on, `retry` tries "
-                "again. On a join: "
+            doc="What a failure does: `abort` ends the pipeline, `continue` goes on, `retry` tries again. "
+                "Without it, an agent that fails or takes too long is tried again within `retries`. On a join: "
                 "`fail_fast` cancels the other branches at the first failure, `wait_for_all` waits for them."),
         Key(name="max_retries", kind=Integer(1, 10), doc="How often `on_error: retry` tries again."),
         Key(name="on_fail", kind=ON_FAIL, doc=ON_FAIL.doc),
@@ -298,7 +259,8 @@ SUBPLAN: Record = Record(
     (
         Key(name="id", kind=ID, required=True, doc="Its name, unique among its siblings."),
         Key(name="title", kind=SOME_TEXT, default=Words("the id"), doc="A line for people."),
-        Key(name="prompt", kind=SOME_TEXT, doc="What is to be done; templates read it as `slice.prompt`."),
+        Key(name="prompt", kind=SOME_TEXT,
+            doc="What is to be done; templates read it as `slice.prompt`. It is itself no template: `{{` stays."),
         Key(name="depends_on", kind=ListOf(PATH), default="[]",
             doc="Subplans that must be completed first: ids of siblings, or paths from the root."),
         Key(name="files", kind=ListOf(GLOB), default="[]",
@@ -347,7 +309,8 @@ POOL = Record(
     (
         Key(name="values", kind=ListOf(Word(), least=1), required=True,
             doc="The things. A step that took one finds it in its environment: of the pool `port` in "
-                "WEFT_POOL_PORT.",
+                "WEFT_POOL_PORT. Of several, each has a variable of its own, too: WEFT_POOL_PORT_1, "
+                "WEFT_POOL_PORT_2 and so on.",
             example="[8001, 8002]"),
     ),
 )  # fmt: skip
@@ -366,7 +329,7 @@ PLAN = Record(
             doc="Where work starts."),
         Key(name="target", kind=BRANCH, default=Words("the base"), doc="Where results land."),
         Key(name="verify", kind=COMMANDS,
-            doc="Commands that must pass on the merged result of the whole plan."),
+            doc="Commands that must pass on the exact tree that lands, before the target moves to it."),
         Key(name="agents", kind=AGENTS, default="{}", doc="The agents that do the work.",
             example="{coder: {use: claude, model: sonnet, pool: 3}}"),
         Key(name="pools", kind=POOLS, default="{}",

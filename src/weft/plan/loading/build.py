@@ -137,6 +137,7 @@ def step(values: Values) -> Step:
         output_schema=given.get("output_schema"),
         on_error=given.get("on_error", "abort"),
         max_retries=given.get("max_retries", 0) if given.get("on_error") == "retry" else 0,
+        retries_crashes="prompt" in values.table.entries and "on_error" not in given,
         on_fail=_on_fail(given.get("on_fail")),
         on_result=tuple(_on_result(given.get("on_result", ()))),
         pools=_step_pools(given),
@@ -175,7 +176,7 @@ def _on_fail(values: Values | None) -> OnFail | None:
 
 def _on_result(given: Iterable[Values]) -> Iterator[OnResult]:
     for one in given:
-        yield OnResult(one.get("when", "always"), one.get("action", "continue"))
+        yield OnResult(one.get("when", "always"), one.get("action", "continue"), one.given.get("question"))
 
 
 def _step_pools(given: dict[str, Any]) -> tuple[tuple[str, int], ...]:

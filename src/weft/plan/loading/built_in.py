@@ -1,5 +1,11 @@
-"""The pipelines that every plan has. A plan that defines one of the same name uses its own."""
+"""The pipelines that every plan has. A plan that defines one of the same name uses its own.
 
+An agent in a comment below does its step if the plan or a configuration has an agent of that name. Otherwise the
+slice's agent does it, as every step that names none.
+"""
+
+import re
+from collections.abc import Collection
 from functools import cache
 
 from weft.plan.language.kinds import Text
@@ -24,6 +30,7 @@ direct:
 
 tdd:
   - id: tests
+    # agent: tester
     prompt: |
       Write tests for the task below, and nothing else. They must fail now, for the right reason,
       and pass once the task is done.
@@ -37,6 +44,7 @@ tdd:
     action: verify
     on_fail: {retry_from: code}
   - id: judge
+    # agent: judge
     read_only: true
     prompt: |
       Judge whether the work in this directory does the whole of the task below, and whether its tests
@@ -54,8 +62,19 @@ tdd:
 """
 
 
+_AGENT = re.compile(r"# (agent: ([a-z]+))")
+AGENTS = frozenset(match[2] for match in _AGENT.finditer(TEXT))
+"""The names by which an agent takes a step of a built-in pipeline."""
+
+
+def built_in_pipelines(agents: Collection[str] = ()) -> dict[str, Pipeline]:
+    """The pipelines, for a plan that has these agents."""
+    return _pipelines(AGENTS.intersection(agents))
+
+
 @cache
-def built_in_pipelines() -> dict[str, Pipeline]:
-    document = read_document(TEXT, FILE)
+def _pipelines(agents: frozenset[str]) -> dict[str, Pipeline]:
+    text = _AGENT.sub(lambda match: match[1] if match[2] in agents else match[0], TEXT)
+    document = read_document(text, FILE)
     given = MapOf(Text(), STEPS).read(document.root, Reader(document), FILE)
     return {name: build.pipeline(name, steps, document, built_in=True) for name, steps in given.items()}

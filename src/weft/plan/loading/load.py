@@ -5,7 +5,7 @@ templates, slices. What one stage finds wrong does not keep the next from lookin
 once; only text that is not YAML ends it at the first.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from weft.plan.language.reader import BAD, Reader
 from weft.plan.language.records import Values
 from weft.plan.language.tables import CONFIG, PLAN
 from weft.plan.loading import build
+from weft.plan.loading.braces_check import check_braces
 from weft.plan.loading.built_in import built_in_pipelines
 from weft.plan.loading.rows import read_rows
 from weft.plan.loading.slices_check import FIRST_AGENT, NEED_MORE, Names, SlicesCheck
@@ -161,7 +162,7 @@ class _Loading:
             target=given.get("target"),
             agents=agents,
             pools=build.pools(self.values),
-            pipelines=self.pipelines(),
+            pipelines=self.pipelines(agents),
             env_allow=frozenset(given.get("env_allow", ())),
             subplans=tuple(rows.subplans),
             outline=rows.outline,
@@ -204,12 +205,12 @@ class _Loading:
         stand_in.entries["agent"] = (key, key)
         return Layer(FIRST_AGENT, {"agent": name}, self.document, stand_in)
 
-    def pipelines(self) -> dict[str, Pipeline]:
+    def pipelines(self, agents: Collection[str]) -> dict[str, Pipeline]:
         """Those of the plan and the built-in ones; a wrong nesting is told, and taken out."""
         own = build.pipelines(self.values, self.document)
         for name in own:
             self.length(place(self.values.table, "pipelines", name))
-        found = built_in_pipelines() | own
+        found = built_in_pipelines(agents) | own
         wrong = wrong_nesting(found)
         for step, said in wrong.values():
             if said:
@@ -227,6 +228,7 @@ class _Loading:
         self.variables(plan)
         names = self.checked_pipelines(plan, catalog)
         SlicesCheck(plan, catalog, self.reader, names, self.surroundings.programs).check()
+        check_braces(plan, self.reader)
 
     def variables(self, plan: Plan) -> None:
         """Two pools cannot tell a step what it took in the same environment variable."""

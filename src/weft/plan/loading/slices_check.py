@@ -185,10 +185,12 @@ class SlicesCheck(Struct):
             known = hint(self.reader, name, self.catalog.agents)
             said = f"{who} needs an agent: {name!r}, of {where}, does not exist{known}"
         else:
-            found = ", ".join(self.programs)
-            found = f"found here: {found}" if found else "no agent's command was found here"
-            how = "set agent: to an entry of agents, or to an adapter"
-            said = f"{who} needs an agent: {how}; {found}"
+            installed = [one.name for one in ADAPTERS.values() if one.program in self.programs]
+            names = (
+                f"{', '.join(installed)} (installed here)" if installed else "one that `weft agents` lists"
+            )
+            said = f"{who} needs an agent: set agent: to {names}, or to an entry of agents"
+            said += "" if installed else "; no agent's program is on the PATH"
         if self.first_time("no agent", name):
             self.reader.wrong(node, said)
 

@@ -21,6 +21,13 @@ from weft.plan.results.known import ANYTHING, Results, Schema
 from weft.plan.text.document import Items, Node, Table
 from weft.plan.text.problems import nearest, suggestion
 
+ONE_STEP_AGAIN = "to try one step again write on_error: retry"
+_FIRST_STEP = {
+    "retry_from": f"no step comes before this one to go back to; {ONE_STEP_AGAIN}",
+    "depends_on": "no step comes before this one; a subplan waits for another by its own depends_on",
+}
+"""What to do about a wrong name in the first step of a pipeline."""
+
 
 class Catalog(Struct, frozen=True, kw_only=True, dict=True):
     """What steps can name."""
@@ -102,9 +109,8 @@ class _Check:
         """Told only where every step has an id: else it may be one of those that lack it."""
         if "" not in self.numbers:
             known = [earlier.id for earlier in self.steps[:number]]
-            self.reader.wrong(
-                at, f"{key} names {name!r}, which is no step here{hint(self.reader, name, known)}"
-            )
+            advice = hint(self.reader, name, known) if known else f"; {_FIRST_STEP[key]}"
+            self.reader.wrong(at, f"{key} names {name!r}, which is no step here{advice}")
 
     def waited_for(self, number: int) -> None:
         step = self.steps[number]
@@ -135,7 +141,8 @@ class _Check:
             "pools": list(self.catalog.pools),
         }[key]
         if name not in known and key not in self.catalog.unread:
-            self.reader.wrong(at, f"there is no {key[:-1]} {name!r}{hint(self.reader, name, known)}")
+            advice = hint(self.reader, name, known) if known else f"; define it, as in {key}: {{{name}: 1}}"
+            self.reader.wrong(at, f"there is no {key[:-1]} {name!r}{advice}")
 
     def loop(self, number: int) -> None:
         step = self.steps[number]
@@ -147,7 +154,7 @@ class _Check:
             self.unknown(at, number, "retry_from", target)
         elif region is None:
             said = "is this step itself" if target == step.id else "comes later"
-            advice = "to try one step again write on_error: retry"
+            advice = ONE_STEP_AGAIN
             self.reader.wrong(at, f"retry_from names {target!r}, which {said}; {advice}")
         else:
             fault = self.branch_fault(step, region)

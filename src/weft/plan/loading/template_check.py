@@ -13,7 +13,7 @@ from weft.plan.pipelines.flow import Flow, flow
 from weft.plan.results.known import ANYTHING, is_unknown
 from weft.plan.templates.names import ROOTS, Scope, StepKind, StepSeen, unknown_names
 from weft.plan.templates.parse import Name, Path, Template, TemplateError, parse_expression, parse_template
-from weft.plan.templates.render import check_command
+from weft.plan.templates.render import check_arguments, check_command
 from weft.plan.templates.values import RenderError
 from weft.plan.text.document import Node, Scalar, Table
 from weft.plan.text.inside import inside
@@ -87,6 +87,18 @@ class TemplatesCheck:
             check_command(written.text)
         except RenderError as error:
             self.wrong(written, error.offset, error.message)
+
+    def arguments(self, step: Step) -> None:
+        """Checks a command that is a list: no value may stand in an argument that is read as code."""
+        match step.body:
+            case RunCommand(tuple() as arguments):
+                wrong = check_arguments(arguments)
+                nodes = list(listed(step.source, "run"))
+                if wrong is not None and wrong[0] < len(nodes):
+                    written = _Text(nodes[wrong[0]], arguments[wrong[0]])
+                    self.wrong(written, wrong[1].offset, wrong[1].message)
+            case _:
+                pass
 
     def unknown(
         self,
@@ -162,6 +174,7 @@ class _StepsCheck:
         return self.check.views(self.steps, ended=False)
 
     def step(self, number: int) -> None:
+        self.check.arguments(self.steps[number])
         for written in _texts(self.steps[number]):
             names = self.check.names(written)
             self.read.update(name.path for name in names)
@@ -225,6 +238,8 @@ def _texts(step: Step) -> Iterator[_Text]:
     for node, rule in zip(listed(source, "on_result"), step.on_result, strict=False):
         if rule.when not in CONSTANT_CONDITIONS and isinstance(node, Table):
             yield _Text(place(node, "when"), rule.when, expression=True, after=True)
+        if rule.question is not None and isinstance(node, Table):
+            yield _Text(place(node, "question"), rule.question, after=True)
 
 
 def _body_texts(step: Step) -> Iterator[_Text]:

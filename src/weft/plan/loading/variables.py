@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weft.errors import InputError
-from weft.plan.language.money import amounts_in
+from weft.plan.language.money import amounts_in, kind_in_shell
 from weft.plan.language.reader import BAD, Reader
 from weft.plan.language.records import Values
 from weft.plan.loading.load import Config, check_place
@@ -106,7 +106,7 @@ def _read(variable: str, setting: str, text: str) -> tuple[object, list[str]]:
 
 def _value(variable: str, setting: str, text: str, node: Node) -> tuple[object, list[str]]:
     reader = Reader(Document(file=variable, text=text, root=node, problems=()))
-    value: object = setting_key(setting).kind.read(node, reader, setting)
+    value: object = kind_in_shell(setting_key(setting).kind).read(node, reader, setting)
     if setting == "worktrees" and isinstance(value, str):
         check_place(node, value, reader)
     return value, [problem.message for problem in reader.problems]

@@ -23,8 +23,8 @@ from weft.plan.order.globs import MOST_CHECKS, coarser, crossings
 from weft.plan.order.outline import ROOT, Outline
 from weft.plan.order.points import After, Line, Points, ended_before
 
-MOST_SHARED = 3
-"""So many pairs of patterns are told of a pair of subplans."""
+MOST_SHARED = 100
+"""So many pairs of patterns are named of a pair of subplans; the rest is counted."""
 
 Arc = tuple[int, int]
 """The second row starts after the first has ended."""
@@ -57,7 +57,9 @@ class Overlap(Struct, frozen=True, kw_only=True):
     second: int
     """Rows, in plan order."""
     shared: tuple[tuple[str, str], ...]
-    """Patterns that cross, one of the first row and one of the second; a few of them."""
+    """Patterns that cross, one of the first row and one of the second."""
+    more: int = 0
+    """How many more there are."""
     ordered: bool
     """Whether the plan's order keeps the two apart: one can start only after the other has ended."""
 
@@ -72,6 +74,7 @@ def overlaps(outline: Outline, files: Files, after: After = (), *, limits: Limit
     """The pairs of subplans that overlap, in plan order."""
     owners = _Owners(files, limits.checks)
     shared: dict[tuple[int, int], list[tuple[str, str]]] = {}
+    unnamed: dict[tuple[int, int], int] = {}
     more = not owners.complete
     for steps, (pair, patterns) in enumerate(owners.pairs(outline.sizes)):
         if steps == limits.steps or (len(shared) == limits.pairs and pair not in shared):
@@ -80,10 +83,18 @@ def overlaps(outline: Outline, files: Files, after: After = (), *, limits: Limit
         told = shared.setdefault(pair, [])
         if len(told) < MOST_SHARED:
             told.append(patterns)
+        else:
+            unnamed[pair] = unnamed.get(pair, 0) + 1
     in_order = ordered(Points(outline, after), list(shared)) if shared else set[tuple[int, int]]()
     return Overlaps(
         pairs=tuple(
-            Overlap(first=pair[0], second=pair[1], shared=tuple(shared[pair]), ordered=pair in in_order)
+            Overlap(
+                first=pair[0],
+                second=pair[1],
+                shared=tuple(shared[pair]),
+                more=unnamed.get(pair, 0),
+                ordered=pair in in_order,
+            )
             for pair in sorted(shared)
         ),
         more=more,

@@ -74,4 +74,4 @@ def _is_idle(step: Step, *, verifies: bool) -> bool:
 
 
 def _never(step: Step) -> Step:
-    return replace(step, condition="never", on_fail=None, on_result=(), max_retries=0)
+    return replace(step, condition="never", on_fail=None, on_result=(), max_retries=0, retries_crashes=False)

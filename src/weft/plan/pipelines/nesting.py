@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from weft.plan.model import Nested, Pipeline, RunCommand, Step
+from weft.plan.model import Nested, Pipeline, Plan, RunCommand, Step
 
 MOST_LEVELS = 32
 """Pipelines within each other. More is a slip, and what walks down through them calls itself for each."""
@@ -99,3 +99,14 @@ def _cut(pipeline: Pipeline, wrong: WrongSteps) -> Pipeline:
         return pipeline
     steps = (replace(step, body=RunCommand("")) if id(step) in wrong else step for step in pipeline.steps)
     return replace(pipeline, steps=tuple(steps))
+
+
+def used_pipelines(plan: Plan) -> set[str]:
+    """The names of the pipelines that slices, or the pipelines of the plan itself, refer to."""
+    used = {subplan.pipeline for subplan in plan.subplans if subplan.pipeline is not None}
+    own = [pipeline for pipeline in plan.pipelines.values() if not pipeline.built_in]
+    own += [subplan.steps for subplan in plan.subplans if subplan.steps is not None]
+    # None of the built-in ones has another in it.
+    return used.union(
+        step.body.pipeline for pipeline in own for step in pipeline.steps if isinstance(step.body, Nested)
+    )

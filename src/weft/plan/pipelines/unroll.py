@@ -5,6 +5,10 @@ back past it, it starts to count anew. So each time the work comes to such a ste
 itself are run up to `max` times more. Counted from the last step to the first, that takes every loop into account
 that can bring the work there. `on_error: retry` multiplies for its own step, and a nested pipeline for all its
 steps.
+
+An agent that fails or takes too long has made an attempt. If its step sends the work back, or a later one sends it
+back to this step, that counts as an attempt of the loop, but only the step itself is done again. Else the step is
+tried again in place, `retries` times at most.
 """
 
 from collections import Counter
@@ -27,6 +31,25 @@ def loop_limit(step: Step, retries: int) -> int:
     return retries if step.on_fail.max is None else step.on_fail.max
 
 
+def crash_loop(steps: Sequence[Step], number: int) -> int | None:
+    """The step that sends the work back and counts a crash at this one: itself, or the nearest that leads here."""
+    if loop_region(steps, number) is not None:
+        return number
+    for later in range(number + 1, len(steps)):
+        region = loop_region(steps, later)
+        if region is not None and region.start == number:
+            return later
+    return None
+
+
+def tries_again(steps: Sequence[Step], number: int, retries: int) -> int:
+    """How often the step is tried again in place when it fails, or when its agent crashes."""
+    step = steps[number]
+    if step.retries_crashes and crash_loop(steps, number) is None:
+        return retries
+    return step.max_retries
+
+
 def most_runs(steps: Sequence[Step], retries: int) -> list[int]:
     """For each step, how often it can run, as part of one run of the pipeline."""
     runs = [1] * len(steps)
@@ -35,8 +58,8 @@ def most_runs(steps: Sequence[Step], retries: int) -> list[int]:
         for inside in loop_region(steps, number) or ():
             runs[inside] += more
     return [
-        count * (0 if step.condition == "never" else 1 + step.max_retries)
-        for step, count in zip(steps, runs, strict=True)
+        count * (0 if steps[number].condition == "never" else 1 + tries_again(steps, number, retries))
+        for number, count in enumerate(runs)
     ]
 
 

@@ -5,16 +5,19 @@ their own; most of the time goes into the longest path and the overlaps, one pas
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from weft.net.verdict import Answer
 from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.model import Plan, named_agents
+from weft.plan.pipelines.nesting import used_pipelines
 from weft.plan.proof.prove import Proof
 from weft.plan.report.companions import FilePair
 from weft.plan.report.costs import AgentCalls, Spend, agent_calls, spend
 from weft.plan.report.counts import Counts, PipelineUse, counts, pipeline_uses
+from weft.plan.report.landings import LandingVerifies, landing_verifies
 from weft.plan.report.overlaps import OverlapReport, overlap_report
 from weft.plan.report.profiles import Profiles
 from weft.plan.report.together import PoolUse, Together, pool_uses, together
@@ -30,6 +33,14 @@ from weft.plan.report.waiting import (
 from weft.plan.text.problems import Problem
 
 
+class BuiltInAgent(Struct, frozen=True):
+    """An agent that does a step of a built-in pipeline because of its name."""
+
+    pipeline: str
+    step: str
+    agent: str
+
+
 class CheckReport(Struct, frozen=True, kw_only=True):
     plan: str
     finish: Proof
@@ -43,6 +54,8 @@ class CheckReport(Struct, frozen=True, kw_only=True):
     makespan: Makespan
     agent_calls: AgentCalls
     spend: Spend
+    built_in_agents: tuple[BuiltInAgent, ...] = ()
+    landing_verifies: LandingVerifies | None = None
     plan_warnings: tuple[Problem, ...]
     """Those found when the plan was read."""
 
@@ -64,8 +77,25 @@ class CheckReport(Struct, frozen=True, kw_only=True):
             "makespan": self.makespan.to_json(),
             "agent_calls": self.agent_calls.to_json(),
             "spend": self.spend.to_json(),
+            "built_in_agents": [to_builtins(one) for one in self.built_in_agents],
+            "landing_verifies": self.landing_verifies and self.landing_verifies.to_json(),
             "warnings": [problem.to_json() for problem in self.warnings],
         }
+
+
+def _built_in_agents(plan: Plan) -> Iterator[BuiltInAgent]:
+    used = used_pipelines(plan)
+    for name, pipeline in plan.pipelines.items():
+        if pipeline.built_in and name in used:
+            yield from (BuiltInAgent(name, step, agent) for step, agent in named_agents(pipeline))
+
+
+def overlaps_of(compiled: CompiledPlan, history: Sequence[FilePair] = ()) -> OverlapReport:
+    """Only the overlaps; `history`: files that changed together, as far as it is known."""
+    after, finder = extra_order(compiled), Profiles(compiled.plan)
+    starting = len(eligibility(compiled).eligible)
+    at_once = together(compiled, after, finder.by_row(), finder.agents, starting=starting)
+    return overlap_report(compiled, after, at_once.slices, history)
 
 
 def check_report(compiled: CompiledPlan, proof: Proof, history: Sequence[FilePair] = ()) -> CheckReport:
@@ -89,5 +119,7 @@ def check_report(compiled: CompiledPlan, proof: Proof, history: Sequence[FilePai
         makespan=makespan(plan, after, profiles, at_once.slices),
         agent_calls=agent_calls(plan, profiles),
         spend=spend(plan, profiles),
+        built_in_agents=tuple(_built_in_agents(plan)),
+        landing_verifies=landing_verifies(plan),
         plan_warnings=plan.warnings,
     )

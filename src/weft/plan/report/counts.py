@@ -99,11 +99,11 @@ def _limits(compiled: CompiledPlan) -> int:
 
 
 def _branches(compiled: CompiledPlan) -> int:
-    """Those that something is merged into, and the target."""
+    """The branches that something is merged into."""
     merging = {number for number, shape in enumerate(compiled.shapes) if shape.merges}
     parents = compiled.plan.outline.parents
     into = {parents[row] for row, shape in enumerate(compiled.shape_of) if shape in merging}
-    return len(into) + bool(compiled.landing_shapes)
+    return len(into)
 
 
 def slot_caps(compiled: CompiledPlan) -> list[int | None]:

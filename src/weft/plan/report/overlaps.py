@@ -39,6 +39,8 @@ class OverlapPair(Struct, frozen=True, kw_only=True):
     shared: tuple[tuple[str, str], ...]
     """Patterns that can mean the same file, one of each."""
     apart: Apart
+    more: int = 0
+    """How many more such patterns there are."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -80,7 +82,13 @@ def overlap_report(
     paths = plan.outline.paths
     return OverlapReport(
         pairs=tuple(
-            OverlapPair(first=paths[pair.first], second=paths[pair.second], shared=pair.shared, apart=apart)
+            OverlapPair(
+                first=paths[pair.first],
+                second=paths[pair.second],
+                shared=pair.shared,
+                apart=apart,
+                more=pair.more,
+            )
             for pair, apart in judged
         ),
         more=found.more,

@@ -43,7 +43,8 @@ _PLACES = frozenset({"plan", "project", "user"})
 
 
 def flag_name(setting: str) -> str:
-    return "--" + setting.removesuffix(".tokens").replace("_", "-").replace(".", "-")
+    """The flag that sets it: `--budget` dollars and tokens, `--merge` the mode."""
+    return "--" + setting.removesuffix(".tokens").removesuffix(".mode").replace("_", "-")
 
 
 def agent_origin(plan: Plan, agent: Agent) -> Origin:

@@ -20,6 +20,7 @@ from weft.plan.model import (
     Join,
     Nested,
     OnFail,
+    OnResult,
     Pipeline,
     Plan,
     Pool,
@@ -27,8 +28,10 @@ from weft.plan.model import (
     Step,
     Subplan,
     Verify,
+    named_agents,
 )
 from weft.plan.order.outline import ROOT
+from weft.plan.pipelines.nesting import used_pipelines
 from weft.plan.settings import SETTING_NAMES, Scope
 from weft.plan.showing import written
 from weft.plan.showing.origins import agent_origin, notify_origin, origin
@@ -124,13 +127,13 @@ class _Shown(Struct):
 
     def pipelines(self) -> Entries:
         shown: Entries = {}
-        used = _used(self.plan)
+        used = used_pipelines(self.plan)
         for name, pipeline in self.plan.pipelines.items():
             if pipeline.built_in and name not in used:
                 continue
             shown[name] = _steps(pipeline)
             if pipeline.built_in:
-                self.comments["pipelines", name] = "built in"
+                self.comments["pipelines", name] = _built_in(pipeline)
         return shown
 
     def subplans(self, group: int, path: Path) -> list[Plain]:
@@ -166,16 +169,10 @@ def _origin(scope: Scope, name: str) -> str:
     return str(origin(scope, name))
 
 
-def _used(plan: Plan) -> set[str]:
-    """The names of the pipelines that slices, or the pipelines of the plan itself, refer to."""
-    used = {subplan.pipeline for subplan in plan.subplans if subplan.pipeline is not None}
-    own = [pipeline for pipeline in plan.pipelines.values() if not pipeline.built_in]
-    own += [subplan.steps for subplan in plan.subplans if subplan.steps is not None]
-    return used.union(*map(_nested, own))  # none of the built-in ones has another in it
-
-
-def _nested(pipeline: Pipeline) -> set[str]:
-    return {step.body.pipeline for step in pipeline.steps if isinstance(step.body, Nested)}
+def _built_in(pipeline: Pipeline) -> str:
+    """With the agents that do a step because of their names."""
+    agents = [f"step {step} by the agent {agent}" for step, agent in named_agents(pipeline)]
+    return f"built in; {' and '.join(agents)}" if agents else "built in"
 
 
 def _agent(agent: Agent) -> Plain:
@@ -212,14 +209,14 @@ def step_entries(step: Step) -> Iterator[tuple[str, Plain]]:
             "async": step.is_async,
             "depends_on": list(step.depends_on),
             "condition": step.condition,
-            "on_error": None if step.on_error == "abort" else step.on_error,
+            "on_error": step.on_error if step.on_error != "abort" or _aborts_on_crash(step) else None,
             "max_retries": step.max_retries or None,
             "pools": dict(step.pools),
             "timeout": None if step.timeout is None else written.duration(step.timeout),
             "grace": None if step.grace is None else written.duration(step.grace),
             "env": dict(step.env),
             "sandbox": None if step.sandbox is None else written.sandbox(step.sandbox),
-            "on_result": [{"when": rule.when, "action": rule.action} for rule in step.on_result],
+            "on_result": [dict(_rule(rule)) for rule in step.on_result],
         }
     ).items()
     if step.on_fail is not None:
@@ -228,6 +225,11 @@ def step_entries(step: Step) -> Iterator[tuple[str, Plain]]:
         yield "output_schema", dict(step.output_schema)
     if step.estimate is not None:
         yield "estimate", written.estimate(step.estimate)
+
+
+def _rule(rule: OnResult) -> Entries:
+    own: Entries = {} if rule.question is None else {"question": rule.question}
+    return {"when": rule.when, "action": rule.action, **own}
 
 
 def _body(body: Body) -> Entries:
@@ -259,3 +261,8 @@ def _body(body: Body) -> Entries:
 def _on_fail(on_fail: OnFail) -> Entries:
     limit: Entries = {} if on_fail.max is None else {"max": on_fail.max}
     return {"retry_from": on_fail.retry_from, **limit}
+
+
+def _aborts_on_crash(step: Step) -> bool:
+    """Whether `on_error: abort` is written: without it, an agent that crashes is tried again."""
+    return isinstance(step.body, AgentWork) and not step.retries_crashes

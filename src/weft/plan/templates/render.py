@@ -5,11 +5,13 @@ takes longer to import than most plans take to load. The first way takes a templ
 with the second; a test holds them together.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
 
 from msgspec import Struct
 
+from weft.plan.templates.interpreters import code_reader
 from weft.plan.templates.parse import (
     COMPARISON,
     HOLE,
@@ -19,10 +21,12 @@ from weft.plan.templates.parse import (
     parse_expression,
     parse_template,
 )
-from weft.plan.templates.shell import shell_text
+from weft.plan.templates.shell import ANY_VALUE, HARMLESS_VALUE, code_refusal, shell_text
 from weft.plan.templates.values import Put, RenderError, Values, look_up, text_of
 
 MOST_TEMPLATES = 1_024
+_HARMLESS = frozenset({("slice", "id"), ("slice", "path"), ("plan", "id"), ("run", "id"), ("attempt",)})
+"""The names of values that have no character that means anything to a program."""
 
 
 def render(text: str, values: Values, *, quote: bool = False) -> str:
@@ -50,11 +54,38 @@ def check_command(text: str) -> None:
         if isinstance(part, str) or part.raw:
             pieces.append(part if isinstance(part, str) else "x")
             continue
-        pieces.append(Put("x"))
+        pieces.append(Put(HARMLESS_VALUE if _is_harmless(part.name) else ANY_VALUE))
         try:
             shell_text(pieces)
         except RenderError as error:
             raise RenderError(error.message, offset=part.name.offset) from None
+
+
+def check_arguments(texts: Sequence[str]) -> tuple[int, RenderError] | None:
+    """The first argument of a command in which a value would be run as code, and what is wrong with it."""
+    for number, text in enumerate(texts):
+        program = code_reader(texts[:number])
+        if program is not None:
+            names = (name for name in _values_in(text) if not _is_harmless(name))
+            for name in names:
+                return number, RenderError(code_refusal(program), offset=name.offset)
+    return None
+
+
+def _values_in(text: str) -> Sequence[Name]:
+    """The names whose values a text takes, but for those through `| raw`, for which the author answers."""
+    try:
+        parts = _plain_parts(text)
+        return parse_template(text).names if parts is None else [
+            part.name for part in parts if isinstance(part, _Hole) and not part.raw
+        ]  # fmt: skip
+    except TemplateError:
+        return ()
+
+
+def _is_harmless(name: Name) -> bool:
+    """Whether its value is an id or a number, whatever happens."""
+    return name.path in _HARMLESS or (name.path[0] == "step" and name.path[-1] == "exit_code")
 
 
 def holds(expression: str, values: Values) -> bool:

@@ -6,6 +6,9 @@ is read as the shell reads it: what is open is a stack, and for each kind of thi
 expression of what can open or close something there. In some places no quoting helps, as in a comment, which
 a line break in the value would end; in some it is not certain what a shell would make of it, as after `<<`.
 Those are refused: it is better to be told than to run what somebody else wrote.
+
+The quotes hold in this shell only. In a word that another program reads as code (`sh -c "echo {{ x }}"`, `eval`),
+a value is refused as well, unless it has only letters, digits and signs that mean nothing there.
 """
 
 import re
@@ -13,6 +16,8 @@ import shlex
 from collections.abc import Iterable
 from itertools import groupby
 
+from weft.plan.templates.command_words import CommandWords
+from weft.plan.templates.interpreters import code_reader
 from weft.plan.templates.values import Put, RenderError
 
 # What is open, each by the sign that opens it.
@@ -40,6 +45,10 @@ _SIGNS = {
     "${": re.compile(r"[}'\"`$\\]"),
     "((": re.compile("[()]"),
 }
+_COMMANDS_WITHIN = frozenset({"(", "$("})
+_HARMLESS = re.compile(r"[A-Za-z0-9_./-]*")
+HARMLESS_VALUE, ANY_VALUE = "x", "x y"
+"""Values to check a command with, before the real ones are known."""
 _ENDS = {"'": "'", '"': '"', "`": "`", "#": "\n", "${": "}", "((": ")", "(": ")", "$(": ")"}
 
 
@@ -62,6 +71,7 @@ class _Reader:
         """Whether a value stands right before."""
         self.dangling = False
         """Whether the last sign would take the first one of a value for itself."""
+        self.words = CommandWords()
 
     def quoted(self, value: str) -> str:
         if "\0" in value:
@@ -72,6 +82,8 @@ class _Reader:
             )
         self.within_word = True
         place = self.open[-1]
+        self.check_code(value)
+        self.words.add(value, quoted=True)
         if place in _NO_PLACE:
             said = f"in a command, a value cannot stand {_NO_PLACE[place]}: no quotes would hold it together there"
             raise RenderError(
@@ -80,14 +92,21 @@ class _Reader:
         quotes = "" if place in _UNQUOTED else place
         return quotes + shlex.quote(value) + quotes
 
+    def check_code(self, value: str) -> None:
+        program = code_reader(self.words.words)
+        if program is not None and not _HARMLESS.fullmatch(value):
+            raise RenderError(code_refusal(program))
+
     def read(self, text: str) -> str:
         at, sign = 0, ""
         while found := self.next_sign(text, at):
+            self.words.add(text[at : found.start()], quoted=self.open[-1] not in _UNQUOTED)
             at, sign = found.end(), found[0]
             # Right behind a value, # begins no comment.
             if not (sign == "#" and found.start() == 0 and self.within_word):
                 self.sign(sign)
         rest = text[at:]
+        self.words.add(rest, quoted=self.open[-1] not in _UNQUOTED)
         self.dangling = rest.endswith("$") and self.open[-1] in _UNQUOTED if rest else sign == "\\"
         self.within_word = False
         return text
@@ -98,6 +117,16 @@ class _Reader:
 
     def sign(self, sign: str) -> None:
         place = self.open[-1]
+        self.change(sign, place)
+        if place in _COMMANDS_WITHIN and sign == ")":
+            self.words.leave()
+        elif self.open[-1] in _COMMANDS_WITHIN and self.open[-1] == sign:
+            self.words.enter()
+        elif sign != "\\\n":
+            self.words.add("" if sign in {"'", '"'} else sign.removeprefix("\\"), quoted=True)
+
+    def change(self, sign: str, place: str) -> None:
+        """Opens or closes what the sign does."""
         if sign == _ENDS.get(place):
             self.open.pop()
         elif place == "${":  # what quotes mean there, shells do not agree on
@@ -110,3 +139,12 @@ class _Reader:
             self.open += ["case"] * ("$(" in self.open)
         elif not sign.startswith("\\") and sign != ")":
             self.open.append(sign)
+
+
+def code_refusal(program: str) -> str:
+    """What is wrong with a value in an argument that the program reads as code."""
+    return (
+        f"{program} reads this text as code, and would run what is in the value; hand the value over as an "
+        "argument after the code, as in sh -c 'echo \"$1\"' sh {{ … }}, or in an environment variable, by env, "
+        'and read it as "$NAME"'
+    )

@@ -30,6 +30,7 @@ from yaml.events import (
 )
 
 from weft.plan.text.problems import MOST_PROBLEMS, PlanError, Position, Problem
+from weft.plan.text.yaml_faults import fault_of, unquoted_template
 
 _NUMBER = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _WORDS = {
@@ -238,9 +239,8 @@ class _Builder:
         except UnicodeEncodeError as error:
             self.fail(*_line_and_column(self.text, error.start), "this is not text: half of a surrogate pair")
         except yaml.MarkedYAMLError as error:
-            # The end of the file is, to libyaml, a line further down.
-            end = _line_and_column(self.text, len(self.text.rstrip()))
-            self.fail(*min(_place(error.problem_mark), end), f"this is not YAML: {_what_libyaml_says(error)}")
+            fault = fault_of(self.text, error)
+            self.fail(fault.line, fault.column, f"this is not YAML: {fault.message}")
         except UnicodeDecodeError:
             # A tag whose %-signs spell no character; all that is known is what was read before it.
             self.fail(*_place(event.end_mark if event else None), "this is not YAML: a tag that is not UTF-8")
@@ -313,7 +313,7 @@ class _Builder:
         key = parent.pending
         if key is None:
             if not isinstance(node, Scalar):
-                self.fail(node.line, node.column, "a key must be a single value, not a list or a mapping")
+                self.fail(node.line, node.column, self.bad_key(node))
             parent.pending = node
             return
         parent.pending = None
@@ -322,6 +322,13 @@ class _Builder:
         if first is not entry:
             where = f"line {first[0].line}"
             self.report(key, f"the key {key.text!r} stands here twice; it was first given in {where}")
+
+    def bad_key(self, node: Items | Table) -> str:
+        line = line_of(self.text, node.line)
+        template = line[node.column - 2 :]
+        if isinstance(node, Table) and template.startswith("{{"):
+            return unquoted_template(template)
+        return "a key must be a single value, not a list or a mapping"
 
     def merge(self, table: Table) -> None:
         """`<<: *base` takes over what the table does not say itself."""
@@ -380,12 +387,3 @@ def _line_and_column(text: str, position: int) -> tuple[int, int]:
 
 def _place(mark: _Mark | None) -> tuple[int, int]:
     return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
-
-
-def _what_libyaml_says(error: yaml.MarkedYAMLError) -> str:
-    said = ", ".join(part for part in (error.context, error.problem) if part)
-    began, met = _place(error.context_mark), _place(error.problem_mark)
-    # libyaml finds out late: a quote that is missing shows at the end of the file.
-    return (
-        said if error.context_mark is None or began[0] == met[0] else f"{said}; it began in line {began[0]}"
-    )

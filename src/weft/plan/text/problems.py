@@ -91,6 +91,7 @@ class PlanError(InputError):
         super().__init__("\n".join(self.lines()))
 
     def lines(self) -> Iterator[str]:
+        """The problems as text, each with its place, and how many there are."""
         for problem in self.problems:
             yield from problem.lines()
         errors = sum(problem.severity is Severity.ERROR for problem in self.problems)

@@ -1,0 +1,117 @@
+"""`on_result` of `ail`: rules about a step's result, of which the first that fits counts.
+
+A rule that Weft cannot follow asks a person. If its condition is known, the person is asked only when it holds, so
+that the rules after it keep their meaning; if not, the person is asked at once.
+"""
+
+from weft.plan.convert.ail_file import Step
+from weft.plan.convert.ail_templates import (
+    NotCarriedOverError,
+    Scope,
+    SenselessError,
+    condition,
+    contains,
+    literally,
+    matches,
+    way,
+)
+from weft.plan.convert.fields import NO_SUCH_KEY, NOT_CARRIED_OVER, Fields
+from weft.plan.convert.writing import without_empty
+from weft.plan.text.document import Items
+from weft.plan.text.emit import Plain
+
+_ACTIONS = {"continue": "continue", "abort_pipeline": "abort", "pause_for_human": "ask"}
+_MATCHERS = ("contains", "exit_code", "matches", "expression", "always")
+_ALWAYS = "true"
+
+
+class ResultRules:
+    def __init__(self, step: Step, scope: Scope) -> None:
+        self._step = step
+        self._scope = scope
+
+    def written(self) -> list[dict[str, Plain]]:
+        fields = self._step.fields
+        node = fields.take("on_result")
+        if node is None:
+            return []
+        if not isinstance(node, Items):
+            self._lost("on_result", fields, "only its list form is known")
+            return [_ask(_ALWAYS, "ail decided here by the result what comes next. Go on?")]
+        return [self._rule(entry) for entry in fields.each("on_result")]
+
+    def _rule(self, entry: Fields) -> dict[str, Plain]:
+        action = entry.text("action")
+        message = entry.text("message")
+        when = self._when(entry)
+        entry.rest()
+        if when is None:
+            return _ask(_ALWAYS, f"ail had a rule here that is not carried over, to {_to_do(action)}. Go on?")
+        meaning = _ACTIONS.get(action or "")
+        if meaning is None:
+            self._lost("action", entry, f"Weft has no action {action!r} for a result")
+            return _ask(when, f"ail was to {_to_do(action)} now. Go on?")
+        return without_empty(
+            {"when": when, "action": meaning, "question": self._question(entry, message, meaning)}
+        )
+
+    def _question(self, entry: Fields, message: str | None, action: str) -> str | None:
+        if message is None:
+            return None
+        if action != "ask":
+            entry.note("message", f"message {NOT_CARRIED_OVER}", "nothing is asked")
+            return None
+        return literally(message)
+
+    def _when(self, entry: Fields) -> str | None:
+        """The expression; None if Weft cannot decide it."""
+        keys = [key for key in _MATCHERS if entry.take(key) is not None]
+        if len(keys) != 1:
+            self._lost("action", entry, f"exactly one of {', '.join(_MATCHERS)} is needed")
+            return None
+        try:
+            return self._matcher(keys[0], entry)
+        except NotCarriedOverError as error:
+            self._lost(keys[0], entry, str(error))
+        except SenselessError as error:
+            entry.wrong(keys[0], f"has no meaning: {error}")
+        return None
+
+    def _matcher(self, key: str, entry: Fields) -> str:
+        scope, text = self._scope.after(self._step.id), entry.text(key) or ""
+        match key:
+            case "always":
+                return _ALWAYS
+            case "exit_code":
+                return self._exit_code(text)
+            case "expression":
+                return as_expression(condition(text, scope))
+            case "contains":
+                return contains(self._step.id, text, scope)
+            case _:
+                return matches(self._step.id, text, scope)
+
+    def _exit_code(self, text: str) -> str:
+        if self._step.kind != "context":
+            raise SenselessError("only a command has an exit code")
+        code = way([self._scope.ids[self._step.id]], "exit_code")
+        if text == "any":
+            return f"{code} != 0"
+        if not text.isdecimal():
+            raise SenselessError(f"{text!r} is no exit code; a number or `any` is needed")
+        return f"{code} == {int(text)}"
+
+    def _lost(self, key: str, entry: Fields, why: str) -> None:
+        entry.note(key, f"an entry of on_result {NOT_CARRIED_OVER}; a person is asked", why or NO_SUCH_KEY)
+
+
+def as_expression(text: str) -> str:
+    return {"always": _ALWAYS, "never": "false"}.get(text, text)
+
+
+def _ask(when: str, question: str) -> dict[str, Plain]:
+    return {"when": when, "action": "ask", "question": literally(question)}
+
+
+def _to_do(action: str | None) -> str:
+    return "do something that it did not name" if action is None else f"do {action!r}"

@@ -1,0 +1,52 @@
+"""Values that are almost right, as people write them: `5usd`, `30min`, `yes`, a number in quotes.
+
+Each function returns the value that was probably meant, as a plan writes it; None if the text is no such value.
+"""
+
+import re
+
+_NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,6})?"
+_DOLLARS = re.compile(rf"(?:usd|us\$|\$)?\s*({_NUMBER})\s*(?:usd|us\$|\$|dollars?)?", re.IGNORECASE)
+_TOKENS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*(k|m|b|)\s*(?:tokens?|tok)?", re.IGNORECASE)
+_TIME = re.compile(rf"({_NUMBER})\s*(ms|(?:sec|min|hour|day)[a-z]*|hrs?|[smhd])(?![a-z])", re.IGNORECASE)
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_BOOLEANS = {
+    **dict.fromkeys(("yes", "on", "y", "true"), "true"),
+    **dict.fromkeys(("no", "off", "n", "false"), "false"),
+}
+
+
+def dollars_meant(text: str) -> str | None:
+    match = _DOLLARS.fullmatch(text.strip())
+    return match[1] if match and float(match[1]) else None
+
+
+def tokens_meant(text: str) -> str | None:
+    match = _TOKENS.fullmatch(text.strip())
+    if match is None or not float(match[1]) or ("." in match[1] and not match[2]):
+        return None
+    return match[1] + match[2].upper().replace("K", "k")
+
+
+def duration_meant(text: str) -> str | None:
+    """One unit as it is, several of them in the smallest: 1h30m is 90m."""
+    parts = [(number, unit.lower()) for number, unit in _TIME.findall(text)]
+    if not parts or _TIME.sub("", text).strip(" ,"):
+        return None
+    units = ["ms" if unit == "ms" else unit[0] for _, unit in parts]
+    if len(parts) == 1:
+        return f"{parts[0][0]}{units[0]}" if float(parts[0][0]) else None
+    if "ms" in units:
+        return None
+    least = min(units, key=_UNITS.__getitem__)
+    total = sum(float(number) * _UNITS[unit] for (number, _), unit in zip(parts, units, strict=True))
+    amount = total / _UNITS[least]
+    return f"{amount:.0f}{least}" if amount.is_integer() and amount else None
+
+
+def boolean_meant(text: str) -> str | None:
+    return _BOOLEANS.get(text.lower())
+
+
+def whole_number_meant(text: str, low: int, high: int) -> str | None:
+    return text if re.fullmatch(r"[0-9]{1,18}", text) and low <= int(text) <= high else None

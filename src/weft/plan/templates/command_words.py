@@ -1,0 +1,58 @@
+"""The words of a shell command, as far as it has been read.
+
+The reader in `shell` reports what it meets; this class keeps the words of the simple command that is being read,
+and of those around it, where one stands within `$(…)` or `(…)` of another. Nothing is expanded: a word is its text
+without quotes.
+"""
+
+import re
+
+_TOKEN = re.compile(
+    r"(?P<blank>[ \t\r]+)|(?P<redirect>&?[<>][<>&|]*[ \t]*)|(?P<end>[;&|\n]+)|[^ \t\r;&|\n<>]+"
+)
+
+
+class CommandWords:
+    def __init__(self) -> None:
+        self._open: list[tuple[list[str], str | None]] = []
+        self.words: list[str] = []
+        """The words that are complete."""
+        self._word: str | None = None
+        """The one that is being read."""
+        self._is_file = False
+        """Whether it is, or the next one will be, the file of a redirection."""
+
+    def add(self, text: str, *, quoted: bool) -> None:
+        if quoted:
+            self._word = (self._word or "") + text
+            return
+        for token in _TOKEN.finditer(text):
+            if token["redirect"]:
+                self._redirect()
+            elif token["blank"] or token["end"]:
+                self._end_word()
+                self.words = [] if token["end"] else self.words
+            else:
+                self._word = (self._word or "") + token[0]
+
+    def enter(self) -> None:
+        """A command within the one that is being read."""
+        self._open.append((self.words, self._word or ""))
+        self.words, self._word = [], None
+
+    def leave(self) -> None:
+        if self._open:
+            self.words, self._word = self._open.pop()
+
+    def _redirect(self) -> None:
+        """The number before `>` and the file behind it are no words of the command."""
+        if self._word is not None and self._word.isdecimal():
+            self._word = None
+        self._end_word()
+        self._is_file = True
+
+    def _end_word(self) -> None:
+        if self._word is not None:
+            self.words += [] if self._is_file else [self._word]
+            self._is_file = False
+        self._word = None

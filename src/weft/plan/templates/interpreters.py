@@ -1,0 +1,106 @@
+"""Programs that read one of their arguments as code: `sh -c`, `eval`, `ssh HOST`, `python -c` and their like.
+
+A value that is quoted for the shell arrives at such a program as a part of its code, and the quotes are gone by
+then: what is in the value is run. `code_reader` decides by the words before an argument whether it is read so. The
+arguments after the code are safe (`sh -c 'echo "$1"' sh VALUE`), and so are environment variables.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Interpreter:
+    names: re.Pattern[str]
+    option: re.Pattern[str]
+    """The option that stands before the code, alone or among others in one word."""
+    with_value: frozenset[str] = frozenset()
+    """Options that are followed by a word of their own."""
+    operands_first: bool = False
+    """Whether other words may stand before the option."""
+
+
+_INTERPRETERS = (
+    _Interpreter(
+        names=re.compile("sh|bash|dash|ash|zsh|ksh|mksh|fish"),
+        option=re.compile(r"-[A-Za-z]*c[A-Za-z]*"),
+        with_value=frozenset({"-o", "-O", "+o", "+O", "--rcfile", "--init-file"}),
+    ),
+    _Interpreter(
+        names=re.compile("su|runuser|script|flock"),
+        option=re.compile(r"-c|--command"),
+        operands_first=True,
+    ),
+    _Interpreter(
+        names=re.compile(r"(?:python|pypy)[0-9.]*"),
+        option=re.compile(r"-[A-Za-z]*c"),
+        with_value=frozenset({"-W", "-X"}),
+    ),
+    _Interpreter(
+        names=re.compile("perl|ruby"),
+        option=re.compile(r"-[A-Za-z]*[eE]"),
+        with_value=frozenset({"-I", "-r", "-C"}),
+    ),
+    _Interpreter(
+        names=re.compile("node|nodejs|bun"),
+        option=re.compile(r"-[a-z]*[ep]|--eval|--print"),
+        with_value=frozenset({"-r", "--require", "--import"}),
+    ),
+    _Interpreter(names=re.compile("php"), option=re.compile(r"-r|--run"), with_value=frozenset({"-d", "-c"})),
+)
+_SSH_WITH_VALUE = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*[bcDEeFIiJLlmOopQRSWw]")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_BEFORE_A_COMMAND = frozenset(
+    {"!", "{", "if", "then", "elif", "else", "while", "until", "do", "time", "command", "builtin"}
+)
+
+
+def code_reader(words: Sequence[str]) -> str | None:
+    """The program that reads the next word of a command as code; None if there is none."""
+    if _command_name(words) == "eval":
+        return "eval"
+    for at, word in enumerate(words):
+        name, after = word.rpartition("/")[2], words[at + 1 :]
+        if name == "ssh" and _names_a_host(after):
+            return "ssh"
+        for interpreter in _INTERPRETERS:
+            option = _code_option(interpreter, after) if interpreter.names.fullmatch(name) else None
+            if option is not None:
+                return f"{name} {option}"
+    return None
+
+
+def _command_name(words: Sequence[str]) -> str:
+    names = (word for word in words if word not in _BEFORE_A_COMMAND and not _ASSIGNMENT.fullmatch(word))
+    return next(names, "")
+
+
+def _code_option(interpreter: _Interpreter, words: Sequence[str]) -> str | None:
+    """The option that makes code of the word behind these, if nothing else has its place."""
+    option: str | None = None
+    is_value = False
+    for word in words:
+        if is_value:
+            is_value = False
+        elif interpreter.option.fullmatch(word):
+            option = word
+        elif word in interpreter.with_value:
+            is_value = True
+        elif option is not None and word == "--":
+            continue
+        elif word[:1] not in {"-", "+"} and (option is not None or not interpreter.operands_first):
+            return None
+    return None if is_value else option
+
+
+def _names_a_host(words: Sequence[str]) -> bool:
+    is_value = False
+    for word in words:
+        if is_value:
+            is_value = False
+        elif word.startswith("-"):
+            is_value = _SSH_WITH_VALUE.fullmatch(word) is not None
+        else:
+            return True
+    return False

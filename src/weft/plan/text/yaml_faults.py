@@ -1,0 +1,263 @@
+"""What is wrong with text that is not YAML, in words about the text.
+
+libyaml reports the rule of its grammar that failed: "did not find expected '-' indicator". The cause is mostly one
+of a few slips: a tab, a line that is indented by one space too many, a colon inside of a value, a quote or a
+bracket that is not closed. Each function below recognizes one slip by libyaml's report and by the lines around it,
+and says what to write instead. For the rest, libyaml's own words stay.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what libyaml counts as one
+_TEMPLATE = re.compile(r"(?:[:-]|^)\s+(\{\{.*)$")
+_LONGEST = 40
+
+
+class Mark(Protocol):
+    """A place in the text, counted from 0."""
+
+    line: int
+    column: int
+
+
+class YamlError(Protocol):
+    """What libyaml reports: where it was, what it was reading and since where."""
+
+    @property
+    def context(self) -> str | None: ...
+    @property
+    def context_mark(self) -> Mark | None: ...
+    @property
+    def problem(self) -> str | None: ...
+    @property
+    def problem_mark(self) -> Mark | None: ...
+
+
+class Fault(Struct, frozen=True):
+    line: int
+    column: int
+    message: str
+
+
+class _Report(Struct, frozen=True, kw_only=True):
+    """libyaml's report with the lines of the text; lines and columns are counted from 1."""
+
+    lines: list[str]
+    line: int
+    column: int
+    began: int
+    """The line in which the thing began that libyaml was reading; 0 if it does not say."""
+    context: str
+    problem: str
+
+    def text(self, line: int) -> str:
+        return self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+
+    @property
+    def here(self) -> str:
+        return self.text(self.line)
+
+    def fault(self, message: str, *, line: int | None = None, column: int | None = None) -> Fault:
+        return Fault(line or self.line, column or self.column, message)
+
+
+def fault_of(text: str, error: YamlError) -> Fault:
+    """The fault behind libyaml's report."""
+    lines = _LINE_BREAK.split(text)
+    line, column = _place(error.problem_mark)
+    last = len(lines)
+    while last > 1 and not lines[last - 1].strip():
+        last -= 1
+    if line > last:  # the end of the file is, to libyaml, a line further down
+        line, column = last, len(lines[last - 1].rstrip()) + 1
+    report = _Report(
+        lines=lines,
+        line=line,
+        column=column,
+        began=_place(error.context_mark)[0] if error.context_mark is not None else 0,
+        context=error.context or "",
+        problem=error.problem or "",
+    )
+    found = (slip(report) for slip in _SLIPS)
+    return next((fault for fault in found if fault is not None), _as_reported(report))
+
+
+def _place(mark: Mark | None) -> tuple[int, int]:
+    return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+
+
+def _as_reported(report: _Report) -> Fault:
+    said = ", ".join(filter(None, (report.context, report.problem)))
+    # libyaml notices late: where something began says more than where it turned out not to end.
+    began = f"; it began in line {report.began}" if report.began not in {0, report.line} else ""
+    return report.fault(f"{said}{began}")
+
+
+# Slips
+
+
+def _tab(report: _Report) -> Fault | None:
+    indentation = report.here[: len(report.here) - len(report.here.lstrip())]
+    if "\t" not in indentation:
+        return None
+    said = "a tab indents this line; YAML takes spaces only: replace each tab by spaces"
+    return report.fault(said, column=indentation.index("\t") + 1)
+
+
+def _template(report: _Report) -> Fault | None:
+    """`prompt: {{ x }}` begins a mapping in a mapping."""
+    for line in {report.line, report.began}:
+        match = _TEMPLATE.search(report.text(line))
+        if match is not None:
+            return report.fault(unquoted_template(match[1]), line=line, column=match.start(1) + 1)
+    return None
+
+
+def unquoted_template(value: str) -> str:
+    return f"a value that begins with {{{{ needs quotes; write {_quoted(value)}"
+
+
+def _first_character(report: _Report) -> Fault | None:
+    if "cannot start any token" not in report.problem:
+        return None
+    value = report.here[report.column - 1 :].rstrip()
+    return report.fault(f"a value cannot begin with {value[:1]!r}; write it in quotes: {_quoted(value)}")
+
+
+def _colon(report: _Report) -> Fault | None:
+    """A second `: ` in one line; or a line that is indented further than the key that has its value already."""
+    if report.problem != "mapping values are not allowed in this context":
+        return None
+    before = report.here[: report.column - 1]
+    if ": " not in before:
+        return _indentation(report)
+    key, _, value = report.here.strip().partition(": ")
+    key = key.removeprefix("- ").strip()
+    said = f"the value of {key!r} has a colon in it; write it in quotes, as in {key}: {_quoted(value)}"
+    return report.fault(said)
+
+
+def _block(report: _Report) -> Fault | None:
+    if report.context in {"while parsing a block collection", "while parsing a block mapping"}:
+        return _indentation(report)
+    return None
+
+
+def _indentation(report: _Report) -> Fault | None:
+    """A line that begins where no list and no mapping around it has its entries."""
+    indent = len(report.here) - len(report.here.lstrip(" "))
+    is_dash = report.here.lstrip().startswith("- ")
+    around = _columns(report)
+    entry = around.get(indent)
+    if entry is not None and entry.is_dash and not is_dash:
+        said = f"an entry of the list of line {entry.line} begins with '- '"
+        keys = f"indent this line by {_spaces(entry.keys)}"
+        return report.fault(f"{said}; for a key of the entry above, {keys}", column=indent + 1)
+    places = [f"{at} (as in line {one.line})" for at, one in sorted(around.items()) if one.is_dash == is_dash]
+    if (entry is not None and entry.is_dash == is_dash) or not places:
+        return None
+    allowed = " or ".join(filter(None, (", ".join(places[:-1]), places[-1])))
+    said = f"this line is indented by {_spaces(indent)}; allowed here is {allowed}"
+    return report.fault(said, column=indent + 1)
+
+
+class _Entry(Struct, frozen=True):
+    """Where a list or mapping has its entries."""
+
+    line: int
+    is_dash: bool = False
+    keys: int = 0
+    """Of a list: where the keys of an entry begin."""
+
+
+def _columns(report: _Report) -> dict[int, _Entry]:
+    """The lists and mappings around the line, by how far their entries are indented."""
+    around: dict[int, _Entry] = {}
+    for number, line in enumerate(report.lines[: report.line - 1], start=1):
+        text = line.lstrip(" ")
+        if not text or text.startswith("#"):
+            continue
+        column = len(line) - len(text)
+        around = {at: entry for at, entry in around.items() if at < column}
+        while text.startswith("- "):
+            rest = text[1:].lstrip(" ")
+            keys = column + len(text) - len(rest)
+            around[column] = _Entry(number, is_dash=True, keys=keys)
+            column, text = keys, rest
+        around[column] = _Entry(number)
+    return around
+
+
+def _spaces(count: int) -> str:
+    return "1 space" if count == 1 else f"{count} spaces"
+
+
+def _bracket(report: _Report) -> Fault | None:
+    line = report.began
+    match report.context.removeprefix("while parsing a "):
+        case "flow sequence":
+            opening = "["
+        case "flow mapping":
+            opening = "{"
+        case "flow node":  # the last one that was opened
+            before = "\n".join([*report.lines[: report.line - 1], report.here[: report.column - 1]])
+            opening = max("[{", key=before.rfind)
+            line = before.count("\n", 0, before.rfind(opening)) + 1
+        case _:
+            return None
+    said = f"the {opening} of line {line} is not closed, or a comma is missing"
+    closing = {"[": "]", "{": "}"}[opening]
+    return report.fault(f"{said}; add {closing}, or put a value that holds such a sign in quotes")
+
+
+def _quote(report: _Report) -> Fault | None:
+    if report.context != "while scanning a quoted scalar" or "end of stream" not in report.problem:
+        return None
+    return report.fault(
+        f"the quote that opens in line {report.began} is not closed; add it where the text ends"
+    )
+
+
+def _escape(report: _Report) -> Fault | None:
+    if "unknown escape character" not in report.problem:
+        return None
+    sign = report.here[report.column - 1 : report.column + 1]
+    said = f"{sign} has no meaning within double quotes"
+    return report.fault(f"{said}; write the text in single quotes, or each backslash twice")
+
+
+def _missing_colon(report: _Report) -> Fault | None:
+    if report.problem != "could not find expected ':'":
+        return None
+    text = report.text(report.began)
+    column = len(text) - len(text.lstrip()) + 1
+    said = (
+        f"a colon is missing after {_short(text.strip())!r}; each key of a mapping is written as 'key: value'"
+    )
+    return report.fault(said, line=report.began, column=column)
+
+
+_SLIPS: tuple[Callable[[_Report], Fault | None], ...] = (
+    _tab,
+    _template,
+    _first_character,
+    _colon,
+    _missing_colon,
+    _block,
+    _bracket,
+    _quote,
+    _escape,
+)
+
+
+def _quoted(value: str) -> str:
+    text = _short(value.strip()).replace("'", "''")
+    return f"'{text}'"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
