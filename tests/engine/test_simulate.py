@@ -1,6 +1,8 @@
 """Virtual time: the same decisions as a run, and how near the order of work comes to the best possible."""
 
 import random
+from collections.abc import Callable
+from typing import Any
 
 import anyio
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from weft import (
     AggregateSubplanError,
     Behaviour,
+    ConfigError,
     FailureMode,
     ParallelExecutionConfig,
     ParallelSubplanDispatcher,
@@ -68,6 +71,13 @@ def test_a_behaviour_may_be_a_duration_or_say_how_it_ends() -> None:
     assert simulation.results["v"].value == "value"
     assert simulation.makespan == 2
     assert simulation.results["long"].ended_at == 2
+
+
+@pytest.mark.parametrize("duration", [-1, -0.5, float("nan"), float("inf"), "3", None, True])
+@pytest.mark.parametrize("make", [Behaviour, lambda duration: duration])
+def test_a_duration_is_a_number_of_seconds(make: Callable[[object], Any], duration: object) -> None:
+    with pytest.raises(ConfigError, match=r"^b: duration is .*; a number of seconds ≥ 0 is needed$"):
+        simulate([leaf("a"), leaf("b")], behaviour=lambda path: 1.0 if path == "a" else make(duration))
 
 
 def test_continue_on_error_is_told_as_a_run_would() -> None:

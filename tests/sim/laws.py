@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from weft.app.run_ledger import Ledger
 from weft.engine.run.budget import ALERTS, Budget
+from weft.engine.run.ceilings import budgets_of, carry
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event
 from weft.engine.run.orders import Launch, Ordered
@@ -30,6 +32,7 @@ class Laws:
         self.net.follow(run.engine)
         flying = run.engine.in_flight
         self.limits_hold(flying)
+        self.who_waits_holds_no_slot(run.engine)
         for firing in run.engine._board.firings.values():
             self.reserved[firing.serial, firing.execution] = firing.reserved
 
@@ -80,6 +83,12 @@ class Laws:
             pipeline = self.plan.pipelines.get(getattr(found[-1].body, "pipeline", ""), pipeline)
         return found
 
+    def who_waits_holds_no_slot(self, engine: Engine) -> None:
+        board = engine._board
+        for play in board.plays.values():
+            if play.slots and not board.stopping:
+                assert any(firing.is_under_way for firing in play.firings.values()), f"{play.path} waits"
+
     # At the end
 
     def ended(self, run: SimulatedRun) -> None:
@@ -95,13 +104,14 @@ class Laws:
         for unit, name in enumerate(("usd", "tokens")):
             self.ceilings_hold(run, events, unit)
             self.alerts_are_told_once(run, events, name)
+        self.the_ledger_agrees(run, events)
 
     def nothing_is_held(self, engine: Engine) -> None:
         board = engine._board
         left = [board.firings, board.tickets, board.plays, board.questions, board.short, board.throttled]
         left += [board.candidates, board.held]
         assert not any(left), left
-        assert board.lending == 0
+        assert not any(board.lent.values())
         assert not any(board.budget.reserved)
         assert not any(board.token_budget.reserved)
         assert not board.budget._accounts
@@ -183,6 +193,18 @@ class Laws:
                 beyond += max(0, amount - reserved) - max(0, before - reserved)
                 assert ceiling is None or spent <= ceiling + beyond
             assert spent == budget.spent[row]
+
+    def the_ledger_agrees(self, run: SimulatedRun, events: list[Event]) -> None:
+        """The next run of the plan starts with exactly what counts against the ceilings of this one."""
+        ledger = Ledger()
+        ledger.add_run(events)
+        carried = budgets_of(self.plan)
+        carry(self.plan, carried, ledger.entries.values())
+        for unit, budget in enumerate(carried):
+            counted = _budget(run, unit)
+            assert budget.spent == counted.spent
+            assert budget.assumed == counted.assumed
+        assert carried[0].unknown == _budget(run, 0).unknown
 
     def alerts_are_told_once(self, run: SimulatedRun, events: list[Event], unit: str) -> None:
         budget = _budget(run, unit == "tokens")

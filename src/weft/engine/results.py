@@ -27,6 +27,7 @@ class SubplanEvent(NamedTuple):
     error: BaseException | None = None
 
     def to_json(self) -> dict[str, Any]:
+        """The event as JSON data, with the error as text."""
         return {
             "event": "subplan_state",
             "seq": self.seq,
@@ -56,6 +57,7 @@ class SubplanResult(NamedTuple):
 
     @property
     def ok(self) -> bool:
+        """Whether the subplan completed."""
         return self.state is SubplanExecutionState.COMPLETED
 
 
@@ -95,5 +97,6 @@ class AggregateSubplanError(ExceptionGroup[SubplanExecutionError]):
         """Everything is done in `__new__`, as an exception group must."""
 
     def derive(self, excs: Sequence[Exception]) -> ExceptionGroup[Exception]:  # type: ignore[override]
+        """A group of these failures with the same results, as `except*` and `split` need it."""
         failures = [error for error in excs if isinstance(error, SubplanExecutionError)]
         return AggregateSubplanError(self.message, failures, self.results)

@@ -7,6 +7,7 @@ the next. What ends at the same moment ends in the order it began.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from math import inf
 
 from weft.engine.compile import CANCELLED, COMPLETED, FAILED
 from weft.engine.dispatch import Dispatch, Orders
@@ -19,6 +20,7 @@ from weft.engine.results import (
 )
 from weft.engine.subplans import AnySubplan, ParallelExecutionConfig
 from weft.engine.tree import ROOT, Tree, read_tree
+from weft.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,10 @@ def simulate(
     *,
     behaviour: Callable[[str], Behaviour | float] | None = None,
 ) -> Simulation:
-    """Plays a run. Without `behaviour` every leaf completes, and takes as long as its estimate."""
+    """Plays a run. Without `behaviour` every leaf completes, and takes as long as its estimate.
+
+    Raises `ConfigError` if a leaf is to take a negative time, or one that is no number.
+    """
     tree = read_tree(subplans, config or ParallelExecutionConfig())
     return _Simulator(tree, behaviour).play()
 
@@ -110,8 +115,13 @@ class _Simulator:
     def _how(self, leaf: int) -> Behaviour:
         if self._behaviour is None:
             return Behaviour(self._tree.estimates[leaf])
-        said = self._behaviour(self._tree.paths[leaf])
-        return said if isinstance(said, Behaviour) else Behaviour(said)
+        path = self._tree.paths[leaf]
+        answer = self._behaviour(path)
+        behaviour = answer if isinstance(answer, Behaviour) else Behaviour(answer)
+        duration: object = behaviour.duration
+        if type(duration) not in {int, float} or not 0 <= behaviour.duration < inf:
+            raise ConfigError(f"{path}: duration is {duration!r}; a number of seconds ≥ 0 is needed")
+        return behaviour
 
     def _lower_bound(self) -> float:
         tree, slots = self._tree, self._tree.caps[ROOT]

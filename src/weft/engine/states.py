@@ -14,6 +14,8 @@ from weft.ids import SubplanPath
 
 
 class SubplanExecutionState(StrEnum):
+    """The state of a subplan."""
+
     PENDING = "pending"
     RUNNING = "running"
     COMPLETED = "completed"
@@ -21,10 +23,13 @@ class SubplanExecutionState(StrEnum):
 
     @property
     def terminal(self) -> bool:
+        """Whether a subplan stays in this state."""
         return self in {SubplanExecutionState.COMPLETED, SubplanExecutionState.FAILED}
 
 
 class FailureReason(StrEnum):
+    """Why a subplan failed."""
+
     ERROR = "error"
     """Its work raised, or something in it failed."""
     CANCELLED = "cancelled"
@@ -69,9 +74,11 @@ class SubplanTracker:
         return len(self._paths)
 
     def state(self, path: str) -> SubplanExecutionState:
+        """The state of the subplan; raises `StateError` for an unknown path."""
         return _STATES[self._states[self.row(path)]]
 
     def counts(self) -> dict[SubplanExecutionState, int]:
+        """The number of subplans in each state."""
         return dict(zip(_STATES, self._counts, strict=True))
 
     def running(self) -> tuple[SubplanPath, ...]:
@@ -84,9 +91,11 @@ class SubplanTracker:
 
     @property
     def finished(self) -> bool:
+        """Whether every subplan has completed or failed."""
         return not self._counts[PENDING] and not self._counts[RUNNING]
 
     def row(self, path: str) -> int:
+        """The number of the subplan; raises `StateError` for an unknown path."""
         if self._rows is None:
             self._rows = {known: row for row, known in enumerate(self._paths)}
         if path not in self._rows:
@@ -102,9 +111,11 @@ class SubplanTracker:
     # By number, for whoever does this all day
 
     def is_pending(self, row: int) -> bool:
+        """Whether the subplan of that number has not started."""
         return self._states[row] == PENDING
 
     def is_failed(self, row: int) -> bool:
+        """Whether the subplan of that number has failed."""
         return self._states[row] == FAILED
 
     def move(self, row: int, after: int, reason: FailureReason | None = None) -> SubplanExecutionState:

@@ -14,6 +14,8 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class FailureMode(StrEnum):
+    """What the failure of a subplan does to the others."""
+
     FAIL_FAST = "fail_fast"
     """The first failure cancels what runs and what waits."""
     CONTINUE_ON_ERROR = "continue_on_error"
@@ -21,6 +23,8 @@ class FailureMode(StrEnum):
 
 
 class Policy(StrEnum):
+    """How many subplans run at once, and in which order they start."""
+
     PARALLEL = "parallel"
     """As many at once as fit, those on the longest remaining path first."""
     SERIAL = "serial"

@@ -1,8 +1,9 @@
 import pytest
 
 from engine.run.asking import NARROW, WIDE, grants
-from weft.engine.run.allocator import Allocator, Leases
+from weft.engine.run.allocator import Allocator
 from weft.engine.run.lanes import Claims
+from weft.engine.run.leases import Leases
 
 # Order and room
 
@@ -76,9 +77,6 @@ def test_it_is_told_for_which_pools_a_request_waits() -> None:
     allocator.ask(1, ((0, 1), (1, 2), (2, 1)), (1,))
     grants(allocator)
     assert allocator.lacking(1) == (0, 1)
-    allocator.close_pool(2)
-    allocator.give_back(((0, 1), (1, 1)))
-    assert allocator.lacking(1) == (2,)
 
 
 # Requests and pools that come and go
@@ -136,19 +134,53 @@ def test_who_stands_behind_a_request_that_is_withdrawn_when_ready_is_not_forgott
     assert grants(allocator) == [2]
 
 
-def test_a_closed_pool_grants_nothing_until_it_is_opened_and_what_is_held_stays_held() -> None:
-    allocator = Allocator([2, 1])
-    for ticket, claims in enumerate([NARROW, NARROW, ((1, 1),), ((0, 1), (1, 1))]):
-        allocator.ask(ticket, claims, (ticket,))
-    assert allocator.next() == 0
-    allocator.close_pool(0)
-    assert grants(allocator) == [2]
-    assert (allocator.free(0), allocator.free(1)) == (1, 0)
+def test_a_request_whose_gate_is_shut_waits_aside_until_the_gates_are_asked_again() -> None:
+    shut = {1}
+    allocator = Allocator([2, 1], opens=lambda ticket: ticket not in shut)
+    for ticket, gate in enumerate([None, "gate", None, "gate"]):
+        allocator.ask(ticket, NARROW, (ticket,), gate)
+    assert grants(allocator) == [0, 2]
     allocator.give_back(NARROW)
+    assert grants(allocator) == []  # 3 stands behind 1, at the same gate
+    shut.clear()
     assert grants(allocator) == []
-    assert (allocator.free(0), allocator.lacking(1)) == (2, (0,))
-    allocator.open_pool(0)
+    assert allocator.reopen()
     assert grants(allocator) == [1]
+    assert not allocator.reopen()
+
+
+def test_who_stands_before_a_shut_gate_keeps_nobody_waiting() -> None:
+    shut = {1}
+    allocator = Allocator([2], patience=1, opens=lambda ticket: ticket not in shut)
+    allocator.ask(0, NARROW, (0,))
+    allocator.ask(1, WIDE, (1,), "gate")
+    assert grants(allocator) == [0]
+    allocator.ask(2, NARROW, (2,))
+    assert grants(allocator) == []  # room is kept for 1, as it is not known yet that its gate is shut
+    allocator.give_back(NARROW)
+    assert grants(allocator) == [2]
+
+
+def test_what_waits_at_a_gate_can_be_withdrawn() -> None:
+    allocator = Allocator([1], opens=lambda _ticket: False)
+    allocator.ask(0, NARROW, (0,), "gate")
+    assert grants(allocator) == []
+    allocator.withdraw(0)
+    assert not allocator.reopen()
+    allocator.ask(1, NARROW, (1,))
+    assert grants(allocator) == [1]
+
+
+def test_room_for_a_newcomer_is_what_is_neither_held_nor_kept() -> None:
+    allocator = Allocator([3, 1], patience=1)
+    allocator.ask(0, WIDE, (0,))
+    assert grants(allocator) == [0]
+    assert allocator.has_room(((0, 1), (1, 1)))
+    assert not allocator.has_room(WIDE)
+    allocator.ask(1, WIDE, (1,))
+    assert grants(allocator) == []
+    assert not allocator.has_room(NARROW)
+    assert (allocator.grants_of(0), allocator.grants_of(1)) == (1, 0)
 
 
 def test_pools_come_and_go_and_their_numbers_are_used_again() -> None:

@@ -108,18 +108,7 @@ def test_a_reservation_ends_when_its_request_is_withdrawn() -> None:
     assert grants(allocator) == [2]
 
 
-def test_a_reservation_ends_when_a_pool_of_it_closes() -> None:
-    allocator = Allocator([2, 1], patience=1)
-    allocator.ask(0, NARROW, (0,))
-    allocator.ask(1, ((0, 2), (1, 1)), (1,))
-    assert grants(allocator) == [0]
-    allocator.ask(2, NARROW, (2,))
-    assert grants(allocator) == []
-    allocator.close_pool(1)
-    assert grants(allocator) == [2]
-
-
-def test_whoever_waited_behind_a_reservation_goes_when_it_ends() -> None:
+def test_who_waited_behind_a_reservation_goes_when_it_ends() -> None:
     allocator = Allocator([2, 1], patience=2)
     allocator.ask(0, NARROW, (0,))
     allocator.ask(1, ((0, 2), (1, 1)), (1,))
@@ -128,7 +117,7 @@ def test_whoever_waited_behind_a_reservation_goes_when_it_ends() -> None:
     allocator.ask(3, NARROW, (3,))
     allocator.give_back(NARROW)
     assert grants(allocator) == []
-    allocator.close_pool(1)
+    allocator.withdraw(1)
     assert grants(allocator) == [3]
 
 
@@ -146,25 +135,86 @@ def test_who_was_granted_something_needs_patience_anew() -> None:
     assert grants(allocator) == [8, 10]
 
 
-def test_who_is_worse_is_not_passed_over_by_who_is_better() -> None:
-    allocator = Allocator([2], patience=2)
-    impatient(allocator)  # not yet: its patience is longer here
-    for ticket in range(2, 12):
+def test_who_is_worse_is_not_passed_over_for_ever_by_who_is_better() -> None:
+    allocator = Allocator([2], patience=4)
+    impatient(allocator)  # not yet: its patience is longer here; it was tried in vain once
+    for ticket in (2, 3, 4):
         allocator.ask(ticket, NARROW, (0,))
         assert grants(allocator) == [ticket]
         allocator.give_back(NARROW)
-        assert grants(allocator) == []
-    allocator.ask(12, NARROW, (2,))
-    assert grants(allocator) == [12]
+    allocator.ask(5, NARROW, (0,))
+    assert grants(allocator) == []
+    allocator.give_back(NARROW)
+    assert grants(allocator) == [1]
 
 
-def test_who_waits_for_a_closed_pool_gets_no_reservation() -> None:
-    allocator = Allocator([2, 1], patience=1)
-    allocator.close_pool(1)
+def test_in_an_ordered_pool_the_keys_are_the_law() -> None:
+    allocator = Allocator([1, 9], ordered=[0], patience=1)
     allocator.ask(0, NARROW, (0,))
-    allocator.ask(1, ((0, 2), (1, 1)), (1,))
-    allocator.ask(2, NARROW, (2,))
-    assert grants(allocator) == [0, 2]
+    allocator.ask(1, ((0, 1), (1, 1)), (1,))
+    assert grants(allocator) == [0]
+    for ticket in range(2, 9):
+        allocator.ask(ticket, NARROW, (0,))
+        allocator.give_back(NARROW)
+        assert grants(allocator) == [ticket]
+    allocator.give_back(NARROW)
+    assert grants(allocator) == [1]
+
+
+def test_who_is_in_a_hurry_goes_before_those_with_better_keys() -> None:
+    allocator = Allocator([2])
+    allocator.ask(0, NARROW, (0,))
+    assert grants(allocator) == [0]
+    allocator.ask(1, WIDE, (9,))
+    allocator.hurry(1)
+    allocator.hurry(1)
+    allocator.ask(2, NARROW, (0,))
+    assert grants(allocator) == []
+    allocator.give_back(NARROW)
+    assert grants(allocator) == [1]
+
+
+def test_room_is_kept_for_several_at_once_and_each_yields_only_to_those_before_it() -> None:
+    # 2 waits for pool 0 and 3 for pool 1, both impatient; 3 is not held up by what 2 waits for.
+    other: Claims = ((1, 1),)
+    allocator = Allocator([2, 2], patience=1)
+    for ticket, claims in enumerate([NARROW, other, WIDE, ((1, 2),)]):
+        allocator.ask(ticket, claims, (ticket,))
+    assert grants(allocator) == [0, 1]
+    for ticket in (4, 5):
+        allocator.ask(ticket, other, (0,))
+        assert grants(allocator) == []
+    allocator.give_back(other)
+    assert grants(allocator) == [3]
+
+
+@given(SEEDS, st.integers(1, 6))
+def test_no_claim_is_passed_over_more_often_than_the_bound_says(seed: int, patience: int) -> None:
+    """Whatever the keys. A claim is passed over by what is granted of the first pool that lacks room for it."""
+    rng = random.Random(seed)
+    sizes = rng.choices(range(1, 5), k=rng.randint(1, 3))
+    kinds = list({claims_on(rng, sizes, range(len(sizes))): None for _ in range(rng.randint(2, 7))})
+    allocator = Allocator(sizes, patience=patience)
+    asked: dict[int, Claims] = {}
+    passed: dict[Claims, int] = {}
+    held: list[Claims] = []
+    # It is passed over until it is impatient, and once by each that was so before.
+    bound = patience * max(4, len(kinds)) // 4 + len(kinds)
+    for ticket in range(150):
+        asked[ticket] = rng.choice(kinds)
+        allocator.ask(ticket, asked[ticket], (rng.randint(0, 3),))
+        while held and rng.random() < 0.6:
+            allocator.give_back(held.pop(rng.randrange(len(held))))
+        lacks = {asked[number]: allocator.lacking(number)[:1] for number in sorted(asked, reverse=True)}
+        while (number := allocator.next()) is not None:
+            claims = asked.pop(number)
+            held.append(claims)
+            passed[claims] = 0
+            for other in {*asked.values()} - {claims}:
+                if set(lacks.get(other, ())) & {pool for pool, _ in claims}:
+                    passed[other] = passed.get(other, 0) + 1
+                    assert passed[other] <= bound, (other, claims)
+            lacks = {asked[number]: allocator.lacking(number)[:1] for number in sorted(asked, reverse=True)}
 
 
 def test_the_reservation_passes_on_to_the_next_whose_patience_has_ended() -> None:

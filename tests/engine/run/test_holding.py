@@ -282,15 +282,15 @@ def test_a_result_does_not_wait_for_ever_for_one_that_waits_for_a_person() -> No
     assert story.state == "waiting"
 
 
-def test_landings_are_released_in_order_once_those_before_them_are_settled() -> None:
+def test_results_join_the_queue_in_order_once_those_before_them_have() -> None:
     landings = Landings([True, True, False, True])
     assert not landings.ready(3)
     assert landings.ready(2), "it does not care for the order"
     assert not landings.ready(1)
-    assert list(landings.settled(2)) == []
+    assert list(landings.passed(2)) == []
     assert landings.ready(0)
-    assert list(landings.settled(0)) == [1]
-    assert list(landings.settled(1)) == [3]
+    assert list(landings.passed(0)) == [1]
+    assert list(landings.passed(1)) == [3]
     assert landings.release() is None
 
 

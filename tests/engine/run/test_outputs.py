@@ -16,6 +16,7 @@ from weft.engine.run.outputs import (
     StepOutput,
     check_result,
     join,
+    join_object,
     join_text,
     nested_output,
     step_values,
@@ -457,3 +458,23 @@ def test_a_result_that_is_not_json_fails_a_structured_join() -> None:
 def test_jsonschema_is_imported_only_for_a_schema() -> None:
     code = "import sys, weft.engine.run.outputs; sys.exit('jsonschema' in sys.modules or 'jinja2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+BROKEN = StepOutput(
+    status="failed",
+    stderr="".join(f"line {number}\n" for number in range(100)),
+    exit_code=3,
+    error=StepError(kind="error", message="exit code 3"),
+)
+
+
+def test_a_failed_command_in_a_join_has_the_end_of_its_error_output() -> None:
+    lines = join_text(["a"], {"a": BROKEN}).splitlines()
+    assert lines[:2] == ["[a]:", "<error: exit code 3>"]
+    assert lines[2] == "(80 lines before this are left out)"
+    assert (lines[3], lines[-1]) == ("line 80", "line 99")
+
+
+def test_in_a_join_of_objects_the_error_output_is_with_the_error() -> None:
+    value: Any = join_object(["a"], {"a": BROKEN})
+    assert value["a"]["error"]["stderr"].endswith("line 98\nline 99")

@@ -283,8 +283,9 @@ def test_a_branch_that_waits_for_its_next_try_is_not_begun_when_another_has_fail
 
 def test_the_costs_of_failed_and_of_cancelled_branches_count() -> None:
     both = [agent("x") | {"async": True}, agent("y") | {"async": True}]
-    story = steps(*both, join("all", "x", "y"), how={"x": fails(cost=300), "y": fails(cost=40)})
-    assert story.last.cost == 340
+    how = {"x": fails(cost=300), "y": fails(cost=40)}
+    assert steps(*both, join("all", "x", "y"), how=how, retries=0).last.cost == 340
+    assert steps(*both, join("all", "x", "y"), how=how, retries=2).last.cost == 3 * 340
 
 
 def test_a_branch_that_cannot_be_begun_blocks_nobody_and_leaks_no_slot() -> None:

@@ -161,7 +161,7 @@ def test_nothing_left_to_do_while_work_remains_is_told_as_stuck(policy: str) -> 
 def test_a_token_that_waits_for_ever_is_told_by_its_place() -> None:
     compiled = plan(leaf("a"), max_parallel=1)
     engine = Engine(compiled)
-    engine._board.allocator.close_pool(0)
+    engine._board.allocator._pools[0].free = 0
     engine.apply(RunStarted(at=0.0, run="r"))
     assert engine.state == "failed"
     assert engine.taken()[0][-1].data["stuck"][0] == "a: ready"
@@ -169,9 +169,25 @@ def test_a_token_that_waits_for_ever_is_told_by_its_place() -> None:
 
 def test_a_step_that_waits_for_ever_for_a_pool_is_told_by_its_place() -> None:
     engine = Engine(plan(leaf("a", run("work", pool="db")), isolation="none", pools={"db": 1}))
-    engine._board.allocator.close_pool(engine._board.limits.named["pool:db"])
+    engine._board.allocator._pools[engine._board.limits.named["pool:db"]].free = 0
     engine.apply(RunStarted(at=0.0, run="r"))
     assert engine.taken()[0][-1].data["stuck"] == ["a: started"]
+
+
+# Things of pools
+
+
+def test_several_things_of_a_pool_can_be_told_apart() -> None:
+    pools = {"dir": {"values": ["my files", "b"]}, "port": {"values": [8001, 8002, 8003]}}
+    step = run("work", pools={"dir": 2, "port": 1})
+    (launch,) = tell(plan(leaf("a", step), pools=pools)).launches("a:work")
+    assert launch.env == {
+        "WEFT_POOL_DIR": "my files\nb",
+        "WEFT_POOL_DIR_1": "my files",
+        "WEFT_POOL_DIR_2": "b",
+        "WEFT_POOL_PORT": "8001",
+        "WEFT_POOL_PORT_1": "8001",
+    }
 
 
 # Room

@@ -5,10 +5,20 @@ from itertools import product
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine.run.stories import DONE, Story, after, agent, ends, fails, leaf, run, tell
 from weft.engine.run.engine import Engine
-from weft.engine.run.facts import Ended, How, MergeAsked, Resumed, RunStarted, StopAsked
+from weft.engine.run.facts import (
+    EarlierSlice,
+    EarlierStep,
+    Ended,
+    How,
+    MergeAsked,
+    Resumed,
+    RunStarted,
+    StopAsked,
+)
 from weft.engine.run.orders import AnyOrder, Launch, Merge
 from weft.engine.run.simulate import Interruptions, Reply
 from weft.plan.compile.compile import compile_plan
@@ -290,3 +300,34 @@ def test_a_run_that_is_to_stop_starts_no_agent_and_goes_on_with_it_later() -> No
 def test_who_resolves_a_conflict_is_told_the_goal() -> None:
     story = tell(plan(leaf("a"), goal="A faster store."), {"a:@merge": [CONFLICT, DONE]})
     assert story.prompts("a:@resolve") == ["What follows is a part of this:\nA faster store.\n\ndo a"]
+
+
+# In a run that continues after an earlier one
+
+
+def continues(merge: Ended, *, resolved: bool) -> tuple[Engine, Merge]:
+    """All steps were done by an earlier run, and the merge ends like this."""
+    done = Ended(at=0.0, firing=1, execution=1, how=How.DONE)
+    work = EarlierStep(step="work", attempt=1, end=done)
+    earlier = EarlierSlice(subplan="a", run="r0", steps=(work,), merging=True, resolved=resolved)
+    engine = Engine(plan(leaf("a")))
+    engine.apply(RunStarted(at=0.0, run="r", continued=(earlier,)))
+    engine.apply(replace(done, kept=True))
+    (order,) = [order for order in engine.in_flight if isinstance(order, Merge)]
+    engine.apply(replace(merge, firing=order.firing))
+    return engine, order
+
+
+MET = Ended(at=1.0, firing=0, execution=1, how=How.HELD, conflict=True, message=TOLD)
+
+
+def test_a_conflict_that_an_agent_has_tried_to_resolve_waits_for_a_person() -> None:
+    engine, order = continues(MET, resolved=True)
+    assert order.resolved, "no earlier verify counts"
+    assert (engine.state, [firing.play.path for firing in engine.held()]) == ("waiting", ["a"])
+
+
+def test_a_conflict_that_no_agent_has_seen_is_resolved_by_one() -> None:
+    engine, order = continues(MET, resolved=False)
+    assert not order.resolved
+    assert [order.step for order in engine.in_flight if isinstance(order, Launch)] == ["@resolve"]

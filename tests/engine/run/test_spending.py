@@ -11,6 +11,7 @@ from engine.run.stories import (
     after,
     agent,
     begun,
+    branch,
     ends,
     fails,
     group,
@@ -25,6 +26,7 @@ from weft.engine.run.engine import Engine
 from weft.engine.run.facts import Ended, How, Resumed, Spent, StopAsked, Woke
 from weft.engine.run.orders import WakeAt
 from weft.engine.run.simulate import Happening, Interruptions
+from weft.plan.compile.compiled import CompiledPlan
 
 # Usage limits
 
@@ -58,11 +60,11 @@ def test_an_agent_that_met_a_limit_is_given_nothing_until_it_ends() -> None:
     assert story.states == dict.fromkeys("abc", "completed")
 
 
-def test_only_so_many_slices_begin_during_a_limit_as_there_are_slots_twice_over() -> None:
+def test_only_so_many_slices_begin_during_a_limit_as_there_are_slots() -> None:
     slices = [leaf(f"s{number}", agent("work")) for number in range(9)]
     story = tell(plan(*slices, max_parallel=2), {"s0:work": [LIMITED, DONE], "s1:work": [LIMITED, DONE]})
     early = [event.subplan for at_, event in story.run.events if event.outcome == "running" and at_ < 50.0]
-    assert early == ["s0", "s1", "s2", "s3"]
+    assert early == ["s0", "s1"]
     assert set(story.states.values()) == {"completed"}
 
 
@@ -549,3 +551,62 @@ def test_what_is_cancelled_for_want_of_money_as_the_run_goes_on_is_not_begun_aga
     events, orders = engine.taken()
     assert [event.step for event in events if event.kind == "step_cancelled"] == ["dear", "beside"]
     assert ([event for event in events if event.kind == "step_started"], orders) == ([], [])
+
+
+# At a ceiling commands continue
+
+DEAR = says("", cost=900_000)
+
+
+def at_a_ceiling(mode: str, **more: object) -> CompiledPlan:
+    """`a` is checked while `b` meets the ceiling."""
+    return plan(
+        leaf("a", agent("work", max_cost=0.9), run("check"), run("last")),
+        leaf("b", run("first"), agent("work", max_cost=0.2)),
+        budget=1, failure_mode=mode, **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["fail_fast", "continue_on_error"])
+def test_at_a_ceiling_the_commands_of_other_slices_continue(mode: str) -> None:
+    how = {"a:work": DEAR, "a:check": SLOW, "b:first": says("", seconds=10.0)}
+    story = tell(at_a_ceiling(mode), how)
+    assert story.states == {"a": "completed", "b": "budget"}
+    assert story.halted == []
+
+
+def test_what_is_blocked_for_lack_of_budget_cancels_nothing_either() -> None:
+    compiled = plan(
+        group("g", leaf("a", agent("work", max_cost=0.9), run("check"))),
+        group("h", leaf("b", run("first"), agent("work", max_cost=0.2)), leaf("c", depends_on=["b"])),
+        leaf("d", depends_on=["h"]),
+        budget=1, failure_mode="fail_fast",
+    )  # fmt: skip
+    how = {"g/a:work": DEAR, "g/a:check": SLOW, "h/b:first": says("", seconds=10.0)}
+    assert tell(compiled, how).states == {
+        "g": "completed", "g/a": "completed", "h": "error", "h/b": "budget", "h/c": "blocked", "d": "blocked",
+    }  # fmt: skip
+
+
+def test_another_failure_still_cancels_at_once() -> None:
+    how = {"a:work": DEAR, "a:check": SLOW, "b:first": fails(seconds=10.0)}
+    assert tell(at_a_ceiling("fail_fast"), how).states == {"a": "cancelled", "b": "error"}
+
+
+def test_a_command_beside_an_agent_that_meets_the_ceiling_finishes() -> None:
+    compiled = plan(
+        leaf("a", agent("work", max_cost=0.9), branch("test"), agent("more"), join("end", "test")), budget=1
+    )
+    how = {"a:work": says("", cost=1_000_000), "a:test": SLOW}
+    story = tell(compiled, how)
+    assert story.finished == ["a:work done", "a:test done"]
+    assert story.states == {"a": "budget"}
+
+
+def test_running_agents_end_at_the_ceiling_and_the_command_beside_them_finishes() -> None:
+    work = agent("work", max_cost=0.9) | {"async": True}
+    compiled = plan(leaf("a", work, run("test"), join("end", "work")), budget=1)
+    how = {"a:work": says("", seconds=20.0, spends=((5.0, 1_000_000, 0),)), "a:test": SLOW}
+    story = tell(compiled, how)
+    assert story.finished == ["a:work cancelled", "a:test done"]
+    assert story.states == {"a": "budget"}

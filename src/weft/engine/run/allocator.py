@@ -14,52 +14,81 @@ ready none fits. What would break it, and the rule against it:
 - A pool wakes only whom it has room for, and a lane parks only where room is lacking. So as long as nothing is
   given back each lane parks once, and two lanes cannot wake each other for ever.
 
-**Wide claims.** Narrow claims can keep a pool so busy that a wide one, or one on several pools, never fits. A lane
-that was passed over `patience` times, by others or when it was tried in vain, queues for the *reservation*; there
-is one at a time, and others then take only what leaves enough for its holder.
+**The bypass bound.** Narrow claims can keep a pool so busy that a wide one, or one on several pools, never fits;
+claims with better keys can take all the room that ever appears. A grant that draws on the pool where a lane is
+parked passes that lane over, whatever their keys; so does a try in vain. A lane that was passed over `patience`
+times becomes *impatient*: others may take only what leaves enough for it. Where more than four lanes wait at one
+pool the bound grows with their number, or their order would be that of their age and the keys would mean nothing.
 
-Whoever holds something of one pool may wait for another: a slice has its slot while its step waits for an agent.
-If room were kept in all pools at once, the reservation could wait for the slot, and the slice for the agent that
-is kept from it, for ever. So claims stand in an order that is the same for all, such that whoever holds a pool
-waits only for later ones; and room is kept only up to the first pool that lacks it. Nobody who holds that pool
-waits for anything that is kept, so its room comes together; then the next pool is kept, too.
+Several lanes may be impatient at once. They stand in the order in which they became so, and each one yields only
+to those before it; so the first is held up by running work alone.
 
-A *closed* pool grants nothing, whatever is free. A lane that claims it has no reservation, for nobody knows how
-long the others would have to wait.
+A request may wait for one pool while its slice holds something of another: a slice has its slot while one of its
+branches works and the next waits for an agent. If room were kept in all pools at once, the impatient lane could
+wait for the slot, and the slice for the agent that is kept from it, for ever. So claims stand in an order that is
+the same for all, such that the holder of a pool waits only for later ones; and room is kept only up to the first
+pool that lacks it. Take the last pool at which an impatient lane is parked, and the first such lane there: nothing
+is kept in later pools, so what its pool lent comes back, and nothing before it takes the room. Then it is granted,
+or parked at a later pool.
+
+In an *ordered* pool the keys are the law, as with the turn of a serial group: there nothing counts as passed over.
+
+**Gates.** A request may have a gate, which is asked before it is granted even if there is room. While the gate is
+shut its lane waits aside and keeps nobody else waiting; `reopen` has all gates asked again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from heapq import heappop, heappush
 
 from weft.engine.run.lanes import Claims, Lane, Need, Pool, Queue, Request
 
 PATIENCE = 16
+FEW_LANES = 4
+"""Up to so many lanes at a pool, patience is what it is; beyond that it grows with their number."""
+
+_GATE = -1
 
 
 class Allocator:
     """Grants requests for room in pools."""
 
     __slots__ = (
-        "_asked", "_impatient", "_lanes", "_patience", "_pools", "_ready", "_requests", "_reserved", "_spare",
+        "_asked", "_gate", "_impatient", "_lanes", "_noted", "_patience", "_pools", "_pressing",
+        "_ready", "_requests", "_spare", "_turns", "opens",
     )  # fmt: skip
 
-    def __init__(self, sizes: Sequence[int] = (), *, patience: int = PATIENCE) -> None:
+    def __init__(
+        self,
+        sizes: Sequence[int] = (),
+        *,
+        ordered: Iterable[int] = (),
+        patience: int = PATIENCE,
+        opens: Callable[[int], bool] = lambda _ticket: True,
+    ) -> None:
+        """`ordered`: pools in which the keys alone decide. `opens`: whether the gate of a ticket is open now."""
         self._patience = patience
+        self.opens = opens
         self._pools = {number: Pool(number, size) for number, size in enumerate(sizes)}
+        for number in ordered:
+            self._pools[number].ordered = True
+        self._gate = Pool(_GATE, 0)  # where lanes stand whose gate is shut
         self._spare: list[int] = []  # numbers of pools that were dropped
-        self._lanes: dict[Claims, Lane] = {}
+        self._lanes: dict[tuple[Claims, Hashable], Lane] = {}
         self._requests: dict[int, Request] = {}
         self._asked = 0
         self._ready: Queue = []
-        self._impatient: dict[Lane, None] = {}  # as a queue; the first one has the reservation
-        self._reserved: Lane | None = None
+        self._impatient: dict[Lane, None] = {}  # in the order in which they became so
+        self._pressing: list[tuple[int, Lane]] = []  # a heap, by turn: impatient lanes to be tried
+        self._turns = 0
+        self._noted = 0
 
     # Pools
 
-    def add_pool(self, size: int) -> int:
+    def add_pool(self, size: int, *, ordered: bool = False) -> int:
         """The number of a new pool; it may be that of one that was dropped."""
         number = self._spare.pop() if self._spare else len(self._pools)
-        self._pools[number] = Pool(number, size)
+        self._pools[number] = pool = Pool(number, size)
+        pool.ordered = ordered
         return number
 
     def drop_pool(self, pool: int) -> None:
@@ -68,31 +97,28 @@ class Allocator:
         if gone.free != gone.size or any(lane.head for lane in gone.lanes):
             raise ValueError(f"pool {pool} is still in use")
         for lane in gone.lanes:
-            del self._lanes[lane.claims]
+            del self._lanes[lane.claims, lane.gate]
             for other, _, _ in lane.needs:
                 if other is not gone:
                     other.lanes.remove(lane)
         del self._pools[pool]
         self._spare.append(pool)
 
-    def close_pool(self, pool: int) -> None:
-        """Grants nothing of it until it is opened; what is held stays held."""
-        closed = self._pools[pool]
-        closed.closed = True
-        for lane in [lane for lane in self._impatient if lane in closed.lanes]:
-            self._calm(lane)
-            self._wake_behind(lane)
-
-    def open_pool(self, pool: int) -> None:
-        self._pools[pool].closed = False
-        self._wake(self._pools[pool])
-
     def size(self, pool: int) -> int:
         return self._pools[pool].size
 
     def free(self, pool: int) -> int:
-        """What nobody holds, even if the pool is closed or room is kept in it."""
+        """What nobody holds, even if room is kept in it."""
         return self._pools[pool].free
+
+    def grants_of(self, pool: int) -> int:
+        """How many requests were granted so far that claim the pool."""
+        return self._pools[pool].granted
+
+    def has_room(self, claims: Claims) -> bool:
+        """Whether a newcomer with these claims would be granted now."""
+        pools = self._pools
+        return all(pools[pool].free - pools[pool].kept_in_all >= amount for pool, amount in claims)
 
     # Requests
 
@@ -101,11 +127,14 @@ class Allocator:
         """How many requests are neither granted nor withdrawn."""
         return len(self._requests)
 
-    def ask(self, ticket: int, claims: Claims, key: tuple[int, ...]) -> None:
-        """The smallest key goes first; of equal ones, the one that was asked first."""
+    def ask(self, ticket: int, claims: Claims, key: tuple[int, ...], gate: Hashable = None) -> None:
+        """The smallest key goes first; of equal ones, the one that was asked first.
+
+        Requests with equal gates are in one lane: the gate is asked for the first of them only.
+        """
         if ticket in self._requests:
             raise ValueError(f"ticket {ticket} is waiting already")
-        lane = self._lanes.get(claims) or self._new_lane(claims)
+        lane = self._lanes.get((claims, gate)) or self._new_lane(claims, gate)
         self._asked += 1
         request = self._requests[ticket] = (key, self._asked, ticket, lane)
         if lane.add(request) and lane.where is not None:
@@ -125,15 +154,29 @@ class Allocator:
             self._wake_behind(lane)
 
     def next(self) -> int | None:
-        """Grants the best request that fits, and returns its ticket; None if none fits."""
-        ready = self._ready
-        while ready:
-            request = ready[0]
-            need = self._first_lacking(request[3])
-            if need is None:
-                return self._grant(request)
-            self._park(request[3], need)
+        """Grants the best request that fits, and returns its ticket; None if none fits.
+
+        Impatient ones go first.
+        """
+        while (lane := self._next_to_try()) is not None:
+            assert lane.head is not None
+            need = self._first_lacking(lane)
+            if need is not None:
+                self._park(lane, need)
+            elif lane.gate is not None and not self.opens(lane.head[2]):
+                self._shut_out(lane)
+            else:
+                return self._grant(lane.head)
         return None
+
+    def _next_to_try(self) -> Lane | None:
+        pressing = self._pressing
+        while pressing:
+            turn, lane = pressing[0]
+            if lane.turn == turn and lane.where is None and lane.head is not None:
+                return lane
+            heappop(pressing)
+        return self._ready[0][3] if self._ready else None
 
     def give_back(self, claims: Claims) -> None:
         """What was granted is free again."""
@@ -145,24 +188,37 @@ class Allocator:
             if pool.parked:
                 self._wake(pool)
 
+    def hurry(self, ticket: int) -> None:
+        """Treats a request as if it had been passed over as often as can be."""
+        lane = self._requests[ticket][3]
+        if lane.turn is None:
+            self._becomes_impatient(lane)
+
+    def reopen(self) -> bool:
+        """Has every gate asked again. Whether there was one that is shut."""
+        shut = [request[3] for queue in self._gate.queues.values() for request in queue]
+        for lane in shut:
+            self._make_ready(lane)
+        return bool(shut)
+
     def lacking(self, ticket: int) -> tuple[int, ...]:
         """The pools for which a request waits."""
         lane = self._requests[ticket][3]
         return tuple(need[0].number for need in lane.needs if self._lacks(lane, need))
 
-    def _new_lane(self, claims: Claims) -> Lane:
+    def _new_lane(self, claims: Claims, gate: Hashable) -> Lane:
         if len({pool for pool, _ in claims}) < len(claims):
             raise ValueError(f"a pool is claimed twice: {claims}")
         if not all(0 < amount <= self._pools[pool].size for pool, amount in claims):
             raise ValueError(f"such claims can never be granted: {claims}")
         pools = [(self._pools[pool], amount) for pool, amount in claims]
         needs = tuple((pool, amount, pool.queue(amount)) for pool, amount in pools)
-        lane = self._lanes[claims] = Lane(claims, needs, self._ready)
+        lane = self._lanes[claims, gate] = Lane(claims, needs, self._ready, gate)
         for pool, _ in pools:
             pool.lanes.add(lane)
         return lane
 
-    # The lane that is on top of the ready ones
+    # The lane that is tried
 
     def _first_lacking(self, lane: Lane) -> Need | None:
         for need in lane.needs:
@@ -173,17 +229,19 @@ class Allocator:
     def _lacks(self, lane: Lane, need: Need) -> bool:
         """Whether a pool has no room for it; what is kept for another is no room."""
         pool, amount, _ = need
-        room = pool.free if lane is self._reserved else pool.free - pool.kept
-        return room < amount or pool.closed
+        return pool.room_for(lane) < amount
 
     def _grant(self, request: Request) -> int:
         _, _, ticket, lane = request
         del self._requests[ticket]
         for pool, amount, _ in lane.needs:
             pool.free -= amount
+            pool.granted += 1
         lane.drop_head()
         self._calm(lane)
-        self._pass_over_better(request)
+        for pool, _, _ in lane.needs:
+            if pool.parked:
+                self._pass_over(pool)
         self._wake_behind(lane)
         return ticket
 
@@ -191,10 +249,20 @@ class Allocator:
         pool, _, queue = need
         lane.move(queue, pool)
         pool.parked += 1
-        if lane is self._reserved:
+        lane.since = pool.granted
+        if lane.turn is not None:
             _keep(lane, need)
-        else:
-            self._pass_over(lane)
+        elif not pool.ordered:
+            lane.passed += 1
+            self._look_at(lane, pool)
+        self._wake_behind(lane)
+
+    def _shut_out(self, lane: Lane) -> None:
+        """It waits for its gate; room that is kept for it would lie idle."""
+        self._calm(lane)
+        lane.move(self._gate.queue(0), self._gate)
+        self._gate.parked += 1
+        lane.since = 0
         self._wake_behind(lane)
 
     # Who waits
@@ -206,91 +274,96 @@ class Allocator:
                 self._wake(pool)
 
     def _wake(self, pool: Pool) -> None:
-        """Makes ready the best one parked here that fits, and the holder of the reservation if it fits."""
-        if pool.closed:
+        """Makes ready the best one parked here that fits, and each impatient one that fits."""
+        if pool is self._gate:
             return
         best = pool.best_that_fits()
         if best is not None:
             self._make_ready(best[3])
-        reserved = self._reserved
-        if reserved is not None and reserved.where is pool and pool.kept <= pool.free:
-            self._make_ready(reserved)
+        for lane, amount in list(pool.kept.items()):
+            if lane.where is pool and pool.room_for(lane) >= amount:
+                self._make_ready(lane)
 
     def _make_ready(self, lane: Lane) -> None:
-        if lane.where is not None:
-            lane.where.parked -= 1
-            lane.move(self._ready, None)
+        where = lane.where
+        if where is None:
+            return
+        self._leave(lane, where)
+        lane.move(self._ready, None)
+        if lane.turn is not None:
+            heappush(self._pressing, (lane.turn, lane))
+
+    def _leave(self, lane: Lane, pool: Pool) -> None:
+        pool.parked -= 1
+        if not pool.ordered:
+            lane.passed += pool.granted - lane.since
 
     def _retire(self, lane: Lane) -> None:
         """Nobody in the lane wants anything any more."""
         if lane.where is not None:
-            lane.where.parked -= 1
+            self._leave(lane, lane.where)
             lane.where, lane.queue = None, self._ready
         self._calm(lane)
 
-    # Fairness
+    # The bypass bound
 
-    def _pass_over_better(self, granted: Request) -> None:
-        """Notes who was passed: lanes with a better head that wait for a pool which the granted one draws on."""
-        for pool, _, _ in granted[3].needs:
-            if pool.parked:
-                for queue in pool.queues.values():
-                    if queue and queue[0] < granted:
-                        self._pass_over(queue[0][3])
+    def _note(self, lane: Lane, pool: Pool, due: int) -> None:
+        """The lane is parked at the pool, and to be looked at when so many requests there were granted."""
+        self._noted += 1
+        lane.due = self._noted
+        heappush(pool.due, (due, self._noted, lane))
 
-    def _pass_over(self, lane: Lane) -> None:
-        lane.passed += 1
-        if lane.passed < self._patience or lane in self._impatient:
-            return
-        if not any(pool.closed for pool, _, _ in lane.needs):
-            self._impatient[lane] = None
-            if self._reserved is None:
-                self._reserve_for_first()
+    def _pass_over(self, pool: Pool) -> None:
+        """Something of the pool was granted, and other lanes are parked there."""
+        due = pool.due
+        while due and due[0][0] <= pool.granted:
+            _, number, lane = heappop(due)
+            if lane.where is pool and lane.due == number and lane.turn is None:
+                self._look_at(lane, pool)
 
-    def _reserve_for_first(self) -> None:
-        """The first of the impatient has the reservation. What to keep for it shows when it is tried."""
-        self._reserved = next(iter(self._impatient), None)
-        if self._reserved is not None:
-            self._make_ready(self._reserved)
+    def _look_at(self, lane: Lane, pool: Pool) -> None:
+        """Whether the lane, which is parked at the pool, was passed over too often; if not, when it will be."""
+        most = self._patience * max(FEW_LANES, pool.parked) // FEW_LANES
+        missing = most - lane.passed - (pool.granted - lane.since)
+        if missing > 0:
+            self._note(lane, pool, pool.granted + missing)
+        else:
+            self._becomes_impatient(lane)
+
+    def _becomes_impatient(self, lane: Lane) -> None:
+        """Room is kept for it from now on."""
+        self._turns += 1
+        lane.turn = self._turns
+        self._impatient[lane] = None
+        need = self._first_lacking(lane)
+        if lane.needs:
+            _keep(lane, need or lane.needs[-1])
+        if lane.where is None:
+            heappush(self._pressing, (lane.turn, lane))
+        elif lane.where is not self._gate and (need is None or need[0] is not lane.where):
+            self._make_ready(lane)
 
     def _calm(self, lane: Lane) -> None:
-        """It is passed over no longer; if it had the reservation, the next one has it."""
+        """It is passed over no longer, and nothing is kept for it."""
         lane.passed = 0
-        if lane in self._impatient:
+        if lane.turn is not None:
             del self._impatient[lane]
-            if lane is self._reserved:
-                for pool, _, _ in lane.needs:
-                    pool.kept = 0
-                self._reserve_for_first()
+            lane.turn = None
+            for pool, _, _ in lane.needs:
+                if pool.unkeep(lane) and pool.parked:
+                    self._wake(pool)
 
 
 def _keep(lane: Lane, last: Need) -> None:
-    """Keeps room for the lane in its pools up to this one, the first that lacks it."""
-    for pool, amount, _ in lane.needs[: lane.needs.index(last) + 1]:
-        pool.kept = amount
+    """Keeps room for the lane in its pools up to this one, the first that lacks it, and in no later one.
 
-
-class Leases:
-    """The things in those pools whose things have values of their own, such as ports."""
-
-    def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
-        self._values = {pool: tuple(things) for pool, things in values.items()}
-        self._free = {pool: list(range(len(things))) for pool, things in values.items()}  # heaps
-        self._taken: dict[tuple[str, str], list[int]] = {}  # a value may stand in a pool more than once
-
-    def take(self, pool: str, count: int) -> tuple[str, ...]:
-        """The first free ones, in the order of the plan."""
-        free, values = self._free[pool], self._values[pool]
-        if count > len(free):
-            raise ValueError(f"{count} of the pool {pool!r} are wanted and only {len(free)} are free")
-        numbers = [heappop(free) for _ in range(count)]
-        for number in numbers:
-            self._taken.setdefault((pool, values[number]), []).append(number)
-        return tuple(values[number] for number in numbers)
-
-    def give_back(self, pool: str, things: Iterable[str]) -> None:
-        for thing in things:
-            taken = self._taken.get((pool, thing))
-            if not taken:
-                raise ValueError(f"{thing!r} of the pool {pool!r} was not taken")
-            heappush(self._free[pool], taken.pop())
+    Whoever calls this wakes those who may use what is kept no more.
+    """
+    keeps = True
+    for need in lane.needs:
+        pool, amount, _ = need
+        if keeps:
+            pool.keep(lane, amount)
+        else:
+            pool.unkeep(lane)
+        keeps = keeps and need is not last

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from weft.engine.run.allocator import Allocator, Leases
+from weft.engine.run.allocator import Allocator
 from weft.engine.run.budget import Budget
+from weft.engine.run.ceilings import budgets_of
 from weft.engine.run.events import Event
-from weft.engine.run.facts import Wanted
+from weft.engine.run.facts import EarlierSlice, Wanted
 from weft.engine.run.failures import Failure
 from weft.engine.run.lanes import Claims
+from weft.engine.run.leases import Leases
 from weft.engine.run.orders import AnyOrder
 from weft.engine.run.pipelines import Placed, placed_steps
 from weft.engine.run.plays import Firing, Play, Ticket
@@ -24,11 +26,7 @@ from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import MERGE, TURN, Shape
 from weft.plan.compile.priorities import priorities
 from weft.plan.model import Plan
-from weft.plan.order.outline import ROOT
 from weft.plan.settings import Settings
-
-_TARGET = -1
-"""Stands for the group whose branch is where the user wants the results."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -61,6 +59,8 @@ class Board(Struct, eq=False, kw_only=True):
     quiet: bool = False
     """Whether nobody wants to hear the events and orders."""
     carried: frozenset[str] = frozenset()
+    continued: dict[str, EarlierSlice] = {}
+    """Slices that continue where an earlier run was cut off."""
     serial: int = 0
     tickets: dict[int, Ticket] = {}
     next_ticket: int = 0
@@ -74,8 +74,12 @@ class Board(Struct, eq=False, kw_only=True):
     """Tickets, and slices that are ready, that wait until people let them go on."""
     restrained: dict[int, Wanted] = {}
     """Rows that people do not want to go on."""
-    lending: int = 0
-    """How many slices have lent their slots to others."""
+    lent: dict[int, int] = {}
+    """By the pool of a limit: how many slices have lent their slots of it to others."""
+    perhaps_idle: dict[Play, None] = {}
+    """Slices that may have come to wait, in the order in which that was noticed."""
+    overtaken: set[int] = set()
+    """Rows of slices that were passed over so often that their first step waits no longer than it must."""
     candidates: dict[int, int] = {}
     """Slices that are ready and wait for their slots: their rows, by ticket."""
     plays: dict[int, Play] = {}
@@ -89,6 +93,10 @@ class Board(Struct, eq=False, kw_only=True):
     """Rows that a person wants to land."""
     landed: set[int] = set()
     """Rows whose landing is over."""
+    on_target: set[int] = set()
+    """Rows whose work the target has."""
+    joins_queue: bool = False
+    """Whether a result has joined the landing queue since results with a failed verify were last tried."""
     merges_only: bool = False
     """Whether nothing but merges may begin, while the run is stopped."""
     failures: dict[int, Failure] = {}
@@ -129,7 +137,7 @@ class Board(Struct, eq=False, kw_only=True):
     def saw(self, play: Play, name: str, outcome: str) -> None:
         """Notes a move; an empty outcome is its beginning.
 
-        What is lent while a usage limit lasts is no move: `lent` and `regained` tell of it.
+        What is lent while something is waited for is no move: `lent` and `regained` tell of it.
         """
         if self.moves is not None:
             landing = " landing" if play.landing is not None else ""
@@ -166,6 +174,15 @@ class Board(Struct, eq=False, kw_only=True):
             )
         return self._claims[key]
 
+    def pool_claims(self, shape: Shape, move: Move) -> Claims:
+        """What a move takes of the pools of the plan and of its agents."""
+        pools = range(MERGE + 1, shape.own)
+        return tuple(
+            (self.limits.named[shape.pools[place - pools.start]], weight)
+            for place, weight in move.claims
+            if place in pools
+        )
+
     def _shared(self, row: int, shape: Shape, place: int) -> tuple[int, ...]:
         if place == TURN:
             return self.limits.turns[row]
@@ -178,35 +195,28 @@ class Board(Struct, eq=False, kw_only=True):
         return (play.pools[place],) if place >= shape.own else self._shared(play.row, shape, place)
 
     def _branch(self, play: Play) -> int:
-        group = _TARGET if play.landing is not None else self.compiled.plan.outline.parents[play.row]
+        group = self.compiled.plan.outline.parents[play.row]
         if group not in self.branches:
-            self.branches[group] = self.allocator.add_pool(1)
+            self.branches[group] = self.allocator.add_pool(1, ordered=True)
         return self.branches[group]
 
 
 def board(compiled: CompiledPlan) -> Board:
     plan = compiled.plan
     limits = _limits(compiled)
+    budget, token_budget = budgets_of(plan)
     values = {name: pool.values for name, pool in plan.pools.items() if pool.values is not None}
     return Board(
         compiled=compiled,
         tracker=SubplanTracker(plan.outline.paths[1:]),
         scripts=[script(shape) for shape in compiled.shapes],
         levels=priorities(plan, compiled.after),
-        allocator=Allocator(limits.sizes),
+        allocator=Allocator(limits.sizes, ordered={turn for turns in limits.turns for turn in turns}),
         limits=limits,
         leases=Leases(values),
-        budget=Budget(plan.outline.parents, _ceilings(plan, "budget")),
-        token_budget=Budget(plan.outline.parents, _ceilings(plan, "budget.tokens")),
+        budget=budget,
+        token_budget=token_budget,
     )
-
-
-def _ceilings(plan: Plan, setting: str) -> list[int | None]:
-    """Of each row that sets one itself; that of the whole plan may come from elsewhere."""
-    return [
-        plan.scopes[row].find(setting)[0] if row == ROOT or setting in subplan.settings else None
-        for row, subplan in enumerate(plan.subplans)
-    ]
 
 
 def _limits(compiled: CompiledPlan) -> Limits:

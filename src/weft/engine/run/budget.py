@@ -51,6 +51,9 @@ class Budget:
         """What was reserved for steps that have ended and of which nobody knows what they cost."""
         self.unknown = [0] * len(parents)
         """How many steps have ended whose cost nobody knows; it is not in `spent`."""
+        self._not_own = [0] * len(parents)
+        """Of `spent`: what is not of this run. Negative if this run spent more before a reset."""
+        self._unknown_not_own = 0
 
     def ceiling(self, row: int) -> int | None:
         return self._ceilings.get(row)
@@ -87,6 +90,46 @@ class Budget:
 
     def taken(self, row: int) -> int:
         return self.spent[row] + self.reserved[row] + self.assumed[row]
+
+    # Earlier runs
+
+    def carry(self, row: int, *, spent: int, assumed: int, unknown: int) -> None:
+        """Counts what earlier runs spent at a row. Alerts about it were raised by those runs."""
+        for group in self._around(row):
+            self.spent[group] += spent
+            self.assumed[group] += assumed
+            self.unknown[group] += unknown
+            self._not_own[group] += spent
+            self._look_for_alerts(group)
+        self._unknown_not_own += unknown
+        self._alerts.clear()
+
+    def reset(self) -> None:
+        """Counts from zero; what is under way counts with all that it has spent."""
+        self._alerts.clear()
+        own, unknown = [self.own(row) for row in range(len(self.spent))], self.own_unknown
+        for counts in (self.spent, self.assumed, self.unknown):
+            counts[:] = [0] * len(counts)
+        self._alerted = dict.fromkeys(self._ceilings, 0)
+        for account in self._accounts.values():
+            for group in self._around(account.row):
+                self.spent[group] += account.spent
+                self._look_for_alerts(group)
+        self._not_own = [counted - spent for counted, spent in zip(self.spent, own, strict=True)]
+        self._unknown_not_own = -unknown
+
+    def own(self, row: int) -> int:
+        """What this run spent, whatever counts against the ceilings."""
+        return self.spent[row] - self._not_own[row]
+
+    @property
+    def own_unknown(self) -> int:
+        """How many steps of this run have ended without a known cost."""
+        return self.unknown[0] - self._unknown_not_own
+
+    def earlier(self, row: int) -> int:
+        """What counts at a row of what earlier runs spent."""
+        return max(0, self._not_own[row])
 
     # A step, by a number of its own
 

@@ -78,7 +78,7 @@ class Control:
                 self._scopes.goes_on(number)
         for firing in list(board.firings.values()):
             if firing.parked == "stopped" and not board.stopping and firing.play.row not in board.restrained:
-                self._starting.again(firing)
+                self._starting.resumes(firing)
 
     # What is under way
 

@@ -27,7 +27,7 @@ def resumed(play: Play, placed: Placed, agent: Agent) -> tuple[Conversation | No
     found = _last(play, placed, agent, levels)
     if found is None:
         return None, False
-    is_foreign = not _is_within(found.branch, _branch(play, placed))
+    is_foreign = not _is_within(found.branch, branch_of(play, placed))
     within = takewhile(lambda level: not level.is_async, levels)
     return found, is_foreign or any(level.overlaps for level in within)
 
@@ -39,7 +39,7 @@ def note(firing: Firing, fact: Ended) -> None:
         return
     if launch.fork and fact.session == launch.session:
         return  # then there is no fork, and no other conversation than before
-    branch = _branch(play, play.steps[firing.step])
+    branch = branch_of(play, play.steps[firing.step])
     conversation = None if launch.fork else firing.resumes
     if conversation is None:
         conversation = Conversation(agent=launch.agent.name, session=fact.session, branch=branch)
@@ -106,7 +106,8 @@ def _around(play: Play, placed: Placed) -> Iterator[Placed]:
         yield placed
 
 
-def _branch(play: Play, placed: Placed) -> str:
+def branch_of(play: Play, placed: Placed) -> str:
+    """The address of the async step that a step is, or is in; empty if there is none."""
     return next((one.address for one in _around(play, placed) if one.step.is_async), "")
 
 

@@ -7,7 +7,7 @@ way to the end; they are stopped wherever something would begin.
 from weft.engine.run.board import Board
 from weft.engine.run.failures import Failure
 from weft.engine.run.moves import Moves
-from weft.engine.run.orders import Halt
+from weft.engine.run.orders import Halt, Launch
 from weft.engine.run.outputs import StepError, StepOutput
 from weft.engine.run.pipelines import Placed
 from weft.engine.run.plays import Firing, Frame, Play
@@ -46,7 +46,7 @@ class Dooming:
                 self._scopes.spread(play.row)
         cause = failure.cause or f"{play.path}:{failure.step}"
         for firing in list(play.firings.values()):
-            if play.frames[firing.move.act.frame].is_within(frame):
+            if play.frames[firing.move.act.frame].is_within(frame) and not _may_finish(firing, failure):
                 self.halt(firing, cause)
         for number, ticket in list(play.tickets.items()):
             if play.frames[ticket.move.act.frame].is_within(frame):
@@ -131,6 +131,12 @@ class Dooming:
         if address:
             play.outputs[address] = cancelled_output("it was not run")
         self._moves.passes(play, stop)
+
+
+def _may_finish(firing: Firing, failure: Failure) -> bool:
+    """Whether it is a command under way, which costs nothing, and it is only money that is missing."""
+    is_command = isinstance(firing.order, Launch) and firing.launch is None
+    return failure.reason is FailureReason.BUDGET and is_command and firing.is_under_way
 
 
 def _is_open(play: Play, address: str) -> bool:

@@ -12,6 +12,7 @@ from weft.engine.run.board import Board
 from weft.engine.run.dooming import Dooming
 from weft.engine.run.facts import Answered, Ended, How
 from weft.engine.run.failures import Failure
+from weft.engine.run.judgement import REJECTED, Judge, Judgement
 from weft.engine.run.leaving import Leaving
 from weft.engine.run.meaning import (
     exhausted,
@@ -19,20 +20,17 @@ from weft.engine.run.meaning import (
     failure_of,
     feedback_of,
     output_of,
-    output_tail,
     said_of,
 )
 from weft.engine.run.moves import Moves
-from weft.engine.run.outputs import StepOutput, check_result, join, nested_output
+from weft.engine.run.orders import RESOLVE, Prepare
+from weft.engine.run.outputs import StepOutput, join, nested_output
 from weft.engine.run.pipelines import Placed
 from weft.engine.run.plays import Firing, Play
 from weft.engine.run.script import Move
 from weft.engine.run.telling import Telling
-from weft.engine.run.values import template_values
 from weft.engine.states import FailureReason
 from weft.plan.model import Ask
-from weft.plan.templates.render import holds
-from weft.plan.templates.values import RenderError
 
 _FAILED = StepOutput(status="failed")
 
@@ -44,10 +42,18 @@ class Ending:
         self._dooming = dooming
         self._telling = telling
         self._leaving = Leaving(board, telling)
+        self._judge = Judge(board)
 
     # What a driver reported
 
-    def step_ended(self, firing: Firing, how: How, fact: Ended) -> None:
+    def judgement(self, firing: Firing, how: How, fact: Ended) -> Judgement | None:
+        """Of the result of a step that ran well; None if nothing judges it."""
+        placed = firing.play.steps.get(firing.step) if how is How.DONE else None
+        if placed is None or not placed.is_judged:
+            return None
+        return self._judge.judge(firing.play, placed, output_of(fact), failure_of(firing, fact))
+
+    def step_ended(self, firing: Firing, how: How, fact: Ended, judgement: Judgement | None) -> None:
         """An execution of a slice's step has ended, and none follows by itself."""
         play = firing.play
         placed = play.steps[firing.step]
@@ -58,12 +64,37 @@ class Ending:
         else:
             self._moves.ends(firing)
             output = output_of(fact)
+            play.crashes.pop(placed.address, None)
+            if how is not How.DONE and (crash := self._crash(firing, fact)):
+                self._moves.leads(firing, crash)
+                return
             if how is How.DONE and not placed.is_judged:
                 play.outputs[placed.address] = output
                 self._moves.leads(firing, "done")
-            else:
-                failure = failure_of(firing, fact)
-                self._moves.leads(firing, self._concluded(play, firing.move, output, failure))
+                return
+            if judgement is None:
+                judgement = self._judge.judge(play, placed, output, failure_of(firing, fact))
+            self._moves.leads(firing, self._concluded(play, firing.move, judgement))
+
+    def _crash(self, firing: Firing, fact: Ended) -> str:
+        """The outcome for an agent that failed or took too long, if that is decided without a look at the step.
+
+        It is tried again, or another try cannot help; empty for neither.
+        """
+        play, move = firing.play, firing.move
+        placed, failure = play.steps[firing.step], failure_of(firing, fact)
+        if fact.lasting and placed.step.on_error != "continue":
+            failure = replace(failure, reason=FailureReason.ERROR)
+            play.outputs[placed.address] = failed(output_of(fact), failure)
+            self._dooming.step_failed(play, placed, play.frames[move.act.frame], failure)
+            return "failed"
+        if "crashed" not in move.ways:
+            return ""
+        idle = idling.taken(play)
+        play.crashes[placed.address] = feedback_of(
+            failure, placed, output_of(fact), rejected_by="", idle=idle
+        )
+        return "crashed"
 
     def _undone(self, firing: Firing, placed: Placed, how: How, fact: Ended) -> None:
         """It was lost, or could not be started; no agent hears of that."""
@@ -80,7 +111,9 @@ class Ending:
         play, move = firing.play, firing.move
         self._moves.ends(firing)
         failure = said_of(play.steps[move.act.step], firing.attempt, message)
-        outcome = self._concluded(play, move, failed(_FAILED, failure), failure)
+        placed = play.steps[move.act.step]
+        judgement = self._judge.judge(play, placed, failed(_FAILED, failure), failure)
+        outcome = self._concluded(play, move, judgement)
         self._telling.concluded(play, move.act.step, "failed", message)
         self._moves.leads(firing, outcome)
 
@@ -89,62 +122,46 @@ class Ending:
         play, move = firing.play, firing.move
         how = How.DONE if self._leaving.leaves_out(play, how, fact) else how
         outcome = str(how) if how in move.ways else "failed"
+        if play.continuation is not None and isinstance(firing.order, Prepare) and how is How.DONE:
+            self._continues(play, fact)
         self._moves.ends(firing)
+        if play.landing is not None and outcome == "done":
+            self._board.on_target.add(play.row)
         if outcome in move.final and outcome not in {"done", "held", "cancelled"} and play.landing is None:
             failure = failure_of(firing, fact if fact.how is how else replace(fact, how=how))
             self._dooming.doom(play, play.frame, failure)
         self._moves.leads(firing, outcome)
 
+    def _continues(self, play: Play, fact: Ended) -> None:
+        """The workspace of a slice is ready; what an earlier run did counts only if it is the same workspace."""
+        if not fact.kept:
+            play.continuation = None
+        elif play.continuation is not None and play.continuation.slice.resolved:
+            play.attempts.setdefault(RESOLVE, 0)
+
     # What a step comes to
 
-    def _concluded(self, play: Play, move: Move, output: StepOutput, failure: Failure) -> str:
-        """The outcome of something that has a result. `failure` is why, if the output says it failed."""
-        placed = play.steps[move.act.step]
-        checked = check_result(placed.step, output)
-        if checked is not output and checked.error is not None:
-            failure = said_of(placed, play.attempts[placed.address], checked.error.message)
-        play.outputs[placed.address] = checked
-        action = ""
-        if placed.step.on_result and (checked.status == "done" or placed.step.on_error == "continue"):
-            action, failure = self._by_result(play, placed, failure)
-        if action == "ask":
+    def _concluded(self, play: Play, move: Move, judgement: Judgement) -> str:
+        """The outcome of something that has a result."""
+        placed, failure = play.steps[move.act.step], judgement.failure
+        if judgement.action == "ask":
+            play.asked[placed.address] = judgement.question
             return "asked"
-        if action == "abort":
-            play.outputs[placed.address] = failed(checked, failure)
+        if judgement.action == "abort":
+            play.outputs[placed.address] = failed(judgement.output, failure)
             self._dooming.doom(play, play.frame, failure)
             return "aborted"
-        if checked.status == "done" and action != "fail":
+        if judgement.output.status == "done" and judgement.action != "fail":
             return "done"
-        self._failed(play, move, failure, judged=action == "fail")
+        self._failed(play, move, failure, rejected_by=judgement.rejected_by)
         return "failed"
 
-    def _by_result(self, play: Play, placed: Placed, failure: Failure) -> tuple[str, Failure]:
-        """What the first rule of `on_result` that fits says; nothing if none does."""
-        attempt = play.attempts[placed.address]
-        values = template_values(self._board, play, placed, attempt)
-        for rule in placed.step.on_result:
-            try:
-                fits = holds(rule.when, values)
-            except RenderError as error:
-                return "fail", said_of(placed, attempt, f"on_result: {rule.when}: {error}")
-            if fits and rule.action != "continue":
-                return rule.action, self._ruled(play, placed, f"{rule.when} ({rule.action})", rule.action)
-            if fits:
-                break
-        return "", failure
-
-    def _ruled(self, play: Play, placed: Placed, said: str, action: str) -> Failure:
-        """Why it failed, if a rule says that it did."""
-        failure = said_of(placed, play.attempts[placed.address], said)
-        reason = failure.reason if action == "fail" else FailureReason.ERROR
-        return replace(failure, reason=reason, tail=output_tail(play.outputs[placed.address].result))
-
-    def _failed(self, play: Play, move: Move, failure: Failure, *, judged: bool = False) -> None:
+    def _failed(self, play: Play, move: Move, failure: Failure, *, rejected_by: str = "") -> None:
         placed = play.steps[move.act.step]
         output = play.outputs[placed.address]
         if "failed" not in move.final:
             idle = idling.taken(play)
-            play.feedback = feedback_of(failure, placed, output, judged=judged, idle=idle)
+            play.feedback = feedback_of(failure, placed, output, rejected_by=rejected_by, idle=idle)
             del play.outputs[placed.address]
         elif placed.step.on_error == "continue":
             play.outputs[placed.address] = replace(failed(output, failure), tolerated=True)
@@ -174,10 +191,13 @@ class Ending:
         failure = said_of(placed, firing.attempt, said)
         outcome = "done" if fact.accepted else "failed"
         if isinstance(placed.step.body, Ask):
-            output = StepOutput(status="done", result=fact.text)
-            outcome = self._concluded(
-                play, move, output if fact.accepted else failed(output, failure), failure
-            )
+            # Answers in journals of older versions have no result of their own.
+            output = StepOutput(status="done", result=fact.result or fact.text)
+            output = output if fact.accepted else failed(output, failure)
+            judgement = self._judge.judge(play, placed, output, failure)
+            outcome = self._concluded(play, move, judgement)
+            if judgement.rejected_by:
+                self._telling.concluded(play, placed.address, REJECTED, judgement.reason)
         elif fact.accepted:
             play.outputs[placed.address] = replace(play.outputs[placed.address], status="done", error=None)
         else:
@@ -198,8 +218,9 @@ class Ending:
             said = f"step '{name}', which it depends on, failed: {first.detail or first.message}"
             failure = replace(said_of(placed, attempt, said, first.reason), tail=first.tail)
             output = failed(output, failure)
-        outcome = self._concluded(play, move, output, failure)
-        self._telling.concluded(play, placed.address, outcome, _message(play, placed))
+        judgement = self._judge.judge(play, placed, output, failure)
+        outcome = self._concluded(play, move, judgement)
+        self._tell_conclusion(play, placed, outcome, judgement)
         self._moves.passes(play, move, outcome)
 
     def _first_failed(self, play: Play, placed: Placed) -> Failure | None:
@@ -221,11 +242,16 @@ class Ending:
             reason = exhausted(placed.step, attempt) or frame.doom.reason
             failure = replace(frame.doom, reason=reason)
             output = failed(nested_output(placed.inner, play.outputs, within=placed.address), failure)
-        outcome = self._concluded(play, move, output, failure)
-        self._telling.concluded(play, placed.address, outcome, _message(play, placed))
+        judgement = self._judge.judge(play, placed, output, failure)
+        outcome = self._concluded(play, move, judgement)
+        self._tell_conclusion(play, placed, outcome, judgement)
         self._moves.passes(play, move, outcome)
 
-
-def _message(play: Play, placed: Placed) -> str:
-    output = play.outputs.get(placed.address)
-    return "" if output is None or output.error is None else output.error.message
+    def _tell_conclusion(self, play: Play, placed: Placed, outcome: str, judgement: Judgement) -> None:
+        """Of a step that is no process: a join, or a nested pipeline."""
+        if judgement.rejected_by:
+            self._telling.concluded(play, placed.address, REJECTED, judgement.reason)
+            return
+        output = play.outputs.get(placed.address)
+        message = "" if output is None or output.error is None else output.error.message
+        self._telling.concluded(play, placed.address, outcome, message)

@@ -7,8 +7,10 @@ obeys.
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
-from weft.engine.run import conversations, idling
+from weft.engine.run import conversations, idling, interruption
+from weft.engine.run.admission import Admission
 from weft.engine.run.board import board
 from weft.engine.run.control import Control
 from weft.engine.run.dooming import Dooming
@@ -17,19 +19,26 @@ from weft.engine.run.events import Event
 from weft.engine.run.facts import (
     Answered,
     AnyFact,
+    BudgetReset,
     Controlled,
+    CoordinatorLeft,
     Ended,
     Foreseen,
     How,
+    LimitsEnded,
     MergeAsked,
+    Pushed,
     Resumed,
     RunStarted,
     Spent,
     StopAsked,
+    VerifyEnded,
+    VerifyStarted,
     Wanted,
     Woke,
 )
 from weft.engine.run.holding import Holding
+from weft.engine.run.landing_record import LandingRecord, QueueFact
 from weft.engine.run.moves import MERGING, Moves
 from weft.engine.run.orders import AnyOrder, Ordered
 from weft.engine.run.pausing import Pausing
@@ -62,8 +71,10 @@ class Engine:
         self._starting = Starting(one, moves, self._scopes, self._ending, self._spending, self._telling)
         self._tokens = Tokens(one, moves, self._starting, self._ending, self._dooming, self._telling)
         self._holding = Holding(one, moves, self._telling)
+        one.allocator.opens = Admission(one, self._spending).opens
         self._control = Control(one, moves, self._scopes, self._starting, self._telling)
         self._pausing = Pausing(one, moves, self._starting, self._spending, self._holding, self._telling)
+        self._landing_record = LandingRecord(self._telling)
         self._moves = moves
         self._over = ""
 
@@ -111,6 +122,16 @@ class Engine:
         """Of those that count what is spent there, in micro-dollars and in tokens."""
         return self._board.budget.lowest_ceiling(row), self._board.token_budget.lowest_ceiling(row)
 
+    @property
+    def on_target(self) -> AbstractSet[int]:
+        """The rows whose work the target has."""
+        return self._board.on_target
+
+    @property
+    def landing_record(self) -> LandingRecord:
+        """What the landing queue has verified and pushed."""
+        return self._landing_record
+
     def questions(self) -> Sequence[Firing]:
         return list(self._board.questions.values())
 
@@ -147,17 +168,19 @@ class Engine:
                 self._executed(fact)
             case Answered() | MergeAsked():
                 self._person_said(fact)
-            case Foreseen():
-                self._telling.foreseen(fact)
-            case Woke() | Controlled() | StopAsked() | Resumed():
+            case BudgetReset():
+                self._spending.resets(fact)
+            case Foreseen() | CoordinatorLeft() | VerifyStarted() | VerifyEnded() | Pushed():
+                self._noted(fact)
+            case Woke() | LimitsEnded() | Controlled() | StopAsked() | Resumed():
                 self._steered(fact)
             case RunStarted():
                 self._start(fact)
 
-    def _steered(self, fact: Woke | Controlled | StopAsked | Resumed) -> None:
+    def _steered(self, fact: Woke | LimitsEnded | Controlled | StopAsked | Resumed) -> None:
         """What is said of all that is under way."""
         match fact:
-            case Woke():
+            case Woke() | LimitsEnded():
                 self._pausing.wakes(fact)
             case Controlled():
                 self._control.says(fact)
@@ -176,9 +199,22 @@ class Engine:
         one.run, one.env = fact.run, fact.env
         one.started_at = fact.at
         one.carried = frozenset(fact.carried)
+        one.continued = {earlier.subplan: earlier for earlier in fact.continued}
         one.landed = {row for row, path in enumerate(one.plan.outline.paths) if path in fact.landed}
+        one.on_target = set(one.landed)
         self._telling.run_started(fact)
+        self._spending.carries(fact.earlier or ())
         self._scopes.start()
+
+    def _noted(self, fact: Foreseen | CoordinatorLeft | QueueFact) -> None:
+        """Facts from which nothing follows for the net."""
+        match fact:
+            case Foreseen():
+                self._telling.foreseen(fact)
+            case CoordinatorLeft():
+                self._telling.noted("coordinator_left", fact)
+            case _:
+                self._landing_record.hears(fact)
 
     def _executed(self, fact: Ended | Spent) -> None:
         """What is said of an execution, if it is under way; else it comes too late."""
@@ -195,7 +231,9 @@ class Engine:
         if how is not How.DONE:
             how = self._holding.meant(firing, _meant(firing, how), fact)
         idling.note(firing, fact)
-        self._telling.finished(firing, fact, how, self._spending.settles(firing, fact, how))
+        interruption.note(firing, how, fact)
+        judgement = self._ending.judgement(firing, how, fact)
+        self._telling.finished(firing, fact, how, self._spending.settles(firing, fact, how), judgement)
         conversations.note(firing, fact)
         if firing.move.act.role in MERGING:
             self._telling.merged(firing, fact, how)
@@ -203,19 +241,15 @@ class Engine:
         if how is How.STOPPED or how is How.LIMITED:
             self._pausing.parks(firing, how, fact)
         elif how is How.HELD:
-            self._held(firing, fact)
+            self._holding.holds(firing, fact)
         elif firing.step:
-            self._ending.step_ended(firing, how, fact)
+            self._ending.step_ended(firing, how, fact, judgement)
         else:
             self._ending.part_ended(firing, how, fact)
             if firing.play.landing is not None:
                 self._holding.landed(firing.play)
+                self._landing_record.landed(fact)
         self._spending.looks_again()
-
-    def _held(self, firing: Firing, fact: Ended) -> None:
-        self._holding.holds(firing, fact)
-        if firing.play.landing is not None:
-            self._scopes.landing_settled(firing.play.landing)
 
     def _person_said(self, fact: Answered | MergeAsked) -> None:
         if isinstance(fact, MergeAsked):
@@ -235,27 +269,55 @@ class Engine:
 
     def _advance(self) -> None:
         self._settle()
-        while not self._board.stopping and self.waits_for_people and self._scopes.release_landing():
+        while self._join_landings():
             self._settle()
+
+    def _join_landings(self) -> bool:
+        """Whether there are more results for the landing queue, now that nothing else can happen."""
+        if self._holding.rejoins() or self._holding.looks_again():
+            return True
+        if self._board.stopping or not self.waits_for_people:
+            return False
+        return self._scopes.release_landing() or self._holding.previews()
 
     def _settle(self) -> None:
         """Until nothing more can happen before the next fact."""
-        one, scopes = self._board, self._scopes
+        gates_are_new = True
         while True:
-            if one.arrivals:
-                self._tokens.arrives(*one.arrivals.popleft())
-            elif one.ended:
-                scopes.ended(one.ended.popleft())
-            elif scopes.doomed:
-                self._dooming.end_play(*scopes.doomed.popleft())
-            elif scopes.rejected:
-                scopes.reject(scopes.rejected.popleft())
-            elif scopes.ready:
-                scopes.begin(scopes.ready.popleft())
-            elif (number := self._next()) is not None:
-                self._starting.granted(number)
+            if self._follow() or self._grant() or self._lend():
+                gates_are_new = True
+            elif gates_are_new and not self._board.stopping and self._board.allocator.reopen():
+                gates_are_new = False
             else:
                 break
+
+    def _follow(self) -> bool:
+        """Takes up one thing that follows from what happened; whether there was one."""
+        one, scopes = self._board, self._scopes
+        if one.arrivals:
+            self._tokens.arrives(*one.arrivals.popleft())
+        elif one.ended:
+            scopes.ended(one.ended.popleft())
+        elif scopes.doomed:
+            self._dooming.end_play(*scopes.doomed.popleft())
+        elif scopes.rejected:
+            scopes.reject(scopes.rejected.popleft())
+        elif scopes.ready:
+            scopes.begin(scopes.ready.popleft())
+        else:
+            return False
+        return True
+
+    def _grant(self) -> bool:
+        """Begins the next thing that there is room for; whether there was one."""
+        number = self._next()
+        if number is not None:
+            self._starting.granted(number)
+        return number is not None
+
+    def _lend(self) -> bool:
+        """Whether a slice that waits had slots for others; while the run is stopped there are no others."""
+        return not self._board.stopping and self._moves.lend_slots()
 
     def _next(self) -> int | None:
         """What there is room for; while the run is stopped that is nothing, or only merges."""

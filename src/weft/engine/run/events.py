@@ -10,16 +10,24 @@ run_finished     completed, failed, stopped               counts, seconds, messa
                                                           stuck (what waits for ever; never seen)
 subplan_state    the state it is in now                   from, reason, message, cause, failure, carried
 step_started                                              firing, execution, transition, kind, command, agent,
-                                                          model (if one was asked for), concurrent_group,
+                                                          model (if one was asked for), interruption (what an
+                                                          agent is told of a cut-off execution), concurrent_group,
                                                           launched_at, pools, session and fork (the conversation
-                                                          that an agent goes on with)
-step_finished    done, failed, timeout, cancelled, …      firing, execution, exit_code, signal, message, tail,
+                                                          that an agent goes on with), inputs (a digest of
+                                                          what the templates of the step came to)
+step_finished    done, failed, rejected, timeout, …       firing, execution, exit_code, signal, message, tail,
                                                           seconds, until, files, conflict, waits_for, asks, moves,
                                                           culprits, session (an agent's), changed (whether an
                                                           agent that was to change files has, in this attempt
                                                           so far), concurrent_group,
                                                           launched_at, completed_at; of what is no process, as
-                                                          a join, only message and the times
+                                                          a join, only message and the times; `rejected`: the
+                                                          step ran well, and its result was turned down:
+                                                          rejected_by (output_schema, on_result), and message
+                                                          is the schema error or the rule
+                                                          kept (of @workspace: an earlier run left it);
+                                                          earlier_run: the step ended in that run, and was
+                                                          not launched in this one; answered has it, too
 step_skipped     condition, dependency, cancelled         message
 step_cancelled                                            firing, execution, cause
 ask                                                       question, firing, transition
@@ -28,16 +36,29 @@ stopping                                                  now
 paused           pause, freeze, stop                      now; of a subplan and all in it, or of all
 resumed          go
 recovered                                                 epoch, running (firings taken over)
+coordinator_left                                          it ends while only people can continue the run
 woke
-merge            merged, held, conflict                   of a @merge or @land: message, files, waits_for, moves
+merge            merged, held, conflict                   of a @merge or @land: message, files, waits_for,
+                                                          moves, red (held because a verify failed)
+verify           started, passed, failed, timeout, …      of the landing queue: tree, commit, entries (the
+                                                          subplans that would land), commands; at its end
+                                                          exit_code, seconds, message, tail, log (the beginning
+                                                          of its files' names)
+push             pushed, failed                           remote, commit, message, command (to push it later),
+                                                          final (not tried again)
 merge_asked                                               subplan
 conflict_ahead   ahead, over                              other, files
 left_out                                                  group (it goes on without), culprits, message
 spent                                                     firing, execution; of a step under way: cost and tokens
                                                           are what it has spent so far, all in all
 cost_unknown                                              firing, execution: it has ended without telling its cost
+outside_changed                                           place (a slice; empty for the user's checkout),
+                                                          directory, files, more (how many others), during (steps
+                                                          of agents that ran meanwhile): see `OutsideChange`
 limited                                                   firing, agents, until: a usage limit was met
+limits_ended                                              a person has ended all usage limits
 budget           alert, reached                           unit (usd, tokens), spent, reserved, ceiling, percent
+                 reset                                    the ceilings count from zero from here on
 ignored                                                   what came too late: firing, or subplan and step
 
 A step that is none of the plan's own has a name with @: @workspace, @merge, @resolve, @land, a group's @verify. A

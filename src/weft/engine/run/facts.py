@@ -43,8 +43,196 @@ class RefMove(Struct, frozen=True, kw_only=True):
     """Empty for one that is gone."""
 
 
+class EarlierSpending(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What earlier runs of the plan spent at one subplan, and counts against its ceilings."""
+
+    subplan: str = ""
+    """The path; empty for the whole plan."""
+    cost: int = 0
+    """In micro-dollars, as far as it is known."""
+    tokens: int = 0
+    unknown: int = 0
+    """Agent calls that did not report their cost."""
+    assumed: int = 0
+    """Micro-dollars that stay reserved for those calls."""
+    assumed_tokens: int = 0
+
+
 class Fact(Struct, frozen=True, kw_only=True, tag_field="fact", omit_defaults=True):
     at: float
+
+
+class OutsideChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Files that changed in a checkout where no step was to work. Which step or person did it is unknown."""
+
+    place: str = ""
+    """The path of the slice whose worktree it is; empty for the user's checkout."""
+    directory: str
+    files: tuple[str, ...]
+    """From the top of the checkout; the first few."""
+    more: int = 0
+    """How many others have changed."""
+    during: tuple[str, ...]
+    """The steps of agents that ran meanwhile, as `store/model:code`."""
+
+
+class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
+    """An execution of a firing has ended, and nothing of it is alive any more."""
+
+    firing: int
+    execution: int
+    how: How
+    exit_code: int | None = None
+    signal: int | None = None
+    command: int = 0
+    """Of several commands, the number of the one that was the last to run."""
+    result: str = ""
+    """What a command wrote to its standard output; the final text of an agent."""
+    errors: str = ""
+    """The end of what was written to standard error."""
+    message: str = ""
+    """For people: what went wrong."""
+    lasting: bool = False
+    """Of a failure: whether another try cannot help, as with a wrong key."""
+    files: tuple[str, ...] = ()
+    """In conflict, or in the way; or changed by an agent that may only read."""
+    kept: bool = False
+    """Of a workspace: whether it is the one that an earlier run left, and the slice continues in it."""
+    changed: bool | None = None
+    """Of an agent that was to change files: whether it has changed any; None is unknown."""
+    left: str | None = None
+    """Of an agent that may change files and was cut off: what differs from before, a line for each file, as far as
+    that is known; None for all else."""
+    conflict: bool = False
+    """Of what is held: whether it is for a conflict."""
+    waits_for: tuple[str, ...] = ()
+    """Of what is held: the subplans that must land first."""
+    asks: bool = False
+    """Of what is held: whether nothing is in the way, and a person is only to agree."""
+    red: bool = False
+    """Of what is held: whether a verify failed on the tree that would have landed."""
+    culprits: tuple[str, ...] = ()
+    """Of a group's verify that failed: the subplans in the group that are to blame, as far as was found."""
+    left_out: tuple[str, ...] = ()
+    """These and what is built on them, if it passed on the others."""
+    moves: tuple[RefMove, ...] = ()
+    """What it changed in git, in order."""
+    outside: tuple[OutsideChange, ...] = ()
+    """What changed outside of its workspace while it ran."""
+    cost: int | None = None
+    """In micro-dollars; None is unknown."""
+    tokens: int | None = None
+    session: str | None = None
+    """The agent's conversation, for a step that resumes it."""
+    until: float | None = None
+    """When a usage limit ends."""
+    seconds: float = 0.0
+    stdout_bytes: int = 0
+    """How much it wrote, where that is more than a few lines: not all of it may have been kept."""
+    stderr_bytes: int = 0
+
+
+class VerifyStarted(Fact, frozen=True, kw_only=True, tag="verify_started", omit_defaults=True):
+    """The landing queue verifies a tree before the target moves to it."""
+
+    tree: str
+    commit: str
+    entries: tuple[str, ...] = ()
+    """The subplans that would land; none: the tip of the target itself is verified."""
+    commands: tuple[str, ...] = ()
+    """As a person would type them."""
+    log: str = ""
+    """What the names of its log files begin with, relative to the run's logs."""
+
+
+class VerifyEnded(Fact, frozen=True, kw_only=True, tag="verify_ended", omit_defaults=True):
+    """A verify of the landing queue has ended."""
+
+    tree: str
+    commit: str
+    entries: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    how: How
+    exit_code: int | None = None
+    signal: int | None = None
+    message: str = ""
+    tail: str = ""
+    """The end of its output, if it did not pass."""
+    seconds: float = 0.0
+    log: str = ""
+    """What the names of its log files begin with, relative to the run's logs."""
+
+
+class Pushed(Fact, frozen=True, kw_only=True, tag="pushed", omit_defaults=True):
+    """The target was pushed, or could not be."""
+
+    remote: str
+    commit: str = ""
+    """What was pushed; empty if nothing was."""
+    landing: str = ""
+    """The last landing that it covers, by the commit."""
+    message: str = ""
+    """Why it could not be; empty if it was."""
+    command: str = ""
+    """What a person types to push it, if that is all there is to do."""
+    is_final: bool = False
+    """Whether the run does not try it again."""
+
+
+class Spent(Fact, frozen=True, kw_only=True, tag="spent", omit_defaults=True):
+    """What an execution under way has spent so far, all in all."""
+
+    firing: int
+    execution: int
+    cost: int | None = None
+    """In micro-dollars; None is unknown."""
+    tokens: int | None = None
+
+
+class Answered(Fact, frozen=True, kw_only=True, tag="answered", omit_defaults=True):
+    """A person has answered a question."""
+
+    subplan: str
+    step: str
+    accepted: bool
+    text: str = ""
+    result: str = ""
+    """The result of the step that asks: the text, or else `yes` or `no`."""
+
+
+def answer_result(*, accepted: bool, text: str) -> str:
+    """The result of a step that asks: what the person wrote, or else the bare answer."""
+    return text or ("yes" if accepted else "no")
+
+
+class EarlierStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a step of a slice ended in an earlier run."""
+
+    step: str
+    """Its address."""
+    attempt: int
+    end: Ended | Answered
+    """An answer: it is a question, or a question about the result of the step."""
+    inputs: str = ""
+    """The digest of what its templates came to; empty without templates. Of a question: its text."""
+
+
+class EarlierSlice(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an earlier run did of a slice before it was cut off, for a new run to continue after."""
+
+    subplan: str
+    run: str
+    """The run that launched it first."""
+    commit: str = ""
+    """Where its branch was after the last of these steps; empty: where it started, or it has no branch."""
+    steps: tuple[EarlierStep, ...] = ()
+    """In the order of their ends."""
+    open: tuple[tuple[str, int, bool], ...] = ()
+    """Steps that were launched and cut off: address, attempt, and whether it is a question that was asked."""
+    merging: bool = False
+    """Whether all its steps were done and it was only to be merged: then a person may be at work on it."""
+    resolved: bool = False
+    """Whether an agent has tried to resolve a conflict of it."""
 
 
 class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started", omit_defaults=True):
@@ -66,70 +254,12 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started", omit_defaul
     """Paths of the subplans that it is for, with what they need; none: for the whole plan."""
     fresh: bool = False
     """Whether all is done anew, also what an earlier run has completed."""
-
-
-class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
-    """An execution of a firing has ended, and nothing of it is alive any more."""
-
-    firing: int
-    execution: int
-    how: How
-    exit_code: int | None = None
-    signal: int | None = None
-    command: int = 0
-    """Of several commands, the number of the one that was the last to run."""
-    result: str = ""
-    """What a command wrote to its standard output; the final text of an agent."""
-    errors: str = ""
-    """The end of what was written to standard error."""
-    message: str = ""
-    """For people: what went wrong."""
-    files: tuple[str, ...] = ()
-    """In conflict, or in the way; or changed by an agent that may only read."""
-    changed: bool | None = None
-    """Of an agent that was to change files: whether it has changed any; None is unknown."""
-    conflict: bool = False
-    """Of what is held: whether it is for a conflict."""
-    waits_for: tuple[str, ...] = ()
-    """Of what is held: the subplans that must land first."""
-    asks: bool = False
-    """Of what is held: whether nothing is in the way, and a person is only to agree."""
-    culprits: tuple[str, ...] = ()
-    """Of a group's verify that failed: the subplans in the group that are to blame, as far as was found."""
-    left_out: tuple[str, ...] = ()
-    """These and what is built on them, if it passed on the others."""
-    moves: tuple[RefMove, ...] = ()
-    """What it changed in git, in order."""
-    cost: int | None = None
-    """In micro-dollars; None is unknown."""
-    tokens: int | None = None
-    session: str | None = None
-    """The agent's conversation, for a step that resumes it."""
-    until: float | None = None
-    """When a usage limit ends."""
-    seconds: float = 0.0
-    stdout_bytes: int = 0
-    """How much it wrote, where that is more than a few lines: not all of it may have been kept."""
-    stderr_bytes: int = 0
-
-
-class Spent(Fact, frozen=True, kw_only=True, tag="spent", omit_defaults=True):
-    """What an execution under way has spent so far, all in all."""
-
-    firing: int
-    execution: int
-    cost: int | None = None
-    """In micro-dollars; None is unknown."""
-    tokens: int | None = None
-
-
-class Answered(Fact, frozen=True, kw_only=True, tag="answered", omit_defaults=True):
-    """A person has answered a question."""
-
-    subplan: str
-    step: str
-    accepted: bool
-    text: str = ""
+    earlier: tuple[EarlierSpending, ...] | None = None
+    """What all earlier runs of the plan spent since the last reset; None in journals that do not record it."""
+    fresh_budget: bool = False
+    """Whether a person reset what counts against the ceilings, so that nothing of it is earlier."""
+    continued: tuple[EarlierSlice, ...] = ()
+    """Slices that continue where an earlier run was cut off."""
 
 
 class MergeAsked(Fact, frozen=True, kw_only=True, tag="merge_asked", omit_defaults=True):
@@ -182,12 +312,41 @@ class Resumed(Fact, frozen=True, kw_only=True, tag="resumed", omit_defaults=True
     epoch: int
     merges_only: bool = False
     """Whether it is there to merge and to land, and begins nothing else."""
+    fresh_budget: bool = False
+    """Whether a person reset what counts against the ceilings."""
+
+
+class CoordinatorLeft(Fact, frozen=True, kw_only=True, tag="coordinator_left", omit_defaults=True):
+    """The coordinator ends though the run is unfinished: only people can continue it, and it does not stay."""
 
 
 class Woke(Fact, frozen=True, kw_only=True, tag="woke", omit_defaults=True):
     """A time has come that the engine asked to be woken at."""
 
 
+class LimitsEnded(Fact, frozen=True, kw_only=True, tag="limits_ended", omit_defaults=True):
+    """A person says that the usage limits of all agents have ended, whatever was heard of them."""
+
+
+class BudgetReset(Fact, frozen=True, kw_only=True, tag="budget_reset", omit_defaults=True):
+    """A person has reset what counts against the ceilings, of a run that has nothing left to do."""
+
+
 AnyFact = (
-    RunStarted | Ended | Spent | Answered | MergeAsked | Foreseen | Controlled | StopAsked | Resumed | Woke
+    RunStarted
+    | Ended
+    | VerifyStarted
+    | VerifyEnded
+    | Pushed
+    | Spent
+    | Answered
+    | MergeAsked
+    | Foreseen
+    | Controlled
+    | StopAsked
+    | Resumed
+    | CoordinatorLeft
+    | BudgetReset
+    | LimitsEnded
+    | Woke
 )

@@ -31,6 +31,8 @@ class Failure(Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     """The seconds it had, if it took longer."""
     message: str = ""
+    is_rejected: bool = False
+    """Whether the step ran well, and its result was turned down; the message says by what."""
     stdout: str = ""
     stderr: str = ""
     verdict: object = UNSET
@@ -42,7 +44,8 @@ class Failure(Struct, frozen=True, kw_only=True):
 def feedback(failure: Failure) -> str:
     """The text that templates read as `feedback`."""
     if failure.verdict is not UNSET:
-        head = f"Step '{failure.step}' looked at the work and did not accept it. What it said:"
+        by = f" ({_cut(failure.message, LONGEST_COMMAND)})" if failure.message else ""
+        head = f"Step '{failure.step}' looked at the work and did not accept it{by}. What it said:"
         parts = [f"{head}\n{_beginning(_reasons(failure.verdict))}"]
     else:
         parts = [_head(failure), *_tails(failure)]
@@ -53,6 +56,8 @@ def feedback(failure: Failure) -> str:
 
 def _head(failure: Failure) -> str:
     message = _beginning(failure.message.strip())
+    if failure.is_rejected:
+        return f"The result of step '{failure.step}' was rejected: {message}"
     return f"{_who(failure)} {_how(failure)}{f': {message}' if message else '.'}"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from weft.engine.run.board import Board
 from weft.engine.run.facts import Ended, How, MergeAsked
 from weft.engine.run.moves import Moves
+from weft.engine.run.orders import RESOLVE, Land
 from weft.engine.run.plays import Firing, Play, Ticket
 from weft.engine.run.telling import Telling
 
@@ -24,13 +25,31 @@ class Holding:
         """A conflict that an agent is to resolve is not held; unless nothing but merges may begin."""
         way = firing.move.ways.get("conflict")
         is_resolved = way is not None and not way.ends and not self._board.merges_only
+        if RESOLVE in firing.play.attempts and not firing.play.attempts[RESOLVE]:
+            is_resolved = False  # an agent of an earlier run has tried
         return How.CONFLICT if how is How.HELD and fact.conflict and is_resolved else how
 
     def holds(self, firing: Firing, fact: Ended) -> None:
         firing.parked = "held"
-        firing.waits_for = fact.waits_for
+        firing.waits_for, firing.red, firing.asks = fact.waits_for, fact.red, fact.asks
+        if fact.conflict:
+            firing.presented = False  # once it is settled, it is another result
         self._board.held[firing.serial] = firing
         self._moves.lends(firing)
+
+    def looks_again(self) -> bool:
+        """Has results tried again that wait for others which have landed in the meantime."""
+        board = self._board
+        if not board.held:
+            return False
+        landed = {board.path(row) for row in board.landed}
+        ready = {
+            firing.serial
+            for firing in board.held.values()
+            if firing.waits_for and landed.issuperset(firing.waits_for) and not firing.asks
+        }
+        self._retry(lambda firing: firing.serial in ready)
+        return bool(ready)
 
     def asked(self, fact: MergeAsked) -> None:
         """By a person, for one subplan and what is in it, or for all."""
@@ -42,10 +61,48 @@ class Holding:
             return not fact.subplan or path == fact.subplan or path.startswith(inside)
 
         board.agreed.update(row for row, path in enumerate(board.plan.outline.paths) if wanted(path))
+        for firing in board.held.values():
+            firing.red = firing.red and not wanted(firing.play.path)
         self._retry(lambda firing: wanted(firing.play.path))
 
     def landed(self, play: Play) -> None:
         self._retry(lambda firing: play.path in firing.waits_for)
+
+    def rejoins(self) -> bool:
+        """Has results whose verify failed tried again with those that have just joined the queue.
+
+        A verify may fail for a result alone and pass for several together.
+        """
+        board = self._board
+        if not board.joins_queue:
+            return False
+        board.joins_queue = False
+        red = {firing.serial for firing in board.held.values() if firing.red and _is_agreed(firing)}
+        self._retry(lambda firing: firing.serial in red)
+        return bool(red)
+
+    def previews(self) -> bool:
+        """Has all results about which a person will be asked verified together, before the question.
+
+        That is done once nothing else is under way: to verify them as they come would verify most of them in vain.
+        """
+        board = self._board
+        asked = [firing for firing in board.held.values() if self._is_asked(firing)]
+        if not self._verifies or all(firing.presented for firing in asked):
+            return False
+        for firing in asked:
+            firing.presented = firing.preview = True
+        self._retry(lambda firing: firing.preview)
+        return True
+
+    @property
+    def _verifies(self) -> bool:
+        return any(subplan.verify for subplan in self._board.plan.subplans)
+
+    def _is_asked(self, firing: Firing) -> bool:
+        settings = self._board.settings(firing.play.row)
+        wanted = firing.asks or firing.red or bool(firing.waits_for)
+        return wanted and settings.merge_mode == "confirm" and not _is_agreed(firing)
 
     def resumes(self) -> None:
         self._retry(lambda _: True)
@@ -56,3 +113,8 @@ class Holding:
             del board.held[firing.serial]
             firing.parked = "asking"
             self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing))
+
+
+def _is_agreed(firing: Firing) -> bool:
+    """Whether it is a result that may land without a further question."""
+    return not isinstance(firing.order, Land) or firing.order.agreed

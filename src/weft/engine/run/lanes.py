@@ -1,6 +1,7 @@
 """Pools, and the lanes of requests that wait for them; the theory is told in `allocator`."""
 
 from bisect import bisect_left, insort
+from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
 
 Claims = tuple[tuple[int, int], ...]
@@ -8,17 +9,45 @@ Claims = tuple[tuple[int, int], ...]
 
 
 class Pool:
-    __slots__ = ("closed", "free", "kept", "lanes", "number", "parked", "queues", "size")
+    __slots__ = (
+        "due", "free", "granted", "kept", "kept_in_all", "lanes", "number", "ordered", "parked", "queues", "size",
+    )  # fmt: skip
 
     def __init__(self, number: int, size: int) -> None:
         self.number = number
         self.size = size
         self.free = size
-        self.kept = 0  # for the holder of the reservation
-        self.closed = False
+        self.ordered = False  # whether keys alone decide here
+        self.granted = 0  # how many requests that claim it were granted
+        self.kept: dict[Lane, int] = {}  # room for impatient lanes
+        self.kept_in_all = 0
         self.parked = 0  # how many lanes are in the queues
         self.queues: dict[int, Queue] = {}  # by the amount wanted, small first
+        self.due: list[tuple[int, int, Lane]] = []  # a heap: after which grant to look at a lane
         self.lanes: set[Lane] = set()  # all that claim it
+
+    def room_for(self, lane: "Lane") -> int:
+        """What is free and not kept for others; an impatient lane yields only to those before it."""
+        if not self.kept:
+            return self.free
+        turn = lane.turn
+        if turn is None:
+            return self.free - self.kept_in_all
+        before = (
+            amount for other, amount in self.kept.items() if other.turn is not None and other.turn < turn
+        )
+        return self.free - sum(before)
+
+    def keep(self, lane: "Lane", amount: int) -> None:
+        if lane not in self.kept:
+            self.kept[lane] = amount
+            self.kept_in_all += amount
+
+    def unkeep(self, lane: "Lane") -> bool:
+        """Whether something was kept for it."""
+        amount = self.kept.pop(lane, 0)
+        self.kept_in_all -= amount
+        return amount > 0
 
     def queue(self, amount: int) -> "Queue":
         if amount not in self.queues:
@@ -27,7 +56,7 @@ class Pool:
 
     def best_that_fits(self) -> "Request | None":
         """Of those that are parked here; what is kept for another is no room."""
-        room = self.free - self.kept
+        room = self.free - self.kept_in_all
         best: Request | None = None
         for amount, queue in self.queues.items():
             if amount > room:
@@ -40,15 +69,23 @@ class Pool:
 class Lane:
     """Requests that claim the same. The best one is the head; it stands in a queue for all of them."""
 
-    __slots__ = ("_dead", "_rest", "claims", "head", "needs", "passed", "queue", "where")
+    __slots__ = (
+        "_dead", "_rest", "claims", "due", "gate", "head", "needs", "passed", "queue", "since", "turn", "where",
+    )  # fmt: skip
 
-    def __init__(self, claims: Claims, needs: "tuple[Need, ...]", ready: "Queue") -> None:
+    def __init__(
+        self, claims: Claims, needs: "tuple[Need, ...]", ready: "Queue", gate: Hashable = None
+    ) -> None:
         self.claims = claims
         self.needs = needs
+        self.gate = gate  # what its requests have in common that are granted only while that is open
         self.head: Request | None = None
         self.where: Pool | None = None  # the pool it is parked at
         self.queue = ready  # where its head stands: among the ready, or in a queue of that pool
-        self.passed = 0  # how often it was passed over since something of it was granted
+        self.passed = 0  # how often it was passed over since something of it was granted, and before `since`
+        self.since = 0  # the grants of its pool when it was parked there
+        self.due = 0  # the number of the note that says when to look at it again
+        self.turn: int | None = None  # its number among the impatient, if it is
         self._rest: list[Request] = []  # a heap
         self._dead: set[int] = set()  # numbers of those in the rest that were withdrawn
 

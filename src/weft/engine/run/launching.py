@@ -5,16 +5,14 @@ from msgspec.structs import replace
 from weft.engine.run.board import Board
 from weft.engine.run.context import with_context, with_goal
 from weft.engine.run.conversations import resumed
+from weft.engine.run.interruption import text_of
 from weft.engine.run.meaning import part_name
-from weft.engine.run.orders import Land, Launch, Merge, Ordered, Prepare
+from weft.engine.run.orders import RESOLVE, Land, Launch, Merge, Ordered, Prepare
 from weft.engine.run.pipelines import Placed
 from weft.engine.run.plays import Firing, Play
 from weft.engine.run.values import Texts
 from weft.plan.loading.slices_check import agent_of, resolver_of
 from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
-
-RESOLVE = "@resolve"
-"""What an agent does about a conflict of its slice, as the name of a step."""
 
 
 class Launching:
@@ -38,11 +36,13 @@ class Launching:
                 without=self._board.left_out.get(play.row, ()),
                 resolved=RESOLVE in play.attempts,
             )
-        return Prepare(firing=firing.serial, execution=1, row=play.row, path=play.path)
+        earlier = None if play.continuation is None else play.continuation.slice
+        return Prepare(firing=firing.serial, execution=1, row=play.row, path=play.path, continues=earlier)
 
     def _land(self, firing: Firing) -> Land:
         board, row = self._board, firing.play.row
         settings = board.settings(row)
+        preview, firing.preview = firing.preview, False
         others = (other for other in board.compiled.wiring.landings if other != row)
         return Land(
             firing=firing.serial,
@@ -50,6 +50,7 @@ class Launching:
             row=row,
             path=firing.play.path,
             agreed=settings.isolation != "worktree" or settings.merge_mode == "auto" or row in board.agreed,
+            preview=preview,
             not_landed=tuple(board.path(other) for other in others if other not in board.landed),
         )
 
@@ -117,6 +118,7 @@ class Launching:
             attempt=firing.attempt,
             commands=self._commands(firing.play, step, texts),
             env=self._env(firing, step, texts) if step.env or firing.leases else {},
+            inputs=texts.digest,
             sandbox=step.sandbox,
             timeout=step.timeout if step.timeout is not None else settings.timeout,
             grace=step.grace if step.grace is not None else settings.grace,
@@ -136,19 +138,28 @@ class Launching:
             attempt=firing.attempt,
             agent=agent,
             model=work.model or agent.model or settings.model,
-            prompt=self._prompt(texts.filled(work.prompt), play, work, goes_on=session is not None),
+            prompt=self._prompt(texts.filled(work.prompt), play, placed, goes_on=session is not None),
+            interruption=text_of(play, placed.address, session),
             session=session,
             fork=fork,
             read_only=work.read_only,
             is_to_change=not work.read_only and step.output_schema is None,
             env=self._env(firing, step, texts),
+            inputs=texts.digest,
             sandbox=step.sandbox,
             timeout=step.timeout if step.timeout is not None else settings.timeout,
             grace=step.grace if step.grace is not None else settings.grace,
         )
 
-    def _prompt(self, filled: str, play: Play, work: AgentWork, *, goes_on: bool) -> str:
-        """Who goes on with a conversation has been told what it is about."""
+    def _prompt(self, filled: str, play: Play, placed: Placed, *, goes_on: bool) -> str:
+        """Who goes on with a conversation has been told what it is about.
+
+        An agent is told of a crash of its last attempt, even if the template reads no feedback.
+        """
+        work = placed.step.body
+        assert isinstance(work, AgentWork)
+        if placed.address in play.crashes and "feedback" not in work.prompt:
+            filled = f"{filled.rstrip()}\n\n{play.crashes[placed.address]}"
         return filled if goes_on else with_context(filled, self._board.plan, play.row, template=work.prompt)
 
     def _resumed(self, firing: Firing, agent: Agent) -> tuple[str | None, bool]:
@@ -168,7 +179,10 @@ class Launching:
 
     def _leased(self, firing: Firing) -> dict[str, str]:
         pools = self._board.plan.pools
-        return {pools[name].variable: " ".join(values) for name, values in firing.leases}
+        taken = [(pools[name].variable, values) for name, values in firing.leases]
+        each = {f"{name}_{number}": value for name, values in taken for number, value in enumerate(values, 1)}
+        # The name of a pool may end in a number, too; its own variable comes first.
+        return each | {name: "\n".join(values) for name, values in taken}
 
     def _commands(self, play: Play, step: Step, texts: Texts) -> tuple[Command, ...]:
         if not isinstance(step.body, RunCommand):
@@ -202,5 +216,6 @@ class Launching:
             order = replace(order, env={**order.env, **self._leased(firing)})
         if isinstance(order, Launch) and order.agent is not None and firing.step:
             session, fork = self._resumed(firing, order.agent)
-            order = replace(order, session=session, fork=fork)
+            interruption = text_of(firing.play, firing.step, session)
+            order = replace(order, session=session, fork=fork, interruption=interruption)
         return replace(order, execution=firing.execution)

@@ -102,7 +102,7 @@ def _command(order: object, number: int) -> str:
 
 def exhausted(step: Step, attempt: int) -> FailureReason | None:
     """The reason of a failure after which nothing is left to try, if there was something."""
-    again = step.max_retries or step.on_fail is not None
+    again = step.max_retries or step.retries_crashes or step.on_fail is not None
     return FailureReason.EXHAUSTED if again and attempt > 1 else None
 
 
@@ -120,13 +120,15 @@ def said_of(
 
 
 def feedback_of(
-    failure: Failure, placed: Placed, output: StepOutput, *, judged: bool, idle: tuple[str, ...] = ()
+    failure: Failure, placed: Placed, output: StepOutput, *, rejected_by: str, idle: tuple[str, ...] = ()
 ) -> str:
-    """What the next attempt is told; `judged`: the step did its work, and it is its result that says no.
+    """The feedback for the next attempt; `rejected_by`: what turned the result down, if the step ran well.
 
     `idle` are the steps that were to change files and did not.
     """
-    process_says = failure.exit_code or failure.signal is not None or failure.timeout is not None
+    process_says = failure.timeout is not None or (
+        not failure.agent and (failure.exit_code or failure.signal is not None)
+    )
     return feedback.feedback(
         feedback.Failure(
             step=failure.step,
@@ -138,7 +140,8 @@ def feedback_of(
             message="" if process_says else failure.detail,
             stdout=output.stdout,
             stderr=output.stderr,
-            verdict=_verdict(placed.step, output) if judged else UNSET,
+            is_rejected=bool(rejected_by),
+            verdict=_verdict(placed.step, output) if rejected_by == "on_result" else UNSET,
             idle=idle,
         )
     )

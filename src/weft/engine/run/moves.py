@@ -1,8 +1,10 @@
 """Moves of the net: tokens taken and put down, room asked for and given back. What they mean is decided elsewhere.
 
-One thing is beside the net: who waits for the end of a usage limit, or for a person to help with a merge, lends
-what it holds. In the net the move goes on and holds its claims; in the pools they are with others, until there is
-room for it again.
+One thing is beside the net: what waits lends what it holds. A move that waits for the end of a usage limit, or for
+a person, lends its claims; a slice of which nothing is under way lends its slots, whatever it waits for: a limit,
+a pool, the budget, a person. In the net they are held; in the pools they are with others, until there is room
+again for all that is needed to continue. So nothing is held while something is waited for, but by a slice of which
+a branch is under way.
 """
 
 from weft.engine.run.board import Board
@@ -67,7 +69,8 @@ class Moves:
         del board.firings[firing.serial], play.firings[firing.serial]
         board.questions.pop(firing.serial, None)
         board.held.pop(firing.serial, None)
-        if firing.parked in {"limited", "asking", "held"}:
+        board.perhaps_idle[play] = None
+        if firing.lent:
             self.regains(firing, ())
         self.gives_back(firing)
 
@@ -83,41 +86,50 @@ class Moves:
             board.leases.give_back(pool, values)
         firing.leases = ()
 
-    # While a usage limit lasts
+    # While something is waited for
 
     def lends(self, firing: Firing) -> None:
-        """Gives to others what it holds; the slots of its slice, too, if nothing else of it needs them."""
+        """Gives to others what it holds, until it asks for room again."""
         self._board.saw(firing.play, firing.move.name, "lent")
         self.gives_back(firing)
-        self.lends_slots(firing.play)
+        firing.lent = True
+        self._board.perhaps_idle[firing.play] = None
 
     def regains(self, firing: Firing, claims: Claims) -> None:
         self._board.saw(firing.play, firing.move.name, "regained")
-        firing.claims, firing.parked = claims, ""
+        firing.claims, firing.parked, firing.lent = claims, "", False
 
-    def lends_slots(self, play: Play) -> None:
-        """Only so many slices as there are slots do so at once, or in the course of a limit all would begin."""
+    def lend_slots(self) -> bool:
+        """Has each slice of which nothing is under way give its slots to others; whether there was one.
+
+        To be called when all that has room has begun: what is not under way then waits.
+        """
         board = self._board
-        if (
-            not play.slots
-            or board.lending >= board.allocator.size(play.slots[0][0])
-            or not self._is_idle(play)
-        ):
-            return
-        board.allocator.give_back(play.slots)
-        play.slots, play.lent = (), True
-        board.lending += 1
-        board.saw(play, "slots", "lent")
+        plays, board.perhaps_idle = board.perhaps_idle, {}
+        idle = [play for play in plays if play.slots and self._is_idle(play)]
+        for play in idle:
+            self._lend_slots(play)
+        return bool(idle)
 
     def _is_idle(self, play: Play) -> bool:
-        if any(firing.is_under_way for firing in play.firings.values()):
-            return False
+        return not any(firing.is_under_way or firing.claims for firing in play.firings.values()) and (
+            bool(play.firings) or bool(play.tickets)
+        )
+
+    def _lend_slots(self, play: Play) -> None:
         board = self._board
-        return all(number in board.throttled or number in board.paused for number in play.tickets)
+        for pool, _ in play.slots:
+            board.lent[pool] = board.lent.get(pool, 0) + 1
+        board.allocator.give_back(play.slots)
+        play.slots, play.lent = (), True
+        board.saw(play, "slots", "lent")
+        self._ask_again(play, with_slots=False)
 
     def _regained(self, play: Play) -> None:
-        self._board.saw(play, "slots", "regained")
-        self._board.lending -= 1
+        board = self._board
+        board.saw(play, "slots", "regained")
+        for pool, _ in board.limits.slots[play.row]:
+            board.lent[pool] -= 1
         play.lent = False
 
     # Room in pools
@@ -142,6 +154,7 @@ class Moves:
         board.next_ticket += 1
         board.tickets[board.next_ticket] = ticket
         ticket.play.tickets[board.next_ticket] = ticket
+        board.perhaps_idle[ticket.play] = None
         return board.next_ticket
 
     def _ask(self, number: int) -> None:
@@ -151,13 +164,15 @@ class Moves:
         if play.row in board.restrained and not self._is_wanted(ticket):
             board.paused.add(number)
             ticket.claims, ticket.slots = (), False
-            self.lends_slots(play)
+            board.perhaps_idle[play] = None
             return
         ticket.claims = claims = board.claims(play, move)
         ticket.slots = play.lent or (move.takes_slot and ticket.firing is None)
         if ticket.slots:
             claims = (*board.limits.slots[play.row], *claims)
         board.allocator.ask(number, claims, self._rank(number, ticket))
+        if play.hurries:
+            board.allocator.hurry(number)
 
     def _is_wanted(self, ticket: Ticket) -> bool:
         """Whether a person has asked for this merge, and means it."""
@@ -182,18 +197,26 @@ class Moves:
     def granted(self, number: int) -> Ticket:
         ticket = self._forget(number)
         play = ticket.play
+        play.hurries = False
         if ticket.slots:
             play.slots = self._board.limits.slots[play.row]
             if play.lent:
                 self._regained(play)
-                self._ask_without_slots(play)
+                self._ask_again(play, with_slots=True)
         return ticket
 
-    def _ask_without_slots(self, play: Play) -> None:
-        """The first one that had room for it got the slots for all of the slice."""
+    def _ask_again(self, play: Play, *, with_slots: bool) -> None:
+        """What waits for room, with or without the slots, asks for what it needs now.
+
+        The first one that has room for it gets the slots for all of the slice.
+        """
+        board = self._board
         for number, ticket in play.tickets.items():
-            if ticket.slots:
-                self._board.allocator.withdraw(number)
+            waits_for_room = not any(
+                number in queue for queue in (board.short, board.throttled, board.paused)
+            )
+            if waits_for_room and ticket.slots is with_slots:
+                board.allocator.withdraw(number)
                 self._ask(number)
 
     def is_merge(self, number: int) -> bool:

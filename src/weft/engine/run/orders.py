@@ -8,8 +8,12 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from weft.engine.run.facts import EarlierSlice
 from weft.plan.model import Agent, Command
 from weft.plan.sandbox import SandboxParts
+
+RESOLVE = "@resolve"
+"""What an agent does about a conflict of its slice, as the name of a step."""
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -27,6 +31,8 @@ class Launch(Order, frozen=True, kw_only=True):
     step: str
     """The address of the step, as `outer.inner`; `@verify` for that of a group."""
     attempt: int
+    name: str = ""
+    """Names its job within the run, where that is not named by the firing and the execution."""
     round: int = 0
     """Of what may be done several times within an execution: how often it has been."""
     commands: tuple[Command, ...] = ()
@@ -35,6 +41,8 @@ class Launch(Order, frozen=True, kw_only=True):
     """Who is to do it, if it is no command."""
     model: str | None = None
     prompt: str = ""
+    interruption: str = ""
+    """What an agent is told before its prompt if an earlier execution of the step was cut off."""
     session: str | None = None
     """The conversation to go on with."""
     fork: bool = False
@@ -44,6 +52,8 @@ class Launch(Order, frozen=True, kw_only=True):
     """Of an agent: whether it is asked to change files, and not for a result that it is to give."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Rendered, with the things leased from pools."""
+    inputs: str = ""
+    """The digest of what the templates of the step came to; empty without templates."""
     sandbox: SandboxParts | None = None
     """What the step itself says about it."""
     timeout: float
@@ -52,6 +62,9 @@ class Launch(Order, frozen=True, kw_only=True):
 
 class Prepare(Order, frozen=True, kw_only=True):
     """Make the workspace of a slice."""
+
+    continues: EarlierSlice | None = None
+    """What an earlier run did of the slice: if its workspace still holds that, it is kept."""
 
 
 class Merge(Order, frozen=True, kw_only=True):
@@ -68,6 +81,8 @@ class Land(Order, frozen=True, kw_only=True):
 
     agreed: bool = True
     """Whether a person need not be asked any more."""
+    preview: bool = False
+    """Whether it is only verified, for a person who is asked afterwards."""
     not_landed: tuple[str, ...] = ()
     """The other subplans that are to land and have not."""
 

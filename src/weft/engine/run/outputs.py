@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from weft.engine.run.feedback import tail_of
 from weft.plan.model import AgentWork, Join, Nested, Pipeline, RunCommand, Step, Verify
 from weft.plan.templates.values import NotThereError, json_text, known_keys
 
@@ -19,6 +20,8 @@ MOST_CHECKED = 1 << 20
 """Characters of a result that is held against a schema."""
 MOST_FAULTS = 100
 """So many ways in which a result does not fit are looked at, to tell the one that says most."""
+JOIN_LINES, JOIN_CHARACTERS = 20, 2_000
+"""Of the end of the error output of a failed command, in a join."""
 MOST_TOLD = 500
 """Characters of a message about a result."""
 
@@ -273,7 +276,8 @@ def _as_text(output: StepOutput) -> str:
     if output.status == "skipped":
         return "<skipped>"
     if not output.is_in_order:
-        return f"<error: {_error(output).message}>"
+        tail = tail_of(output.stderr, JOIN_LINES, JOIN_CHARACTERS)
+        return "\n".join(filter(None, (f"<error: {_error(output).message}>", tail)))
     return output.result.rstrip("\n")
 
 
@@ -296,8 +300,8 @@ def _as_json(name: str, output: StepOutput) -> object:
 
 
 def _envelope(output: StepOutput) -> dict[str, object]:
-    error = _error(output)
-    return {"error": {"kind": error.kind, "message": error.message}}
+    error, tail = _error(output), tail_of(output.stderr, JOIN_LINES, JOIN_CHARACTERS)
+    return {"error": {"kind": error.kind, "message": error.message} | ({"stderr": tail} if tail else {})}
 
 
 def _error(output: StepOutput) -> StepError:

@@ -1,7 +1,7 @@
 """Executions that end before their work does: the run is stopped, or a usage limit is met. Another one follows."""
 
 from weft.engine.run.board import Board
-from weft.engine.run.facts import Ended, How, Resumed, StopAsked, Woke
+from weft.engine.run.facts import Ended, How, LimitsEnded, Resumed, StopAsked, Woke
 from weft.engine.run.holding import Holding
 from weft.engine.run.moves import Moves
 from weft.engine.run.orders import Halt
@@ -38,15 +38,21 @@ class Pausing:
             return
         firing.parked = "stopped"
         board = self._board
-        # Else the run goes on already, and only this one had heard that it was to stop.
-        if not board.stopping and firing.play.row not in board.restrained:
+        if board.stopping:
+            return
+        if firing.play.row in board.restrained:
+            self._moves.lends(firing)
+        else:  # the run goes on already, and only this one had heard that it was to stop
             self._starting.again(firing)
 
-    def wakes(self, fact: Woke) -> None:
+    def wakes(self, fact: Woke | LimitsEnded) -> None:
+        """Usage limits have ended: those whose time has come, or all of them."""
         board = self._board
-        self._telling.noted("woke", fact)
+        self._telling.noted("woke" if isinstance(fact, Woke) else "limits_ended", fact)
+        if isinstance(fact, LimitsEnded):
+            self._spending.end_limits()
         for firing in list(board.firings.values()):
-            if firing.parked == "limited" and firing.until <= board.at:
+            if firing.parked == "limited" and (firing.until <= board.at or not board.limited):
                 firing.parked = "asking"
                 self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing))
         self._spending.unlimit()
@@ -67,6 +73,8 @@ class Pausing:
         board = self._board
         running = [firing.serial for firing in board.firings.values() if firing.is_under_way]
         self._telling.recovered(fact, running)
+        if fact.fresh_budget:  # first of all, as what is done again asks whether it fits
+            self._spending.resets()
         board.stopping = board.merges_only = fact.merges_only
         if fact.merges_only:
             return
@@ -74,7 +82,9 @@ class Pausing:
         for firing in list(board.firings.values()):
             match firing.parked:
                 case "stopped" if firing.play.row not in board.restrained:
-                    self._starting.again(firing)
+                    self._starting.resumes(firing)
+                case "stopped" if not firing.lent:
+                    self._moves.lends(firing)
                 case "" if firing.halted == "stopped":
                     firing.halted = "revoked"  # it may have heard that it was to stop, or not
                 case "" if firing.halted == "cancelled":

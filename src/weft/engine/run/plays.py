@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from weft.engine.run.continuation import Continuation
 from weft.engine.run.failures import Failure
 from weft.engine.run.lanes import Claims
 from weft.engine.run.orders import Launch, Ordered
@@ -85,14 +86,24 @@ class Play(Struct, eq=False, kw_only=True):
     faults: dict[str, str] = {}
     """Steps whose condition could not be evaluated, by address."""
     feedback: str = ""
+    crashes: dict[str, str] = {}
+    """Of steps whose agent has crashed and is tried again, by address: the feedback on that."""
+    asked: dict[str, str] = {}
+    """The question about the result of a step, by its address, where `on_result` says `ask`."""
     changes: dict[str, tuple[int, bool | None]] = {}
     """Of steps that are to change files, by address: their last attempt, and whether it has changed any."""
+    continuation: Continuation | None = None
+    """What an earlier run did of it, and is not done again."""
+    interruptions: dict[str, tuple[str, str | None]] = {}
+    """Of steps whose last execution was cut off, by address: what the next one is told, and the conversation."""
     conversations: dict[str, Conversation] = {}
     """That of each step that has held one, by address; the last one to be heard of is at the end."""
     slots: Claims = ()
     """What it holds of the limits around it."""
     lent: bool = False
-    """Whether its slots are with others while it waits for the end of a usage limit."""
+    """Whether its slots are with others while it waits."""
+    hurries: bool = False
+    """Whether what it asks for first is to wait no longer than it must."""
     pools: dict[int, int] = {}
     """Its own pools: place in the shape, number in the allocator."""
     firings: dict[int, "Firing"] = {}
@@ -120,6 +131,8 @@ class Firing(Struct, eq=False, kw_only=True):
     parked: str = ""
     """Why another execution is to follow: the last one was `stopped`, `limited` or `held`; `asking`: it waits for
     room."""
+    lent: bool = False
+    """Whether what it claims is with others while it waits."""
     frozen: bool | None = None
     """Whether its processes were told to stand still, or to go on; None: neither."""
     until: float = 0.0
@@ -130,6 +143,14 @@ class Firing(Struct, eq=False, kw_only=True):
     question: str = ""
     waits_for: tuple[str, ...] = ()
     """Of what is held: the subplans that must land first."""
+    red: bool = False
+    """Of what is held: whether a verify failed on the tree that would have landed."""
+    asks: bool = False
+    """Of what is held: whether a person is only to agree."""
+    presented: bool = False
+    """Whether it was verified together with all others about which a person is asked."""
+    preview: bool = False
+    """Whether the next execution only verifies."""
 
     @property
     def is_under_way(self) -> bool:

@@ -4,17 +4,21 @@
   group is then certain to fail, so the group around it is treated alike at once.
 - Under `continue_on_error` the siblings go on, what depends on the failed one has failed as `blocked`, and the
   group fails when it closes; only then does the group around it hear of it.
+- A failure for lack of budget cancels nothing, in either mode: what needs no agent continues, and everything else
+  meets the same ceiling itself. So a check of work that is paid for is not lost.
 - A group closes when all in it has ended, and with it every process.
 
 Whatever became of a subplan, it ends once, and whoever waits for it hears of that once.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from weft.engine import states
 from weft.engine.run.board import Board
+from weft.engine.run.continuation import continuation_of
 from weft.engine.run.failures import Failure
+from weft.engine.run.gates import Gates
 from weft.engine.run.landings import Landings
 from weft.engine.run.lanes import Claims
 from weft.engine.run.plays import Play
@@ -29,6 +33,7 @@ class Scopes:
     def __init__(self, board: Board, telling: Telling) -> None:
         self._board = board
         self._telling = telling
+        self._gates = Gates(board)
         self._outline = board.compiled.plan.outline
         wiring = self._wiring = board.compiled.wiring
         rows = len(self._outline.paths)
@@ -47,6 +52,8 @@ class Scopes:
         self._dooms: dict[int, Failure] = {}
         self._culprits: dict[int, int] = {}
         self._has_ended = bytearray(rows)
+        self._for_budget: set[int] = set()
+        """Rows that are known to have failed only because of a ceiling."""
         self._numbers: dict[int, int] = {}  # the tickets of slices that wait for their slots
         self.ready: deque[int] = deque()
         """Rows for which nothing is missing any more, to be taken up by `begin`."""
@@ -100,7 +107,8 @@ class Scopes:
         if row in board.restrained:
             board.paused.add(number)
             return
-        board.allocator.ask(number, self._claims(row), (-board.levels[row], row, self._begin_of(row).number))
+        key = (-board.levels[row], row, self._begin_of(row).number)
+        board.allocator.ask(number, self._claims(row), key, self._gates.of(row))
 
     def _claims(self, row: int) -> Claims:
         board = self._board
@@ -133,6 +141,8 @@ class Scopes:
         del self._numbers[row]
         play = self._new_play(row, board.compiled.shape_of[row])
         play.slots = board.limits.slots[row]
+        play.hurries = row in board.overtaken
+        board.overtaken.discard(row)
         return play
 
     def reject(self, row: int) -> None:
@@ -149,6 +159,8 @@ class Scopes:
         if landing is None and self._outline.leaves[row]:
             play.steps = board.steps_of(row)
         play.frame.doom = failure
+        if landing is None and path in board.continued:
+            play.continuation = continuation_of(board.continued[path])
         play.carried = failure is None and path in board.carried and not self._may_land(row, landing)
         board.plays[row if landing is None else len(self._outline.paths) + landing] = play
         return play
@@ -197,7 +209,6 @@ class Scopes:
             del self._board.plays[rows + play.landing]
             self._board.landed.add(play.row)
             self._heard(rows + play.landing)
-            self.landing_settled(play.landing)
 
     def _row_ended(self, row: int) -> None:
         if row != ROOT:
@@ -211,12 +222,12 @@ class Scopes:
             self._land(number)
 
     def _land(self, number: int) -> None:
-        self._play(self._wiring.landings[number], self._board.compiled.landing_shapes[number], number)
-
-    def landing_settled(self, number: int) -> None:
-        """It has landed, or is held: those after it need not wait for it any more."""
-        for other in self._landing_order.settled(number):
-            self._land(other)
+        """The result joins the landing queue, unless it has failed; those after it wait no longer."""
+        joining = deque([number])
+        while joining:
+            number = joining.popleft()
+            self._play(self._wiring.landings[number], self._board.compiled.landing_shapes[number], number)
+            joining.extend(self._landing_order.passed(number))
 
     def release_landing(self) -> bool:
         """Whether there was a landing that only waited for its turn."""
@@ -297,12 +308,42 @@ class Scopes:
             self._culprits.setdefault(group, row)
             if scopes[group].settings.failure_mode != "fail_fast" or group in self._dooms:
                 return
+            if row in self._board.failures and self._is_for_budget(row):
+                return
             path = self._outline.paths[row]
             self._doom(
                 group,
                 Failure(reason=FailureReason.CANCELLED, message=f"cancelled: {path} failed", cause=path),
             )
             row = group
+
+    def _is_for_budget(self, row: int) -> bool:
+        """Whether a ceiling is the only cause of a failure, near or far."""
+        seen, waiting = {row}, [row]
+        while waiting:
+            failed = waiting.pop()
+            if failed in self._for_budget:
+                continue
+            causes = self._causes(failed)
+            if causes is None:
+                return False
+            waiting += (cause for cause in causes if cause not in seen)
+            seen.update(causes)
+        self._for_budget |= seen
+        return True
+
+    def _causes(self, row: int) -> list[int] | None:
+        """The rows because of which a row failed; none if it was for lack of budget; None for another reason."""
+        failures, outline = self._board.failures, self._outline
+        reason = failures[row].reason
+        if reason is FailureReason.BUDGET:
+            return []
+        related: Iterable[int] = ()
+        if reason is FailureReason.BLOCKED:
+            related = outline.depends_on[row]
+        elif not outline.is_leaf(row):
+            related = outline.children(row)
+        return [other for other in related if other in failures] or None
 
     def _doom(self, group: int, failure: Failure) -> None:
         """Nothing below may start any more; what runs there is to end."""

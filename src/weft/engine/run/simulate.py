@@ -18,6 +18,8 @@ from weft.engine.run.facts import (
     Answered,
     AnyFact,
     Controlled,
+    EarlierSlice,
+    EarlierSpending,
     Ended,
     How,
     MergeAsked,
@@ -27,6 +29,7 @@ from weft.engine.run.facts import (
     StopAsked,
     Wanted,
     Woke,
+    answer_result,
 )
 from weft.engine.run.meaning import part_name
 from weft.engine.run.orders import AnyOrder, Freeze, Halt, Order, Ordered, WakeAt
@@ -46,18 +49,22 @@ class Happening(Struct, frozen=True, kw_only=True):
     result: str = ""
     exit_code: int | None = None
     message: str = ""
+    lasting: bool = False
     cost: int | None = None
     tokens: int | None = None
     spends: tuple[tuple[float, int, int], ...] = ()
     """What is heard of it meanwhile: after so many seconds, so many micro-dollars and tokens, all in all."""
     session: str | None = None
     changed: bool | None = None
+    left: str | None = None
     wait: float = 60.0
     """Of a usage limit: how long it lasts."""
     conflict: bool = False
     """Of what is held: whether it is for a conflict."""
     culprits: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    kept: bool = False
+    """Of a workspace: whether an earlier run left it."""
 
 
 class Reply(Struct, frozen=True):
@@ -136,8 +143,24 @@ class Simulator:
         self._dead = False
         self.run = SimulatedRun(engine=Engine(compiled, trace=trace))
 
-    def play(self, *, env: dict[str, str] | None = None, carried: tuple[str, ...] = ()) -> SimulatedRun:
-        self._apply(RunStarted(at=0.0, run="simulated", env=env or {}, carried=carried))
+    def play(
+        self,
+        *,
+        env: dict[str, str] | None = None,
+        carried: tuple[str, ...] = (),
+        earlier: tuple[EarlierSpending, ...] = (),
+        continued: tuple[EarlierSlice, ...] = (),
+    ) -> SimulatedRun:
+        self._apply(
+            RunStarted(
+                at=0.0,
+                run="simulated",
+                env=env or {},
+                carried=carried,
+                earlier=earlier,
+                continued=continued,
+            )
+        )
         self._interrupt()
         while (self._queue or self._is_paused()) and not self._is_over():
             if not self._queue:
@@ -221,7 +244,12 @@ class Simulator:
             reply = self._person(path, question.step)
             if reply is not None:
                 answer = Answered(
-                    at=0.0, subplan=path, step=question.step, accepted=reply.accepted, text=reply.text
+                    at=0.0,
+                    subplan=path,
+                    step=question.step,
+                    accepted=reply.accepted,
+                    text=reply.text,
+                    result=answer_result(accepted=reply.accepted, text=reply.text),
                 )
                 self._at(self._now + reply.after, answer)
         self._ask_for_help()
@@ -269,11 +297,14 @@ class Simulator:
             result=how.result,
             exit_code=how.exit_code,
             message=how.message,
+            lasting=how.lasting,
             conflict=how.conflict,
             cost=how.cost,
             tokens=how.tokens,
             session=how.session,
             changed=how.changed,
+            left=how.left,
+            kept=how.kept,
             culprits=how.culprits,
             left_out=how.left_out,
             until=self._now + how.seconds + how.wait if how.how is How.LIMITED else None,

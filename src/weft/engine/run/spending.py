@@ -3,17 +3,20 @@
 A step that would pass a ceiling waits if something under way may turn out to be cheaper than was reserved for it;
 if there is no such thing, its slice has failed for want of money, or of tokens: both are counted in the same way.
 
-An agent that has met a usage limit is given nothing to do until that ends, and what it would do meanwhile lends
-its place to others. The limit is that of an account, so it holds for all agents that are called in the same way,
-whatever their model. Who meets it again and again waits longer each time, whatever it is told.
+An agent that has met a usage limit is given nothing to do until that ends. The limit is that of an account, so it
+holds for all agents that are called in the same way, whatever their model. Who meets it again and again waits
+longer each time, whatever it is told.
 """
+
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from weft.engine.run.board import Board
 from weft.engine.run.budget import Budget
+from weft.engine.run.ceilings import carry
 from weft.engine.run.dooming import Dooming
-from weft.engine.run.facts import Ended, How, Spent
+from weft.engine.run.facts import BudgetReset, EarlierSpending, Ended, How, Spent
 from weft.engine.run.failures import Failure
 from weft.engine.run.meaning import part_name
 from weft.engine.run.moves import Moves
@@ -48,6 +51,19 @@ class Spending:
         self._met: dict[str, int] = {}
         """How often in a row an account has met its usage limit."""
 
+    # Earlier runs
+
+    def carries(self, earlier: Iterable[EarlierSpending]) -> None:
+        board = self._board
+        carry(board.plan, (board.budget, board.token_budget), earlier)
+
+    def resets(self, fact: BudgetReset | None = None) -> None:
+        """A person wants the ceilings to count from zero."""
+        for _, budget in self._units:
+            budget.reset()
+        self._telling.budget_reset(fact)
+        self.looks_again()
+
     # Starts
 
     def estimates(self, row: int, work: AgentWork, agent: Agent) -> Amounts:
@@ -63,15 +79,10 @@ class Spending:
     def allows(self, ticket: Ticket, agent: Agent, amounts: Amounts) -> bool:
         """If not, the ticket waits, or its slice has failed; whoever has it takes nothing."""
         board = self._board
-        if board.limited and board.limited.get(account_of(agent), board.at) > board.at:
+        if self._is_limited(agent):
             self._moves.waits(ticket, board.throttled)
-            self._moves.lends_slots(ticket.play)
             return False
-        over = [
-            (unit, budget, row, amount)
-            for (unit, budget), amount in zip(self._units, amounts, strict=True)
-            if (row := budget.fits(ticket.play.row, amount)) is not None
-        ]
+        over = self._over(ticket.play.row, amounts)
         for unit, budget, row, amount in over:
             if not budget.reserved[row]:
                 self._fail(ticket, self._used_up(unit, row, ticket.move.act.step, amount))
@@ -79,6 +90,25 @@ class Spending:
         if over:
             self._moves.waits(ticket, board.short)
         return not over
+
+    def would_wait(self, row: int, work: AgentWork, agent: Agent) -> bool:
+        """Whether a step would have to wait now, for the end of a usage limit or for money."""
+        if self._is_limited(agent):
+            return True
+        over = self._over(row, self.estimates(row, work, agent))
+        return bool(over) and all(budget.reserved[ceiling] for _, budget, ceiling, _ in over)
+
+    def _is_limited(self, agent: Agent) -> bool:
+        board = self._board
+        return bool(board.limited) and board.limited.get(account_of(agent), board.at) > board.at
+
+    def _over(self, row: int, amounts: Amounts) -> list[tuple[str, Budget, int, int]]:
+        """The ceilings that this would pass: the unit, its budget, the row with the ceiling, the amount."""
+        return [
+            (unit, budget, over, amount)
+            for (unit, budget), amount in zip(self._units, amounts, strict=True)
+            if (over := budget.fits(row, amount)) is not None
+        ]
 
     def opens(self, firing: Firing, amounts: Amounts) -> None:
         """An execution begins."""
@@ -119,6 +149,8 @@ class Spending:
         say = dollars if unit == "usd" else _in_tokens
         what = "budget" if unit == "usd" else "token budget"
         said = f"{say(budget.spent[row])} of {say(budget.ceiling(row) or 0)} spent"
+        if budget.earlier(row):
+            said += f" ({say(budget.earlier(row))} by earlier runs)"
         if budget.assumed[row]:
             said += f", {say(budget.assumed[row])} reserved for what did not tell its cost"
         if amount:
@@ -213,6 +245,11 @@ class Spending:
         self._telling.limited(firing, same or [agent.name], end)
         board.order(WakeAt(at=end))
         return end
+
+    def end_limits(self) -> None:
+        """A person knows better than what was heard; whether it is so shows when an agent is called."""
+        self._board.limited.clear()
+        self._met.clear()
 
     def unlimit(self) -> None:
         """Those whose limits have ended ask once more; others go on waiting when they are looked at."""

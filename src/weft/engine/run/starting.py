@@ -1,10 +1,17 @@
 """How things are begun when there is room for them: what is to be done is worked out, ordered and told."""
 
+from functools import partial
+
+from weft.engine.run import conversations, idling
 from weft.engine.run.board import Board
+from weft.engine.run.continuation import Key, is_final_failure
+from weft.engine.run.conversations import branch_of
 from weft.engine.run.ending import Ending
+from weft.engine.run.facts import Answered, Ended
 from weft.engine.run.lanes import Claims
-from weft.engine.run.launching import RESOLVE, Launching
+from weft.engine.run.launching import Launching
 from weft.engine.run.moves import Moves
+from weft.engine.run.orders import RESOLVE, Land, Launch
 from weft.engine.run.pipelines import Placed
 from weft.engine.run.plays import Firing, Play, Ticket
 from weft.engine.run.scopes import Scopes
@@ -76,6 +83,7 @@ class Starting:
         if move.act.kind:
             self._part(play, move, claims)
         else:
+            play.continuation = None  # nothing says what is in the plan's own directory
             self._moves.passes(play, move)
 
     def _part(self, play: Play, move: Move, claims: Claims) -> None:
@@ -106,6 +114,9 @@ class Starting:
         agent, reserved = None, (0, 0)
         if isinstance(work, AgentWork):
             agent = self._launching.agent(play, work)
+        if play.continuation is not None and self._has_ended(play, move, claims, agent):
+            return
+        if agent is not None and isinstance(work, AgentWork):
             reserved = self._spending.estimates(play.row, work, agent)
             if not self._spending.allows(Ticket(play=play, move=move, place=place), agent, reserved):
                 self._board.allocator.give_back(claims)
@@ -118,12 +129,57 @@ class Starting:
             self._launching.lease(firing, placed.step)
         self._launch(firing, placed, agent)
 
+    def _has_ended(self, play: Play, move: Move, claims: Claims, agent: Agent | None) -> bool:
+        """Whether a step ended in the run that the slice continues after; then it ends as it ended there."""
+        placed, continuation = play.steps[move.act.step], play.continuation
+        assert continuation is not None
+        # Rendered for a firing that is not begun: if it has to be launched, it may not fit the budget.
+        sketch = Firing(serial=0, play=play, move=move, claims=(), step=placed.address)
+        sketch.attempt = play.attempts.get(placed.address, 0) + (not move.again)
+        key = (placed.address, sketch.attempt, False)
+        end = continuation.has(key)
+        if end is not None and is_final_failure(end, placed.step, move):
+            continuation.reopen(key)
+        try:
+            sketch.order = self._rendered(sketch, placed, agent)
+            end = continuation.end_of(key, sketch.order.inputs)
+        except RenderError:
+            return False  # it fails without being launched, as it did in the earlier run
+        if end is None or not isinstance(end.end, Ended):
+            continuation.launches(key, partial(self._is_beside, play, placed))
+            return False
+        firing = self._moves.begins(play, move, claims)
+        firing.attempt = self.counts(play, move)
+        firing.order, firing.resumes = sketch.order, sketch.resumes
+        self._ends_as_before(firing, end.end, continuation.slice.run)
+        return True
+
+    def _is_beside(self, play: Play, placed: Placed, key: Key) -> bool:
+        """Whether a step waits for room, or is in a branch that does, beside the one of the step `placed`."""
+        waiting = {ticket.move.act.step for ticket in play.tickets.values()} & play.steps.keys()
+        if key[0] in waiting:
+            return True
+        branch = branch_of(play, play.steps[key[0]])
+        if not branch or branch == branch_of(play, placed) or key[1] != play.attempts.get(key[0], 0) + 1:
+            return False
+        return any(branch_of(play, play.steps[step]) == branch for step in waiting)
+
+    def _ends_as_before(self, firing: Firing, fact: Ended, run: str) -> None:
+        idling.note(firing, fact)
+        judgement = self._ending.judgement(firing, fact.how, fact)
+        self._telling.ended_before(firing, fact, run, judgement)
+        conversations.note(firing, fact)
+        self._ending.step_ended(firing, fact.how, fact, judgement)
+
+    def _rendered(self, firing: Firing, placed: Placed, agent: Agent | None) -> Launch:
+        """Raises `RenderError`."""
+        if agent is None:
+            return self._launching.command(firing, placed)
+        return self._launching.agent_work(firing, placed, agent)
+
     def _launch(self, firing: Firing, placed: Placed, agent: Agent | None) -> None:
         try:
-            if agent is None:
-                firing.order = self._launching.command(firing, placed)
-            else:
-                firing.order = self._launching.agent_work(firing, placed, agent)
+            firing.order = self._rendered(firing, placed, agent)
         except RenderError as error:
             self._spending.abandons(firing)
             self._ending.could_not_begin(firing, str(error))
@@ -140,11 +196,22 @@ class Starting:
         return play.attempts[address]
 
     def _order(self, firing: Firing) -> None:
-        assert firing.order is not None
-        self._board.order(firing.order)
+        order = firing.order
+        assert order is not None
+        self._board.order(order)
+        if isinstance(order, Land) and order.agreed and not firing.red:
+            self._board.joins_queue = True
         self._telling.started(firing)
 
     # Another execution
+
+    def resumes(self, firing: Firing) -> None:
+        """It was stopped, and is to continue; if it has lent what it held, when there is room again."""
+        if firing.lent:
+            firing.parked = "asking"
+            self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing))
+        else:
+            self.again(firing)
 
     def again(self, firing: Firing) -> None:
         """It was stopped with the run, and that goes on; or a usage limit has ended, and there is room."""
@@ -187,6 +254,15 @@ class Starting:
                 return
         else:
             firing.attempt = play.attempts[placed.address]
-            firing.question = f"{placed.address} has a result that a person should see. Go on?"
+            firing.question = play.asked.pop(placed.address)
+        if play.continuation is not None:
+            end = play.continuation.end_of((placed.address, firing.attempt, True), firing.question)
+            if end is not None and isinstance(end.end, Answered):
+                self._telling.answered_before(firing, end.end, play.continuation.slice.run)
+                self._ending.answered(firing, end.end)
+                return
+            key = (placed.address, firing.attempt, True)
+            play.continuation.launches(key, partial(self._is_beside, play, placed))
         self._board.questions[firing.serial] = firing
+        self._board.perhaps_idle[play] = None
         self._telling.asked(firing)

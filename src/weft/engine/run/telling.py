@@ -11,17 +11,23 @@ from weft.engine.run.events import Event
 from weft.engine.run.facts import (
     Answered,
     AnyFact,
+    BudgetReset,
     Controlled,
     Ended,
     Foreseen,
     How,
+    OutsideChange,
+    Pushed,
     Resumed,
     RunStarted,
     Spent,
     StopAsked,
+    VerifyEnded,
+    VerifyStarted,
     Wanted,
 )
 from weft.engine.run.failures import Failure
+from weft.engine.run.judgement import REJECTED, Judgement
 from weft.engine.run.meaning import output_tail, part_name, shown
 from weft.engine.run.orders import Launch
 from weft.engine.run.plays import Firing, Play
@@ -57,9 +63,9 @@ class Telling:
             data |= {"message": failure.message, "cause": failure.cause, "reason": failure.reason}
         if stuck:
             data["stuck"] = list(stuck)
-        if board.budget.unknown[ROOT]:
-            data["unknown_costs"] = board.budget.unknown[ROOT]
-        spent, tokens = board.budget.spent[ROOT], board.token_budget.spent[ROOT] or None
+        if board.budget.own_unknown:
+            data["unknown_costs"] = board.budget.own_unknown
+        spent, tokens = board.budget.own(ROOT), board.token_budget.own(ROOT) or None
         board.tell(Event(kind="run_finished", outcome=state, cost=spent, tokens=tokens, data=data))
 
     def stopping(self, fact: StopAsked) -> None:
@@ -94,12 +100,36 @@ class Telling:
         data: Data = {
             name: value
             for name, value in _said(fact).items()
-            if name in {"message", "files", "waits_for", "moves"}
+            if name in {"message", "files", "waits_for", "red", "moves"}
         }
         if how is How.CONFLICT:
             data["message"] = " ".join((*fact.message.splitlines()[:1], "An agent resolves it."))
         step = part_name(firing.move)
         self._tell("merge", firing.play.path, step, firing.attempt, outcome, data)
+
+    def queue(self, fact: VerifyStarted | VerifyEnded | Pushed) -> None:
+        """What the landing queue did."""
+        if isinstance(fact, Pushed):
+            data: Data = {"remote": fact.remote, "commit": fact.commit}
+            data |= {"message": fact.message, "final": fact.is_final} if fact.message else {}
+            data |= {"command": fact.command} if fact.command else {}
+            outcome = "failed" if fact.message else "pushed"
+            self._board.tell(Event(kind="push", outcome=outcome, data=data, fact=fact))
+            return
+        data = {
+            "tree": fact.tree,
+            "commit": fact.commit,
+            "entries": list(fact.entries),
+            "commands": list(fact.commands),
+        }
+        outcome = "started"
+        data |= {"log": fact.log} if fact.log else {}
+        if isinstance(fact, VerifyEnded):
+            outcome = "passed" if fact.how is How.DONE else str(fact.how)
+            more = ("exit_code", "signal", "message", "tail")
+            data |= {name: value for name in more if (value := getattr(fact, name)) not in {None, ""}}
+            data["seconds"] = round(fact.seconds, 3)
+        self._board.tell(Event(kind="verify", step="@land", outcome=outcome, data=data, fact=fact))
 
     def budget(self, row: int, percent: int, unit: str, budget: Budget) -> None:
         data: Data = {
@@ -111,6 +141,9 @@ class Telling:
         }
         outcome = "reached" if percent >= 100 else "alert"  # noqa: PLR2004
         self._board.tell(Event(kind="budget", subplan=self._board.path(row), outcome=outcome, data=data))
+
+    def budget_reset(self, fact: BudgetReset | None) -> None:
+        self._board.tell(Event(kind="budget", outcome="reset", fact=fact))
 
     def spent(self, firing: Firing, fact: Spent) -> None:
         event = Event(
@@ -165,30 +198,67 @@ class Telling:
             data["agent"] = order.agent.name
             data |= {} if order.model is None else {"model": order.model}
             data |= _resumed(order)
+            data |= {"interruption": order.interruption} if order.interruption else {}
             data |= {name: amount for name, amount in zip(_RESERVED, firing.reserved, strict=True) if amount}
         elif isinstance(order, Launch):
             data["command"] = " && ".join(shown(command) for command in order.commands)
+        if isinstance(order, Launch) and order.inputs:
+            data["inputs"] = order.inputs
         if firing.leases:
             data["pools"] = {name: list(values) for name, values in firing.leases}
         self._tell_of(firing, "step_started", data)
 
-    def finished(self, firing: Firing, fact: Ended, how: How, costs: Costs) -> None:
-        """Carries the fact, as it was told; `how` and `costs` are what it came to."""
+    def finished(
+        self, firing: Firing, fact: Ended, how: How, costs: Costs, judgement: Judgement | None = None
+    ) -> None:
+        """Carries the fact, as it was told; `how`, `costs` and `judgement` are what it came to."""
         if self._board.quiet:
             return
         data: Data = {"firing": firing.serial, "execution": firing.execution, **_said(fact)}
         changed = idling.changed(firing)
         if changed is not None:
             data["changed"] = changed
-        if how is not How.DONE:
+        is_rejected = judgement is not None and bool(judgement.rejected_by)
+        if judgement is not None and is_rejected:
+            data |= {"message": judgement.reason, "rejected_by": judgement.rejected_by}
+        if how is not How.DONE or is_rejected:
             data["tail"] = output_tail(fact.result, fact.errors)
         at_least = fact.cost is None and bool(costs[0])
         if at_least:
             data["cost_at_least"] = True
-        self._tell_of(firing, "step_finished", data, how, (fact, costs))
+        self._tell_of(firing, "step_finished", data, REJECTED if is_rejected else how, (fact, costs))
+        for change in fact.outside:
+            self._outside_changed(firing, change)
         if firing.launch is not None and (costs[0] is None or at_least):
             which: Data = {"firing": firing.serial, "execution": firing.execution}
             self._tell("cost_unknown", firing.play.path, part_name(firing.move), firing.attempt, "", which)
+
+    def ended_before(self, firing: Firing, fact: Ended, run: str, judgement: Judgement | None) -> None:
+        """A step is not launched, since it ended in an earlier run; what it cost is counted there."""
+        if self._board.quiet:
+            return
+        outcome = REJECTED if judgement is not None and judgement.rejected_by else str(fact.how)
+        data: Data = {"earlier_run": run}
+        data |= {"message": fact.message} if fact.message else {}
+        if firing.step in firing.play.launched:
+            data |= self._launched(firing.play, firing.step, ended=True)
+        self._tell("step_finished", firing.play.path, firing.step, firing.attempt, outcome, data)
+
+    def answered_before(self, firing: Firing, fact: Answered, run: str) -> None:
+        """A question is not asked, since it was answered in an earlier run."""
+        data: Data = {"text": fact.text, "earlier_run": run}
+        outcome = "yes" if fact.accepted else "no"
+        self._tell("answered", firing.play.path, firing.step, firing.attempt, outcome, data)
+
+    def _outside_changed(self, firing: Firing, change: OutsideChange) -> None:
+        data: Data = {
+            "place": change.place,
+            "directory": change.directory,
+            "files": list(change.files),
+            "during": list(change.during),
+            **({"more": change.more} if change.more else {}),
+        }
+        self._tell("outside_changed", firing.play.path, part_name(firing.move), firing.attempt, "", data)
 
     def _tell_of(
         self,
@@ -286,8 +356,10 @@ def _said(fact: Ended) -> Data:
         "message": fact.message or None,
         "files": list(fact.files) or None,
         "conflict": fact.conflict or None,
+        "kept": fact.kept or None,
         "waits_for": list(fact.waits_for) or None,
         "asks": fact.asks or None,
+        "red": fact.red or None,
         "culprits": list(fact.culprits) or None,
         "moves": [asdict(move) for move in fact.moves] or None,
         "session": fact.session,

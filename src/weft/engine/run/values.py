@@ -1,12 +1,14 @@
 """What templates of a step can read, and the templates with it filled in."""
 
 from collections.abc import Mapping
+from hashlib import blake2b
 
 from weft.engine.run.board import Board
 from weft.engine.run.outputs import step_values
 from weft.engine.run.pipelines import Placed
 from weft.engine.run.plays import Play
 from weft.plan.templates.render import render
+from weft.plan.templates.values import json_text
 
 _MARKS = ("{{", "{%", "{#")
 
@@ -26,7 +28,7 @@ def template_values(board: Board, play: Play, placed: Placed, attempt: int) -> M
         "plan": {"id": plan.id, "goal": plan.goal or ""},
         "run": {"id": board.run},
         "env": board.env,
-        "feedback": play.feedback,
+        "feedback": "\n\n".join(filter(None, (play.crashes.get(placed.address), play.feedback))),
         "attempt": attempt,
         "step": step_values(placed.beside, play.outputs, plan.pipelines, within=placed.within),
     }
@@ -41,6 +43,7 @@ class Texts:
         self._placed = placed
         self._attempt = attempt
         self._values: Mapping[str, object] | None = None
+        self._filled: list[str] = []
 
     def filled(self, text: str, *, quote: bool = False) -> str:
         """Raises `RenderError`."""
@@ -48,4 +51,13 @@ class Texts:
             return text
         if self._values is None:
             self._values = template_values(self._board, self._play, self._placed, self._attempt)
-        return render(text, self._values, quote=quote)
+        filled = render(text, self._values, quote=quote)
+        self._filled.append(filled)
+        return filled
+
+    @property
+    def digest(self) -> str:
+        """Of all that the templates came to so far; empty without templates."""
+        if not self._filled:
+            return ""
+        return blake2b(json_text(self._filled).encode(errors="surrogatepass"), digest_size=16).hexdigest()

@@ -24,6 +24,10 @@ class Wishes:
         """Whoever starts the run again wants it to go on."""
         self._words = {path: word for path, word in self._words.items() if word is not Wanted.STOP}
 
+    def restraints(self) -> dict[str, Wanted]:
+        """What people have paused, frozen or stopped, by path; the path of the whole run is empty."""
+        return {path: word for path, word in self._words.items() if word is not Wanted.GO}
+
     def of(self, path: str) -> Wanted:
         return next((self._words[one] for one in _around(path) if one in self._words), Wanted.GO)
 

@@ -1,0 +1,59 @@
+"""A person ends usage limits before their time."""
+
+from engine.run.stories import agent, begun, leaf, plan, run
+from weft.engine.run.engine import Engine
+from weft.engine.run.facts import AnyFact, Ended, How, LimitsEnded, Resumed, StopAsked, Woke
+from weft.engine.run.orders import Launch
+
+
+def limited() -> tuple[Engine, list[AnyFact]]:
+    """An engine whose first agent met a limit that lasts an hour, and the facts that it has heard."""
+    compiled = plan(leaf("a", agent("work")), leaf("b", agent("work")), isolation="none", policy="serial")
+    engine = begun(compiled)
+    met = Ended(at=1.0, firing=1, execution=1, how=How.LIMITED, until=3600.0)
+    engine.apply(met)
+    engine.taken()
+    return engine, [met]
+
+
+def launched(engine: Engine) -> list[tuple[str, int]]:
+    return [(order.path, order.execution) for order in engine.taken()[1] if isinstance(order, Launch)]
+
+
+def test_what_waits_for_a_usage_limit_continues_when_a_person_ends_it() -> None:
+    engine, _ = limited()
+    engine.apply(LimitsEnded(at=60.0))
+    events, orders = engine.taken()
+    assert (events[0].kind, events[0].fact) == ("limits_ended", LimitsEnded(at=60.0))
+    assert [(order.path, order.execution) for order in orders if isinstance(order, Launch)] == [("a", 2)]
+
+
+def test_an_agent_that_meets_its_limit_again_waits_again() -> None:
+    engine, _ = limited()
+    engine.apply(LimitsEnded(at=60.0))
+    engine.apply(Ended(at=61.0, firing=1, execution=2, how=How.LIMITED, until=3600.0))
+    engine.taken()
+    engine.apply(Woke(at=70.0))
+    assert launched(engine) == []
+    engine.apply(Woke(at=3600.0))
+    assert launched(engine) == [("a", 3)]
+
+
+def test_to_end_limits_twice_or_where_there_are_none_changes_nothing() -> None:
+    engine, _ = limited()
+    engine.apply(LimitsEnded(at=60.0))
+    engine.taken()
+    engine.apply(LimitsEnded(at=61.0))
+    assert launched(engine) == []
+    quiet = begun(plan(leaf("a", run("work")), isolation="none"))
+    quiet.apply(LimitsEnded(at=1.0))
+    assert launched(quiet) == []
+
+
+def test_a_run_that_is_resumed_hears_of_it_first() -> None:
+    engine, _ = limited()
+    engine.apply(StopAsked(at=2.0))
+    assert engine.state == "stopped"
+    engine.apply(Resumed(at=100.0, epoch=2))
+    engine.apply(LimitsEnded(at=100.0))
+    assert launched(engine) == [("a", 2)]
