@@ -89,7 +89,10 @@ class Place:
 
     def supervisors(self) -> list[int]:
         argument = os.fsencode(self.directory)
-        return [pid for pid in pids() if argument in proc(pid, "cmdline").split(b"\0")]
+        return [pid for pid in named(argument) if not is_reaper(pid)]
+
+    def reapers(self) -> list[int]:
+        return [pid for pid in named(os.fsencode(self.directory)) if is_reaper(pid)]
 
     def processes(self) -> list[int]:
         """Those of jobs."""
@@ -126,6 +129,16 @@ class Place:
         for pid in left:
             os.kill(pid, signal.SIGKILL)
         assert left == []
+
+
+def named(argument: bytes) -> list[int]:
+    """Those that have this argument."""
+    return [pid for pid in pids() if argument in proc(pid, "cmdline").split(b"\0")]
+
+
+def is_reaper(pid: int) -> bool:
+    """Whether it is the parent of a supervisor, which has the same arguments."""
+    return proc(pid, "comm") == b"weft-reaper\n"
 
 
 def pids() -> list[int]:

@@ -20,7 +20,7 @@ def story(log: Log) -> None:
     """One job has ended, one was forgotten, one runs, one was about to be started."""
     log.add_supervisor()
     for name in ("ended", "forgotten", "runs", "starts"):
-        log.add_start(name, 7)
+        log.add_start(name, 7, 1)
     for name in ("ended", "forgotten", "runs"):
         log.add_run(name, os.getpid())
     log.add(*(f'{{"ended":{encode({"id": name, "why": "exited"})}}}' for name in ("ended", "forgotten")))
@@ -47,7 +47,7 @@ def test_cut_at_any_byte_it_tells_a_beginning_of_the_story_and_can_be_gone_on_wi
         path = tmp_path / "log"
         path.write_bytes(whole[:length])
         before = read(path)
-        Log(str(path)).add_start("next", 8)
+        Log(str(path)).add_start("next", 8, 1)
         after = read(path)
         assert after.begun.keys() - before.begun.keys() - {"starts"} == {"next"}
         assert before.ended.keys() - after.ended.keys() == set()
@@ -63,11 +63,11 @@ def test_anything_may_be_in_it(tmp_path_factory: pytest.TempPathFactory, data: b
 def test_after_a_write_that_failed_the_next_begins_a_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
     log = Log(str(path))
-    log.add_start("a", 1)
+    log.add_start("a", 1, 1)
     with path.open("ab") as other:  # what a full disk left of a record
         other.write(b'{"start":"b","mar')
     log._torn = True
-    log.add_start("c", 3)
+    log.add_start("c", 3, 1)
     assert set(read(path).begun) == {"a", "c"}
 
 

@@ -86,7 +86,9 @@ async def test_a_name_is_looked_for_where_its_own_path_says(place: Place, host: 
     program = place.root / "tools" / "greet"
     program.write_text("#!/bin/sh\necho greetings\n")
     program.chmod(0o755)
-    end = await run(host, replace(place.argv("a", ("greet",)), env={"PATH": f"/nowhere:{place.root}/tools"}))
+    end = await run(
+        host, replace(place.argv("a", ("greet",)), env={"PATH": f"{place.root}/nowhere:{place.root}/tools"})
+    )
     assert end.stdout == "greetings\n"
 
 

@@ -330,7 +330,9 @@ async def test_one_that_was_prepared_and_has_gone_before_it_was_needed_is_replac
 
 
 def until_it_listens(place: Place) -> None:
-    subprocess.run(["sh", "-c", f"until test -S {place.directory}/socket; do sleep 0.01; done"], check=True)
+    subprocess.run(
+        ["sh", "-c", f"until grep -q supervisor {place.directory}/log; do sleep 0.01; done"], check=True
+    )
 
 
 def test_to_prepare_one_in_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

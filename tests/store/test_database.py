@@ -114,7 +114,7 @@ def test_a_reader_that_stands_still_does_not_make_the_wal_grow(path: Path) -> No
 
 
 def test_there_is_nothing_to_read_before_the_first_run(path: Path) -> None:
-    with pytest.raises(InputError, match=r"^nothing has been run here yet; type: weft run PLAN$"):
+    with pytest.raises(InputError, match=r"^nothing has been run here yet; type: weft run$"):
         open_reader(path)
     with pytest.raises(InputError, match="nothing has been run here yet"):
         open_reader(path / "deeper")

@@ -42,8 +42,7 @@ def test_who_comes_second_hears_who_came_first_and_what_to_do(path: Path) -> Non
             open_journal(path, now=0.0)
     assert str(raised.value) == (
         f"another Weft works in {path.parent}: process {first.pid} (weft run plan.yaml), "
-        "since 2023-11-14 22:13:20 UTC; wait until it has ended, or stop it, to go on later, with: "
-        f"kill -INT {first.pid}"
+        "since 2023-11-14 22:13:20 UTC; wait until it has ended, or stop it with: weft stop"
     )
     assert raised.value.holder is not None
     assert raised.value.holder.pid == first.pid

@@ -22,8 +22,9 @@ from msgspec import Struct
 from weft.errors import WeftError
 from weft.hosts.supervisor.ending import Ending
 from weft.hosts.supervisor.log import History, Log
-from weft.hosts.supervisor.orphans import declare_lost, left_by
+from weft.hosts.supervisor.orphans import left_by, settle
 from weft.hosts.supervisor.processes import Process, everyone, look, read
+from weft.hosts.supervisor.reaper import read_exits
 
 GRACE = 5.0
 """Seconds that a process is given to end by itself."""
@@ -199,11 +200,12 @@ def end_orphans(runs: Path, directory: Path, *, grace: float = GRACE) -> None:
 def tidy_up(runs: Path, directory: Path) -> None:
     """What a dead supervisor would have done in the end: nothing of its jobs is alive, and they count as lost."""
     with _alone(directory):
+        exits = read_exits(str(directory))  # before any signal
         _press(lambda: _orphans(runs, directory), Ending(GRACE))
         history = History()
         history.read(str(directory / "log"))
         with closing(Log(str(directory / "log"))) as log:
-            declare_lost(history, log)
+            settle(history, log, exits)
         for name in ("socket", "heartbeat.json"):
             (directory / name).unlink(missing_ok=True)
 

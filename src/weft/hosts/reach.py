@@ -68,7 +68,7 @@ def _knock(directory: Path) -> socket.socket | None:
         connection.settimeout(_PATIENCE)
         _connect(connection, directory)
         with connection.makefile("rb") as stream:
-            _check(stream.readline(), directory)
+            _check(stream.readline(), connection, directory)
     except (FileNotFoundError, ConnectionError, EOFError):
         connection.close()
         return None
@@ -91,14 +91,25 @@ def _connect(connection: socket.socket, directory: Path) -> None:
         os.close(folder)
 
 
-def _check(greeting: bytes, directory: Path) -> None:
+def _check(greeting: bytes, connection: socket.socket, directory: Path) -> None:
     """It is who it says: a process of this machine."""
     if not greeting.endswith(b"\n"):
         raise EOFError
     said = json.loads(greeting)
     process = look(said["hello"])
     if process is None or process.started != said["started"]:
+        if _has_gone(connection):
+            raise EOFError
         raise WeftError(f"the supervisor in {directory} runs on another machine or in another container")
+
+
+def _has_gone(connection: socket.socket) -> bool:
+    """Whether the process at the other end has died since; what it has sent has been read."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
 
 
 def start(directory: Path, program: Sequence[str]) -> Start:

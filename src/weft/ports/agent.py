@@ -50,6 +50,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """done, failed, infra or limited."""
     result: str = ""
     message: str = ""
+    lasting: bool = False
+    """Of a failure: whether another try cannot help, as with a wrong key."""
     cost: int | None = None
     tokens: int | None = None
     usage: Usage | None = None

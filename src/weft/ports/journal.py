@@ -39,7 +39,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     """Of what the run depends on; with another plan it cannot go on."""
     created_at: float
     state: str
-    """running, waiting, stopped, completed, failed or abandoned."""
+    """A `RunState`."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class JournalReader(Protocol):
         ...
 
     def glance(self, run: str) -> Sequence[Glimpse]:
-        """What else has happened, but for steps that cost nothing: for a picture of the run, and fast."""
+        """What else has happened, but for steps that cost neither money nor tokens; for a picture, and fast."""
         ...
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
@@ -142,5 +142,13 @@ class Journal(JournalReader, Protocol):
         """Write all or nothing, durably, and with it that these requests are taken up, and the run's new state.
 
         Each event comes with its time. The last sequence number.
+        """
+        ...
+
+    def append_last(self, run: str, events: Sequence[tuple[float, Event]]) -> int | None:
+        """Write the last events of a coordinator, unless a request waits; the last sequence number.
+
+        None if a request waits: nothing is written then. Both happen in one transaction, so that a request is
+        either there before the coordinator decides to end, or comes after these events.
         """
         ...

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from weft.engine.run.facts import RefMove
+from weft.engine.run.facts import EarlierSlice, RefMove
 from weft.engine.suspects import Suspect
 from weft.errors import WeftError
 
@@ -25,6 +25,14 @@ class WorkspaceRequest(Struct, frozen=True, kw_only=True):
     """Globs of files and directories of the plan's directory that are linked in."""
     sparse: tuple[str, ...] = ()
     """The only directories of the repository that are wanted; none: all of it."""
+
+
+class Continued(Struct, frozen=True, kw_only=True):
+    """What came of the wish to continue in the workspace that an earlier run left."""
+
+    is_kept: bool
+    """Whether it holds all that the earlier run did of the slice; else nothing was changed there."""
+    moves: tuple[RefMove, ...] = ()
 
 
 class Work(Struct, frozen=True, kw_only=True):
@@ -72,7 +80,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class MergeRequest(Struct, frozen=True, kw_only=True):
-    """Something is to be brought to the subplan around it, or to where the user wants it."""
+    """A subplan's work is to be brought to the subplan around it."""
 
     path: str
     subject: str
@@ -92,10 +100,6 @@ class MergeRequest(Struct, frozen=True, kw_only=True):
     """Of a group: what is in it, in plan order."""
     without: tuple[str, ...] = ()
     """Those of its parts whose work is not wanted; with each one all that are built on it."""
-    agreed: bool = True
-    """Whether it may land; if not, a person is to be asked once it could."""
-    not_landed: tuple[str, ...] = ()
-    """What else is to land and has not: none of it may come along."""
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     sparse: tuple[str, ...] = ()
@@ -146,7 +150,7 @@ class ConflictError(WeftError):
 class HeldError(WeftError):
     """It cannot go on before a person has done something; nothing has moved. The message says what to do."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - by name, all of them
         self,
         message: str,
         files: Sequence[str] = (),
@@ -154,6 +158,8 @@ class HeldError(WeftError):
         conflict: bool = False,
         waits_for: Sequence[str] = (),
         asks: bool = False,
+        red: bool = False,
+        tail: str = "",
     ) -> None:
         super().__init__(message)
         self.files = tuple(files)
@@ -163,6 +169,10 @@ class HeldError(WeftError):
         """What must land first."""
         self.asks = asks
         """Whether nothing is in the way, and a person is only to agree."""
+        self.red = red
+        """Whether a verify failed."""
+        self.tail = tail
+        """The end of what the verify wrote."""
 
 
 class Workspaces(Protocol):
@@ -180,6 +190,14 @@ class Workspaces(Protocol):
 
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         """A fresh workspace. What an earlier, unfinished try left there goes, and nothing of it is lost."""
+        ...
+
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
+        """Keep the workspace that an earlier run left, if it still holds what that run did of the slice.
+
+        It must build on what the slice builds on now. What a step left there that was cut off goes, where that is
+        known, and nothing of it is lost. If the slice was only to be merged, nothing is touched.
+        """
         ...
 
     def accept(self, path: str) -> None:
@@ -210,6 +228,10 @@ class Workspaces(Protocol):
 
     def record(self, work: Work) -> Sequence[RefMove]:
         """Keep what a step has changed."""
+        ...
+
+    def changed_files(self, path: str, moves: Sequence[RefMove]) -> Sequence[str]:
+        """What the subplan has changed by these moves, as `M src/a.py`; nothing where there is no history."""
         ...
 
     def has_changed(self, path: str, job: str) -> bool | None:
@@ -257,11 +279,7 @@ class Workspaces(Protocol):
         """
         ...
 
-    def land(self, request: MergeRequest) -> Merged:
-        """Bring what a subplan did to where the user wants it; as `merge`."""
-        ...
-
-    def publish(self, path: str, *, landing: bool) -> Merged | None:
+    def publish(self, path: str) -> Merged | None:
         """What was to be verified has passed: let it move. None if what it was merged with has moved meanwhile."""
         ...
 

@@ -18,7 +18,7 @@ from weft.errors import InputError, WeftError
 from weft.store.failures import BUSY_SECONDS, explained, explained_system_error
 from weft.store.queries import MIGRATIONS, QUERIES, statements
 
-NOTHING_YET = "nothing has been run here yet; type: weft run PLAN"
+NOTHING_YET = "nothing has been run here yet; type: weft run"
 _OURS = 0x57656674
 _WAL_BYTES_KEPT = 16 * 1024 * 1024
 _LEAST_SQLITE = (3, 37, 0)  # the first with STRICT tables

@@ -18,6 +18,8 @@ from weft.store.errors import BusyError
 from weft.store.failures import explained_system_error
 from weft.store.queries import QUERIES
 
+_STOPPED_BY_WEFT_STOP = ("weft run", "weft merge")
+"""Commands that play a run, and take up what people ask of it; the others end by themselves in a moment."""
 _START_TIME = 18  # the field of /proc/PID/stat, counted from the one after the state
 
 
@@ -86,8 +88,9 @@ def busy(folder: Path, holder: Holder | None) -> BusyError:
         )
     since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     command = f" ({holder.command})" if holder.command else ""
+    stops = ", or stop it with: weft stop" if holder.command.startswith(_STOPPED_BY_WEFT_STOP) else ""
     return BusyError(
-        f"another Weft works in {folder}: process {holder.pid}{command}, since {since}; wait until it has ended, "
-        f"or stop it, to go on later, with: kill -INT {holder.pid}",
+        f"another Weft works in {folder}: process {holder.pid}{command}, since {since}; wait until it has ended"
+        f"{stops}",
         holder,
     )

@@ -56,7 +56,11 @@ class MemoryReader:
         return {one.subplan: one.outcome for one in self._glimpses(run) if one.kind == "subplan_state"}
 
     def glance(self, run: str) -> Sequence[Glimpse]:
-        return [one for one in self._glimpses(run) if one.kind not in _DAILY or one.cost is not None]
+        return [
+            one
+            for one in self._glimpses(run)
+            if one.kind not in _DAILY or one.cost is not None or one.tokens is not None
+        ]
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
         return [
@@ -154,6 +158,9 @@ class MemoryJournal(MemoryReader):
             if state is not None:
                 self.book.runs[run] = structs.replace(self.book.runs[run], state=state)
         return len(self.book.events)
+
+    def append_last(self, run: str, events: Sequence[tuple[float, Event]]) -> int | None:
+        return None if self.requests(run) else self.append(run, events)
 
     def close(self) -> None:
         if self._is_open:

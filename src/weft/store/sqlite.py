@@ -143,6 +143,14 @@ class SqliteJournal(SqliteReader):
                 raise InputError(f"the journal {self._database.path}: it has no such run")
         return last
 
+    def append_last(self, run: str, events: Sequence[tuple[float, Event]]) -> int | None:
+        added = [rows.to_row(run, at, event) for at, event in events]
+        with self._writing() as (connection, last_before):
+            if connection.execute(QUERIES["requests"], (run,)).fetchone() is not None:
+                return None
+            connection.executemany(_ADD_EVENT, added)
+        return last_before + len(added)
+
     def close(self) -> None:
         super().close()
         if self._lock is not None:

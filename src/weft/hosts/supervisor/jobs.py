@@ -14,7 +14,7 @@ from time import monotonic
 from .ending import send_all
 from .job import STOPPED, TIMEOUT, Job, Request
 from .log import Log
-from .processes import Marks, Process, descendants, look, own_children
+from .processes import FIRST_MARK, Marks, Process, descendants, look, own_children
 from .spawn import NotStartedError
 from .streams import NEVER, Limits
 from .watch import Watch
@@ -27,7 +27,7 @@ class Jobs:
         self._log = log
         self._watch = watch
         self._marks = Marks(directory)
-        self._next_mark = int.from_bytes(os.urandom(5), "big") << 20
+        self._next_mark = (1 + int.from_bytes(os.urandom(5), "big")) * FIRST_MARK
         self._waiting: list[Job] = []
         """For their first command to be started, or the next."""
         self._by_pid: dict[int, Job] = {}
@@ -91,7 +91,7 @@ class Jobs:
         job.open_streams(self._limits)
         for stream in job.streams:
             self._watch.add(stream.reader, stream.read)
-        self._log.add_start(job.id, job.mark)
+        self._log.add_start(job.id, job.mark, len(job.request.commands))
         self._marks.add(job.id, job.mark)
 
     # --- ending ---

@@ -2,7 +2,7 @@
 
 Lines of JSON, only ever appended to:
   {"supervisor": pid, "started": …, "boot": …}   who writes from here on
-  {"start": job, "mark": …, "at": …}             about to be started
+  {"start": job, "mark": …, "at": …, "commands": number}   about to be started
   {"run": job, "pid": …, "started": …}           a command of it runs, and had started by then
   {"ended": {…}}                                 its end, as it is told
   {"forget": [job, …]}                           their ends are not asked for any more
@@ -24,13 +24,15 @@ encode = json.JSONEncoder(separators=(",", ":")).encode
 class Begun:
     """A job that was begun."""
 
-    __slots__ = ("at", "boot", "mark", "pids")
+    __slots__ = ("at", "boot", "commands", "mark", "pids")
 
-    def __init__(self, mark: int, at: float, boot: str) -> None:
+    def __init__(self, mark: int, at: float, boot: str, commands: int = 0) -> None:
         self.mark = mark
         self.at = at
         self.boot = boot
         """In which life of the machine."""
+        self.commands = commands
+        """How many it has; 0 if a log of an earlier version does not say."""
         self.pids: list[tuple[int, int]] = []
         """Of its commands, each with a time, in ticks, when it had started."""
 
@@ -60,7 +62,9 @@ class History:
         if "ended" in record:
             self._take_end(record["ended"]["id"], encode(record["ended"]))
         elif "start" in record:
-            self._take_start(record["start"], Begun(int(record["mark"]), float(record["at"]), self._boot))
+            commands = int(record.get("commands", 0))
+            begun = Begun(int(record["mark"]), float(record["at"]), self._boot, commands)
+            self._take_start(record["start"], begun)
         elif "run" in record:
             self.begun[record["run"]].pids.append((int(record["pid"]), int(record["started"])))
         elif "supervisor" in record:
@@ -116,8 +120,8 @@ class Log:
         record = {"supervisor": os.getpid(), "started": start_time(os.getpid()), "boot": boot()}
         self.add(encode(record))
 
-    def add_start(self, job: str, mark: int) -> None:
-        self.add(f'{{"start":{encode(job)},"mark":{mark},"at":{time.time()}}}')
+    def add_start(self, job: str, mark: int, commands: int) -> None:
+        self.add(f'{{"start":{encode(job)},"mark":{mark},"at":{time.time()},"commands":{commands}}}')
 
     def add_run(self, job: str, pid: int) -> None:
         self.add(f'{{"run":{encode(job)},"pid":{pid},"started":{processes.now()}}}')

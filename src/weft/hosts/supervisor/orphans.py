@@ -1,7 +1,9 @@
 """What a supervisor that died has left: its processes are ended, and its jobs counted as lost.
 
-Their processes go on for a while, and end with nobody to see how. So what became of the job cannot be known. That
-holds for one that was only about to be started, too: it may have run, and ended, before we looked.
+Their processes go on for a while. If the last command of a job has exited with 0 meanwhile, the reaper has
+recorded it, and the job is done: all of its output had been stored. Any other exit tells nothing about the
+work, as a command also fails when nobody reads its output any more; then what became of the job cannot be known.
+That holds for one that was only about to be started, too: it may have run, and ended, before we looked.
 """
 
 import os
@@ -11,6 +13,7 @@ import time
 from .ending import LEFTOVER_GRACE, Ending
 from .log import Begun, History, Log, boot, encode
 from .processes import Marks, Process, everyone, look
+from .reaper import Exits
 
 _PATIENCE = 20.0
 """Seconds for processes to go that were killed."""
@@ -83,18 +86,32 @@ def _ancestors(there: dict[int, Process]) -> list[int]:
     return found
 
 
-def declare_lost(history: History, log: Log) -> None:
+def settle(history: History, log: Log, exits: Exits) -> None:
+    """Records an end for each job that has none: it has exited with 0 after the supervisor died, or is lost."""
     for job, begun in history.begun.items():
-        ended = {
+        ended: dict[str, object] = {
             "id": job,
-            "why": "lost",
-            "message": "the supervisor died while it ran",
             "command": max(0, len(begun.pids) - 1),
             "started_at": begun.at,
-            "ended_at": time.time(),
         }
+        exited_at = _exited_well(begun, exits)
+        if exited_at is None:
+            ended |= {"why": "lost", "message": "the supervisor died while it ran", "ended_at": time.time()}
+        else:
+            ended |= {"why": "exited", "exit_code": 0, "ended_at": exited_at}
         history.ended[job] = encode(ended)
     if history.begun:
         log.add(*(f'{{"ended":{history.ended[job]}}}' for job in history.begun))
         log.sync()
         history.begun.clear()
+
+
+def _exited_well(begun: Begun, exits: Exits) -> float | None:
+    """When the last command of a job exited with 0; None if it did not, or nobody knows."""
+    if not begun.pids or len(begun.pids) != begun.commands:
+        return None
+    pid, had_started = begun.pids[-1]
+    for started, in_life, status, at in exits.get(pid, ()):
+        if in_life == begun.boot and started <= had_started and status == 0:
+            return at
+    return None

@@ -21,6 +21,8 @@ from contextlib import suppress
 _LOCKS = 10  # RLIMIT_LOCKS, for which the module has no name
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 _TICK = 10**9 // os.sysconf("SC_CLK_TCK")
+FIRST_MARK = 1 << 20
+"""Marks are numbers of at least this size, which no administrator sets as a limit."""
 _LISTS_CHILDREN = os.access("/proc/thread-self/children", os.R_OK)
 
 
@@ -114,11 +116,18 @@ def set_mark(number: int) -> None:
         resource.setrlimit(_LOCKS, (number, resource.getrlimit(_LOCKS)[1]))
 
 
-def _mark(pid: int) -> int:
+def mark_of(pid: int) -> int:
+    """The number that the process has; below `FIRST_MARK` if it has no mark."""
     try:
-        return resource.prlimit(pid, _LOCKS)[0]
+        number, highest = resource.prlimit(pid, _LOCKS)
     except OSError:
         return 0
+    return 0 if number in {resource.RLIM_INFINITY, highest} else number
+
+
+def has_mark(pid: int) -> bool:
+    """Whether the process has the mark of a job, of whichever run."""
+    return mark_of(pid) >= FIRST_MARK
 
 
 def token(job: str, directory: str) -> dict[str, str]:
@@ -150,7 +159,7 @@ class Marks:
     def owner(self, process: Process) -> str | None:
         """The job that it belongs to, by the strongest mark that it has."""
         return (
-            self._numbers.get(_mark(process.pid))
+            self._numbers.get(mark_of(process.pid))
             or self._by_environment(process.pid)
             or self._sessions.get(process.session)
         )

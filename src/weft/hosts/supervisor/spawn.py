@@ -86,9 +86,11 @@ def open_input(text: str) -> int:
     return descriptor
 
 
-def become_subreaper() -> None:
-    """Orphans below this process become its children, not those of init."""
+def become_subreaper(name: bytes) -> None:
+    """Orphans below this process become its children, not those of init; and the kernel gives it this name."""
     import ctypes  # noqa: PLC0415 - loaded when whoever started us is not waiting any more
 
-    set_child_subreaper = 36
-    ctypes.CDLL(None, use_errno=True).prctl(set_child_subreaper, 1, 0, 0, 0)
+    set_name, set_child_subreaper = 15, 36
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl(set_child_subreaper, 1, 0, 0, 0)
+    prctl(set_name, name, 0, 0, 0)

@@ -2,8 +2,8 @@
 
 One is alive per directory: it holds a lock, and so does, for a moment, each process that it is about to start. Who
 has the lock knows therefore that the one before is dead and starts nothing any more. Then what is left of its jobs
-is ended, and they are recorded as lost. Only then does the new one listen; and only then does the process that was
-started return, leaving a child that serves.
+is ended, and they are recorded as lost, unless the reaper has recorded how they exited. Only then does the new one
+listen; and only then does the process that was started return, leaving a reaper, with a child that serves.
 """
 
 import fcntl
@@ -13,9 +13,9 @@ import socket
 import sys
 from contextlib import suppress
 
-from . import BUSY
+from . import BUSY, reaper
 from .log import History, Log
-from .orphans import declare_lost, end_orphans
+from .orphans import end_orphans, settle
 from .serve import Supervisor
 from .spawn import become_subreaper
 from .streams import Limits
@@ -26,12 +26,19 @@ def main(arguments: list[str]) -> None:
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    _lock(directory)
+    lock = _lock(directory)
     history, log = _take_over(directory)
     listener = _listen(directory)
     if os.fork():
         os._exit(0)
-    become_subreaper()
+    become_subreaper(reaper.NAME)
+    if serving := os.fork():
+        os.close(lock)
+        log.close()
+        listener.close()
+        reaper.reap(directory, serving)
+        os._exit(0)
+    become_subreaper(b"weft-supervisor")
     log.add_supervisor()
     supervisor = Supervisor(directory, log, history, Limits(int(head), int(tail)))
     supervisor.serve(listener, float(linger))
@@ -39,21 +46,25 @@ def main(arguments: list[str]) -> None:
         _remove(f"{directory}/{name}")
 
 
-def _lock(directory: str) -> None:
-    """Until this process and those that it forks are gone."""
+def _lock(directory: str) -> int:
+    """A descriptor: until this process and those that it forks are gone, or have closed it."""
     descriptor = os.open(f"{directory}/lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         sys.exit(BUSY)
+    return descriptor
 
 
 def _take_over(directory: str) -> tuple[History, Log]:
     history = History()
     history.read(f"{directory}/log")
+    exits = reaper.read_exits(
+        directory
+    )  # before any signal: one who is asked to end may exit as if all were done
     end_orphans(history, directory)
     log = Log(f"{directory}/log")
-    declare_lost(history, log)
+    settle(history, log, exits)
     return history, log
 
 

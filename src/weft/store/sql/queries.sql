@@ -59,7 +59,8 @@ SELECT subplan, outcome FROM events WHERE run = ? AND kind = 'subplan_state' ORD
 SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data
 FROM events
 WHERE run = ?
-    AND (kind NOT IN ('step_started', 'step_finished', 'step_skipped', 'subplan_state', 'woke') OR cost IS NOT NULL)
+    AND (kind NOT IN ('step_started', 'step_finished', 'step_skipped', 'subplan_state', 'woke')
+        OR cost IS NOT NULL OR tokens IS NOT NULL)
 ORDER BY seq;
 
 -- name: lives
