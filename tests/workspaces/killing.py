@@ -19,6 +19,7 @@ import msgspec
 from weft.engine.run.facts import RefMove
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, Closed, Merged
+from workspaces.landing_world import LandingWorld
 from workspaces.worlds import World
 
 _GIT = """#!/bin/sh
@@ -116,7 +117,7 @@ def serve() -> None:
 @cache
 def _world(top: str) -> World:
     """It is always the same repository that is there, as it was at some time."""
-    return World(Path(top), environ=ALWAYS)
+    return LandingWorld(Path(top), environ=ALWAYS)
 
 
 def _in_another_process(folder: str, wish: Wish, world: World) -> Outcome:

@@ -121,11 +121,8 @@ class Speaker(InPlaceWorkspaces):
     def merge(self, request: MergeRequest) -> Merged:
         return self._answer()
 
-    def land(self, request: MergeRequest) -> Merged:
-        return self._answer()
-
-    def publish(self, path: str, *, landing: bool) -> Merged:
-        return Merged(moves=(RefMove(ref=self._name, before="", after=str(landing)),))
+    def publish(self, path: str) -> Merged:
+        return Merged(moves=(RefMove(ref=self._name, before="", after=path),))
 
     def discard(self, path: str) -> None:
         raise WeftError(self._name)
@@ -147,9 +144,7 @@ QUESTIONS: dict[str, Callable[[Workspaces, str], object]] = {
     "close": lambda asked, path: asked.close_conflict(_work(path), failed="no"),
     "gather": lambda asked, path: asked.gather(MergeRequest(path=path, subject="together")),
     "merge": lambda asked, path: asked.merge(MergeRequest(path=path, subject="done")),
-    "land": lambda asked, path: asked.land(MergeRequest(path=path, subject="done")),
-    "publish": lambda asked, path: asked.publish(path, landing=False),
-    "publish what landed": lambda asked, path: asked.publish(path, landing=True),
+    "publish": lambda asked, path: asked.publish(path),
     "discard": lambda asked, path: asked.discard(path),
 }
 

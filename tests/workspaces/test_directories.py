@@ -1,6 +1,7 @@
 """`isolation: dir`: a directory for each slice, made of what the slices before it did."""
 
 import os
+import shutil
 import stat
 import threading
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from contracts.workspaces_contract import OwnWorkspacesContract
-from weft.ports.workspaces import ConflictError, Workspaces
+from weft.engine.run.facts import EarlierSlice
+from weft.ports.workspaces import ConflictError, WorkspaceRequest, Workspaces
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.errors import WorkspaceError
 from workspaces.trees import Made, check, do, gather, keep, prepare, put, tree
@@ -373,3 +375,33 @@ def test_two_slices_that_were_set_up_differently_go_together(workspaces: Directo
 def test_a_workspace_that_is_not_whole_cannot_be_accepted(workspaces: DirectoryWorkspaces) -> None:
     with pytest.raises(WorkspaceError, match="the workspace of 'a' is not whole"):
         workspaces.accept("a")
+
+
+# Continuing
+
+
+def continued(workspaces: DirectoryWorkspaces, path: str, *after: str) -> bool:
+    request = WorkspaceRequest(path=path, after=after)
+    return workspaces.continue_after(request, EarlierSlice(subplan=path, run="r1")).is_kept
+
+
+def test_a_slice_continues_in_the_directory_that_an_earlier_run_left(workspaces: DirectoryWorkspaces) -> None:
+    do(workspaces, "a", {"one": "1"})
+    place = prepare(workspaces, "b", after=["a"])
+    put(place, {"two": "2"})
+    assert continued(workspaces, "b", "a")
+    assert tree(place) == {"one": "1", "two": "2"}
+
+
+def test_nothing_continues_that_was_built_on_something_else(workspaces: DirectoryWorkspaces) -> None:
+    do(workspaces, "a", {"one": "1"})
+    prepare(workspaces, "b", after=["a"])
+    assert not continued(workspaces, "b")
+    do(workspaces, "a", {"one": "1"})
+    assert not continued(workspaces, "b", "a"), "it was done once more, and may have come out differently"
+
+
+def test_nothing_continues_in_a_directory_that_is_not_there(workspaces: DirectoryWorkspaces) -> None:
+    assert not continued(workspaces, "a")
+    shutil.rmtree(prepare(workspaces, "a"))
+    assert not continued(workspaces, "a")

@@ -93,8 +93,7 @@ def test_nothing_has_to_land_and_no_step_is_recorded(workspaces: DirectoryWorksp
     assert not workspaces.has_history("a")
     assert workspaces.scratch("a") == workspaces.place("a")
     assert workspaces.record(Work(path="a", step="x", attempt=1, subject="a")) == ()
-    assert workspaces.land(MergeRequest(path="a", subject="a", slices=("a",))) == Merged()
-    assert workspaces.publish("a", landing=True) == Merged()
+    assert workspaces.publish("a") == Merged()
     workspaces.discard("a")
     assert inside(root) == before
 

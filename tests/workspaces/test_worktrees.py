@@ -9,7 +9,8 @@ import pytest
 
 from contracts.workspaces_contract import OwnWorkspacesContract
 from weft.engine.run.facts import RefMove
-from weft.ports.workspaces import HeldError, MergeRequest, WorkspaceRequest, Workspaces
+from weft.ports.landing import ScratchFiles
+from weft.ports.workspaces import HeldError, WorkspaceRequest, Workspaces
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.program import Git
 from workspaces.git.repositories import commit, contents, empty_repository
@@ -317,11 +318,10 @@ def test_a_plan_in_a_subdirectory_has_its_places_there(world: World) -> None:
     below.step("a", {"sub/dir/new": "1"})
     assert below.files("weft/notes/a").keys() == {"README", "lines", "sub/dir/plan", "sub/dir/new"}
     below.commit({"other": ""})
-    found = below.workspaces.land(
-        MergeRequest(path="a", subject="Land a", verifies=True, copy=("*.ignored",))
-    )
-    assert found.verify_in == below.workspaces.scratch("a") == below.place("_check.a") / "sub/dir"
-    assert contents(found.verify_in) == {"plan": b"here", "new": b"1", "env.ignored": b"secret"}
+    target = below.workspaces.target
+    target.check_out(below.build("a").commit, ScratchFiles(copy=("*.ignored",)))
+    assert target.scratch == below.place("_land") / "sub/dir"
+    assert contents(target.scratch) == {"plan": b"here", "new": b"1", "env.ignored": b"secret"}
 
 
 def test_what_was_brought_is_not_committed(world: World) -> None:

@@ -79,10 +79,12 @@ def to_land_elsewhere(world: World) -> None:
     world.git.do("switch", "--quiet", "--create", "mine")
 
 
-def to_land_verified(world: World) -> None:
+def to_land_together(world: World) -> None:
+    """Two results, and a commit of a person."""
     to_land(world)
+    world.done("other/x", {"x": "x"})
+    world.done("b", {"three": "3"})
     world.commit({"two": "2"})
-    world.land("group", verifies=True)
 
 
 def to_resolve(world: World) -> None:
@@ -173,7 +175,7 @@ CASES: dict[str, tuple[Callable[[World], None], Wish]] = {
         ("discard", to_be_verified, "discard", ("group/a",), {}),
         ("land", to_land, "land", ("group",), {}),
         ("land elsewhere", to_land_elsewhere, "land", ("group",), {}),
-        ("publish on the target", to_land_verified, "publish", ("group",), {"landing": True}),
+        ("land together", to_land_together, "land", ("group", "other", "b"), {}),
         ("open a conflict", to_resolve, "open_conflict", ("a",), {}),
         ("open a conflict anew", badly_resolved, "open_conflict", ("a",), {}),
         ("close a conflict", resolved, "close_conflict", ("a",), {}),

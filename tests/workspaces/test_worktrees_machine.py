@@ -28,7 +28,8 @@ from weft.workspaces.git.program import Git
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit, surroundings
 from workspaces.killing import ALWAYS, NOT, Kill, Killer, Wish, killer
-from workspaces.worlds import NAMES, TARGET, World, repository_in
+from workspaces.landing_world import LandingWorld, files_in, is_green
+from workspaces.worlds import NAMES, TARGET, repository_in
 
 AFTER = {
     "left/a": (),
@@ -65,18 +66,6 @@ LONG = settings(
 MINE = st.sampled_from(["mine", "yours", "lines"])
 
 
-def is_green(files: dict[str, bytes]) -> bool:
-    """What the verify of all subplans says: some are green alone, and red together."""
-    return not any(b"BAD" in content for content in files.values()) and not {"p", "q"} <= files.keys()
-
-
-def tree_in(place: Path) -> dict[str, bytes]:
-    found = (
-        file for file in place.rglob("*") if file.is_file() and ".git" not in file.relative_to(place).parts
-    )
-    return {str(file.relative_to(place)): file.read_bytes() for file in found}
-
-
 class Machine(RuleBasedStateMachine):
     killer: Killer
 
@@ -87,7 +76,7 @@ class Machine(RuleBasedStateMachine):
         repository_in(top, {"lines": LINES, "mine": "mine\n", "yours": "yours\n"})
         for number in range(3):  # which an agent may reset away
             commit(Git(top, environ=surroundings(top.parent) | ALWAYS), {"yours": f"{number}\n"})
-        self.world = World(top, groups=("", "left", "right"), environ=ALWAYS)
+        self.world = LandingWorld(top, groups=("", "left", "right"), environ=ALWAYS)
         self.world.git.do("branch", "side")
         self.kill = NOT
         self.prepared: set[str] = set()
@@ -264,27 +253,49 @@ class Machine(RuleBasedStateMachine):
         done = self.brought_on["main" if lands else "around"]
         new = {path for path in (*self.green, *groups) if done.get(path) != self.tip(path)}
         path = data.draw(st.sampled_from(sorted(new or {*self.green, *groups})))
-        others = sorted({*AFTER, "left", "right"} - self.landed - {path}) if alone else []
+        if lands:
+            more = data.draw(st.lists(st.sampled_from(sorted(new or {path})), max_size=4))
+            self.land(list(dict.fromkeys([path, *more])), alone=alone)
+            return
         try:
-            self.verified(path, lands=lands, others=others if lands else [])
+            self.merge_verified(path)
         except HeldError as held:
             event(f"held: {str(held)[-40:]}")
             self.follow(str(held))
             if held.conflict:
-                self.settle(path, "main" if lands else NAMES.branch(path.rpartition("/")[0]))
+                self.settle(path, NAMES.branch(path.rpartition("/")[0]))
 
-    def verified(self, path: str, *, lands: bool, others: list[str]) -> None:
-        done = self.do("land" if lands else "merge", path, *others, verifies=True)
+    def merge_verified(self, path: str) -> None:
+        done = self.do("merge", path, verifies=True)
         assert isinstance(done, Merged)
-        if done.verify_in is not None and not is_green(tree_in(done.verify_in)):
+        if done.verify_in is not None and not is_green(files_in(done.verify_in)):
             self.do("discard", path)
             event("red together")
             return
         if done.verify_in is not None:
-            self.do("publish", path, landing=lands)
-        event("landed" if lands else "merged")
-        (self.landed if lands else self.merged).add(path)
-        self.brought_on["main" if lands else "around"][path] = self.tip(path)
+            self.do("publish", path)
+        event("merged")
+        self.merged.add(path)
+        self.brought_on["around"][path] = self.tip(path)
+
+    def land(self, paths: list[str], *, alone: bool) -> None:
+        """Several results at once, each as it is now; `alone`: only if nothing else comes along."""
+        others = sorted({*AFTER, "left", "right"} - self.landed - {*paths}) if alone else []
+        try:
+            self.do("land_queue", *paths, not_landed=others)
+        except HeldError as held:
+            event(f"held: {str(held)[-40:]}")
+            self.follow(str(held))
+            if held.conflict:
+                self.settle(paths[0], "main")
+            return
+        event(f"landed {len(paths)}")
+        target = self.world.target
+        for path in paths:
+            tip = self.tip(path)
+            if tip and self.world.git.says_yes("merge-base", "--is-ancestor", tip, target):
+                self.landed.add(path)
+                self.brought_on["main"][path] = tip
 
     def settle(self, path: str, other: str) -> None:
         """As the message says, but the person takes what is there, with the marks that git made."""

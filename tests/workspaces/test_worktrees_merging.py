@@ -1,4 +1,4 @@
-"""`isolation: worktree`: how what slices and groups did comes together, is verified, and lands."""
+"""`isolation: worktree`: how what slices and groups did comes together and is verified."""
 
 import shutil
 import stat
@@ -13,7 +13,7 @@ from weft.ports.workspaces import HeldError, Merged, MergeRequest
 from weft.workspaces.errors import WorkspaceError
 from workspaces.git.repositories import contents
 from workspaces.trees import put
-from workspaces.worlds import NAMES, TARGET, World, heads
+from workspaces.worlds import NAMES, World, heads
 
 LINES = "".join(f"{number}\n" for number in range(20))
 
@@ -60,7 +60,7 @@ def test_what_passed_is_published_and_the_scratch_worktree_goes(world: World) ->
     world.done("b", {"two": "2"})
     before = world.tip("")
     world.merge("a", verifies=True)
-    published = world.workspaces.publish("a", landing=False)
+    published = world.workspaces.publish("a")
     assert published == Merged(moves=(RefMove(ref=NAMES.head(""), before=before, after=world.tip("")),))
     assert world.files("weft/notes/_plan").keys() == {"README", "lines", "one", "two"}
     assert not world.place("_check.a").exists()
@@ -73,7 +73,7 @@ def test_what_was_merged_with_something_older_is_not_published_but_merged_anew(w
     world.merge("a", verifies=True)
     world.done("c", {"three": "3"})
     before = world.tip("")
-    assert world.workspaces.publish("a", landing=False) is None
+    assert world.workspaces.publish("a") is None
     assert world.tip("") == before
     world.merge("a", verifies=True)
     assert contents(world.place("_check.a")).keys() == {"README", "lines", "one", "two", "three"}
@@ -85,7 +85,7 @@ def test_what_was_changed_while_it_was_verified_is_not_published(world: World) -
     world.done("b", {"two": "2"})
     world.merge("a", verifies=True)
     world.step("a", {"one": "changed"})
-    assert world.workspaces.publish("a", landing=False) is None
+    assert world.workspaces.publish("a") is None
 
 
 def test_what_failed_is_discarded_and_nothing_has_moved(world: World) -> None:
@@ -98,7 +98,7 @@ def test_what_failed_is_discarded_and_nothing_has_moved(world: World) -> None:
     assert world.refs("refs/heads") == before
     assert not world.place("_check.a").exists()
     assert world.refs("refs/weft/merging") == {}
-    assert world.workspaces.publish("a", landing=False) is None
+    assert world.workspaces.publish("a") is None
 
 
 def test_a_group_is_verified_as_a_whole_unless_that_was_done_where_it_is_gathered(world: World) -> None:
@@ -109,15 +109,6 @@ def test_a_group_is_verified_as_a_whole_unless_that_was_done_where_it_is_gathere
     assert contents(world.gather("group")).keys() == {"README", "lines", "one", "two"}
     assert heads(world.merge("group", verifies=True).moves) == ["weft/notes/_plan"]
     assert not world.place("_check.group").exists()
-
-
-def test_what_was_verified_where_it_came_together_is_not_verified_again_to_land(world: World) -> None:
-    world.do("a", {"one": "1"})
-    world.done("b", {"two": "2"})
-    world.merge("a", verifies=True)
-    world.workspaces.publish("a", landing=False)
-    world.land("b")
-    assert heads(world.land("a", verifies=True).moves) == ["main"]
 
 
 def test_a_slice_that_changed_nothing_is_merged_without_a_move(world: World) -> None:
@@ -137,7 +128,7 @@ def test_a_slice_that_changed_nothing_though_it_started_with_others_does_not_bri
 
 def test_a_group_of_which_nothing_has_a_branch_is_merged_and_lands_without_a_move(world: World) -> None:
     assert world.merge("group") == Merged()
-    assert world.land("group", "other") == Merged()
+    assert world.land("group", not_landed=("other",)) == Merged()
 
 
 def test_a_merge_that_is_asked_for_again_is_found_done_and_told_again(world: World) -> None:
@@ -151,9 +142,9 @@ def test_a_publication_that_is_asked_for_again_is_found_done_and_told_again(worl
     world.do("a", {"one": "1"})
     world.done("b", {"two": "2"})
     world.merge("a", verifies=True)
-    first = world.workspaces.publish("a", landing=False)
+    first = world.workspaces.publish("a")
     world.done("c", {"three": "3"})
-    assert world.workspaces.publish("a", landing=False) == first
+    assert world.workspaces.publish("a") == first
     assert world.merge("a", verifies=True) == first
 
 
@@ -177,7 +168,7 @@ def test_a_branch_that_somebody_moves_all_the_time_is_told(
 ) -> None:
     world.do("a", {"one": "1"})
     monkeypatch.setattr("weft.workspaces.git.joining.move", lambda *_, **__: False)
-    with pytest.raises(WorkspaceError, match="weft/notes/_plan moves all the time; who else works on it"):
+    with pytest.raises(WorkspaceError, match="weft/notes/_plan moves all the time; which other program"):
         world.merge("a")
 
 
@@ -217,7 +208,7 @@ def test_everything_that_git_can_hold_comes_through(world: World) -> None:
     world.record("a")
     world.done("b", {"lines": with_line(3, "three")})
     world.merge("a")
-    world.land("a", verifies=False)
+    world.land("a")
     world.land("b")
     assert world.entries("main") == {
         "moved/lines": "100644",
@@ -271,7 +262,7 @@ def test_a_conflict_that_a_person_settled_is_merged_after_a_verify(world: World)
         world.merge("a")
     settle(world, "a", "weft/notes/_plan", "both")
     assert world.merge("a", verifies=True).verify_in == world.place("_check.a")
-    world.workspaces.publish("a", landing=False)
+    world.workspaces.publish("a")
     assert world.files("weft/notes/_plan")["lines"] == with_line(3, "both")
 
 
@@ -402,201 +393,6 @@ def test_a_worktree_that_was_never_made_to_its_end_does_not_hinder_a_merge(world
     entry = world.top / ".git" / "worktrees" / "a"
     (world.place("a") / ".git").write_text(f"gitdir: {entry}\n")
     assert heads(world.merge("a").moves) == ["weft/notes/_plan"]
-
-
-# Landing
-
-
-def test_what_lands_comes_to_the_target_and_to_its_checkout(world: World) -> None:
-    made = world.do("a", {"one": "1", "README": None})
-    landed = world.land("a", verifies=True)
-    assert landed == Merged(moves=(RefMove(ref=TARGET, before=world.base, after=world.target),))
-    assert contents(world.top).keys() >= {"one", "lines"}
-    assert not (world.top / "README").exists()
-    assert world.git.line("status", "--porcelain") == ""
-    assert world.subjects(f"{world.base}..main") == ["a: code", "Land a"]
-    assert world.land("a") == landed
-    assert made in world.git.line("rev-list", "main").split()
-
-
-def test_what_lands_is_the_very_commit_that_was_merged_if_nothing_else_has_landed(world: World) -> None:
-    world.do("a", {"one": "1"})
-    request = MergeRequest(path="a", subject="Merge a")
-    assert world.workspaces.merge(request).moves[0].after == world.workspaces.land(request).moves[0].after
-    assert world.git.line("rev-parse", TARGET) == world.tip("")
-
-
-def test_a_target_that_is_not_checked_out_moves_too(world: World) -> None:
-    world.do("a", {"one": "1"})
-    world.git.do("switch", "--quiet", "--create", "elsewhere")
-    before = contents(world.top)
-    world.land("a")
-    assert world.files("main")["one"] == "1"
-    assert contents(world.top) == before
-
-
-def test_what_a_person_committed_meanwhile_stays_and_the_two_are_verified(world: World) -> None:
-    world.do("a", {"one": "1"})
-    person = world.commit({"two": "2"})
-    assert world.land("a", verifies=True).verify_in == world.place("_check.a")
-    assert world.target == person
-    assert heads(world.publish("a", landing=True).moves) == ["main"]
-    assert world.files("main").keys() == {"README", "lines", "one", "two"}
-    assert world.publish("a", landing=True).moves[0].before == person
-
-
-def test_what_a_person_commits_while_it_is_verified_is_not_overwritten(world: World) -> None:
-    world.do("a", {"one": "1"})
-    world.commit({"two": "2"})
-    world.land("a", verifies=True)
-    person = world.commit({"three": "3"})
-    assert world.workspaces.publish("a", landing=True) is None
-    assert world.target == person
-
-
-def test_a_change_in_the_way_is_held_with_its_file_and_the_bytes_stay(world: World) -> None:
-    world.do("a", {"lines": with_line(3, "mine")})
-    put(world.top, {"lines": with_line(7, "being written")})
-    before = contents(world.top)
-    with pytest.raises(HeldError, match=r"main is checked out in .* lines.*weft merge a") as held:
-        world.land("a")
-    assert held.value.files == ("lines",)
-    assert (contents(world.top), world.target) == (before, world.base)
-    world.git.do("stash", "--quiet")
-    world.land("a")
-    world.git.do("stash", "pop", "--quiet")
-    assert (world.top / "lines").read_text() == with_line(3, "mine").replace("\n7\n", "\nbeing written\n")
-
-
-def test_an_unfinished_file_elsewhere_stays_as_it_is(world: World) -> None:
-    world.do("a", {"one": "1"})
-    put(world.top, {"lines": "being written", "untracked": "mine"})
-    world.land("a")
-    assert contents(world.top)["lines"] == b"being written"
-    assert contents(world.top)["untracked"] == b"mine"
-    assert (world.top / "one").read_text() == "1"
-
-
-def test_an_untracked_file_in_the_way_is_held(world: World) -> None:
-    world.do("a", {"one": "1"})
-    put(world.top, {"one": "mine"})
-    with pytest.raises(HeldError, match="one") as held:
-        world.land("a")
-    assert held.value.files == ("one",)
-    assert (world.top / "one").read_text() == "mine"
-
-
-def test_a_file_that_gets_in_the_way_while_it_is_verified_holds_it_and_it_can_be_tried_again(
-    world: World,
-) -> None:
-    world.do("a", {"one": "1"})
-    world.commit({"two": "2"})
-    world.land("a", verifies=True)
-    put(world.top, {"one": "mine"})
-    with pytest.raises(HeldError):
-        world.workspaces.publish("a", landing=True)
-    (world.top / "one").unlink()
-    assert heads(world.publish("a", landing=True).moves) == ["main"]
-
-
-def test_a_target_that_is_gone_is_held(world: World) -> None:
-    world.do("a", {"one": "1"})
-    world.commit({"two": "2"})
-    world.land("a", verifies=True)
-    world.git.do("switch", "--quiet", "--detach")
-    world.git.do("branch", "--quiet", "-D", "main")
-    assert world.workspaces.publish("a", landing=True) is None
-    with pytest.raises(HeldError, match=r"the target branch main is gone; make it again .* weft merge a"):
-        world.land("a")
-    world.workspaces.discard("a")
-    assert world.workspaces.publish("a", landing=True) is None
-
-
-def test_what_nobody_agreed_to_is_held_and_nothing_has_moved(world: World) -> None:
-    world.do("a", {"one": "1"})
-    before = world.refs()
-    with pytest.raises(HeldError, match="a is ready to land on main; type: weft merge a") as held:
-        world.land("a", agreed=False)
-    assert held.value.asks
-    assert world.refs() == before
-
-
-def test_what_has_landed_needs_no_agreement_any_more(world: World) -> None:
-    world.do("a", {"one": "1"})
-    landed = world.land("a")
-    assert world.land("a", agreed=False) == landed
-
-
-def test_what_is_built_on_others_is_held_until_they_have_landed(world: World) -> None:
-    world.done("a", {"one": "1"})
-    world.done("b", {"two": "2"}, "a")
-    world.do("c", {"three": "3"})
-    with pytest.raises(
-        HeldError, match=r"b is built on what a did, which has not landed; .* weft merge a b"
-    ) as held:
-        world.land("b", "a", "c")
-    assert held.value.waits_for == ("a",)
-    world.land("a", "b", "c")
-    assert heads(world.land("b", "c").moves) == ["main"]
-
-
-def test_what_has_begun_with_the_same_and_done_nothing_is_not_waited_for(world: World) -> None:
-    world.done("a", {"one": "1"})
-    world.prepare("c")
-    world.do("b", {"two": "2"})
-    world.land("a", "b", "c")
-    assert heads(world.land("b", "c").moves) == ["main"]
-
-
-def test_a_part_of_a_group_does_not_land_before_the_group(world: World) -> None:
-    world.done("group/a", {"one": "1"})
-    world.do("b", {"two": "2"}, "group/a")
-    world.done("group/c", {"three": "3"})
-    with pytest.raises(HeldError) as held:
-        world.land("b", "group")
-    assert held.value.waits_for == ("group",)
-
-
-def test_work_that_a_person_changed_after_others_were_built_on_it_is_waited_for(world: World) -> None:
-    world.done("a", {"one": "1"})
-    world.do("b", {"two": "2"}, "a")
-    world.step("a", {"more": ""})
-    with pytest.raises(HeldError) as held:
-        world.land("b", "a")
-    assert held.value.waits_for == ("a",)
-
-
-def test_a_conflict_with_the_target_is_held_and_settled_with_the_target(world: World) -> None:
-    world.do("a", {"lines": with_line(3, "mine")})
-    world.commit({"lines": with_line(3, "person")})
-    with pytest.raises(HeldError, match="a cannot be merged into main"):
-        world.land("a")
-    settle(world, "a", "main", "both")
-    world.land("a")
-    assert (world.top / "lines").read_text() == with_line(3, "both")
-
-
-def test_landing_goes_on_while_slices_begin(world: World) -> None:
-    paths = [f"s{number}" for number in range(4)]
-    for path in paths:
-        world.do(path, {path: path})
-    barrier = Barrier(8)
-
-    def land(path: str) -> None:
-        barrier.wait()
-        world.land(path)
-
-    def prepare(path: str) -> None:
-        barrier.wait()
-        world.prepare(path)
-
-    with ThreadPoolExecutor(8) as pool:
-        ends = [pool.submit(land, path) for path in paths]
-        ends += [pool.submit(prepare, f"group/{path}") for path in paths]
-        for end in ends:
-            end.result()
-    assert contents(world.top).keys() >= set(paths)
-    assert world.git.line("status", "--porcelain") == ""
 
 
 def test_a_request_brings_files_to_where_it_is_verified(world: World) -> None:

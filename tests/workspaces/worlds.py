@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from weft.engine.run.facts import RefMove
+from weft.ports.landing import Chain, Entry
 from weft.ports.workspaces import (
     Breach,
     Closed,
@@ -57,7 +58,7 @@ class World:
         if base.exit_code:
             self.git.do("update-ref", "refs/weft-test/base", TARGET)
         self.base = self.git.line("rev-parse", "refs/weft-test/base")
-        ground = Ground(
+        self.ground = Ground(
             repository=repository,
             ends=Ends(target="main", target_ref=TARGET, base=self.base),
             names=NAMES,
@@ -65,7 +66,7 @@ class World:
             folder=lambda _, name: top / ".weft" / "worktrees" / name,
             groups=frozenset(groups),
         )
-        self.workspaces = WorktreeWorkspaces(ground)
+        self.workspaces = WorktreeWorkspaces(self.ground)
 
     # What is asked of workspaces
 
@@ -135,14 +136,28 @@ class World:
     def resolving(path: str, attempt: int = 1) -> Work:
         return Work(path=path, step="@resolve", attempt=attempt, subject=f"{path}: resolve")
 
-    def land(self, path: str, *not_landed: str, verifies: bool = False, agreed: bool = True) -> Merged:
-        request = MergeRequest(
-            path=path, subject=f"Land {path}", verifies=verifies, agreed=agreed, not_landed=not_landed
-        )
-        return self.workspaces.land(request)
+    def build(
+        self, *paths: str, not_landed: tuple[str, ...] = (), files: tuple[str, ...] | None = None
+    ) -> Chain:
+        """The chain of these subplans on the target."""
+        entries = [
+            Entry(path=path, subject=f"Land {path}", files=files, checks_worktree=True) for path in paths
+        ]
+        return self.workspaces.target.build(entries, not_landed=(*not_landed, *paths))
 
-    def publish(self, path: str, *, landing: bool = False) -> Merged:
-        published = self.workspaces.publish(path, landing=landing)
+    def land(self, *paths: str, not_landed: tuple[str, ...] = ()) -> Merged:
+        """These land as one chain. Raises what holds the first of them that is held."""
+        chain = self.build(*paths, not_landed=not_landed)
+        for error in chain.held.values():
+            raise error
+        moves = [move for each in chain.landed.values() for move in each]
+        if chain.links:
+            assert self.workspaces.target.advance(chain)
+            moves += [RefMove(ref=TARGET, before=link.before, after=link.commit) for link in chain.links]
+        return Merged(moves=tuple(moves))
+
+    def publish(self, path: str) -> Merged:
+        published = self.workspaces.publish(path)
         assert published is not None
         return published
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from weft.ports.workspaces import ConflictError
 from weft.workspaces.errors import shown
@@ -53,6 +53,8 @@ class Start(Struct, frozen=True, kw_only=True):
     """Names this making of the workspace, and no other."""
     after: tuple[str, ...]
     files: dict[bytes, Version]
+    built_on: dict[str, str] = field(default_factory=dict[str, str])
+    """For each slice that it comes after, the making of the workspace whose record it was given."""
 
 
 class Record(Struct, frozen=True, kw_only=True):

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from weft.engine.run.facts import RefMove
+from weft.engine.run.facts import EarlierSlice, RefMove
 from weft.engine.suspects import Suspect
 from weft.ports.workspaces import (
     Breach,
     Closed,
+    Continued,
     Merged,
     MergeRequest,
     OpenConflict,
@@ -38,6 +39,9 @@ class ChosenWorkspaces:
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         return self._of(request.path).prepare(request)
 
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
+        return self._of(request.path).continue_after(request, earlier)
+
     def accept(self, path: str) -> None:
         self._of(path).accept(path)
 
@@ -55,6 +59,9 @@ class ChosenWorkspaces:
 
     def record(self, work: Work) -> Sequence[RefMove]:
         return self._of(work.path).record(work)
+
+    def changed_files(self, path: str, moves: Sequence[RefMove]) -> Sequence[str]:
+        return self._of(path).changed_files(path, moves)
 
     def has_changed(self, path: str, job: str) -> bool | None:
         return self._of(path).has_changed(path, job)
@@ -82,11 +89,8 @@ class ChosenWorkspaces:
     def merge(self, request: MergeRequest) -> Merged:
         return self._of(request.path).merge(request)
 
-    def land(self, request: MergeRequest) -> Merged:
-        return self._of(request.path).land(request)
-
-    def publish(self, path: str, *, landing: bool) -> Merged | None:
-        return self._of(path).publish(path, landing=landing)
+    def publish(self, path: str) -> Merged | None:
+        return self._of(path).publish(path)
 
     def discard(self, path: str) -> None:
         self._of(path).discard(path)

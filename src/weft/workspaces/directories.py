@@ -33,11 +33,11 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from weft.engine.run.facts import RefMove
+from weft.engine.run.facts import EarlierSlice, RefMove
 from weft.ids import file_name
-from weft.plan.language.tables import ID_PATTERN
+from weft.plan.language.values import ID_PATTERN
 from weft.plan.order.globs import matches
-from weft.ports.workspaces import Breach, Merged, MergeRequest, Watch, WorkspaceRequest
+from weft.ports.workspaces import Breach, Continued, Merged, MergeRequest, Watch, WorkspaceRequest
 from weft.workspaces.building import build
 from weft.workspaces.changes import Folded, Record, Start, Version, fold
 from weft.workspaces.comparing import changes_since
@@ -81,9 +81,21 @@ class DirectoryWorkspaces(NoHistory):
             folded = _fold(rooms, request.after)
             remove(rooms.starts, name)
             files = self._make(rooms, name, folded, (request.copy, request.link))
-            start = Start(preparation=os.urandom(16).hex(), after=request.after, files=files)
+            built_on = _built_on(rooms, request.after)
+            start = Start(
+                preparation=os.urandom(16).hex(), after=request.after, files=files, built_on=built_on
+            )
             save(rooms.starts, name, msgspec.msgpack.encode(start))
         return ()
+
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:  # noqa: ARG002
+        """What a step left here that was cut off stays: without a history nothing says what it is."""
+        with self._opened() as rooms:
+            start = _loaded(rooms.starts, _name(request.path), Start)
+            if start is None or start.after != request.after:
+                return Continued(is_kept=False)
+            is_same = start.built_on == _built_on(rooms, request.after)
+            return Continued(is_kept=is_same and self.place(request.path).is_dir())
 
     def accept(self, path: str) -> None:
         name = _name(path)
@@ -264,6 +276,10 @@ def _refuse_others(path: str, changed: Iterable[bytes], allowed: Sequence[str]) 
             f"{path} changed files outside of its `files`, and `strict_files` forbids that: "
             f"{listed([shown(file) for file in sorted(others)])}"
         )
+
+
+def _built_on(rooms: _Rooms, slices: Sequence[str]) -> dict[str, str]:
+    return {path: _recorded(rooms, path).preparation for path in slices}
 
 
 def _fold(rooms: _Rooms, slices: Sequence[str]) -> Folded:

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from weft.engine.run.facts import RefMove
-from weft.ports.workspaces import Breach, Merged, MergeRequest, Watch, WorkspaceRequest
+from weft.engine.run.facts import EarlierSlice, RefMove
+from weft.ports.workspaces import Breach, Continued, Merged, MergeRequest, Watch, WorkspaceRequest
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.no_history import NoHistory
 
@@ -34,6 +34,10 @@ class InPlaceWorkspaces(NoHistory):
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         self.prove(request.path)
         return ()
+
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:  # noqa: ARG002
+        """Nothing says what has happened in the plan's directory since."""
+        return Continued(is_kept=False)
 
     def accept(self, path: str) -> None:
         """There is no telling what was there before."""

@@ -15,6 +15,9 @@ class NoHistory:
     def record(self, work: Work) -> Sequence[RefMove]:  # noqa: ARG002
         return ()
 
+    def changed_files(self, path: str, moves: Sequence[RefMove]) -> Sequence[str]:  # noqa: ARG002
+        return ()
+
     def has_changed(self, path: str, job: str) -> bool | None:  # noqa: ARG002
         return None
 
@@ -30,10 +33,7 @@ class NoHistory:
     def close_conflict(self, work: Work, *, failed: str = "") -> Closed:  # noqa: ARG002
         raise WorkspaceError(f"no conflict was opened for {work.path}, which has no history")
 
-    def land(self, request: MergeRequest) -> Merged:  # noqa: ARG002
-        return Merged()
-
-    def publish(self, path: str, *, landing: bool) -> Merged:  # noqa: ARG002
+    def publish(self, path: str) -> Merged:  # noqa: ARG002
         return Merged()
 
     def discard(self, path: str) -> None:

@@ -14,11 +14,12 @@ from threading import Lock
 
 from msgspec.structs import replace
 
-from weft.engine.run.facts import RefMove
+from weft.engine.run.facts import EarlierSlice, RefMove
 from weft.engine.suspects import Suspect
 from weft.ports.workspaces import (
     Breach,
     Closed,
+    Continued,
     HeldError,
     Merged,
     MergeRequest,
@@ -30,16 +31,19 @@ from weft.ports.workspaces import (
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.brought import take_as_brought
 from weft.workspaces.git.commits import keep, keep_logged, record
+from weft.workspaces.git.continuation import WorktreeContinuation
 from weft.workspaces.git.foreseeing import Foresight
 from weft.workspaces.git.ground import Ground, Known, around, changes, wish
 from weft.workspaces.git.joining import Joining
 from weft.workspaces.git.landing import checkout_of
 from weft.workspaces.git.linked import MAKING, git_dir_of, require_registered
+from weft.workspaces.git.merge_commits import MergeCommits
 from weft.workspaces.git.parting import Parting
 from weft.workspaces.git.proven import Proof
 from weft.workspaces.git.refs import is_ancestor, move, tips
 from weft.workspaces.git.resolving import Resolving
 from weft.workspaces.git.starting import Start, Starting
+from weft.workspaces.git.target_branch import TargetBranch
 from weft.workspaces.git.watching import Watching
 from weft.workspaces.git.worktrees import Worktrees
 
@@ -54,7 +58,12 @@ class WorktreeWorkspaces:
         self._git = ground.git
         self._worktrees = Worktrees(ground.git, ground.repository.common)
         self._starting = Starting(ground)
-        self._joining = Joining(ground, self._worktrees)
+        self._continuing = WorktreeContinuation(
+            ground, self._worktrees, self._starting, keep=self._keep, bring_up=self._brought_up
+        )
+        commits = MergeCommits(ground, self._worktrees)
+        self._joining = Joining(ground, self._worktrees, commits)
+        self.target = TargetBranch(ground, self._worktrees, commits)
         self._resolving = Resolving(ground, self._worktrees)
         self._watching = Watching(ground)
         self._parting = Parting(ground)
@@ -118,6 +127,10 @@ class WorktreeWorkspaces:
         self._worktrees.make(worktree, branch=self._names.head(path), commit=start, sparse=request.sparse)
         self._ground.bring(worktree, request.copy, request.link)
         return moves
+
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
+        with self._at_steps[request.path]:
+            return self._continuing.after(request, earlier)
 
     def _begin(self, request: WorkspaceRequest) -> tuple[str, list[RefMove]]:
         for _ in range(_TRIES):
@@ -232,6 +245,14 @@ class WorktreeWorkspaces:
             self._watching.finish(path)
             self._watching.end(path, jobs)
 
+    def changed_files(self, path: str, moves: Sequence[RefMove]) -> Sequence[str]:
+        found: list[str] = []
+        for one in moves:
+            commits = (one.before or self._names.start(path), one.after)
+            fields = self._git.fields("diff-tree", "-r", "-z", "--name-status", "--no-renames", *commits)
+            found += [f"{kind} {file}" for kind, file in zip(fields[::2], fields[1::2], strict=True)]
+        return found
+
     def has_changed(self, path: str, job: str) -> bool | None:
         with self._at_steps[path]:
             return self._watching.has_changed(path, job)
@@ -328,11 +349,8 @@ class WorktreeWorkspaces:
         self._ground.move(wishes, f"{path} without {', '.join(request.without)}")
         return [RefMove(ref=names.head(path), before=now, after=left)]
 
-    def land(self, request: MergeRequest) -> Merged:
-        return self._joining.land(request)
-
-    def publish(self, path: str, *, landing: bool) -> Merged | None:
-        done = self._joining.publish(path, landing=landing)
+    def publish(self, path: str) -> Merged | None:
+        done = self._joining.publish(path)
         return None if done is None else self._done(path, done)
 
     def discard(self, path: str) -> None:

@@ -85,10 +85,10 @@ def test_globs_are_relative_to_the_plan_s_directory(top: Path, worktree: Path) -
 
 def test_a_copy_has_the_permissions_of_the_original_and_a_link_stays_one(top: Path, worktree: Path) -> None:
     (top / ".env").chmod(0o640)
-    (top / "link.key").symlink_to("/nowhere")
+    (top / "link.key").symlink_to(str(top.parent / "nowhere"))
     brought(worktree, ".env", "link.key")
     assert stat.S_IMODE((worktree / ".env").stat().st_mode) == 0o640
-    assert new(worktree)["link.key"] == ("/nowhere",)
+    assert new(worktree)["link.key"] == (str(top.parent / "nowhere"),)
 
 
 def test_nothing_of_git_s_or_weft_s_own_is_brought(top: Path, worktree: Path) -> None:
@@ -121,10 +121,14 @@ def test_a_folder_in_place_of_a_tracked_file_is_not_brought(git: Git, top: Path,
 
 def test_what_somebody_else_put_there_is_left(top: Path, worktree: Path) -> None:
     write(worktree, {".env": "an agent's", "node_modules/x": "an agent's"})
-    (worktree / "big").symlink_to("/nowhere")
+    (worktree / "big").symlink_to(str(top.parent / "nowhere"))
     told = brought(worktree, ".env", "big/**", link=("node_modules",))
     assert told == Brought(files=(), left_out=(".env", "big/file", "node_modules"))
-    assert new(worktree) == {".env": "an agent's", "node_modules/x": "an agent's", "big": ("/nowhere",)}
+    assert new(worktree) == {
+        ".env": "an agent's",
+        "node_modules/x": "an agent's",
+        "big": (str(top.parent / "nowhere"),),
+    }
 
 
 def test_links_on_the_way_are_not_followed(top: Path, worktree: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from weft.errors import InputError
-from weft.workspaces.git.concerns import Concerns, concerns
+from weft.workspaces.git.concerns import Concerns, concerns, uncommitted
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.repository import open_repository, resolve_ends
@@ -16,6 +16,11 @@ LFS = {
     ".gitattributes": "*.txt text\n",
     "media/.gitattributes": "*.png filter=lfs diff=lfs merge=lfs -text\n",
 }
+
+
+def uncommitted_in(git: Git) -> list[str]:
+    opened = open_repository(git.directory, environ=surroundings(git.directory.parent))
+    return [*uncommitted(opened)]
 
 
 def found(
@@ -43,7 +48,7 @@ def test_a_branch_that_is_in_the_way_of_our_names_is_refused(tmp_path: Path, bra
     git.do("branch", branch)
     (refusal,) = found(git, names=Names("notes")).refusals
     assert refusal.startswith(f"there is a branch '{branch}', and git allows no 'weft/notes/_plan' beside it")
-    assert refusal.endswith(f"type: git branch -m {branch} NEW_NAME")
+    assert refusal.endswith(f"type: git branch -m {branch} {branch}-old")
     assert found(git, names=Names("other", prefix="bots/")).refusals == ()
     assert found(git).refusals == ()
 
@@ -196,21 +201,21 @@ def test_changed_files_are_counted_and_some_are_named(tmp_path: Path) -> None:
     write(tmp_path / "r", {"a": "2\n"})
     git.do("rm", "--quiet", "b")
     git.do("mv", "c", "new")
-    (note,) = found(git).notes
+    (note,) = uncommitted_in(git)
     assert note.startswith(f"4 files changed in {tmp_path / 'r'} (a, b, c and 1 more): slices start without")
 
 
 def test_if_all_can_be_named_all_are(tmp_path: Path) -> None:
     git = repository(tmp_path / "r", dict.fromkeys("abc", "1\n"))
     write(tmp_path / "r", dict.fromkeys("abc", "2\n"))
-    (note,) = found(git).notes
+    (note,) = uncommitted_in(git)
     assert note.startswith(f"3 files changed in {tmp_path / 'r'} (a, b, c): ")
 
 
 def test_one_changed_file_is_one(tmp_path: Path) -> None:
     git = repository(tmp_path / "r")
     write(tmp_path / "r", {"README": "2\n"})
-    (note,) = found(git).notes
+    (note,) = uncommitted_in(git)
     assert note.startswith(f"1 file changed in {tmp_path / 'r'} (README): ")
 
 
@@ -219,7 +224,7 @@ def test_untracked_files_are_told_of_apart_from_changed_ones(tmp_path: Path) -> 
     git.do("config", "status.showUntrackedFiles", "no")
     odd = os.fsdecode(b"line\nbreak \xff")
     write(tmp_path / "r", {"a": "2\n", "ignored": "x\n", "deep/one": "x\n", "deep/two": "x\n", odd: "x\n"})
-    changed, untracked = found(git).notes
+    changed, untracked = uncommitted_in(git)
     assert changed.startswith("1 file changed")
     assert untracked.startswith(
         f"2 untracked in {tmp_path / 'r'} (deep/, line\\nbreak \\xff): slices start without"
@@ -257,8 +262,9 @@ def in_conflict(top: Path) -> Git:
 def test_what_is_unfinished_is_told_of(tmp_path: Path, what: str, command: list[str]) -> None:
     git = in_conflict(tmp_path / "r")
     assert git.ask(*command).exit_code
-    unfinished, changed = found(git, target="side", base="side").notes
+    (unfinished,) = found(git, target="side", base="side").notes
     assert unfinished.startswith(f"a {what} is unfinished in {tmp_path / 'r'}: slices start without it")
+    (changed,) = uncommitted_in(git)
     assert "(a)" in changed
 
 

@@ -178,7 +178,7 @@ def test_names_may_have_any_characters(git: CountingGit) -> None:
     assert seen(foresight(git, one={name: "1"}, two={name: "2"}), "one") == [("two", (name,))]
 
 
-@pytest.mark.parametrize("memory", [foreseeing._MEMORY, "/nowhere"])
+@pytest.mark.parametrize("memory", [foreseeing._MEMORY, "/dev/null/nowhere"])
 def test_nothing_is_left_in_the_repository(
     git: CountingGit, memory: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from weft.plan.language.tables import ID_PATTERN
+from weft.plan.language.values import ID_PATTERN
 from weft.workspaces.git.names import Names, dotted
 from weft.workspaces.git.program import Git
 from workspaces.git.repositories import repository

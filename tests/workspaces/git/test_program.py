@@ -162,7 +162,8 @@ def test_a_question_is_answered_yes_or_no_and_a_failure_is_neither(tmp_path: Pat
 
 def test_elsewhere_it_has_the_same_environment(tmp_path: Path) -> None:
     repository(tmp_path / "r")
-    variables = {"GIT_DIR": "/nowhere", "GIT_AUTHOR_NAME": "Grace", "GIT_AUTHOR_EMAIL": "grace@example.org"}
+    variables = {"GIT_AUTHOR_NAME": "Grace", "GIT_AUTHOR_EMAIL": "grace@example.org"}
+    variables["GIT_DIR"] = str(tmp_path / "nowhere")
     git = Git(tmp_path, environ=surroundings(tmp_path) | variables).at(tmp_path / "r")
     assert git.directory == tmp_path / "r"
     assert git.line("var", "GIT_AUTHOR_IDENT").startswith("Grace <grace@example.org>")
@@ -196,3 +197,22 @@ def test_a_failure_while_reading_has_the_words_of_git(tmp_path: Path) -> None:
     with pytest.raises(GitError, match="invalid object name 'nothing'") as error:
         list(repository(tmp_path / "r").pieces("show", "nothing:x"))
     assert error.value.exit_code == 128
+
+
+def killed_git(tmp_path: Path) -> Git:
+    """A git that is killed before it says anything."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text("#!/bin/sh\nkill -9 $$\n")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    environ = surroundings(tmp_path)
+    return Git(tmp_path, environ=environ | {"PATH": f"{tmp_path / 'bin'}:{environ['PATH']}"})
+
+
+def test_a_git_that_was_killed_says_by_which_signal(tmp_path: Path) -> None:
+    git = killed_git(tmp_path)
+    with pytest.raises(GitError, match=r"^`git status --short` was killed by signal 9$"):
+        git.do("status", "--short")
+    with pytest.raises(GitError, match=r"^`git log` was killed by signal 9$"):
+        list(git.pieces("log"))
+    assert git.ask("status").said == "git was killed by signal 9"
+    assert git.ask_within(60.0, "status", stdin=b"").said == "git was killed by signal 9"

@@ -20,7 +20,7 @@ def git(tmp_path: Path) -> Git:
 def half_written(git: Git, **files: str) -> Path:
     """As long as git writes it, an entry is locked; it names its place before it can be read."""
     entry = git.directory / ".git" / "worktrees" / "half"
-    write(entry, {"gitdir": "/nowhere/.git\n", "commondir": "", **files})
+    write(entry, {"gitdir": f"{git.directory.parent / 'nowhere'}/.git\n", "commondir": "", **files})
     return entry
 
 

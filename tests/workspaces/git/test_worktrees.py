@@ -450,7 +450,7 @@ def of_another(git: Git, made: Path) -> None:
 
 
 def moved_away(git: Git, made: Path) -> None:
-    (entry(git) / "gitdir").write_text("/nowhere/.git\n")
+    (entry(git) / "gitdir").write_text(f"{made.parent / 'nowhere'}/.git\n")
 
 
 def half_registered(git: Git, made: Path) -> None:
@@ -507,7 +507,7 @@ def branch_and_log_gone(git: Git, made: Path) -> None:
         ),
         (
             moved_away,
-            r"does not know /.*/a: in its place it knows /nowhere/.git; .*`git worktree repair /.*/a`",
+            r"does not know /.*/a: in its place it knows /.*/nowhere/.git; .*`git worktree repair /.*/a`",
         ),
         (half_registered, r"does not know /.*/a: in its place it knows nothing"),
         (gone, r"the worktree /.*/a is gone; put it back"),

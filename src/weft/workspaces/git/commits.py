@@ -26,6 +26,7 @@ from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import Work
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.brought import brought_into, is_in
+from weft.workspaces.git.commit_object import Draft, Sign, write_commit
 from weft.workspaces.git.linked import git_dir_of, operation_in, text_of
 from weft.workspaces.git.locks import Pause, free, locks_explained
 from weft.workspaces.git.names import Names
@@ -81,7 +82,7 @@ def record(
         refuse_repositories(git.directory, git_dir, one.status)
         _refuse_astray(one)
         before = _before(one)
-        head = _commit(one, one.status.head, {}) or one.status.head
+        head = _commit(one, one.status.head, {}, Sign.PREFERRED) or one.status.head
         _advance(one, head)
     return head if head not in {before, one.start} else ""
 
@@ -155,14 +156,14 @@ def message_of(work: Work, plan: str) -> bytes:
 # The commit
 
 
-def _commit(one: _Slice, parent: str, index: Mapping[str, str]) -> str | None:
+def _commit(one: _Slice, parent: str, index: Mapping[str, str], sign: Sign) -> str | None:
     """What differs from the worktree's commit, as a commit upon another one; None if nothing does."""
     git, tree = one.git, stage(one.git, one.git_dir, one.status, index)
     if tree is None or (parent and tree == tree_of(git, parent)):
         return None
-    parents = ("-p", parent) if parent else ()
-    command = ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *parents, "-F", "-")
-    return os.fsdecode(git.do(*command, stdin=one.message, env=one.identity)).strip()
+    parents = (parent,) if parent else ()
+    draft = Draft(tree=tree, parents=parents, message=one.message, env=one.identity)
+    return write_commit(git, draft, sign=sign)
 
 
 def stage(git: Git, git_dir: Path, status: Status, index: Mapping[str, str]) -> str | None:
@@ -322,7 +323,7 @@ def _kept_aside(one: _Slice) -> str:
 def _aside(one: _Slice) -> str:
     """A commit of all that is there, upon the one that is checked out; or that one; empty if there is none."""
     with index_aside(one.git_dir) as index:
-        return _commit(one, one.status.head, index) or one.status.head
+        return _commit(one, one.status.head, index, Sign.NEVER) or one.status.head
 
 
 @contextmanager

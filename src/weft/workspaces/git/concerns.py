@@ -6,6 +6,7 @@ starts. Of the files of a repository nothing is read but their list, and what `g
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +15,7 @@ from msgspec import Struct
 
 from weft.errors import InputError
 from weft.workspaces.errors import shown
+from weft.workspaces.git.commit_object import signing_error
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.repository import Ends, Repository
@@ -46,15 +48,17 @@ def concerns(
         refusals=(
             *_of_names(git, names),
             *_of_histories(git, ends),
+            *_of_directory(repository, ends, entries),
+            *_of_signing(repository),
             *_of_submodules(entries, setup),
             *_of_case(git, entries),
         ),
         notes=(
+            *_of_identity(repository),
             *_of_commits(git, ends),
             *_of_large_files(git, ends.base, entries),
             *_of_sparseness(repository),
             *_of_unfinished(repository),
-            *_of_changes(repository),
         ),
     )
 
@@ -86,7 +90,7 @@ def _of_names(git: Git, names: Names | None) -> Iterator[str]:
         if git.says_yes("show-ref", "--verify", "--quiet", f"refs/heads/{folder}"):
             yield (
                 f"there is a branch {folder!r}, and git allows no {branch!r} beside it; "
-                f"write another `branch_prefix` in the plan, or type: git branch -m {folder} NEW_NAME"
+                f"write another `branch_prefix` in the plan, or type: git branch -m {folder} {folder}-old"
             )
 
 
@@ -96,6 +100,25 @@ def _of_histories(git: Git, ends: Ends) -> Iterator[str]:
             f"the base {ends.base[:12]} and the target {ends.target!r} have no commit in common, so what starts "
             f"from the one cannot land on the other; write another `base` or `target` in the plan"
         )
+
+
+def _of_directory(repository: Repository, ends: Ends, entries: Sequence[bytes]) -> Iterator[str]:
+    """A worktree has the directories of its commit, and steps work in the one that the plan is in."""
+    inside = os.fsencode(repository.inside.as_posix()) + b"/"
+    if repository.inside == Path() or any(entry.partition(b"\t")[2].startswith(inside) for entry in entries):
+        return
+    git = f"git -C {shlex.quote(str(repository.top))}"
+    yield (
+        f"the plan is in {shown(inside)}, and the commit {ends.base[:12]} that slices start from has no such "
+        f"directory; to commit it, type: {git} add {shlex.quote(shown(inside))} && {git} commit -m 'add a plan'; "
+        "if `base` names another branch, do so there"
+    )
+
+
+def _of_signing(repository: Repository) -> Iterator[str]:
+    error = signing_error(repository.git, repository.identity)
+    if error:
+        yield f"commits are to be signed (`merge.sign`, or git's commit.gpgSign), and git cannot: {error}"
 
 
 def _of_submodules(entries: Sequence[bytes], setup: Sequence[str]) -> Iterator[str]:
@@ -132,6 +155,14 @@ def _of_case(git: Git, entries: Sequence[bytes]) -> Iterator[str]:
 
 
 # Notes
+
+
+def _of_identity(repository: Repository) -> Iterator[str]:
+    if repository.identity:
+        yield (
+            "git has no name and e-mail address for you, so Weft commits as Weft <weft@localhost>; to have your "
+            "own in the commits, set user.name and user.email with `git config`"
+        )
 
 
 def _of_commits(git: Git, ends: Ends) -> Iterator[str]:
@@ -175,7 +206,8 @@ def _of_unfinished(repository: Repository) -> Iterator[str]:
             )
 
 
-def _of_changes(repository: Repository) -> Iterator[str]:
+def uncommitted(repository: Repository) -> Iterator[str]:
+    """What the checkout has and slices do not: notes for the moment at which they start."""
     status = repository.git.do("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames")
     lines = status.split(b"\0")[:-1]
     untracked = [line[3:] for line in lines if line.startswith(b"??")]

@@ -9,6 +9,7 @@ from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import HeldError
 from weft.workspaces.errors import ANEW, WorkspaceError
 from weft.workspaces.git.brought import bring
+from weft.workspaces.git.commit_object import Sign
 from weft.workspaces.git.merging import commit_merge, message
 from weft.workspaces.git.names import Names, dotted
 from weft.workspaces.git.program import Git
@@ -90,12 +91,22 @@ class Ground(Struct, frozen=True, kw_only=True):
 
     # Commits
 
-    def commit(self, tree: str, parents: Sequence[str], subject: str, path: str, date: str = "") -> str:
+    def commit(
+        self,
+        tree: str,
+        parents: Sequence[str],
+        subject: str,
+        path: str,
+        date: str = "",
+        *,
+        sign: Sign = Sign.REQUIRED,
+    ) -> str:
         """A merge for a subplan; with a date, it is the same commit if it is made again."""
         trailers = {"Weft-Plan": self.plan, "Weft-Subplan": path}
         dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {}
         identity = {**self.repository.identity, **dates}
-        return commit_merge(self.git, tree, parents, message(subject, trailers), identity=identity)
+        text = message(subject, trailers)
+        return commit_merge(self.git, tree, parents, text, identity=identity, sign=sign, once=bool(date))
 
 
 def around(path: str) -> str:

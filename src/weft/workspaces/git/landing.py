@@ -13,6 +13,7 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 from time import sleep
 
 from msgspec import Struct
@@ -83,6 +84,10 @@ def checkout_of(git: Git, ref: str) -> Path | None:
     return next(iter(_checkouts(git, ref)), None)
 
 
+MOVING = Lock()
+"""Held while a checkout moves to another commit: its files differ from any commit then."""
+
+
 def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan: str = "") -> bool:
     """Move a branch to a commit that follows on the one where it is; False if it is not there any more.
 
@@ -104,7 +109,8 @@ def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan
     if head != ref:  # another branch has been checked out since we looked
         return False
     _refuse_changes(checkout, before, after)
-    answer = _forward(checkout.git, after, reason)
+    with MOVING:
+        answer = _forward(checkout.git, after, reason)
     now = tip(git, ref)
     if now == before:
         raise _refusal(checkout, before, after, answer)

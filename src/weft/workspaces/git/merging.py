@@ -18,6 +18,7 @@ from itertools import islice
 from msgspec import Struct
 
 from weft.plan.order.globs import matches
+from weft.workspaces.git.commit_object import Draft, Sign, write_commit
 from weft.workspaces.git.conflicts import Conflict, Version
 from weft.workspaces.git.program import Answer, Git, GitError
 
@@ -102,13 +103,19 @@ def try_merge(
     return Trial(tree=tree, conflicts=tuple(clash.conflict for clash in left), entries=entries)
 
 
-def commit_merge(
-    git: Git, tree: str, parents: Sequence[str], message: str, *, identity: Mapping[str, str]
+def commit_merge(  # noqa: PLR0913 - what a commit has, and how it is signed
+    git: Git,
+    tree: str,
+    parents: Sequence[str],
+    message: str,
+    *,
+    identity: Mapping[str, str],
+    sign: Sign = Sign.REQUIRED,
+    once: bool = False,
 ) -> str:
     """A new commit; nothing leads to it yet. `identity` is variables of git's that say who made it."""
-    options = [part for parent in parents for part in ("-p", parent)]
-    made = git.do("commit-tree", tree, *options, "-F", "-", stdin=os.fsencode(message), env=identity)
-    return made.decode().strip()
+    draft = Draft(tree=tree, parents=parents, message=os.fsencode(message), env=identity)
+    return write_commit(git, draft, sign=sign, once=once)
 
 
 def message(subject: str, trailers: Mapping[str, str]) -> str:

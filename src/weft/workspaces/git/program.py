@@ -1,11 +1,12 @@
 """git, as the program that it is: one call is one process, and a failure is an error with git's own words.
 
 Nothing that surrounds us leaks in: variables that would lead git to another repository are left out, and what
-would wait for a person, open an editor or sign with a key is off. The user's hooks do not run. A call outlives us:
+would wait for a person or open an editor is off. The user's hooks do not run. A call outlives us:
 it has a session of its own, so a Ctrl-C that is meant for Weft does not leave half a checkout behind.
 """
 
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
@@ -42,15 +43,23 @@ _CONFIG = {
     "submodule.recurse": "false",
     "advice.detachedHead": "false",
 }
+_TIMED_OUT = 124
+"""The exit code of a git that was ended for taking too long, as of timeout(1)."""
 _PIECE = 1024 * 1024
 _OPTIONS = tuple(part for name, value in _CONFIG.items() for part in ("-c", f"{name}={value}"))
+
+
+def killed(exit_code: int) -> str:
+    """As `was killed by signal 9`; empty for a process that ended by itself."""
+    return f"was killed by signal {-exit_code}" if exit_code < 0 else ""
 
 
 class GitError(InfraError):
     """git could not do what it was asked for."""
 
     def __init__(self, command: Sequence[str], exit_code: int, said: str) -> None:
-        super().__init__(f"`git {' '.join(command)}` failed: {said or f'exit code {exit_code}'}")
+        ended = killed(exit_code) or f"failed: {said or f'exit code {exit_code}'}"
+        super().__init__(f"`git {' '.join(command)}` {ended}")
         self.command = tuple(command)
         self.exit_code = exit_code
         self.said = said
@@ -67,16 +76,30 @@ class Answer(Struct, frozen=True):
         return os.fsdecode(self.out).strip("\n")
 
 
+def _answer(exit_code: int, out: bytes, err: bytes) -> Answer:
+    """A git that was killed has often said nothing; then the answer says that much."""
+    said = err.decode(errors="replace").strip()
+    return Answer(exit_code, out, said or (f"git {killed(exit_code)}" if killed(exit_code) else ""))
+
+
 class Git:
     """git in one directory."""
 
-    def __init__(self, directory: Path, *, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self, directory: Path, *, environ: Mapping[str, str] = os.environ, signs: bool = False
+    ) -> None:
+        """`signs`: whether commits that are made here are signed."""
         self.directory = directory
+        self.signs = signs
         self._environ = _clean(environ)
 
     def at(self, directory: Path) -> "Git":
         """The same, elsewhere."""
-        return Git(directory, environ=self._environ)
+        return Git(directory, environ=self._environ, signs=self.signs)
+
+    def signing(self, *, signs: bool) -> "Git":
+        """The same, with signed commits or without."""
+        return Git(self.directory, environ=self._environ, signs=signs)
 
     @cached_property
     def common(self) -> Path:
@@ -94,8 +117,44 @@ class Git:
             check=False,
             start_new_session=True,
         )
-        said = done.stderr.decode(errors="replace").strip()
-        return Answer(done.returncode, done.stdout, said)
+        return _answer(done.returncode, done.stdout, done.stderr)
+
+    def ask_within(
+        self, seconds: float, *command: str, stdin: bytes, env: Mapping[str, str] | None = None
+    ) -> Answer:
+        """As `ask`, with a time limit: then git is killed with all that it has started.
+
+        Its output goes to files. A pipe would stay open as long as a process that it has started has it.
+        """
+        with (
+            tempfile.TemporaryFile() as given,
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+        ):
+            given.write(stdin)
+            given.seek(0)
+            process = subprocess.Popen(  # noqa: S603 - an argv of our own
+                ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+                cwd=self.directory,
+                env=self._environ if env is None else {**self._environ, **env},
+                stdin=given,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                return Answer(_TIMED_OUT, b"", f"it took longer than {seconds:g} s, and was ended")
+            out.seek(0)
+            err.seek(0)
+            return _answer(process.returncode, out.read(), err.read())
+
+    def has_variable(self, *names: str) -> bool:
+        """Whether one of these is set in the environment of git."""
+        return any(name in self._environ for name in names)
 
     def do(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
         """What it writes; raises `GitError` if it fails."""

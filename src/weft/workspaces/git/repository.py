@@ -47,11 +47,15 @@ class Ends(Struct, frozen=True, kw_only=True):
 # The repository
 
 
-def open_repository(folder: Path, *, environ: Mapping[str, str]) -> Repository:
-    """The repository that a directory is in; raises `InputError` if work there is not possible."""
+def open_repository(folder: Path, *, environ: Mapping[str, str], sign: str | bool = "auto") -> Repository:
+    """The repository that a directory is in; raises `InputError` if work there is not possible.
+
+    `sign`: whether commits are signed, or `auto`, which is as git would.
+    """
     git = Git(folder, environ=environ)
     _require_version(git)
     _require_checkout(git)
+    git = git.signing(signs=_signs(git, sign))
     top = Path(git.line("rev-parse", "--show-toplevel"))
     common = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
     inside = Path(git.line("rev-parse", "--show-prefix"))
@@ -135,6 +139,13 @@ def _require_commit(repository: Repository) -> None:
         )
 
 
+def _signs(git: Git, sign: str | bool) -> bool:  # noqa: FBT001 - as it is written in the plan
+    if isinstance(sign, bool):
+        return sign
+    values = git.ask("config", "--type=bool", "--get-all", "commit.gpgSign").text.splitlines()
+    return values[:-1][-1:] == ["true"]  # the last one is Weft's own, for every git that it starts
+
+
 def _identity(git: Git) -> dict[str, str]:
     """As `git commit` would ask for it."""
     return {
@@ -162,7 +173,7 @@ def resolve_ends(
     if short.startswith(prefix):
         raise InputError(
             f"{short!r} is one of Weft's own branches, which begin with {prefix!r}: results cannot land there; "
-            f"write `target: BRANCH` in the plan, or type: git switch BRANCH"
+            f"switch to a branch, or write `target: BRANCH` in the plan"
         )
     tip = _commit(repository, target_ref, f"the branch {short!r}")
     if base is not None and base_ref != target_ref:
@@ -189,7 +200,7 @@ def _checked_out(repository: Repository) -> str:
     if head.exit_code:
         raise InputError(
             f"no branch is checked out in {repository.top} (HEAD is detached), so it is open where results land; "
-            f"write `target: BRANCH` in the plan, or type: git switch BRANCH"
+            f"switch to a branch, or write `target: BRANCH` in the plan"
         )
     short = head.text.removeprefix(_HEADS)
     ref = _ref_of(repository.git, short)

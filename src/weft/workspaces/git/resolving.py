@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import Closed, HeldError, MergeRequest, OpenConflict, Work
 from weft.workspaces.errors import WorkspaceError, listed, shown
+from weft.workspaces.git.commit_object import Sign
 from weft.workspaces.git.commits import keep_logged, message_of, stage
 from weft.workspaces.git.ground import Ground, around, changes, wish
 from weft.workspaces.git.linked import git_dir_of, operation_in
@@ -242,7 +243,8 @@ class Resolving:
         if is_made and tree_of(git, head) == look.tree:
             return head
         identity = self._ground.repository.identity
-        return commit_merge(git, look.tree, (head, into), os.fsdecode(message), identity=identity)
+        text, sign = os.fsdecode(message), Sign.PREFERRED
+        return commit_merge(git, look.tree, (head, into), text, identity=identity, sign=sign)
 
     # Undoing
 
@@ -261,7 +263,8 @@ class Resolving:
         if tree != tree_of(place.git, head):
             date = place.git.line("show", "--no-patch", "--no-show-signature", "--format=%ct", head)
             subject = f"{place.path}: @resolve, as it was left"
-            made = self._ground.commit(tree, (head, opened.into), subject, place.path, f"{date} +0000")
+            parents, at = (head, opened.into), f"{date} +0000"
+            made = self._ground.commit(tree, parents, subject, place.path, at, sign=Sign.NEVER)
         ref = self._names.kept(place.path, made)
         self._ground.move([wish(tips(self._git, ref), ref, made)], f"{place.path} left it behind")
         return made

@@ -45,7 +45,12 @@ class Status(Struct, frozen=True, kw_only=True):
 
 
 def status(git: Git, git_dir: Path) -> Status:
-    fields = [field for field in git.do(*_COMMAND, env=settings(git_dir)).split(b"\0") if field]
+    return parse_status(git.do(*_COMMAND, env=settings(git_dir)))
+
+
+def parse_status(output: bytes) -> Status:
+    """What `git status --porcelain=v2 --branch -z` says."""
+    fields = [field for field in output.split(b"\0") if field]
     head, branch = (os.fsdecode(field.split(b" ", 2)[2]) for field in fields[:2])
     return Status(
         head="" if head == "(initial)" else head,

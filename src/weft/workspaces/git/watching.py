@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import Breach, Watch
 from weft.workspaces.errors import WorkspaceError, listed, shown
+from weft.workspaces.git.commit_object import Sign
 from weft.workspaces.git.commits import keep_logged
 from weft.workspaces.git.ground import Ground
 from weft.workspaces.git.linked import git_dir_of, operation_in
@@ -132,7 +133,8 @@ class Watching:
         if look.tree != tree_of(self._git, made):
             date = self._git.line("show", "--no-patch", "--no-show-signature", "--format=%ct", made)
             subject = f"{path}: {one.step}, which may only read"
-            made = self._ground.commit(look.tree, (made,), subject, path, f"{date} +0000")
+            at = f"{date} +0000"
+            made = self._ground.commit(look.tree, (made,), subject, path, at, sign=Sign.NEVER)
         keep_logged(
             self._git, place.git_dir, path, self._names, seen=(made, *filter(None, [now])), head=one.head
         )

@@ -112,7 +112,7 @@ class Worktrees:
         if found.text != commit:
             raise WorkspaceError(
                 f"the branch {_name(branch)} is at {found.text[:12]} and not at {commit[:12]}, where it is to be; "
-                f"if you want neither, type: git branch -m {_name(branch)} OTHER-NAME"
+                f"if you want neither, type: git branch -m {_name(branch)} {_name(branch)}-{found.text[:7]}"
             )
 
     def _is_made(self, directory: Path, found: Listed | None, wanted: Wanted) -> bool:

@@ -1,0 +1,89 @@
+"""The landing queue on real git: which results land, and which are held for what, where a verify fails."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from weft.engine.run.facts import Ended, How
+from workspaces.landing_world import LandingWorld
+from workspaces.worlds import repository_in
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> LandingWorld:
+    """A tree is red that has a file with BAD in it, or both `p` and `q`."""
+    repository_in(tmp_path / "repository", {"README": "hello\n"})
+    return LandingWorld(tmp_path / "repository", groups=("", "left", "right"))
+
+
+def land(world: LandingWorld, *paths: str) -> dict[str, Ended]:
+    return anyio.run(world._land_queue, list(paths), ())
+
+
+def first_parents(world: LandingWorld) -> list[str]:
+    return world.git.line("log", "--first-parent", "--format=%s", f"{world.base}..main").splitlines()[::-1]
+
+
+def test_results_that_pass_together_land_by_one_move_of_the_target(world: LandingWorld) -> None:
+    for path in ("e", "f"):
+        world.do(path, {path: path})
+    moved = world.git.line("reflog", "--format=%h", "main").count("\n")
+    assert {end.how for end in land(world, "e", "f").values()} == {How.DONE}
+    assert first_parents(world) == ["Merge e", "Merge f"]
+    assert world.git.line("reflog", "--format=%h", "main").count("\n") == moved + 1
+
+
+def test_a_culprit_is_held_with_the_reason_and_the_others_land(world: LandingWorld) -> None:
+    world.do("e", {"e": "e"})
+    world.do("f", {"f": "BAD"})
+    world.do("left/a", {"a": "a"})
+    ends = land(world, "e", "f", "left/a")
+    assert {path: end.how for path, end in ends.items()} == {
+        "e": How.DONE,
+        "f": How.HELD,
+        "left/a": How.DONE,
+    }
+    assert ends["f"].red
+    assert ends["f"].message.startswith("f does not land on main: `verify` of")
+    assert world.files("main").keys() == {"README", "e", "a"}
+
+
+def test_of_two_that_are_red_together_nothing_red_lands(world: LandingWorld) -> None:
+    world.do("e", {"p": "1"})
+    world.do("f", {"q": "1"})
+    world.do("left/a", {"a": "a"})
+    ends = land(world, "e", "f", "left/a")
+    assert ends["left/a"].how is How.DONE
+    assert {"p", "q"} - world.files("main").keys()
+    held = [path for path, end in ends.items() if end.how is How.HELD]
+    assert held == ["e", "f"]
+    assert "together with" in ends["e"].message
+
+
+def test_what_is_built_on_a_culprit_waits_for_it(world: LandingWorld) -> None:
+    world.done("e", {"e": "BAD"})
+    world.do("f", {"f": "f"}, "e")
+    world.do("left/a", {"a": "a"})
+    ends = land(world, "e", "f")
+    assert (ends["e"].red, ends["f"].red) == (True, False)
+    assert ends["f"].waits_for == ("e",)
+    assert world.target == world.base
+
+
+def test_a_target_that_is_red_already_is_reported_and_no_result_is_blamed(world: LandingWorld) -> None:
+    world.do("e", {"e": "e"})
+    world.do("f", {"f": "f"})
+    person = world.commit({"person": "BAD"})
+    ends = land(world, "e", "f")
+    text = f"`verify` already fails on main at {person[:7]}"
+    assert [end.message.startswith(text) for end in ends.values()] == [True, True]
+    assert world.target == person
+
+
+def test_a_result_in_conflict_with_another_lands_if_that_is_a_culprit(world: LandingWorld) -> None:
+    world.do("e", {"new": "BAD"})
+    world.do("f", {"new": "good"})
+    ends = land(world, "e", "f")
+    assert {path: end.how for path, end in ends.items()} == {"e": How.HELD, "f": How.DONE}
+    assert world.files("main")["new"] == "good"

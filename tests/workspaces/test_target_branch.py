@@ -1,0 +1,285 @@
+"""The target branch: chains of results built on it, and how it moves to their end."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from weft.engine.run.facts import RefMove
+from weft.ports.workspaces import HeldError, Merged, MergeRequest
+from workspaces.git.repositories import contents
+from workspaces.test_worktrees_merging import LINES, settle, with_line
+from workspaces.trees import put
+from workspaces.worlds import TARGET, World, heads, repository_in
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    repository_in(tmp_path / "repository", {"README": "hello\n", "lines": LINES})
+    return World(tmp_path / "repository")
+
+
+def held(world: World, *paths: str, not_landed: tuple[str, ...] = ()) -> dict[str, str]:
+    return {path: str(error) for path, error in world.build(*paths, not_landed=not_landed).held.items()}
+
+
+# Chains
+
+
+def test_a_chain_has_a_merge_commit_for_each_entry_and_nothing_moves_before_it_lands(world: World) -> None:
+    for path in ("a", "b", "c"):
+        world.do(path, {path: path})
+    before = world.everything()
+    chain = world.build("a", "b", "c")
+    assert world.everything() == before
+    assert [link.path for link in chain.links] == ["a", "b", "c"]
+    assert [link.before for link in chain.links] == [chain.base, *(link.commit for link in chain.links[:-1])]
+    assert chain.tree == world.git.line("rev-parse", f"{chain.commit}^{{tree}}")
+    assert world.files(chain.commit).keys() == {"README", "lines", "a", "b", "c"}
+    assert world.workspaces.target.advance(chain)
+    first_parents = world.git.line("log", "--first-parent", "--format=%s", f"{chain.base}..main").splitlines()
+    assert first_parents == ["Land c", "Land b", "Land a"]
+
+
+def test_an_entry_that_conflicts_with_another_link_is_deferred_and_the_others_are_linked(
+    world: World,
+) -> None:
+    world.do("a", {"lines": with_line(3, "a")})
+    world.do("b", {"lines": with_line(3, "b")})
+    world.do("c", {"c": "c"})
+    chain = world.build("a", "b", "c")
+    assert [link.path for link in chain.links] == ["a", "c"]
+    assert chain.deferred == ("b",)
+    assert chain.held == {}
+
+
+def test_what_is_built_on_a_deferred_entry_is_deferred_too(world: World) -> None:
+    world.do("x", {"lines": with_line(3, "x")})
+    world.done("b", {"lines": with_line(3, "b")})
+    world.do("a", {"c": "c"}, "b")
+    assert world.build("x", "b", "a").deferred == ("b", "a")
+
+
+def test_a_link_knows_the_links_that_it_is_built_on(world: World) -> None:
+    world.done("a", {"one": "1"})
+    world.done("b", {"two": "2"}, "a")
+    chain = world.build("a", "b")
+    assert chain.built_on == {"a": (), "b": ("a",)}
+
+
+def test_an_entry_comes_after_those_whose_work_it_holds(world: World) -> None:
+    world.done("a", {"one": "1"})
+    world.done("b", {"two": "2"}, "a")
+    assert [link.path for link in world.build("b", "a").links] == ["a", "b"]
+
+
+def test_a_chain_can_be_built_on_an_older_tip(world: World) -> None:
+    world.do("a", {"one": "1"})
+    world.commit({"two": "2"})
+    entries = world.build("a")
+    old = world.workspaces.target.build([], onto=world.base)
+    assert (old.base, old.commit, old.links) == (world.base, world.base, ())
+    assert entries.base != world.base
+
+
+# Landing
+
+
+def test_what_lands_comes_to_the_target_and_to_its_checkout(world: World) -> None:
+    made = world.do("a", {"one": "1", "README": None})
+    landed = world.land("a")
+    assert landed == Merged(moves=(RefMove(ref=TARGET, before=world.base, after=world.target),))
+    assert contents(world.top).keys() >= {"one", "lines"}
+    assert not (world.top / "README").exists()
+    assert world.git.line("status", "--porcelain") == ""
+    assert world.subjects(f"{world.base}..main") == ["a: code", "Land a"]
+    assert world.land("a") == landed, "it is found in the history"
+    assert made in world.git.line("rev-list", "main").split()
+
+
+def test_what_landed_in_a_chain_is_found_again_with_its_own_move(world: World) -> None:
+    for path in ("a", "b"):
+        world.do(path, {path: path})
+    first, second = world.land("a", "b").moves
+    assert (world.land("a").moves, world.land("b").moves) == ((first,), (second,))
+
+
+def test_what_lands_is_the_very_commit_that_was_merged_if_nothing_else_has_landed(world: World) -> None:
+    world.do("a", {"one": "1"})
+    merged = world.workspaces.merge(MergeRequest(path="a", subject="Land a"))
+    assert merged.moves[0].after == world.land("a").moves[0].after
+    assert world.git.line("rev-parse", TARGET) == world.tip("")
+
+
+def test_a_target_that_is_not_checked_out_moves_too(world: World) -> None:
+    world.do("a", {"one": "1"})
+    world.git.do("switch", "--quiet", "--create", "elsewhere")
+    before = contents(world.top)
+    world.land("a")
+    assert world.files("main")["one"] == "1"
+    assert contents(world.top) == before
+
+
+def test_what_a_person_commits_after_a_chain_was_built_is_not_overwritten(world: World) -> None:
+    world.do("a", {"one": "1"})
+    chain = world.build("a")
+    person = world.commit({"three": "3"})
+    assert not world.workspaces.target.advance(chain)
+    assert world.target == person
+    world.land("a")
+    assert world.files("main").keys() == {"README", "lines", "one", "three"}
+
+
+def test_a_change_in_the_way_is_held_with_its_file_and_the_bytes_stay(world: World) -> None:
+    world.do("a", {"lines": with_line(3, "mine")})
+    put(world.top, {"lines": with_line(7, "being written")})
+    before = contents(world.top)
+    with pytest.raises(HeldError, match=r"main is checked out in .* lines.*weft merge a") as error:
+        world.land("a")
+    assert error.value.files == ("lines",)
+    assert (contents(world.top), world.target) == (before, world.base)
+    world.git.do("stash", "--quiet")
+    world.land("a")
+    world.git.do("stash", "pop", "--quiet")
+    assert (world.top / "lines").read_text() == with_line(3, "mine").replace("\n7\n", "\nbeing written\n")
+
+
+def test_the_links_that_touch_a_file_in_the_way_are_known(world: World) -> None:
+    world.do("a", {"lines": with_line(3, "mine")})
+    world.do("b", {"new": "1"})
+    chain = world.build("a", "b")
+    assert world.workspaces.target.touched(chain, ["lines"]) == ["a"]
+
+
+def test_an_unfinished_file_elsewhere_stays_as_it_is(world: World) -> None:
+    world.do("a", {"one": "1"})
+    put(world.top, {"lines": "being written", "untracked": "mine"})
+    world.land("a")
+    assert contents(world.top)["lines"] == b"being written"
+    assert contents(world.top)["untracked"] == b"mine"
+    assert (world.top / "one").read_text() == "1"
+
+
+def test_an_untracked_file_in_the_way_is_held(world: World) -> None:
+    world.do("a", {"one": "1"})
+    put(world.top, {"one": "mine"})
+    with pytest.raises(HeldError, match="one") as error:
+        world.land("a")
+    assert error.value.files == ("one",)
+    assert (world.top / "one").read_text() == "mine"
+
+
+def test_a_target_that_is_gone_is_held(world: World) -> None:
+    world.do("a", {"one": "1"})
+    world.git.do("switch", "--quiet", "--detach")
+    world.git.do("branch", "--quiet", "-D", "main")
+    with pytest.raises(HeldError, match=r"the target branch main is gone; make it again .* weft merge"):
+        world.build("a")
+
+
+def test_a_branch_that_is_gone_is_held_with_the_way_to_get_it_back(world: World) -> None:
+    made = world.do("a", {"one": "1"})
+    world.git.do("update-ref", "-d", "refs/heads/weft/notes/a")
+    assert f"git branch weft/notes/a {made[:12]}" in held(world, "a")["a"]
+
+
+def test_uncommitted_changes_in_the_worktree_hold_an_entry(world: World) -> None:
+    world.do("a", {"one": "1"})
+    put(world.place("a"), {"forgotten": "?"})
+    assert "has changes that are not committed: forgotten" in held(world, "a")["a"]
+
+
+def test_files_outside_of_those_allowed_hold_an_entry(world: World) -> None:
+    world.do("a", {"one": "1"})
+    assert "strict_files" in str(world.build("a", files=("src/**",)).held["a"])
+
+
+# What is built on others
+
+
+def test_what_is_built_on_others_is_held_until_they_have_landed(world: World) -> None:
+    world.done("a", {"one": "1"})
+    world.done("b", {"two": "2"}, "a")
+    world.do("c", {"three": "3"})
+    with pytest.raises(HeldError, match=r"b is built on the work of a, which .* weft merge a b") as error:
+        world.land("b", not_landed=("a", "c"))
+    assert error.value.waits_for == ("a",)
+    world.land("a", not_landed=("b", "c"))
+    assert heads(world.land("b", not_landed=("c",)).moves) == ["main"]
+
+
+def test_what_has_begun_with_the_same_and_done_nothing_is_not_waited_for(world: World) -> None:
+    world.done("a", {"one": "1"})
+    world.prepare("c")
+    world.do("b", {"two": "2"})
+    world.land("a", not_landed=("b", "c"))
+    assert heads(world.land("b", not_landed=("c",)).moves) == ["main"]
+
+
+def test_a_part_of_a_group_does_not_land_before_the_group(world: World) -> None:
+    world.done("group/a", {"one": "1"})
+    world.do("b", {"two": "2"}, "group/a")
+    world.done("group/c", {"three": "3"})
+    with pytest.raises(HeldError) as error:
+        world.land("b", not_landed=("group",))
+    assert error.value.waits_for == ("group",)
+
+
+def test_work_that_a_person_changed_after_others_were_built_on_it_is_waited_for(world: World) -> None:
+    world.done("a", {"one": "1"})
+    world.do("b", {"two": "2"}, "a")
+    world.step("a", {"more": ""})
+    with pytest.raises(HeldError) as error:
+        world.land("b", not_landed=("a",))
+    assert error.value.waits_for == ("a",)
+
+
+def test_a_conflict_with_the_target_is_held_and_settled_with_the_target(world: World) -> None:
+    world.do("a", {"lines": with_line(3, "mine")})
+    world.commit({"lines": with_line(3, "person")})
+    with pytest.raises(HeldError, match="a cannot be merged into main"):
+        world.land("a")
+    settle(world, "a", "main", "both")
+    world.land("a")
+    assert (world.top / "lines").read_text() == with_line(3, "both")
+
+
+# What has passed
+
+
+def test_the_trees_that_have_passed_are_known_by_subplan(world: World) -> None:
+    world.do("a", {"one": "1"})
+    world.done("b", {"two": "2"})
+    world.merge("a", verifies=True)
+    world.publish("a")
+    trees = world.workspaces.target.passed_trees({"a": False, "b": False, "c": True})
+    assert trees == {
+        "a": {world.git.line("rev-parse", "refs/weft/passed/notes/a^{tree}")},
+        "b": set(),
+        "c": set(),
+    }
+    by_steps = world.workspaces.target.passed_trees({"b": True})["b"]
+    assert by_steps == {world.git.line("rev-parse", f"{world.tip('b')}^{{tree}}")}
+
+
+def test_slices_begin_while_others_land(world: World) -> None:
+    paths = [f"s{number}" for number in range(4)]
+    for path in paths:
+        world.do(path, {path: path})
+    barrier = Barrier(5)
+
+    def land() -> None:
+        barrier.wait()
+        world.land(*paths)
+
+    def prepare(path: str) -> None:
+        barrier.wait()
+        world.prepare(path)
+
+    with ThreadPoolExecutor(5) as pool:
+        ends = [pool.submit(land), *(pool.submit(prepare, f"group/{path}") for path in paths)]
+        for end in ends:
+            end.result()
+    assert contents(world.top).keys() >= set(paths)
+    assert world.git.line("status", "--porcelain") == ""
