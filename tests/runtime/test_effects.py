@@ -44,7 +44,7 @@ async def test_workspaces_are_made_set_up_merged_and_brought_together(tmp_path: 
     theatre = Theatre(tmp_path, GROUP, workspaces=workspaces)
     assert await theatre.run() == "completed"
     assert workspaces.asked == [
-        "prepare g/a", "accept g/a", "merge g/a", "gather g", "merge g", "land g",
+        "prepare g/a", "accept g/a", "merge g/a", "gather g", "merge g",
     ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import Deed, NoWorkspaces, Theatre
+from weft.engine.run.facts import EarlierSlice, EarlierStep, Ended, How
 from weft.errors import WeftError
 from weft.ports.workspaces import HeldError, InfraError, Work
 
@@ -53,7 +54,7 @@ async def test_steps_are_proven_and_recorded_and_what_weft_runs_itself_is_not(tm
 
 async def test_a_step_starts_only_when_its_workspace_is_proven(tmp_path: Path) -> None:
     theatre, _ = with_history(tmp_path, one_step("[mark]"))
-    assert await theatre.run(waits=False) == "completed"
+    assert await theatre.run(waits=False) == "waiting"
     done = [(deed.kind, deed.job) for deed in theatre.deeds]
     (job,) = started(theatre, "x")
     assert done.index(("ask", "prove a")) < done.index(("start", job)) < done.index(("ask", "record a:x"))
@@ -230,3 +231,41 @@ async def test_a_step_that_is_stopped_while_its_workspace_is_proven_is_not_start
     assert (started(theatre, "x"), workspaces.works) == ([], [])
     assert await theatre.run() == "completed"
     assert theatre.outcomes("x") == ["stopped", "done"]
+
+
+# Continuing
+
+
+def continuing(root: Path, commit: str, **failures: BaseException) -> tuple[Theatre, NoWorkspaces]:
+    workspaces = NoWorkspaces(root, history=True, failures=failures)
+    theatre = Theatre(root, GROUP, workspaces=workspaces)
+    done = Ended(at=0.0, firing=1, execution=1, how=How.DONE)
+    step = EarlierStep(step="x", attempt=1, end=done)
+    theatre.continued = (EarlierSlice(subplan="g/a", run="r0", commit=commit, steps=(step,)),)
+    return theatre, workspaces
+
+
+async def test_in_a_workspace_that_is_kept_nothing_is_set_up_and_done_steps_do_not_run(
+    tmp_path: Path,
+) -> None:
+    theatre, workspaces = continuing(tmp_path, "1")
+    assert await theatre.run() == "completed"
+    assert workspaces.asked[:3] == ["continue g/a", "prove g/a", "record g/a:y"]
+    assert started(theatre, "x") == []
+    ready = next(
+        event for event in theatre.events() if event.step == "@workspace" and event.outcome == "done"
+    )
+    assert (ready.data["kept"], ready.data["moves"][0]["ref"]) == (True, "continue g/a")
+
+
+async def test_where_nothing_is_kept_a_workspace_is_made_and_all_steps_run(tmp_path: Path) -> None:
+    theatre, workspaces = continuing(tmp_path, "")
+    assert await theatre.run() == "completed"
+    assert workspaces.asked[:4] == ["continue g/a", "prepare g/a", "accept g/a", "prove g/a"]
+    assert len(started(theatre, "x")) == 1
+
+
+async def test_a_workspace_that_cannot_be_looked_at_is_no_workspace(tmp_path: Path) -> None:
+    theatre, workspaces = continuing(tmp_path, "1", **{"continue": InfraError("no git")})
+    assert await theatre.run() == "failed"
+    assert "prepare g/a" not in workspaces.asked

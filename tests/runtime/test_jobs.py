@@ -1,10 +1,11 @@
 """Jobs are made of orders, and facts of the ends of jobs."""
 
 from pathlib import Path
+from typing import Any
 
 from weft.agents.adapters import adapter_of
 from weft.engine.run.facts import How
-from weft.engine.run.orders import Halt, Land, Launch, Merge, Prepare
+from weft.engine.run.orders import Halt, Launch, Merge, Prepare
 from weft.errors import WeftError
 from weft.plan.loading.load import load_plan
 from weft.plan.model import Agent
@@ -142,8 +143,6 @@ def test_what_came_together_is_set_up_and_then_verified(tmp_path: Path) -> None:
     assert merge.commands == ("make deps", ("cp", "a b", "c"), "check", ("a", "b"))
     assert (merge.step, merge.path, merge.row, merge.attempt) == ("@merge", "set-up", 2, 1)
     assert (merge.timeout, merge.grace, merge.round) == (300.0, 7.0, 0)
-    land = made.verify(Land(firing=7, execution=2, row=1, path="plain"), ["check"], 3)
-    assert (land.step, land.commands, land.round) == ("@land", ("check",), 3)
 
 
 def ended(**more) -> JobEnded:
@@ -216,3 +215,27 @@ def test_without_a_price_or_without_tokens_the_cost_is_unknown(tmp_path: Path) -
     assert fact_of_report(tmp_path, '{"tokens": 1000}', "{other: {input: 1, output: 1}}").cost is None
     assert fact_of_report(tmp_path, '{"tokens": 1000}', "{}").cost is None
     assert fact_of_report(tmp_path, "{}", PRICES).cost is None
+
+
+def test_commands_in_worktrees_import_from_there_first_unless_the_plan_says_otherwise(tmp_path: Path) -> None:
+    def imported(
+        *roots: str, isolation: str = "worktree", environ: dict[str, str] = ENVIRON, **more: Any
+    ) -> str:
+        made = Jobs(
+            run="r1",
+            plan=load_plan(
+                PLAN.replace("isolation: dir", f"isolation: {isolation}").replace("TOKEN", "PYTHONPATH")
+            ),
+            plan_dir=Path("/plan"),
+            logs=tmp_path / "logs",
+            adapter_of=adapter_of,
+            environ=environ,
+            import_roots=[Path(root) for root in roots],
+        )
+        job = made.job(launch(commands=("x",), **more), Path("/tree/plans"))
+        return job.env.get("PYTHONPATH", "")
+
+    assert imported("../src", "lib") == "/tree/src:/tree/plans/lib"
+    assert imported() == imported("src", isolation="dir") == imported("src", agent=coder(), prompt="p") == ""
+    assert imported("src", env={"PYTHONPATH": "mine"}) == "mine"
+    assert imported("src", environ={**ENVIRON, "PYTHONPATH": "allowed"}) == ""

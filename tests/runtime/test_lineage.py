@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weft.engine.run.orders import Land, Launch, Merge, Prepare
+from weft.engine.run.orders import Launch, Merge, Prepare
 from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTracker
 from weft.ids import SubplanPath
 from weft.plan.loading.load import load_plan
@@ -88,9 +88,9 @@ def test_nothing_is_brought_together_for_a_slice() -> None:
     assert found.gathered_for(verify("alone", rows)) is None
 
 
-def merged(path: str, *completed: str, **more: Any) -> MergeRequest:
+def merged(path: str, *completed: str) -> MergeRequest:
     found, rows = lineage(*completed)
-    return found.merge(about(Land if more else Merge, path, rows, **more))
+    return found.merge(about(Merge, path, rows))
 
 
 def test_a_slice_is_merged_with_those_beside_it_that_are_completed() -> None:
@@ -130,18 +130,6 @@ def test_a_group_may_change_whatever_those_in_it_may() -> None:
 
 def test_files_bind_only_where_the_plan_is_strict() -> None:
     assert merged("alone").files is None
-
-
-def test_what_lands_is_asked_for_with_whether_it_may_and_what_has_not_landed() -> None:
-    request = merged("alone", "base/a", agreed=False, not_landed=("base", "parts"))
-    assert request == MergeRequest(
-        path="alone", subject="Merge alone", verifies=True, agreed=False, not_landed=("base", "parts")
-    )
-    assert merged("base", agreed=True).agreed
-
-
-def test_a_merge_needs_nobody_to_agree() -> None:
-    assert (merged("alone").agreed, merged("alone").not_landed) == (True, ())
 
 
 def test_a_slice_is_verified_by_its_own_verify() -> None:
@@ -240,6 +228,6 @@ def test_the_merge_of_a_group_without_some_names_them_and_the_parts() -> None:
 
 def test_other_merges_need_no_parts() -> None:
     found, rows = parted()
-    for order in (about(Merge, "g", rows), about(Land, "g", rows), about(Merge, "g/a", rows)):
+    for order in (about(Merge, "g", rows), about(Merge, "g/a", rows)):
         request = found.merge(order)
         assert (request.parts, request.without) == ((), ())

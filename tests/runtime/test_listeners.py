@@ -1,6 +1,7 @@
 """Listeners: they hear everything, in order, as it happens, and cannot hold up or break a run."""
 
 import logging
+import sys
 import threading
 
 import anyio
@@ -92,6 +93,27 @@ async def test_a_listener_that_raises_breaks_nothing_and_is_told_once(
         results = await ParallelSubplanDispatcher(on_event=listener).run(numbered(5))
     assert len(results) == 5
     assert len(heard) == 10
+    (record,) = caplog.records
+    assert "raised; the run goes on" in record.message
+
+
+@pytest.mark.parametrize("kind", ["plain", "async"])
+async def test_a_listener_that_exits_has_raised_and_has_not_hung(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[SubplanEvent] = []
+
+    def plain(event: SubplanEvent) -> None:
+        heard.append(event)
+        sys.exit(3)
+
+    async def asynchronous(event: SubplanEvent) -> None:
+        plain(event)
+
+    listener = plain if kind == "plain" else asynchronous
+    with caplog.at_level(logging.ERROR, logger="weft"):
+        results = await ParallelSubplanDispatcher(on_event=listener).run(numbered(2))
+    assert (len(results), len(heard)) == (2, 4)
     (record,) = caplog.records
     assert "raised; the run goes on" in record.message
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.memory_target import MemoryTarget
 from runtime.theatre import Deed, KilledError, NoWorkspaces, Theatre
 from weft.ports.host import Job, Why
 
@@ -120,7 +121,7 @@ subplans:
   - {id: red, verify: [[mark, exit 1]], steps: [{id: x, run: [mark]}]}
   - {id: held, verify: [[mark, exit 1]], steps: [{id: x, run: [mark]}]}
 """
-VERIFIES = ("merge g/a", "merge g/b", "merge g", "land g", "merge red", "land held")
+VERIFIES = ("merge g/a", "merge g/b", "merge g", "land g", "land g/a", "land g/b", "merge red", "land held")
 
 
 class Merging:
@@ -136,7 +137,7 @@ class Merging:
         start = self.theatre.machine.start
 
         def noted(job: Job) -> None:
-            if job.id not in self.theatre.machine.started and job.env["WEFT_STEP"] in {"@merge", "@land"}:
+            if job.id not in self.theatre.machine.started and job.env["WEFT_STEP"] == "@merge":
                 self.verified[self.workspaces.merging[job.env["WEFT_SUBPLAN"]]] = job.id
             start(job)
 
@@ -147,11 +148,20 @@ class Merging:
         kinds = ("step_finished", "subplan_state")
         return {(one.subplan, one.step): one.outcome for one in self.theatre.events() if one.kind in kinds}
 
+    def passed(self) -> set[str]:
+        """The trees that the landing queue has verified."""
+        events = (one for one in self.theatre.events() if (one.kind, one.outcome) == ("verify", "passed"))
+        return {event.data["tree"] for event in events}
+
     def check(self, undisturbed: dict[tuple[str, str], str]) -> None:
         assert self.outcomes() == undisturbed
         assert set(self.theatre.machine.marks.values()) == {1}
-        assert set(self.workspaces.published) == {"merge g/a", "merge g/b", "merge g", "land g"}
+        assert set(self.workspaces.published) == {"merge g/a", "merge g/b", "merge g"}
         assert set(self.workspaces.published.values()) <= set(self.verified), "what moved was verified"
+        target = self.theatre.target
+        assert isinstance(target, MemoryTarget)
+        assert target.landed == ["person-0", "person-1", "g"]
+        assert set(target.trees) <= self.passed(), "what landed was verified"
         assert (self.theatre.machine.ended, self.theatre.machine.jobs) == ({}, {})
         assert "ignored" not in {one.kind for one in self.theatre.events()}
 

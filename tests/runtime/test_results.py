@@ -337,6 +337,30 @@ def test_an_agent_that_was_ended_has_cost_what_it_has_cost(why: Why) -> None:
     assert (ended.cost, ended.tokens, ended.session) == (5, 6, "s")
 
 
+@pytest.mark.parametrize("code", [126, 127])
+def test_an_agent_whose_program_cannot_be_run_has_cost_nothing(code: int) -> None:
+    ended = fact_of(
+        launch("coder"), job(exit_code=code), ("", "sh: coder"), at=13.0, verdict=Verdict(how=How.INFRA)
+    )
+    assert (ended.cost, ended.tokens) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "stdout", "verdict"),
+    [
+        (127, "It has begun.", Verdict(how=How.INFRA)),
+        (127, "", Verdict(how=How.LIMITED)),
+        (127, "", Verdict(how=How.INFRA, tokens=5)),
+        (75, "", Verdict(how=How.INFRA)),
+    ],
+)
+def test_the_cost_of_an_agent_that_may_have_run_stays_unknown(
+    code: int, stdout: str, verdict: Verdict
+) -> None:
+    ended = fact_of(launch("coder"), job(exit_code=code), (stdout, ""), at=13.0, verdict=verdict)
+    assert (ended.cost, ended.tokens) == (None, verdict.tokens)
+
+
 def test_of_a_long_result_file_the_last_lines_are_read(tmp_path: Path) -> None:
     file = tmp_path / "lines"
     file.write_text("".join(f'{{"tokens": {number}, "result": "{"x" * 80}"}}\n' for number in range(20_000)))

@@ -185,3 +185,69 @@ async def test_what_has_no_process_yet_stands_still_as_soon_as_it_has_one(tmp_pa
     job = next(name for name, one in theatre.machine.started.items() if one.env["WEFT_STEP"] == "x")
     assert (asked.is_set(), told) == (True, [(job, True), (job, False)])
     assert theatre.outcomes("x") == ["done"]
+
+
+# Before the coordinator leaves
+
+GATE_AND_WORK = """
+subplans:
+  - {id: gate, steps: [{id: sure, action: ask, question: Really?}, {id: y, run: [mark]}]}
+  - {id: a, steps: [{id: x, run: [mark]}]}
+"""
+
+
+def answer(theatre: Theatre, said: bool = True) -> None:  # noqa: FBT002 - as a person says it
+    data: dict[str, object] = {"accepted": said}
+    MemoryReader(theatre.book).ask(RUN, "answer", subplan="gate", step="sure", data=data, at=0.0)
+
+
+@pytest.mark.parametrize("moment", ["the last work has ended", "the coordinator decides to leave"])
+async def test_what_a_person_says_before_the_coordinator_leaves_is_heard(tmp_path: Path, moment: str) -> None:
+    theatre = Theatre(tmp_path, GATE_AND_WORK)
+    asked: list[str] = []
+
+    def say_once() -> None:
+        if not asked:
+            asked.append("")
+            answer(theatre)
+
+    def leaving(deed: Deed) -> None:
+        if deed.kind == "leave" and moment == "the coordinator decides to leave":
+            say_once()
+
+    theatre.before = leaving
+    ends = {("step_finished", "done"): say_once} if moment == "the last work has ended" else {}
+    assert await theatre.run(on(theatre, ends), waits=False) == "completed"
+    assert (theatre.outcomes("y"), theatre.book.requests) == (["done"], {})
+
+
+@pytest.mark.parametrize(("wanted", "state"), [("pause", "waiting"), ("go", "waiting"), ("stop", "stopped")])
+async def test_what_a_person_wants_of_a_run_that_is_about_to_be_left_is_taken_up(
+    tmp_path: Path, wanted: str, state: str
+) -> None:
+    theatre = Theatre(tmp_path, GATE_AND_WORK)
+    told: list[str] = []
+
+    def leaving(deed: Deed) -> None:
+        if deed.kind == "leave" and not told:
+            told.append("")
+            say(theatre, wanted)
+
+    theatre.before = leaving
+    assert await theatre.run(waits=False) == state
+    assert theatre.book.requests == {}
+    assert {"pause": "paused", "go": "resumed", "stop": "stopping"}[wanted] in [
+        one.kind for one in theatre.events()
+    ]
+
+
+async def test_a_coordinator_says_that_it_leaves_what_only_people_can_continue(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, GATE_AND_WORK)
+    heard: list[str] = []
+    assert (
+        await theatre.run(lambda events: heard.extend(one.event.kind for one in events), waits=False)
+        == "waiting"
+    )
+    assert theatre.events()[-1].kind == heard[-1] == "coordinator_left"
+    answer(theatre)
+    assert await theatre.run(waits=False) == "completed"

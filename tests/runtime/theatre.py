@@ -14,15 +14,17 @@ from runtime.virtual_host import VirtualHost, VirtualMachine
 from weft.agents.adapters import adapter_of
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import AnyFact, RefMove, Resumed, RunStarted
+from weft.engine.run.facts import AnyFact, EarlierSlice, RefMove, Resumed, RunStarted
 from weft.engine.suspects import Suspect
 from weft.plan.compile.compile import compile_plan
 from weft.plan.loading.load import load_plan
 from weft.ports.host import Job
 from weft.ports.journal import RunRecord
+from weft.ports.landing import LandingTarget
 from weft.ports.workspaces import (
     Breach,
     Closed,
+    Continued,
     Merged,
     MergeRequest,
     OpenConflict,
@@ -62,7 +64,7 @@ class VirtualClock:
 
 
 class Deed(Struct, frozen=True):
-    """Something that has an effect: `append`, `start`, `stop`, `forget`; or `ask`, of workspaces."""
+    """Something that has an effect: `append`, `leave`, `start`, `stop`, `forget`; or `ask`, of workspaces."""
 
     kind: str
     job: str = ""
@@ -139,6 +141,13 @@ class NoWorkspaces:
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         return self._ask("prepare", request.path, lambda: self._moves(f"prepare {request.path}"))
 
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
+        """The worktree of an earlier run is there if that run left a commit."""
+        moves = self._moves(f"continue {request.path}")
+        return self._ask(
+            "continue", request.path, lambda: Continued(is_kept=bool(earlier.commit), moves=moves)
+        )
+
     def accept(self, path: str) -> None:
         self._ask("accept", path, lambda: None)
 
@@ -163,6 +172,9 @@ class NoWorkspaces:
         for job in [job for job, watch in self.watched.items() if watch.work.path == path]:
             if job not in but:
                 del self.watched[job]
+
+    def changed_files(self, path: str, moves: Sequence[RefMove]) -> Sequence[str]:
+        return [f"M {move.ref}" for move in moves]
 
     def has_changed(self, path: str, job: str) -> bool | None:
         return self.watched[job].work.step not in self.idle if job in self.watched else None
@@ -195,9 +207,6 @@ class NoWorkspaces:
     def merge(self, request: MergeRequest) -> Merged:
         return self._ask("merge", request.path, lambda: self._bring("merge", request))
 
-    def land(self, request: MergeRequest) -> Merged:
-        return self._ask("land", request.path, lambda: self._bring("land", request))
-
     def _bring(self, what: str, request: MergeRequest) -> Merged:
         name = f"{what} {request.path}"
         if name not in self._verifies or name in self.published:
@@ -205,8 +214,20 @@ class NoWorkspaces:
         self.merging[request.path] = next(self._commits)
         return Merged(moves=self._moves(f"follow {request.path}"), verify_in=self.scratch(request.path))
 
-    def publish(self, path: str, *, landing: bool) -> Merged | None:
-        name = f"land {path}" if landing else f"merge {path}"
+    def lands(self, paths: Sequence[str], act: Callable[[], bool]) -> bool:
+        """Results land together."""
+        return self._ask("land", " ".join(paths), act)
+
+    def is_overtaken(self, name: str) -> bool:
+        """Whether the branch has moved meanwhile, once more."""
+        self._overtaken[name] = left = self._overtaken.get(name, 0) - 1
+        return left >= 0
+
+    def is_verified(self, name: str) -> bool:
+        return name in self._verifies
+
+    def publish(self, path: str) -> Merged | None:
+        name = f"merge {path}"
         return self._ask("publish", path, lambda: self._published(name, path))
 
     def _published(self, name: str, path: str) -> Merged | None:
@@ -249,8 +270,15 @@ class Theatre:
         self.workspaces = workspaces or InPlaceWorkspaces(root)
         if isinstance(workspaces, NoWorkspaces):
             workspaces.theatre = self
+        self.target: LandingTarget | None = None
+        if isinstance(workspaces, NoWorkspaces) and workspaces.has_history(""):
+            from runtime.memory_target import MemoryTarget  # noqa: PLC0415 - it is about these workspaces
+
+            self.target = MemoryTarget(workspaces, root)
         self.engine = Engine(self.compiled)
         self.coordinator: Coordinator | None = None
+        self.continued: tuple[EarlierSlice, ...] = ()
+        """What an earlier run did of slices."""
 
     # --- what is told ---
 
@@ -317,6 +345,8 @@ class Theatre:
             clock=self.clock,
             inbox=inbox,
         )
+        if self.target is not None:
+            effects.land_on(self.target, self.compiled.plan, self.engine)
         self.coordinator = Coordinator(
             RUN, self.engine, journal=journal, host=host, effects=effects, inbox=inbox
         )
@@ -325,7 +355,7 @@ class Theatre:
     def _beginning(self, journal: MemoryJournal) -> tuple[Engine, AnyFact]:
         facts = list(journal.facts(RUN))
         if not facts:
-            return Engine(self.compiled), RunStarted(at=self.clock.now(), run=RUN)
+            return Engine(self.compiled), RunStarted(at=self.clock.now(), run=RUN, continued=self.continued)
         engine = Engine(self.compiled, quiet=True)
         for fact in facts:
             engine.apply(fact)
@@ -356,6 +386,10 @@ class NotedJournal(MemoryJournal):
         deed = Deed("append", kinds=tuple(event.kind for _, event in events))
         write = super().append
         return self._theatre.do(deed, lambda: write(run, events, taken=taken, state=state))
+
+    def append_last(self, run: str, events: Sequence[tuple[float, Event]]) -> int | None:
+        self._theatre.before(Deed("leave", kinds=tuple(event.kind for _, event in events)))
+        return None if self.requests(run) else self.append(run, events)
 
 
 class NotedHost(VirtualHost):

@@ -6,6 +6,7 @@ What exit code and output cannot say, it may leave as JSON in the file that WEFT
 import signal
 from pathlib import PurePath
 
+from weft.agents.failures import is_lasting
 from weft.agents.limits import limit_met, reset_time
 from weft.agents.report import Report, read_report
 from weft.agents.words import last_line, one_line
@@ -70,6 +71,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         how=how,
         result=ended.stdout.removesuffix("\n") if report.result is None else report.result,
         message="; ".join(filter(None, (message, *map(_in_file, report.problems)))),
+        lasting=how is How.FAILED and is_lasting(report.error or ""),
         cost=report.cost,
         tokens=report.tokens,
         usage=report.usage,

@@ -41,6 +41,8 @@ class Failure(Struct, frozen=True, kw_only=True):
 class Meaning(Struct, frozen=True, kw_only=True):
     how: How
     message: str
+    lasting: bool = False
+    """Whether another try cannot help."""
     until: float | None = None
 
 
@@ -59,7 +61,8 @@ _KEY = re.compile(
 )
 _SESSION = re.compile(
     r"no (?:previous )?(?:conversation|session|rollout)s? found|(?:session|conversation) (?:was )?not found|"
-    r"invalid session (?:id|identifier)",
+    r"invalid session (?:id|identifier)|the conversation '[^']*' cannot be gone on with: \[Errno 2\]|"
+    r"there is no conversation '",
     re.IGNORECASE,
 )
 _MODEL = re.compile(
@@ -98,7 +101,8 @@ def meaning(failure: Failure, program: Program, *, at: float, asked_for: str = "
         return Meaning(how=How.INFRA, message=f"the model could not be reached: {said}")
     if status is None and _IN_USE.search(text):
         return Meaning(how=How.INFRA, message=f"its own files were in use: {said}")
-    return Meaning(how=How.FAILED, message=said + _advice(text, status, program, asked_for))
+    advice = _advice(text, status, program, asked_for)
+    return Meaning(how=How.FAILED, message=said + advice, lasting=is_lasting(text, status))
 
 
 def is_gone(failure: Failure | None) -> bool:
@@ -119,12 +123,17 @@ def _is_limit(text: str, status: int | None) -> bool:
 
 def _is_passing(text: str, status: int | None) -> bool:
     if status is None:
-        return not _is_lasting(text) and _PASSING.search(text) is not None
+        return not is_lasting(text) and _PASSING.search(text) is not None
     return status >= _SERVER or status == _TIMEOUT
 
 
-def _is_lasting(text: str) -> bool:
-    return any(one.search(text) for one in (_KEY, _SESSION, _MODEL))
+def is_lasting(error: str, status: int | None = None) -> bool:
+    """Whether an error needs a person: a key, a model or a conversation that is not there."""
+    text = error[:_LONGEST]
+    status = status or _status(text)
+    if status is not None and status in (*_REFUSED, _NOT_FOUND):
+        return True
+    return status is None and any(words.search(text) for words in (_KEY, _SESSION, _MODEL))
 
 
 def _advice(text: str, status: int | None, program: Program, asked_for: str) -> str:

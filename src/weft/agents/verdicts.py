@@ -7,6 +7,7 @@ Done is only what ended as the program ends when all is well: with its end event
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.agents.command import CANNOT_RUN, environment, signal_name
 from weft.agents.failures import Failure, Meaning, Program, is_gone, meaning
@@ -51,6 +52,7 @@ def verdict(program: Program, ended: AgentEnded, story: Story, call: AgentCall) 
         how=found.how,
         result=story.result,
         message=found.message,
+        lasting=found.lasting,
         cost=story.cost,
         tokens=story.tokens if story.usage is None else story.usage.total,
         usage=story.usage,
@@ -91,7 +93,7 @@ def _cut_off(program: Program, ended: AgentEnded, asked_for: str) -> Meaning:
         said = f"{missing}: its work may be half done" + (f"; it said: {one_line(spoken)}" if spoken else "")
         return Meaning(how=How.FAILED, message=said)
     found = meaning(Failure(text=spoken), program, at=ended.at, asked_for=asked_for)
-    return Meaning(how=found.how, message=f"{found.message} ({missing})", until=found.until)
+    return replace(found, message=f"{found.message} ({missing})")
 
 
 def _end(ended: AgentEnded) -> str:

@@ -107,7 +107,15 @@ class Changes:
                 fact = _failed(but(fact, "what it did could not be committed", error))
             else:
                 fact = replace(fact, changed=changed)
+                if fact.left is not None:
+                    fact = await run_sync(self._with_leftovers, fact, moves, launch.path)
         return fact, (*(breach.moves if breach is not None else ()), *moves)
+
+    def _with_leftovers(self, fact: Ended, moves: Sequence[RefMove], path: str) -> Ended:
+        try:
+            return replace(fact, left="\n".join(self._workspaces.changed_files(path, moves)))
+        except WeftError:  # then the next execution is told less
+            return fact
 
     def _recorded(self, launch: Launch, work: Work) -> tuple[Sequence[RefMove], bool | None]:
         moves = self._workspaces.record(work)

@@ -13,14 +13,24 @@ from anyio.lowlevel import cancel_shielded_checkpoint
 
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import Answered, AnyFact, Controlled, MergeAsked, StopAsked, Wanted
+from weft.engine.run.facts import (
+    Answered,
+    AnyFact,
+    Controlled,
+    CoordinatorLeft,
+    LimitsEnded,
+    MergeAsked,
+    StopAsked,
+    Wanted,
+    answer_result,
+)
 from weft.engine.run.orders import AnyOrder
+from weft.engine.run.run_state import AT_REST, RunState
 from weft.ports.host import Host
 from weft.ports.journal import Journal, Request
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
 
-ENDS = frozenset({"completed", "failed", "stopped"})
 REQUESTS_EVERY = 0.25
 """Seconds between looks for what people ask for."""
 
@@ -67,21 +77,63 @@ class Coordinator:
                 self._effects.take_over(self._engine.in_flight, known)
                 self._take_requests(at_first=True)  # now, or the run might be over before anybody looks
                 self._inbox.put_first(first)
-                while self._inbox or not self._is_over(waits=waits):
+                while self._inbox or not await self._has_left(listener, waits=waits):
                     await self._inbox.wait()
-                    told = self._turn()
-                    await cancel_shielded_checkpoint()  # so that jobs are on their way before anybody looks
-                    listener(told)
+                    await self._turn_for(listener)
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._host.close()
         return self._engine.state
 
+    async def _turn_for(self, listener: Listener) -> None:
+        told = self._turn()
+        await cancel_shielded_checkpoint()  # so that jobs are on their way before anybody looks
+        listener(told)
+
     def _is_over(self, *, waits: bool) -> bool:
-        """Also when nothing but questions and merges wait for people; for questions one may want to stay."""
+        """Whether nothing is left to do, except by people for whom the coordinator does not stay."""
         state = self._engine.state
-        return state in ENDS or (state == "waiting" and not (waits and self._engine.questions()))
+        return state in AT_REST or (
+            state == RunState.WAITING and not (waits and bool(self._engine.questions()))
+        )
+
+    async def _finish(self, listener: Listener) -> None:
+        """Does what is left to do at the end. That may verify, so facts are taken up meanwhile."""
+
+        async def take_facts() -> None:
+            while True:
+                await self._inbox.wait()
+                await self._turn_for(listener)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(take_facts)
+            await self._effects.finish()
+            tasks.cancel_scope.cancel()
+
+    async def _has_left(self, listener: Listener, *, waits: bool) -> bool:
+        """Whether the run is at rest, or only people can continue it and the coordinator does not stay for them.
+
+        A person may say something at any moment, also while this is decided. So the journal takes the word that
+        the coordinator leaves only if no request waits; else the requests are taken up first. The command that
+        leaves a request later reads that nobody listens any more, and says so.
+        """
+        if not self._is_over(waits=waits):
+            return False
+        await self._finish(listener)
+        if self._inbox or not self._is_over(waits=waits):
+            return False
+        if self._engine.state in AT_REST:
+            return True
+        self._engine.apply(CoordinatorLeft(at=self._effects.now()))
+        told, _ = self._engine.taken()  # no orders: all that can happen before the next fact has happened
+        events = [(self._effects.now(), event) for event in told]
+        last = self._journal.append_last(self._run, events)
+        if last is None:
+            self._take_requests()
+            return False
+        listener(self._recorded(events, last))
+        return True
 
     def _turn(self) -> Sequence[Recorded]:
         engine = self._engine
@@ -98,6 +150,9 @@ class Coordinator:
         self._effects.committed()
         for order in orders:
             self._effects.obey(order)
+        return self._recorded(events, last)
+
+    def _recorded(self, events: Sequence[tuple[float, Event]], last: int) -> Sequence[Recorded]:
         return [
             Recorded(seq=seq, at=at, run=self._run, event=event)
             for seq, (at, event) in enumerate(events, last - len(events) + 1)
@@ -124,11 +179,17 @@ class Coordinator:
                 self._inbox.put(fact)
 
 
-def fact_of(request: Request, *, at: float) -> Answered | MergeAsked | Controlled | StopAsked:
+Requested = Answered | MergeAsked | LimitsEnded | Controlled | StopAsked
+"""What people ask of a run."""
+
+
+def fact_of(request: Request, *, at: float) -> Requested:
     data, subplan = request.data, request.subplan
     match request.kind:
         case "merge":
             return MergeAsked(at=at, subplan=subplan)
+        case "limits":
+            return LimitsEnded(at=at)
         case "control" if data["wanted"] == Wanted.STOP and not subplan:
             return StopAsked(at=at, now=bool(data.get("now")))
         case "control":
@@ -136,8 +197,11 @@ def fact_of(request: Request, *, at: float) -> Answered | MergeAsked | Controlle
             return Controlled(at=at, subplan=subplan, wanted=wanted, now=bool(data.get("now")))
         case _:
             accepted, text = bool(data.get("accepted")), str(data.get("text", ""))
-            return Answered(at=at, subplan=subplan, step=request.step, accepted=accepted, text=text)
+            result = answer_result(accepted=accepted, text=text)
+            return Answered(
+                at=at, subplan=subplan, step=request.step, accepted=accepted, text=text, result=result
+            )
 
 
-def _is_stop(fact: Answered | MergeAsked | Controlled | StopAsked) -> bool:
+def _is_stop(fact: Requested) -> bool:
     return isinstance(fact, StopAsked) or (isinstance(fact, Controlled) and fact.wanted is Wanted.STOP)

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 
 from anyio.abc import TaskGroup
-from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
 from weft.engine.run.engine import Engine
@@ -32,23 +31,25 @@ from weft.engine.run.orders import (
     WakeAt,
 )
 from weft.errors import WeftError
+from weft.plan.model import Plan
 from weft.ports.clock import Clock
 from weft.ports.host import Host, JobEnded, Known, Running
-from weft.ports.workspaces import InfraError, Merged, MergeRequest, Workspaces
+from weft.ports.landing import LandingTarget
+from weft.ports.workspaces import InfraError, MergeRequest, Workspaces
 from weft.runtime.blaming import Blaming
 from weft.runtime.changes import Changes
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import LAND, MERGE, SETUP, Jobs, but, could_not
+from weft.runtime.jobs import MERGE, SETUP, Jobs, could_not
+from weft.runtime.landing.landing import Landing
 from weft.runtime.lineage import Lineage
+from weft.runtime.merge_effects import MergeEffects
 from weft.runtime.meter import Meter
-from weft.runtime.reporting import Reporting
-from weft.runtime.resolving import Resolving, red
-
-_VERIFIES = frozenset({MERGE, LAND})
+from weft.runtime.outside import OutsideWatch
+from weft.runtime.resolving import Resolving
 
 
-class Effects(Reporting):
-    def __init__(
+class Effects(MergeEffects):
+    def __init__(  # noqa: PLR0913 - all that it works with
         self,
         *,
         host: Host,
@@ -57,28 +58,46 @@ class Effects(Reporting):
         lineage: Lineage,
         clock: Clock,
         inbox: Inbox,
+        outside: OutsideWatch | None = None,
     ) -> None:
-        super().__init__(workspaces=workspaces, clock=clock, inbox=inbox)
+        super().__init__(workspaces=workspaces, jobs=jobs, lineage=lineage, clock=clock, inbox=inbox)
         self._host = host
-        self._jobs = jobs
-        self._lineage = lineage
         self._launched: dict[str, Launch] = {}
         """Whose jobs have not ended, by the id of the order."""
         self._halted: dict[str, How] = {}
         """What is to end, by the id of the order."""
         self._frozen: set[str] = set()
         """What is to stand still, by the id of the order."""
-        self._found: dict[str, Running | JobEnded] = {}
-        """Jobs that were there when we came."""
-        self._merges: dict[str, Merge | Land] = {}
-        """Whose result is being verified, by the id of the job."""
         self._blaming = Blaming(workspaces, lineage, jobs)
         self._resolving = Resolving(workspaces, lineage)
         self._changes = Changes(workspaces, lineage, jobs)
+        self._outside = outside or OutsideWatch()
         self._tasks: TaskGroup | None = None
+        self._landing: Landing | None = None
 
     def work_in(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
+        if self._landing is not None:
+            self._landing.work_in(tasks)
+
+    def land_on(self, target: LandingTarget, plan: Plan, engine: Engine) -> None:
+        """Results of slices with a history land on this target."""
+        self._landing = Landing(
+            plan=plan,
+            target=target,
+            engine=engine,
+            host=self._host,
+            jobs=self._jobs,
+            lineage=self._lineage,
+            inbox=self._inbox,
+            now=self.now,
+            report=self._report,
+        )
+
+    async def finish(self) -> None:
+        """The run has ended; what is left to do outside of it is done here."""
+        if self._landing is not None:
+            await self._landing.finish()
 
     def meter(self, engine: Engine) -> Meter:
         """Of what the agents spend that are under way."""
@@ -91,6 +110,7 @@ class Effects(Reporting):
     # Orders
 
     def obey(self, order: AnyOrder) -> None:
+        self._outside.ordered(order)
         match order:
             case Launch():
                 self._launch(order)
@@ -100,20 +120,28 @@ class Effects(Reporting):
                 self._freeze(order)
             case WakeAt():
                 self._soon(self._wake, order.at)
+            case Prepare() | Merge() | Land():
+                self._begins(order)
+                self._act(order)
+
+    def _act(self, order: Prepare | Merge | Land) -> None:
+        match order:
             case Prepare():
                 self._soon(self._prepare, order)
-            case Merge() | Land():
+            case Merge():
                 self._soon(self._merge, order, 0)
+            case Land():
+                self._land(order)
 
     def take_over(self, orders: Sequence[Ordered], known: Known) -> None:
         """What was ordered before, by somebody else."""
         jobs: defaultdict[str, list[str]] = defaultdict(list)
         for job in sorted(known, key=_round):
             jobs[_without_round(job)].append(job)
-        taken: set[str] = set()
+        taken = set[str]() if self._landing is None else self._landing.take_over(known)
         for order in orders:
             rounds = jobs.get(self._jobs.id(order))
-            if rounds is None:
+            if rounds is None or isinstance(order, Land):  # a landing starts over, whatever it had come to
                 self.obey(order)
             else:
                 taken.update(rounds if isinstance(order, Launch) else rounds[-1:])
@@ -122,6 +150,7 @@ class Effects(Reporting):
 
     def _take_over(self, order: Ordered, rounds: Mapping[int, Running | JobEnded]) -> None:
         """Of an order with several jobs, the last one counts."""
+        self._outside.ordered(order)
         found = rounds[max(rounds)]
         self._launched[self._jobs.id(order)] = self._launch_of(order, found.id, rounds)
         self._found[found.id] = found
@@ -138,9 +167,11 @@ class Effects(Reporting):
                 launch = self._jobs.setup(order)
                 assert launch is not None
                 return launch
-            case Merge() | Land():
+            case Merge():
                 self._merges[job] = order
                 return self._jobs.verify(order, self._lineage.verify_of(order.row), _round(job))
+            case Land():  # its jobs are those of the queue
+                raise AssertionError(order)
 
     def _soon(self, work: Callable[..., object], *arguments: object) -> None:
         assert self._tasks is not None
@@ -182,12 +213,14 @@ class Effects(Reporting):
             self._report(fact)
 
     def _cwd(self, launch: Launch) -> Path:
-        place = self._workspaces.scratch if launch.step in _VERIFIES else self._workspaces.place
+        place = self._workspaces.scratch if launch.step == MERGE else self._workspaces.place
         return place(launch.path)
 
     def _halt(self, order: Halt) -> None:
         halted = self._jobs.id(order)
         self._halted[halted] = How(order.how)
+        if self._landing is not None:
+            self._landing.halt(order)
         launch = self._launched.get(halted)
         if launch is not None:
             self._host.stop(self._jobs.id(launch), grace=0.0 if order.now else None)
@@ -204,6 +237,8 @@ class Effects(Reporting):
             (self._host.thaw if order.thaw else self._host.freeze)(self._jobs.id(launch))
 
     def job_ended(self, ended: JobEnded) -> None:
+        if self._landing is not None and self._landing.job_ended(ended):
+            return
         order = _without_round(ended.id)
         launch = self._launched.get(order)
         if launch is None or self._jobs.id(launch) != ended.id:
@@ -214,7 +249,7 @@ class Effects(Reporting):
         fact = self._jobs.fact(launch, ended, self._cwd(launch), at=self.now(), halted=halted)
         if launch.step == SETUP and fact.how is How.DONE:
             self._soon(self._accept, launch, ended.id)
-        elif launch.step in _VERIFIES:
+        elif launch.step == MERGE:
             self._soon(self._verified, launch, fact, ended.id)
         elif self._resolving.concerns(launch):
             self._soon(self._close_conflict, launch, fact, ended.id)
@@ -227,11 +262,14 @@ class Effects(Reporting):
 
     def _report(self, fact: Ended) -> None:
         self._changes.reported(fact)
+        self._outside.reported(fact)
         super()._report(fact)
 
     def committed(self) -> None:
         """All that was reported is in the journal: the host need not keep it."""
         self._changes.committed()
+        if self._landing is not None:
+            self._unsafe += self._landing.committed()
         if self._unsafe:
             self._host.forget(self._unsafe)
             self._unsafe = []
@@ -239,7 +277,16 @@ class Effects(Reporting):
     # Workspaces
 
     async def _prepare(self, order: Prepare) -> None:
-        moves = await self._in_thread(order, partial(self._workspaces.prepare, self._lineage.request(order)))
+        request = self._lineage.request(order)
+        if order.continues is not None:
+            work = partial(self._workspaces.continue_after, request, order.continues)
+            continued = await self._in_thread(order, work)
+            if continued is None or continued.is_kept:
+                if continued is not None:
+                    self._has_moved(order, continued.moves)
+                    self._report(replace(self._ended(order, How.DONE), kept=True))
+                return
+        moves = await self._in_thread(order, partial(self._workspaces.prepare, request))
         if moves is None:
             return
         self._has_moved(order, moves)
@@ -281,6 +328,7 @@ class Effects(Reporting):
     async def _prove(self, launch: Launch) -> None:
         try:
             await self._changes.prove(launch)
+            await self._outside.begins(launch)
         except (WeftError, OSError) as error:
             self._report(could_not(launch, error, at=self.now()))
         else:
@@ -288,6 +336,7 @@ class Effects(Reporting):
 
     async def _record(self, launch: Launch, fact: Ended, job: str) -> None:
         fact, moves = await self._changes.ended(launch, fact)
+        fact = await self._outside.ended(launch, fact)
         self._has_moved(launch, moves)
         self._report_end(fact, job)
         if moves:
@@ -307,64 +356,24 @@ class Effects(Reporting):
         if following is None:
             self._report(self._ended(launch, How.DONE, "nothing is in conflict any more"))
         else:
+            await self._outside.begins(following)
             self._start(following)
 
     async def _close_conflict(self, launch: Launch, fact: Ended, job: str = "") -> None:
-        fact = await self._resolving.close(launch, fact)
+        fact = await self._outside.ended(launch, await self._resolving.close(launch, fact))
         self._unsafe += [job] if job else []
         self._report(fact)
         if fact.moves:
             await self._foresee(launch.path)
 
-    # Merging
+    # Landing
 
-    async def _merge(self, order: Merge | Land, number: int) -> None:
-        bring = self._workspaces.land if isinstance(order, Land) else self._workspaces.merge
-        merged = await self._in_thread(order, partial(bring, self._lineage.merge(order)))
-        if merged is None:
-            return
-        self._has_moved(order, merged.moves)
-        if merged.verify_in is None:
+    def _land(self, order: Land) -> None:
+        """A result without history is where the user wants it already."""
+        if self._landing is None or not self._workspaces.has_history(order.path):
             self._report(self._ended(order, How.DONE))
-            self._soon(self._foresee, order.path)
-            return
-        launch = self._jobs.verify(order, self._lineage.verify_of(order.row), number)
-        self._merges[self._jobs.id(launch)] = order
-        self._start(launch)
-
-    async def _verified(self, launch: Launch, fact: Ended, job: str) -> None:
-        order = self._merges.pop(job)
-        if fact.how is not How.DONE:
-            fact = await self._discarded(order, fact)
-            self._report_end(red(fact, order, str(self._workspaces.place(order.path))), job)
-            return
-        try:
-            merged = await self._publish(order, job)
-        except (WeftError, OSError) as error:
-            self._report_end(self._failed(order, error), job)
-            return
-        if merged is None:  # it has to be made anew, with what came meanwhile
-            await self._merge(order, launch.round + 1)
-            # Only now: who does not find this round would begin with the first, and its id has been used.
-            self._unsafe.append(job)
         else:
-            self._has_moved(order, merged.moves)
-            self._report_end(fact, job)
-            await self._foresee(order.path)
-
-    async def _publish(self, order: Merge | Land, job: str) -> Merged | None:
-        """None if it has to be made anew, and verified."""
-        if isinstance(self._found.get(job), JobEnded):
-            # Whoever was here before may have made it anew already, and what is there now was never verified.
-            return None
-        return await run_sync(partial(self._workspaces.publish, order.path, landing=isinstance(order, Land)))
-
-    async def _discarded(self, order: Merge | Land, fact: Ended) -> Ended:
-        try:
-            await run_sync(self._workspaces.discard, order.path)
-        except (WeftError, OSError) as error:
-            return but(fact, "what was verified could not be removed", error)
-        return fact
+            self._landing.add(order)
 
     # Time
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 _OURS = "WEFT_"
 _POOLS = "WEFT_POOL_"
-_RUN, _SUBPLAN = "WEFT_RUN", "WEFT_SUBPLAN"
+_RUN, _SUBPLAN, _NOTIFIED = "WEFT_RUN", "WEFT_SUBPLAN", "WEFT_NOTIFY_EVENT"
 
 FOR_ALL = {
     "PATH": "where programs are",
@@ -129,8 +129,12 @@ def _inherited(environ: Mapping[str, str], names: "_Names") -> dict[str, str]:
 
 
 def inside_step(environ: Mapping[str, str]) -> str | None:
-    """The subplan in whose step we are, which is empty for the whole plan; None if we are in no step."""
-    return environ.get(_SUBPLAN, "") if _RUN in environ else None
+    """The subplan in whose step we are, which is empty for the whole plan; None if we are in no step.
+
+    A command that is run for a notification knows the run, too, but is the user's own and no step.
+    """
+    is_notified = _NOTIFIED in environ and _SUBPLAN not in environ
+    return environ.get(_SUBPLAN, "") if _RUN in environ and not is_notified else None
 
 
 def _may_be_set(name: str) -> bool:

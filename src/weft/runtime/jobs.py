@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.run.facts import Ended, How
-from weft.engine.run.orders import Freeze, Halt, Land, Launch, Merge, Order, Prepare
+from weft.engine.run.orders import Freeze, Halt, Launch, Merge, Order, Prepare
 from weft.errors import WeftError
 from weft.ids import file_name
 from weft.plan.model import Command, Plan
@@ -20,10 +20,11 @@ from weft.ports.host import Job, JobEnded
 from weft.runtime.environment import StepEnvironment, StepIdentity
 from weft.runtime.homes import Homes
 from weft.runtime.isolation import Apart, Isolation, boxed_prefix
-from weft.runtime.results import agent_ended, fact_of, read_output
+from weft.runtime.results import agent_ended, cut_off, fact_of, read_output
 from weft.runtime.sandbox.boxes import as_told
 
 SHELL = "/bin/sh"
+_PATH = "PYTHONPATH"
 SETUP, MERGE, LAND, VERIFY = "@workspace", "@merge", "@land", "@verify"
 """Steps that are none of the plan's own, and have processes nevertheless."""
 
@@ -49,8 +50,12 @@ class Jobs:
         adapter_of: Callable[[str], AgentAdapter],
         environ: Mapping[str, str],
         isolation: Isolation | None = None,
+        import_roots: Sequence[Path] = (),
     ) -> None:
-        """`isolation`: None if there are no sandboxes."""
+        """`isolation`: None if there are no sandboxes.
+
+        `import_roots`: directories, from the plan's own, from which Python is to import in each worktree first.
+        """
         self._run = run
         self._plan = plan
         self._plan_dir = plan_dir
@@ -58,11 +63,18 @@ class Jobs:
         self._adapter_of = adapter_of
         self._environment = StepEnvironment(environ, allow=plan.env_allow)
         self._isolation = isolation or Isolation(plan, Homes(logs.parent / "homes"))
+        self._import_roots = import_roots
         self._folders: set[str] = set()
 
     def id(self, order: Order | Halt | Freeze) -> str:
+        if isinstance(order, Launch) and order.name:
+            return self.named(order.name)
         again = f".{order.round}" if isinstance(order, Launch) and order.round else ""
         return f"{self._run}.{order.firing}.{order.execution}{again}"
+
+    def named(self, name: str) -> str:
+        """The id of a job that has a name within the run."""
+        return f"{self._run}.{name}"
 
     def job(self, launch: Launch, cwd: Path) -> Job:
         """Raises `WeftError` if it cannot be made, and `OSError` if there is no room for its output."""
@@ -74,8 +86,8 @@ class Jobs:
             self._make_folder(output)  # for the report; output makes its own way
             called = self._adapter(launch).invoke(self._call(launch, cwd))
             commands = (called.argv,)
-        env = self._env(launch, called, name, apart)
         shared = self._environment.inherited(agent=called is not None)
+        env = {**self._imports(launch, cwd, shared), **self._env(launch, called, name, apart)}
         search = env.get("PATH") or shared.get("PATH", os.defpath)
         return Job(
             id=name,
@@ -95,11 +107,10 @@ class Jobs:
         commands = self._settings(order).setup_commands
         return self._own(order, SETUP, commands) if commands else None
 
-    def verify(self, order: Merge | Land, commands: Sequence[Command], number: int) -> Launch:
+    def verify(self, order: Merge, commands: Sequence[Command], number: int) -> Launch:
         """What is run on what has come together, before it moves; it may be that several times."""
-        step = LAND if isinstance(order, Land) else MERGE
         return replace(
-            self._own(order, step, (*self._settings(order).setup_commands, *commands)), round=number
+            self._own(order, MERGE, (*self._settings(order).setup_commands, *commands)), round=number
         )
 
     def _own(self, order: Order, step: str, commands: tuple[Command, ...]) -> Launch:
@@ -127,7 +138,7 @@ class Jobs:
         if launch.agent is not None:
             judged = agent_ended(ended, output, self._result_file(launch))
             verdict = self._priced(launch, self._adapter(launch).judge(self._call(launch, cwd), judged))
-        return fact_of(launch, ended, output, at=at, halted=halted, verdict=verdict)
+        return cut_off(launch, fact_of(launch, ended, output, at=at, halted=halted, verdict=verdict))
 
     def gauge(self, launch: Launch, cwd: Path) -> Gauge | None:
         """Where to look what an agent has spent so far; None if it never tells before its end."""
@@ -159,7 +170,7 @@ class Jobs:
         assert launch.agent is not None
         return AgentCall(
             agent=launch.agent,
-            prompt=launch.prompt,
+            prompt="\n\n".join(filter(None, (launch.interruption, launch.prompt))),
             model=launch.model,
             session=launch.session,
             fork=launch.fork,
@@ -185,10 +196,26 @@ class Jobs:
         extra = {**apart.variables, **extra} if apart.variables else extra
         return self._environment.of(identity, extra=extra, agent=None if called is None else called.env)
 
+    def _imports(self, launch: Launch, cwd: Path, shared: Mapping[str, str]) -> dict[str, str]:
+        """The variable that has Python import what is in the worktree.
+
+        Agents have none: one that is written in Python would import the project's modules as its own.
+        """
+        has_worktree = self._plan.scopes[launch.row].settings.isolation == "worktree"
+        if not self._import_roots or launch.agent is not None or not has_worktree or _PATH in shared:
+            return {}
+        return {_PATH: os.pathsep.join(os.path.normpath(cwd / root) for root in self._import_roots)}
+
     def _prefix(self, launch: Launch) -> str:
+        if launch.name:
+            return f"{self._logs}/{self.log_name(launch)}"
         which = (launch.attempt, launch.firing, launch.execution)
         prefix = output_prefix(self._logs, launch.path, launch.step, which)
         return f"{prefix}.{launch.round}" if launch.round else prefix
+
+    def log_name(self, launch: Launch) -> str:
+        """What the names of the log files of a named job begin with, relative to the run's logs."""
+        return f"{file_name(launch.path)}/{launch.step}.{launch.name}"
 
     def _result_file(self, launch: Launch) -> str:
         prefix = self._prefix(launch)

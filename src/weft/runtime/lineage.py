@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from weft.engine.run.orders import Land, Launch, Merge, Prepare
+from weft.engine.run.orders import Launch, Merge, Prepare
 from weft.engine.states import SubplanExecutionState, SubplanTracker
 from weft.plan.model import Command, Plan
 from weft.plan.order.outline import ROOT
@@ -20,6 +20,7 @@ class Lineage:
         self._plan = plan
         self._outline = plan.outline
         self._tracker = tracker
+        self._rows: dict[str, int] = {str(path): row for row, path in enumerate(plan.outline.paths)}
 
     def request(self, order: Prepare) -> WorkspaceRequest:
         settings = self.settings(order.row)
@@ -39,26 +40,24 @@ class Lineage:
         request = self.gathered_for(launch)
         return None if request is None else replace(request, parts=self._parts(launch.row))
 
-    def merge(self, order: Merge | Land) -> MergeRequest:
+    def merge(self, order: Merge) -> MergeRequest:
         subplan, settings = self._plan.subplans[order.row], self.settings(order.row)
         is_slice = self.is_slice(order.row)
         return replace(
-            self._request(order.row, slices=() if isinstance(order, Land) else self._merged_with(order)),
+            self._request(order.row, slices=self._merged_with(order)),
             take_branch=settings.merge_take_branch,
             files=subplan.files if settings.strict_files and is_slice else None,
             verifies=bool(self.verify_of(order.row)),
-            agreed=order.agreed if isinstance(order, Land) else True,
-            not_landed=order.not_landed if isinstance(order, Land) else (),
-            parts=self._parts(order.row) if isinstance(order, Merge) and order.without else (),
-            without=order.without if isinstance(order, Merge) else (),
-            resolved=order.resolved if isinstance(order, Merge) else False,
+            parts=self._parts(order.row) if order.without else (),
+            without=order.without,
+            resolved=order.resolved,
         )
 
     def _parts(self, group: int) -> tuple[Part, ...]:
         return tuple(
             Part(
                 path=self._outline.paths[row],
-                subject=self._subject(row),
+                subject=self.subject(row),
                 after=self._after(row, group),
                 take_branch=self.settings(row).merge_take_branch,
             )
@@ -91,7 +90,7 @@ class Lineage:
         settings = self.settings(row)
         return MergeRequest(
             path=self._outline.paths[row],
-            subject=self._subject(row),
+            subject=self.subject(row),
             slices=tuple(slices),
             is_group=not self.is_slice(row),
             copy=settings.copy,
@@ -99,7 +98,12 @@ class Lineage:
             sparse=settings.sparse if self.is_slice(row) else (),
         )
 
-    def _subject(self, row: int) -> str:
+    def row(self, path: str) -> int:
+        """The row of a subplan, by its path."""
+        return self._rows[path]
+
+    def subject(self, row: int) -> str:
+        """The subject of the commit that merges a subplan."""
         subplan, path = self._plan.subplans[row], self._outline.paths[row]
         title = "" if subplan.title in {"", subplan.id} else f": {subplan.title}"
         return f"Merge {path or self._plan.id}{title}"

@@ -98,7 +98,7 @@ class _HeardInThread(_Hearing):
             for event in events:
                 try:
                     listener(event)
-                except Exception:  # noqa: BLE001 - whatever it raises, the run goes on
+                except BaseException:  # noqa: BLE001 - also `sys.exit`, which would end only this thread
                     self._complain()
                 self._heard += 1
 
@@ -153,7 +153,7 @@ class _HeardInTask(_Hearing):
     async def _tell(self, event: SubplanEvent) -> None:
         try:
             await self._listener(event)
-        except Exception:  # noqa: BLE001 - whatever it raises, the run goes on
+        except (Exception, SystemExit):  # noqa: BLE001 - a cancellation and Ctrl-C are not the listener's
             self._complain()
         self._heard += 1
 

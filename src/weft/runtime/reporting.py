@@ -25,6 +25,8 @@ class Reporting:
         self._inbox = inbox
         self._moved: dict[tuple[int, int], tuple[RefMove, ...]] = {}
         """What was moved for orders that have not ended."""
+        self._begun: dict[tuple[int, int], float] = {}
+        """When Weft began what it does itself."""
         self._outlook = Outlook()
         self._unsafe: list[str] = []
         """Jobs whose ends are reported, and not known to be in the journal yet."""
@@ -36,9 +38,18 @@ class Reporting:
         self._unsafe.append(job)
         self._report(fact)
 
+    def _begins(self, order: Order) -> None:
+        """Notes when Weft begins to do something itself, for the duration in its report."""
+        self._begun[order.firing, order.execution] = self.now()
+
     def _report(self, fact: Ended) -> None:
-        moved = self._moved.pop((fact.firing, fact.execution), ())
-        self._inbox.put(replace(fact, moves=moved) if moved else fact)
+        key = (fact.firing, fact.execution)
+        moved, begun = self._moved.pop(key, ()), self._begun.pop(key, None)
+        if moved:
+            fact = replace(fact, moves=(*moved, *fact.moves))
+        if begun is not None:
+            fact = replace(fact, seconds=max(0.0, self.now() - begun))
+        self._inbox.put(fact)
 
     def _has_moved(self, order: Order, moves: Sequence[RefMove]) -> None:
         """To be told with the end of the order."""

@@ -6,8 +6,7 @@ from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
 from weft.engine.run.facts import Ended, How
-from weft.engine.run.launching import RESOLVE
-from weft.engine.run.orders import Land, Launch, Merge
+from weft.engine.run.orders import RESOLVE, Launch, Merge
 from weft.errors import WeftError
 from weft.ports.workspaces import OpenConflict, Work, Workspaces
 from weft.runtime.jobs import but
@@ -107,15 +106,15 @@ def _work(launch: Launch) -> Work:
     return Work(path=path, step=launch.step, attempt=launch.attempt, subject=f"{path}: resolve a conflict")
 
 
-def red(fact: Ended, order: Merge | Land, place: str) -> Ended:
-    """What fails together is not merged. Whatever may land or was in conflict, a person has a say in."""
+def red(fact: Ended, order: Merge, place: str) -> Ended:
+    """What fails together is not merged. Where a conflict was resolved, a person has a say in it."""
     if fact.how not in {How.FAILED, How.TIMEOUT}:
         return fact
-    if isinstance(order, Merge) and order.resolved:
+    if order.resolved:
         said = (
             f"`verify` fails on what the conflict was resolved to: {fact.message}; mend it in {place} and commit "
             f"it there, then type: weft merge {order.path}"
         )
         return replace(fact, message=said, how=How.HELD)
     said = f"`verify` fails on what came together, though it passed before: {fact.message}"
-    return replace(fact, message=said, how=How.HELD if isinstance(order, Land) else fact.how)
+    return replace(fact, message=said)

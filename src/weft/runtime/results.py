@@ -8,7 +8,10 @@ import os
 import signal
 import stat
 
+from msgspec.structs import replace
+
 from weft.engine.run.facts import Ended, How
+from weft.engine.run.interruption import CUT_OFF
 from weft.engine.run.orders import Launch
 from weft.plan.language.adapters import ADAPTERS
 from weft.ports.agent import AgentEnded, Verdict
@@ -105,6 +108,12 @@ def agent_ended(ended: JobEnded, output: tuple[str, str], result_file: str) -> A
 # --- the fact ---
 
 
+def cut_off(launch: Launch, fact: Ended) -> Ended:
+    """Marks the end of an agent's execution that another one follows in the same directory."""
+    may_leave = launch.agent is not None and not launch.read_only
+    return replace(fact, left="") if may_leave and fact.how in CUT_OFF else fact
+
+
 def fact_of(
     launch: Launch,
     ended: JobEnded,
@@ -121,6 +130,8 @@ def fact_of(
     """
     how, message = _judged(launch, ended, halted, verdict)
     said = verdict or Verdict(how=how, result=output[0])
+    if verdict is not None and how is How.INFRA and _never_started(ended, output, verdict):
+        said = replace(said, cost=0, tokens=0)
     return Ended(
         at=at,
         firing=launch.firing,
@@ -132,6 +143,7 @@ def fact_of(
         result=said.result,
         errors=output[1],
         message="; ".join(filter(None, (message, _left_behind(ended.leftovers)))),
+        lasting=said.lasting and how is How.FAILED,
         cost=said.cost,
         tokens=said.tokens,
         session=said.session,
@@ -140,6 +152,12 @@ def fact_of(
         stdout_bytes=ended.stdout_bytes if ended.stdout is None else 0,
         stderr_bytes=ended.stderr_bytes if ended.stderr is None else 0,
     )
+
+
+def _never_started(ended: JobEnded, output: tuple[str, str], verdict: Verdict) -> bool:
+    """Whether the shell around an agent could not run the agent's program, so that nothing was spent."""
+    is_silent = not output[0] and verdict.cost is None and verdict.tokens is None
+    return ended.exit_code in _CANNOT_RUN and is_silent
 
 
 def _judged(launch: Launch, ended: JobEnded, halted: How | None, verdict: Verdict | None) -> tuple[How, str]:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from msgspec.structs import replace
@@ -105,7 +106,7 @@ def test_a_head_that_leads_elsewhere_opens_no_refs(ground: Ground, head: str) ->
 
 
 def test_a_worktree_that_the_repository_does_not_know_opens_nothing(ground: Ground) -> None:
-    (ground.own / "gitdir").write_text("/elsewhere/.git\n")
+    (ground.own / "gitdir").write_text(f"{ground.home}/elsewhere/.git\n")
     assert list(git_places(ground.workspace)) == [Place(str(ground.workspace / ".git"), Seen.READ)]
 
 
@@ -176,13 +177,14 @@ def test_the_homes_of_the_user_are_found_and_the_root_is_none(tmp_path: Path) ->
 
 
 def test_a_step_writes_in_its_workspace_home_and_tmp_and_nowhere_else(ground: Ground, bwrap: str) -> None:
-    free = f"touch new ~/new /tmp/new {ground.needs.output}/new"
+    name = f"weft-{uuid4().hex}"  # no other program has a file of this name in /tmp
+    free = f"touch {name} ~/{name} /tmp/{name} {ground.needs.output}/{name}"
     places = (ground.home, ground.project, ground.weft, Path("/"), Path("/usr"), ground.common / "hooks")
-    tries = "; ".join(f"touch {place}/new 2>/dev/null && exit 3" for place in places)
+    tries = "; ".join(f"touch {place}/{name} 2>/dev/null && exit 3" for place in places)
     done = ground.run(bwrap, f"{free} || exit 2; {tries}; exit 0")
     assert (done.returncode, done.stderr) == (0, "")
-    assert (ground.workspace / "new").exists()
-    assert not Path("/tmp/new").exists()
+    assert (ground.workspace / name).exists()
+    assert not Path("/tmp", name).exists()
 
 
 def test_a_step_reads_the_project_and_nothing_else_of_the_home(ground: Ground, bwrap: str) -> None:

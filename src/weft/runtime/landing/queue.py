@@ -1,0 +1,333 @@
+"""The landing queue: results wait here, are verified together, and land by one move of the target.
+
+The queue takes all results that are ready as a *batch*, builds their chain of merges on the tip of the target and
+has the tree at its end verified. What passes lands by one compare-and-swap; what does not is held. Results that
+join while a batch is verified make the next one.
+
+All that the queue knows is in git, in the journal and with the host. A queue that dies is replaced by one that
+starts over: it builds the chain again, finds in the history of the target what has landed, and does not verify
+again what has passed.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from enum import IntEnum
+from functools import partial
+
+import anyio
+from anyio.lowlevel import checkpoint
+from anyio.to_thread import run_sync
+from msgspec.structs import replace
+
+from weft.engine.run.facts import Ended, How, RefMove
+from weft.engine.run.orders import Land
+from weft.errors import WeftError
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+from weft.ports.landing import Chain, Entry, LandingTarget
+from weft.ports.workspaces import HeldError, InfraError
+from weft.runtime.jobs import reason
+from weft.runtime.landing.judge import Judge
+from weft.runtime.landing.verifier import HaltedError, UndoneError, Verifier
+from weft.runtime.lineage import Lineage
+
+TRIES = 5
+"""How often a chain is built again because the target has moved meanwhile."""
+
+
+class Purpose(IntEnum):
+    """What is to become of a result; the lowest comes first."""
+
+    LAND = 0
+    PREVIEW = 1
+    """Verify it, for a person who is asked afterwards."""
+    PRESENT = 2
+    """Only find out whether it can be merged; a person has not agreed yet."""
+
+
+class LandingQueue:
+    def __init__(  # noqa: PLR0913 - by name, all of them
+        self,
+        *,
+        plan: Plan,
+        target: LandingTarget,
+        lineage: Lineage,
+        verifier: Verifier,
+        on_target: Callable[[], AbstractSet[int]],
+        now: Callable[[], float],
+        report: Callable[[Ended], None],
+        landed: Callable[[str], None] = lambda _commit: None,
+    ) -> None:
+        """`report` hears the end of each order, `landed` of each move of the target."""
+        settings = plan.scopes[ROOT].settings
+        self._plan = plan
+        self._target = target
+        self._lineage = lineage
+        self._judge = Judge(target, verifier, allows_red_base=settings.merge_allow_red_base)
+        self._verifier = verifier
+        self._on_target = on_target
+        self._now = now
+        self._report = report
+        self._landed = landed
+        self._most = settings.merge_batch
+        self._waiting: list[Land] = []
+        self._batch: list[Land] = []
+        """What is worked on and has not ended."""
+        self._halted: dict[tuple[int, int], How] = {}
+        self._rows: set[int] = set()
+        """What has landed, also if the engine has not heard of it yet."""
+        self._is_busy = False
+        self._moving = anyio.Lock()
+        """Held while a batch is worked on, or a remote branch."""
+
+    # Orders
+
+    def add(self, order: Land) -> None:
+        self._waiting.append(order)
+
+    def halt(self, firing: int, execution: int, how: How, *, now: bool) -> None:
+        """The order is to end. A verify under way for it is stopped."""
+        key = (firing, execution)
+        order = next((each for each in self._waiting if _key(each) == key), None)
+        if order is not None:
+            self._waiting.remove(order)
+            self._finish(order, self._fact(order, how))
+        elif any(_key(each) == key for each in self._batch):
+            self._halted[key] = how
+            self._verifier.halt(now=now)
+
+    async def work(self) -> None:
+        """Works until nothing waits; does nothing if another task works already."""
+        if self._is_busy:
+            return
+        self._is_busy = True
+        try:
+            await checkpoint()  # the orders of one turn come one by one; all of them join the first batch
+            while self._waiting:
+                async with self._moving:
+                    self._take_batch()
+                    await self._work_on_batch()
+                if not self._waiting:
+                    # Orders may join meanwhile, and their own task leaves them to this one.
+                    await self._verifier.discard_scratch()
+        finally:
+            self._is_busy = False
+
+    def _take_batch(self) -> None:
+        """The first orders that are for one purpose."""
+        purpose = min(map(_purpose, self._waiting))
+        orders = [order for order in self._waiting if _purpose(order) is purpose]
+        self._batch = orders[: self._most] if purpose is Purpose.LAND else orders
+        self._waiting = [order for order in self._waiting if order not in self._batch]
+
+    async def _work_on_batch(self) -> None:
+        try:
+            purpose = _purpose(self._batch[0])
+            if purpose is Purpose.LAND:
+                await self._land()
+            else:
+                await self._ask(verifies=purpose is Purpose.PREVIEW)
+        except HaltedError:
+            self._put_back()
+        except UndoneError as error:
+            for order in list(self._batch):
+                self._finish(order, self._fact(order, error.how, str(error)))
+        except (WeftError, OSError) as error:
+            for order in list(self._batch):
+                self._fail(order, error)
+        finally:
+            self._batch = []
+
+    def _put_back(self) -> None:
+        """Ends the orders that are to end; the others of the batch wait again."""
+        self._verifier.resume()
+        for order in [each for each in self._batch if _key(each) in self._halted]:
+            self._finish(order, self._fact(order, self._halted.pop(_key(order))))
+        self._waiting = [*self._batch, *self._waiting]
+
+    # Landing
+
+    async def _land(self) -> None:
+        for _ in range(TRIES):
+            chain = await self._build([order.path for order in self._batch])
+            self._settle_outside(chain)
+            self._defer(chain)
+            if not chain.links:
+                return
+            judgement = await self._judge.judge(chain, self._build, self._on_target() | self._rows)
+            if judgement.chain is None or await self._advance(judgement.chain):
+                self._hold(judgement.held)
+                return
+        for order in list(self._batch):
+            text = (
+                f"{self._target.name} moved {TRIES} times while {order.path} was verified; when no other program "
+                f"moves it, type: weft merge {order.path}"
+            )
+            self._hold_order(order, HeldError(text))
+
+    def _defer(self, chain: Chain) -> None:
+        """Entries in conflict with an earlier link come first in the next batch."""
+        deferred = [self._order_of(path) for path in chain.deferred]
+        self._batch = [order for order in self._batch if order not in deferred]
+        self._waiting = [*deferred, *self._waiting]
+
+    async def _advance(self, chain: Chain) -> bool:
+        """Moves the target; False if the chain has to be built again."""
+        try:
+            moved = await run_sync(self._target.advance, chain)
+        except HeldError as error:
+            paths = await run_sync(self._target.touched, chain, error.files) if error.files else ()
+            for path in paths or [link.path for link in chain.links]:
+                self._hold_order(self._order_of(path), error)
+            return not self._batch
+        if not moved:
+            return False
+        self._landed(chain.commit)
+        for link in chain.links:
+            order = self._order_of(link.path)
+            self._rows.add(order.row)
+            ref = f"refs/heads/{self._target.name}"
+            self._done(order, (RefMove(ref=ref, before=link.before, after=link.commit),))
+        return True
+
+    async def absorb(self, remote: str) -> None:
+        """Merges the branch of a remote into the target, once the result is verified.
+
+        Landings continue while it is fetched. Raises `PushError` if it cannot be fetched, and `HeldError` if it
+        cannot be merged or verified.
+        """
+        theirs = await run_sync(self._target.fetch, remote, abandon_on_cancel=True)
+        async with self._moving:
+            self._verifier.resume()  # a halt concerns the results of a batch, and none is worked on
+            try:
+                for _ in range(TRIES):
+                    chain = await run_sync(self._target.merge_fetched, remote, theirs)
+                    if chain is None:
+                        return
+                    await self._verify_fetched(chain)
+                    if await run_sync(self._target.advance, chain):
+                        return
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self._verifier.discard_scratch()
+
+    async def _verify_fetched(self, chain: Chain) -> None:
+        name = self._target.name
+        try:
+            verdict = await self._verifier.verify(chain, self._on_target() | self._rows)
+        except UndoneError as error:
+            raise HeldError(
+                f"`verify` could not be run on {name} with the remote's commits: {error}"
+            ) from error
+        if verdict.how is not How.DONE:
+            raise HeldError(
+                f"`verify` fails on {name} with the remote's commits: {verdict.message}; {name} has not moved; "
+                "fix that on the remote, then land another result or push by hand"
+            )
+
+    # What a person is asked about
+
+    async def _ask(self, *, verifies: bool) -> None:
+        """Holds what would land if a person agreed to all of it, and what would not, with the reason."""
+        chain = await self._build([order.path for order in self._batch])
+        self._settle_outside(chain)
+        ready: Chain | None = chain
+        if verifies and chain.links:
+            judgement = await self._judge.judge(chain, self._build, self._on_target() | self._rows)
+            self._hold(judgement.held)
+            ready = judgement.chain
+        for link in ready.links if ready is not None else ():
+            self._hold_order(self._order_of(link.path), self._question(link.path, chain.built_on[link.path]))
+        for path in chain.deferred:
+            self._hold_order(self._order_of(path), self._question(path, ()))
+
+    def _question(self, path: str, along: Sequence[str]) -> HeldError:
+        if not along:
+            return HeldError(
+                f"{path} is ready to land on {self._target.name}; type: weft merge {path}", asks=True
+            )
+        return HeldError(
+            f"{path} is built on the work of {' and '.join(along)}, which has not landed; "
+            f"to land all of it, type: weft merge {' '.join((*along, path))}",
+            waits_for=along,
+        )
+
+    # Chains
+
+    async def _build(self, paths: Sequence[str], onto: str | None = None) -> Chain:
+        orders = [self._order_of(path) for path in paths]
+        others = [path for order in orders for path in (*order.not_landed, order.path)]
+        # An order says what had not landed when it was given; the queue may have landed it since.
+        others = [path for path in dict.fromkeys(others) if self._lineage.row(path) not in self._rows]
+        entries = [self._entry(order) for order in orders]
+        return await run_sync(partial(self._target.build, entries, not_landed=tuple(others), onto=onto))
+
+    def _entry(self, order: Land) -> Entry:
+        settings, subplan = self._lineage.settings(order.row), self._plan.subplans[order.row]
+        strict = settings.strict_files and self._lineage.is_slice(order.row)
+        return Entry(
+            path=order.path,
+            subject=self._lineage.subject(order.row),
+            take_branch=settings.merge_take_branch,
+            files=subplan.files if strict else None,
+            checks_worktree=order.execution > 1,
+        )
+
+    def _settle_outside(self, chain: Chain) -> None:
+        """Ends the orders of entries that have landed, or cannot be part of a chain."""
+        for path, moves in chain.landed.items():
+            order = self._order_of(path)
+            self._rows.add(order.row)
+            if moves:
+                self._landed(moves[-1].after)
+            self._done(order, moves)
+        self._hold(chain.held)
+
+    # Ends of orders
+
+    def _order_of(self, path: str) -> Land:
+        return next(order for order in self._batch if order.path == path)
+
+    def _hold(self, held: Mapping[str, HeldError]) -> None:
+        for path, error in held.items():
+            self._hold_order(self._order_of(path), error)
+
+    def _hold_order(self, order: Land, error: HeldError) -> None:
+        fact = self._fact(order, How.HELD, str(error), error.files)
+        why = {"conflict": error.conflict, "asks": error.asks, "red": error.red}
+        self._finish(order, replace(fact, waits_for=error.waits_for, result=error.tail, **why))
+
+    def _done(self, order: Land, moves: Sequence[RefMove]) -> None:
+        self._finish(order, replace(self._fact(order, How.DONE), moves=tuple(moves)))
+
+    def _fail(self, order: Land, error: WeftError | OSError) -> None:
+        if isinstance(error, HeldError):
+            self._hold_order(order, error)
+            return
+        how = How.INFRA if isinstance(error, OSError | InfraError) else How.FAILED
+        self._finish(order, self._fact(order, how, reason(error)))
+
+    def _finish(self, order: Land, fact: Ended) -> None:
+        if order in self._batch:
+            self._batch.remove(order)
+        self._report(fact)
+
+    def _fact(self, order: Land, how: How, message: str = "", files: Sequence[str] = ()) -> Ended:
+        return Ended(
+            at=self._now(),
+            firing=order.firing,
+            execution=order.execution,
+            how=how,
+            message=message,
+            files=tuple(files),
+        )
+
+
+def _purpose(order: Land) -> Purpose:
+    if order.agreed:
+        return Purpose.LAND
+    return Purpose.PREVIEW if order.preview else Purpose.PRESENT
+
+
+def _key(order: Land) -> tuple[int, int]:
+    return order.firing, order.execution
