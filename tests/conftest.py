@@ -36,6 +36,8 @@ def pytest_sessionstart() -> None:
     """Tests find the same, wherever they are started from."""
     _heed_signals()
     _be_in_no_project()
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
+        os.environ.pop(name, None)
 
 
 def _heed_signals() -> None:

@@ -1,17 +1,24 @@
 """Rules about the code as a whole that no single test would notice being broken."""
 
 import ast
+import inspect
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import weft
+from weft.engine.run.run_state import RunState
+from weft.engine.states import SubplanExecutionState
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "weft").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 MAX_LINES = 400
 
 
@@ -132,3 +139,77 @@ def test_locked_requirements_have_hashes_and_no_addresses() -> None:
         pinned = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
         assert pinned
         assert all("==" in line and line.endswith("\\") for line in pinned)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_amounts_of_money_are_printed_by_one_function(source: Path) -> None:
+    texts = [
+        node
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.JoinedStr)
+    ]
+    signs = [
+        text.lineno
+        for text in texts
+        for part, following in pairwise(text.values)
+        if isinstance(part, ast.Constant)
+        and str(part.value).endswith("$")
+        and isinstance(following, ast.FormattedValue)
+    ]
+    assert bool(signs) is (source.relative_to(ROOT / "src" / "weft") == Path("plan/prices.py")), signs
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sets_of_run_states_are_defined_in_one_module(source: Path) -> None:
+    states = {str(state) for state in RunState}
+    only_of_runs = states - {str(state) for state in SubplanExecutionState}
+    lists = [
+        node.lineno
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Set | ast.List | ast.Tuple)
+        and len(node.elts) > 1
+        and all(isinstance(one, ast.Constant) and one.value in states for one in node.elts)
+        and any(isinstance(one, ast.Constant) and one.value in only_of_runs for one in node.elts)
+    ]
+    assert lists == []
+
+
+def _documented(name: str) -> Iterator[tuple[str, str | None]]:
+    """A public name and, of a class, its public methods and properties, each with its own docstring."""
+    value = getattr(weft, name)
+    if not inspect.isclass(value):
+        yield name, value.__doc__
+        return
+    own = vars(value).get("__doc__")
+    is_made = own is not None and own.startswith(f"{name}(")  # by dataclasses and named tuples
+    yield name, None if is_made else own
+    for attribute, member in vars(value).items():
+        function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+        if not attribute.startswith("_") and inspect.isfunction(function):
+            yield f"{name}.{attribute}", function.__doc__
+
+
+@pytest.mark.parametrize("name", weft.__all__)
+def test_each_public_name_has_a_docstring(name: str) -> None:
+    assert [each for each, text in _documented(name) if not text] == []
+
+
+_FIXED_NAME = re.compile(r"(?<![\w.\-{}])/(?:(?:var/)?tmp/\w|(?:nowhere|nonexistent)\b)")
+"""A name in a directory that other programs use, or one that is only thought to be free."""
+
+
+def _texts(source: Path) -> Iterator[str]:
+    """All strings; what an f-string puts in is `{}`."""
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    formatted = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    parts = {id(part) for text in formatted for part in text.values}
+    for text in formatted:
+        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in text.values)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            yield node.value
+
+
+def test_no_test_names_a_file_outside_of_its_own_directory() -> None:
+    named = {source.name: [text for text in _texts(source) if _FIXED_NAME.search(text)] for source in TESTS}
+    assert {name: texts for name, texts in named.items() if texts} == {}

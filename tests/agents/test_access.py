@@ -49,7 +49,7 @@ def test_a_login_is_found_at_home_or_where_a_variable_says(tmp_path: Path) -> No
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "auth.json").write_text("secret")
     assert [*signs_of("codex", {"HOME": str(tmp_path)})] == [f"{tmp_path}/.codex/auth.json"]
-    moved = {"HOME": "/nowhere", "CODEX_HOME": f"{tmp_path}/elsewhere"}
+    moved = {"HOME": f"{tmp_path}/nowhere", "CODEX_HOME": f"{tmp_path}/elsewhere"}
     assert [*signs_of("codex", moved)] == [f"{tmp_path}/elsewhere/auth.json"]
-    assert [*signs_of("codex", {"HOME": str(tmp_path), "CODEX_HOME": "/nowhere"})] == []
+    assert [*signs_of("codex", {"HOME": str(tmp_path), "CODEX_HOME": f"{tmp_path}/nowhere"})] == []
     assert [*signs_of("gemini", {"HOME": str(tmp_path)})] == []

@@ -50,7 +50,7 @@ def test_a_status_decides_given_apart_or_in_the_text(status: int, how: How) -> N
     ["Invalid API key", "no API key found", "You are not logged in", "Missing environment variable: `X`"],
 )
 def test_a_missing_key_is_told_with_what_to_do(text: str) -> None:
-    assert of(text) == Meaning(how=How.FAILED, message=f"{text}; set THE_KEY")
+    assert of(text) == Meaning(how=How.FAILED, message=f"{text}; set THE_KEY", lasting=True)
     assert of("oops", status=401).message == "oops; set THE_KEY"
 
 

@@ -48,7 +48,11 @@ class Story:
             kind=kind,
             subplan=subplan,
             step=step,
-            **{name: more.pop(name) for name in ("attempt", "outcome", "cost", "tokens") if name in more},
+            **{
+                name: more.pop(name)
+                for name in ("attempt", "outcome", "cost", "tokens", "fact")
+                if name in more
+            },
             data=more,
         )
         self.told.append(event)
@@ -58,8 +62,8 @@ class Story:
     def wait(self, seconds: float) -> None:
         self.at += seconds
 
-    def start(self) -> Event:
-        return self.tell("run_started", run="r1", plan="notes", subplans=len(self.plan.subplans))
+    def start(self, **more: Any) -> Event:
+        return self.tell("run_started", run="r1", plan="notes", subplans=len(self.plan.subplans), **more)
 
     def finish(self, outcome: str = "completed") -> Event:
         return self.tell("run_finished", outcome=outcome, counts={}, seconds=1.0)

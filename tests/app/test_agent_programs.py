@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.programs import Programs
-from weft.app.agent_programs import missing_programs, require_programs, version_of
-from weft.errors import InputError
+from weft.app.agent_programs import missing_programs, version_of
 from weft.plan.loading.load import load_plan
 from weft.plan.model import Plan
 
@@ -57,12 +56,6 @@ def test_what_no_step_that_is_left_needs_may_be_missing(machine: Programs) -> No
 )
 def test_where_a_plan_sets_a_path_nothing_is_said(machine: Programs, top: str, subplans: str) -> None:
     assert missing(machine, plan(top, subplans)) == []
-
-
-def test_nothing_begins_without_it(machine: Programs) -> None:
-    with pytest.raises(InputError, match=r"needs codex, .* \(what there is, tells: weft agents\)"):
-        require_programs(plan(), machine.environ)
-    require_programs(plan(), machine.environ, done=("a", "b"))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,6 @@ MUCH = Found(
     setup="npm ci",
     git=GitState(is_repository=True),
 )
-PROMPT = "Do what the goal asks for in these files. Change others only where they must change with them."
 
 
 def project(folder: Path) -> Path:
@@ -114,7 +113,9 @@ def test_what_was_found_in_the_project_is_in_the_plan() -> None:
         "subplans:",
         "  - id: everything",
         "    title: a",
-        f"    prompt: {PROMPT}",
+        "    prompt: |-",
+        "      Do what the goal asks for in the file of this slice (a).",
+        "      Change files of other slices only where they must change with these.",
         "    files: [a.py]",
     ]
 
@@ -126,7 +127,7 @@ def test_what_somebody_has_put_into_words_is_the_prompt() -> None:
 
 
 def test_what_a_person_should_know_is_said_in_comments() -> None:
-    flat = Signals(paths=tuple(f"f{number:02}" for number in range(30)), tokens=(1,) * 30)
+    flat = Signals(paths=tuple(f"f{number:02}" for number in range(30)), tokens=(4000,) * 30)
     text = plan_text(decompose(flat, Limits()), name="x", goal="g", found=NOTHING)
     comments = [line.strip() for line in text.splitlines() if line.strip().startswith("#")]
     assert comments == [
@@ -219,3 +220,30 @@ def test_names_that_are_no_line_of_text_do_no_harm_in_comments() -> None:
     text = plan_text(whole, name="x", goal="g", found=MUCH)
     assert text.encode().decode() == text
     assert r"# a and b often change together: 'a/0\udc80\x1b' with 'b/0\udc80\x1b'" in text.splitlines()
+
+
+def test_slices_and_groups_have_the_verify_that_runs_their_tests(tmp_path: Path) -> None:
+    """The files that tests are made of hold a test; what has none has no verify."""
+    for part in ("cli", "store", "web"):
+        for name in ("a", "b"):
+            code, test = tmp_path / f"src/{part}/{name}.py", tmp_path / f"tests/{part}/test_{name}.py"
+            for file in (code, test):
+                file.parent.mkdir(parents=True, exist_ok=True)
+            code.write_text("VALUE = 1")
+            test.write_text("def test_it(): ..." if part != "web" else "VALUE = 1")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/pytest").touch(0o755)
+    found = propose(
+        tmp_path,
+        "Do it.",
+        globs=("src/**", "tests/**"),
+        limits=Limits(max_files_per_subplan=4),
+        environ={**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"},
+    )
+    plan = load_plan(found.text, "x.yaml")
+    assert {one.id: one.verify for one in plan.subplans[1:]} == {
+        "cli": ("pytest -q tests/cli",),
+        "store": ("pytest -q tests/store",),
+        "web": (),
+    }

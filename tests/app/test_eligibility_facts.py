@@ -21,7 +21,7 @@ PLAN = a_plan(a_group("store", a_slice("model"), a_slice("disk")), a_slice("cli"
 STORE = ("store/model", "store/disk", "store")
 HELD = Event(kind="step_finished", subplan="store", step="@land", outcome="held")
 GIT = {name: os.environ[name] for name in ("PATH",)} | {
-    "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/nonexistent", "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "a@b",
+    "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/dev/null/home", "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "a@b",
     "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "a@b",
 }  # fmt: skip
 
@@ -219,7 +219,7 @@ def test_where_git_cannot_tell_nothing_is_guessed(repository: Past, loss: str, t
         case "the repository":
             (tmp_path / ".git" / "HEAD").write_text("nonsense")
         case _:
-            environ["PATH"] = "/nonexistent"
+            environ["PATH"] = str(tmp_path / "nowhere")
     seen = eligibility_of(compile_plan(PLAN), repository.root, environ=environ)
     told = {one.path: one.reason for one in seen.ineligible}
     assert told["store/disk"].startswith(f"cannot read: the repository of {repository.root}: ")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -42,7 +43,7 @@ GITS = [
 ]
 TESTS = [(), (Check("make test", "Makefile"),), (Check("a: b # 'c' \"d\"", "x"), Check("tox", "tox.ini"))]
 FOUND = [
-    Found(agents=agents, tests=tests, setup="npm ci" if tests else "", git=git)
+    Found(agents=agents, tests=tests, setup="npm ci" if tests else "", git=git, has_sandbox=bool(agents))
     for agents, tests, git in product([(), AGENTS[:1], AGENTS], TESTS, GITS)
 ]
 
@@ -212,3 +213,49 @@ def test_if_the_last_file_cannot_be_written_none_stays(shared: Path, is_new: boo
     with without_privileges(), pytest.raises(InputError, match=r"cannot write weft\.yaml: permission denied"):
         initialize(inner, nowhere(shared))
     assert everything(shared) == before
+
+
+# In a repository
+
+
+def git(folder: Path, *arguments: str) -> str:
+    name = ("-c", "user.name=a", "-c", "user.email=a@b")
+    done = subprocess.run(["git", *name, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+EARLIER = "# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"
+
+
+@pytest.mark.parametrize("is_earlier", [False, True])
+def test_a_clone_has_the_schema_that_the_plan_refers_to(tmp_path: Path, is_earlier: bool) -> None:
+    project, clone = tmp_path / "project", tmp_path / "clone"
+    (project / ".weft").mkdir(parents=True)
+    git(project, "init", "-q")
+    if is_earlier:
+        (project / ".weft" / ".gitignore").write_text(EARLIER)
+    done = initialize(project, nowhere(tmp_path))
+    assert ("is renewed" in done.files[0].note) is is_earlier
+    (project / ".weft" / "weft.db").touch()
+    git(project, "add", "--all")
+    git(project, "commit", "-q", "-m", "start")
+    git(tmp_path, "clone", "-q", str(project), str(clone))
+    named = (clone / "weft.yaml").read_text().partition("\n")[0].partition("$schema=")[2]
+    assert json.loads((clone / named).read_text()) == plan_schema()
+    assert git(clone, "ls-files", ".weft").split() == [".weft/config.yaml", ".weft/schema.json"]
+
+
+def test_the_sandbox_is_offered_where_bubblewrap_works(tmp_path: Path) -> None:
+    """It is not switched on: agents are not logged in there."""
+    for program, offered in (("other", False), ("bwrap", True)):
+        project = tmp_path / program / "project"
+        project.mkdir(parents=True)
+        file = tmp_path / program / program
+        file.write_text("#!/bin/sh\n")
+        file.chmod(0o755)
+        done = initialize(project, {"PATH": str(file.parent), "HOME": str(tmp_path)})
+        assert done.found.has_sandbox is offered
+        assert ("\n# sandbox: bwrap\n" in (project / ".weft" / "config.yaml").read_text()) is offered
+        assert (
+            not load(Source(name="weft.yaml", directory=project), environ={}).scopes[0].settings.sandbox.is_on
+        )

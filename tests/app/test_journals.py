@@ -24,7 +24,7 @@ def one(tmp_path: Path) -> Iterator[Written]:
 
 def test_a_journal_without_a_run_is_told(tmp_path: Path) -> None:
     open_journal(tmp_path / ".weft" / "weft.db", now=0.0).close()
-    said = "nothing has been run here yet; to run a plan, type: weft run PLAN"
+    said = "nothing has been run here yet; to run the plan, type: weft run"
     with pytest.raises(InputError, match=said), open_book(tmp_path):
         pass
 

@@ -45,6 +45,14 @@ def test_git_is_told_to_ignore_it_once(tmp_path: Path) -> None:
     assert (tmp_path / ".weft" / ".gitignore").read_text() == "mine\n"
 
 
+def test_what_an_earlier_version_told_git_to_ignore_is_renewed(tmp_path: Path) -> None:
+    (tmp_path / ".weft").mkdir()
+    earlier = "# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"
+    (tmp_path / ".weft" / ".gitignore").write_text(earlier)
+    Places(tmp_path).make()
+    assert (tmp_path / ".weft" / ".gitignore").read_text() == IGNORED
+
+
 @pytest.mark.parametrize("kind", ["file", "broken link"])
 def test_what_is_no_directory_is_in_the_way(tmp_path: Path, kind: str) -> None:
     {"file": Path.touch, "broken link": lambda path: path.symlink_to("nowhere")}[kind](tmp_path / ".weft")
@@ -67,7 +75,7 @@ def test_only_a_project_with_a_journal_has_been_used(tmp_path: Path) -> None:
     assert used_project(inner).project == tmp_path
     (tmp_path / ".weft" / "weft.db").unlink()
     with pytest.raises(
-        InputError, match=f"nothing has been run in {inner} yet; to run a plan, type: weft run"
+        InputError, match=f"nothing has been run in {inner} yet; to run the plan, type: weft run"
     ):
         used_project(inner)
 

@@ -25,7 +25,8 @@ def companions(top: Path, text: str = OWN, inside: str = "", **environ: str) -> 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "weft.yaml").write_text(text)
     source = Source(name="weft.yaml", directory=folder, holds="plan")
-    return check(source, environ=surroundings(top.parent) | environ).report.overlaps.companions
+    environ = surroundings(top.parent) | environ
+    return check(source, environ=environ, plan_only=True).report.overlaps.companions
 
 
 def history(top: Path, times: int) -> None:

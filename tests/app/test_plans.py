@@ -13,7 +13,6 @@ from weft.app.plan_pictures import Format, What, graph
 from weft.app.plans import find_plan, installed_agents, load, project_layer
 from weft.errors import InputError, WeftError
 from weft.garbage import without_gc
-from weft.plan.language.money import PLAIN_AMOUNT
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.showing.origins import origin
@@ -78,13 +77,13 @@ def test_without_a_plan_it_is_said_what_was_looked_for_and_what_to_type(tmp_path
         find_plan(None, tmp_path, command="show")
     assert str(caught.value) == (
         f"there is no weft.yaml and no weft.yml in {tmp_path}; "
-        "name the plan, as in: weft show path/to/plan.yaml"
+        "to write one, type: weft init; to name another file: weft show FILE"
     )
 
 
 def test_the_current_directory_is_called_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"no weft\.yml in this directory; name the plan"):
+    with pytest.raises(InputError, match=r"no weft\.yml in this directory; to write one"):
         find_plan(None, Path())
 
 
@@ -256,9 +255,11 @@ def test_agents_that_are_installed_are_named_where_one_is_needed(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     source = in_folder(tmp_path, content=PLAN.replace("agent: claude\n", ""))
-    assert refused(source, environ=environ)[0].endswith("no agent's command was found here")
+    assert refused(source, environ=environ)[0].endswith("no agent's program is on the PATH")
     put(tmp_path / "bin" / "codex").chmod(0o755)
-    assert refused(source, environ=environ)[0].endswith("found here: codex")
+    assert refused(source, environ=environ)[0].endswith(
+        "set agent: to codex (installed here), or to an entry of agents"
+    )
 
 
 def test_a_program_is_a_file_that_may_be_run(tmp_path: Path) -> None:
@@ -315,24 +316,34 @@ def test_the_origin_of_tokens_is_the_flag_that_names_them(tmp_path: Path, enviro
     assert in_force(plan, "budget.tokens") == (5_000_000, "--budget")
 
 
+def test_the_way_of_landing_can_be_set_by_a_flag(tmp_path: Path) -> None:
+    plan = load(in_folder(tmp_path), flags={"merge": "auto"})
+    assert in_force(plan, "merge.mode") == ("auto", "--merge")
+    assert in_force(plan, "merge.when") == ("milestone", "default")
+
+
+DOLLARS = "an amount of dollars above 0, such as 20 or 0.50"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("-5", f"budget is -5 (a number); allowed is {PLAIN_AMOUNT.words}"),
-        ("ten", f"budget is 'ten'; allowed is {PLAIN_AMOUNT.words}"),
-        ("5M", f"budget is '5M'; allowed is {PLAIN_AMOUNT.words}"),
-        ("20,tokens=5", f"budget is '20,tokens=5'; allowed is {PLAIN_AMOUNT.words}"),
-        ("usd=1,usd=2", f"budget is 'usd=1,usd=2'; allowed is {PLAIN_AMOUNT.words}"),
-        ("eur=20", "unknown key 'eur' in a budget; known: usd, tokens"),
-        ("usd=0", "usd is 0 (a number); allowed is an amount of dollars above 0, such as 20 or 0.50"),
-        ("tokens=5G", "tokens is '5G'; allowed is a number of tokens above 0, such as 200000, 500k or 5M"),
-        ("tokens=", "tokens is empty; allowed is a number of tokens above 0, such as 200000, 500k or 5M"),
+        ("-5", f" is -5 (a number); allowed is {DOLLARS}, or both as in usd=20,tokens=5M"),
+        ("ten", f" is 'ten'; allowed is {DOLLARS}, or both as in usd=20,tokens=5M"),
+        ("5M", f" is '5M'; allowed is {DOLLARS}, or both as in usd=20,tokens=5M"),
+        ("20,tokens=5", f" is '20,tokens=5'; allowed is {DOLLARS}, or both as in usd=20,tokens=5M"),
+        ("usd=1,usd=2", f" is 'usd=1,usd=2'; allowed is {DOLLARS}, or both as in usd=20,tokens=5M"),
+        ("5usd", f" is '5usd'; allowed is {DOLLARS}, or both as in usd=20,tokens=5M; did you mean 5?"),
+        ("eur=20", ": unknown key 'eur' in a budget; known: usd, tokens"),
+        ("usd=0", ": usd is 0 (a number); allowed is an amount of dollars above 0, such as 20 or 0.50"),
+        ("tokens=5G", ": tokens is '5G'; allowed is a number of tokens above 0, such as 200000, 500k or 5M"),
+        ("tokens=", ": tokens is empty; allowed is a number of tokens above 0, such as 200000, 500k or 5M"),
     ],
 )
 def test_a_budget_that_is_none_is_told_with_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         load(in_folder(tmp_path), flags={"budget": text})
-    assert str(caught.value) == f"--budget: {said}"
+    assert str(caught.value) == f"--budget{said}"
 
 
 @pytest.mark.parametrize(
@@ -343,7 +354,7 @@ def test_a_budget_that_is_none_is_told_with_what_is_allowed(tmp_path: Path, text
         ("retries", "-1", "is -1 (a number); allowed is a whole number from 0 to 10"),
         ("policy", "seriel", "is 'seriel'; allowed is serial | parallel; did you mean 'serial'?"),
         ("failure_mode", "x", "is 'x'; allowed is fail_fast | continue_on_error"),
-        ("budget", "0", f"is 0 (a number); allowed is {PLAIN_AMOUNT.words}"),
+        ("merge", "atuo", "is 'atuo'; allowed is auto | confirm | manual; did you mean 'auto'?"),
     ],
 )
 def test_a_wrong_flag_is_told_in_the_words_of_the_language(
@@ -351,7 +362,7 @@ def test_a_wrong_flag_is_told_in_the_words_of_the_language(
 ) -> None:
     with pytest.raises(InputError) as caught:
         load(in_folder(tmp_path), flags={name: text})
-    assert str(caught.value) == f"--{name.replace('_', '-')}: {name} {said}"
+    assert str(caught.value) == f"--{name.replace('_', '-')} {said}"
 
 
 def test_a_check_proves_and_reports(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -96,7 +96,7 @@ def test_after_the_second_wrong_answer_it_is_refused_with_the_last_reasons() -> 
     assert [*caught.value.lines()] == [
         "error: thinker was asked 2 times, and its answer cannot be taken:",
         "  - part nowhere does not exist here; there are store, store/model, store/sql, cli",
-        "nothing has been written; for a plan that no agent has refined, leave out --refine (200 tokens, $0.004)",
+        "nothing has been written; for a plan that no agent has refined, leave out --refine (200 tokens, <$0.01)",
     ]
 
 

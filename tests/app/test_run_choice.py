@@ -90,3 +90,17 @@ def test_it_is_said_what_is_run_and_what_is_not_verified(names: list[str], notes
 def test_of_groups_without_verify_there_is_nothing_to_say() -> None:
     plan = a_plan(a_group("g", a_slice("a"), a_slice("b")), a_slice("c"))
     assert choose(plan, ["a", "c"])[1].notes == ("2 of 3 slices are run: g/a, c, with what they need",)
+
+
+def test_completed_slices_of_a_group_belong_to_it_so_that_it_is_verified_as_a_whole() -> None:
+    part, choice = choose(PLAN, ["web/page"], completed={"web/model", "store/model"})
+    assert [str(path) for path in part.outline.paths] == ["", "web", "web/model", "web/page"]
+    assert (choice.paths, choice.parts) == (("web/page",), frozenset({""}))
+    web = list(map(str, part.outline.paths)).index("web")
+    assert part.subplans[web].verify == ("make web",)
+
+
+def test_a_group_of_which_a_slice_was_never_completed_is_not_verified_as_a_whole() -> None:
+    part, choice = choose(PLAN, ["web/page"], completed={"store/model"})
+    assert choice.parts == {"", "web"}
+    assert part.subplans[list(map(str, part.outline.paths)).index("web")].verify == ()

@@ -68,7 +68,19 @@ def test_of_a_further_execution_nothing_is_known() -> None:
 
 
 def test_as_json_money_is_dollars() -> None:
-    costs = Costs(cost=1_250_000, reserved=400_000, ceiling=20_000_000, unknown=2, tokens=7, token_ceiling=9)
+    costs = Costs(
+        cost=1_250_000,
+        reserved=400_000,
+        ceiling=20_000_000,
+        unknown=2,
+        tokens=7,
+        token_ceiling=9,
+        earlier=250_000,
+        earlier_tokens=2,
+        earlier_unknown=1,
+        uncounted=100_000,
+        uncounted_tokens=1,
+    )
     assert costs.to_json() == {
         "usd": 1.25,
         "reserved_usd": 0.4,
@@ -77,6 +89,11 @@ def test_as_json_money_is_dollars() -> None:
         "tokens": 7,
         "reserved_tokens": 0,
         "ceiling_tokens": 9,
+        "earlier_usd": 0.25,
+        "earlier_tokens": 2,
+        "earlier_unknown": 1,
+        "counted_usd": 1.4,
+        "counted_tokens": 8,
     }
     assert (Costs().to_json()["ceiling_usd"], Costs().to_json()["ceiling_tokens"]) == (None, None)
 

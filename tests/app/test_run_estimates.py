@@ -89,7 +89,7 @@ def test_slices_that_were_said_to_take_no_time_give_no_rate() -> None:
 
 @pytest.mark.parametrize(
     ("pipeline", "step", "most"),
-    [("tdd", "tests", 1), ("tdd", "code", 4), ("tdd", "check", 4), ("outer", "inner.code", 8)],
+    [("tdd", "tests", 3), ("tdd", "code", 4), ("tdd", "check", 4), ("outer", "inner.code", 8)],
 )
 def test_how_often_a_step_may_be_tried_counts_all_loops_around_it(pipeline, step, most) -> None:
     attempts = Attempts(plan_of({"id": "a", "prompt": "x", "pipeline": pipeline}))

@@ -156,7 +156,7 @@ def test_a_step_of_a_run_merges_nothing(told: Written) -> None:
     told.tell(ends("cli"))
     with told.opened() as book, pytest.raises(InputError) as error:
         merge(book, held(book), None, environ={"WEFT_RUN": "r1", "WEFT_SUBPLAN": "cli"})  # type: ignore[arg-type]
-    assert "which merges by itself" in str(error.value)
+    assert "is refused inside a step of cli" in str(error.value)
 
 
 # What is waited for

@@ -3,14 +3,15 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.books import Written, written
 from weft.app.run_control import DeafError, chosen, steer, under_way
-from weft.app.run_overview import Overview, SubplanNow, overview
+from weft.app.run_overview import STATES, Overview, SubplanNow, overview
 from weft.engine.run.events import Event
-from weft.engine.run.facts import Wanted
+from weft.engine.run.facts import RunStarted, Wanted
 from weft.errors import InputError
 from weft.plan.loading.load import load_plan
 from weft.plan.showing.show import record_plan
@@ -61,7 +62,7 @@ def test_a_run_that_has_just_begun(book: Written) -> None:
     book.tell(*BEGUN)
     now = seen(book)
     assert (now.run, now.plan, now.state, now.ceiling) == ("r1", "tried", "running", 20.0)
-    assert now.counts == {"pending": 2, "running": 1, "completed": 0, "failed": 0}
+    assert now.counts == dict.fromkeys(STATES, 0) | {"pending": 2, "running": 1}
     assert [one.path for one in now.subplans] == ["store", "store/model", "store/disk", "docs"]
     model = row(book, "store/model")
     assert (model.state, model.step, model.attempt, model.landing) == ("running", "work", 1, "unmerged")
@@ -261,3 +262,116 @@ def test_a_word_to_go_on_waits_for_the_next_coordinator(book: Written) -> None:
         assert steer(opened, Wanted.GO).changed
         (left,) = opened.journal.requests("r1")
         assert left.data == {"wanted": "go"}
+
+
+# What needs attention beside the subplans
+
+
+def rare(kind: str, path: str = "", **data: object) -> Event:
+    return Event(kind=kind, subplan=path, data=data)
+
+
+def test_agents_that_report_tokens_and_no_cost_are_counted(book: Written) -> None:
+    book.tell(*BEGUN, step("finished", "store/model", "work", "done", tokens=1_200))
+    assert (seen(book).tokens, row(book, "store/model").tokens) == (1_200, 1_200)
+
+
+def test_what_failed_because_of_another_subplan_does_not_count_as_failed(book: Written) -> None:
+    book.tell(
+        *BEGUN,
+        state("store/model", "failed", reason="error", message="it broke"),
+        state("store/disk", "failed", reason="blocked", cause="store/model"),
+        state("docs", "failed", reason="cancelled", cause="store"),
+    )
+    counts = seen(book, everything=False).counts
+    assert counts == {"pending": 0, "running": 0, "completed": 0, "failed": 1, "blocked": 1, "cancelled": 1}
+
+
+def limits_at(book: Written, now: float) -> list[tuple[tuple[str, ...], float]]:
+    with book.opened() as opened:
+        return [(limit.agents, limit.until) for limit in overview(opened, now=now).limits]
+
+
+def test_usage_limits_are_listed_until_they_end(book: Written) -> None:
+    book.tell(*BEGUN, rare("limited", "store/model", agents=["claude", "judge"], until=500.0, firing=1))
+    book.tell(rare("limited", "store/model", agents=["codex"], until=300.0, firing=2))
+    assert limits_at(book, 100.0) == [(("codex",), 300.0), (("claude", "judge"), 500.0)]
+    assert limits_at(book, 400.0) == [(("claude", "judge"), 500.0)]
+    book.tell(state=("stopped"))
+    assert limits_at(book, 100.0) == []
+
+
+@pytest.mark.parametrize("path", ["store", ""])
+def test_the_verify_of_a_group_or_of_the_plan_that_failed_is_listed(book: Written, path: str) -> None:
+    begins = step("started", path, "@verify")
+    begins.data["command"] = "make check"
+    ends = step("finished", path, "@verify", "failed")
+    ends.data.update(message="exit code 2", tail="one test failed")
+    book.tell(*BEGUN, begins, ends)
+    (verify,) = seen(book).verifies
+    assert (verify.subplan, verify.command, verify.message) == (path, "make check", "exit code 2")
+    assert verify.tail == "one test failed"
+    book.tell(step("started", path, "@verify"), step("finished", path, "@verify", "done"))
+    assert seen(book).verifies == ()
+
+
+def test_conflicts_ahead_are_listed_until_they_have_come_or_cannot_come(book: Written) -> None:
+    book.tell(
+        *BEGUN, state("docs", "running"), rare("conflict_ahead", "docs", other="store/model", files=["a.py"])
+    )
+    (pair,) = seen(book).ahead
+    assert (pair.subplan, pair.other, pair.files) == ("docs", "store/model", ("a.py",))
+    book.tell(rare("conflict_ahead", "store/model", other="docs", files=[]))
+    assert seen(book).ahead == ()
+    book.tell(rare("conflict_ahead", "docs", other="store/model", files=["a.py"]))
+    book.tell(
+        Event(kind="merge", subplan="docs", step="@merge", outcome="conflict", data={"files": ["a.py"]})
+    )
+    assert seen(book).ahead == ()
+
+
+def test_changes_outside_of_worktrees_are_listed(book: Written) -> None:
+    data: dict[str, Any] = {
+        "place": "",
+        "directory": "/p",
+        "files": ["a"],
+        "more": 2,
+        "during": ["docs:write"],
+    }
+    book.tell(*BEGUN, rare("outside_changed", "docs", **data))
+    (warning,) = seen(book).outside
+    assert (warning.place, warning.directory, warning.files) == ("", "/p", ("a",))
+    assert (warning.more, warning.during) == (2, ("docs:write",))
+
+
+def test_a_conflict_with_what_has_failed_is_not_ahead(book: Written) -> None:
+    book.tell(
+        *BEGUN, state("docs", "running"), rare("conflict_ahead", "docs", other="store/model", files=["a.py"])
+    )
+    book.tell(state("store/model", "failed", reason="error"))
+    assert seen(book).ahead == ()
+
+
+def test_a_step_that_was_rejected_is_shown_until_it_is_done(book: Written) -> None:
+    ends = step("finished", "store/model", "check", "rejected")
+    ends.data["message"] = "on_result: always (fail)"
+    book.tell(*BEGUN, ends)
+    found = row(book, "store/model")
+    assert found.rejected is not None
+    assert (found.rejected.step, found.rejected.attempt, found.rejected.reason) == (
+        "check",
+        1,
+        "on_result: always (fail)",
+    )
+    assert found.steps_done == 0, "what was turned down is not done"
+    book.tell(step("finished", "store/model", "check", "done"))
+    assert row(book, "store/model").rejected is None
+
+
+def test_commands_name_the_plan_and_the_part_of_it_that_the_run_is_for(tmp_path: Path) -> None:
+    chosen = RunStarted(at=0.0, run="r1", chosen=("docs",))
+    start = Event(kind="run_started", fact=chosen)
+    with written(tmp_path, [start], file="other.yaml", text=record_plan(load_plan(PLAN))) as book:
+        now = seen(book)
+        assert now.plan_words == (str(tmp_path / "other.yaml"), "docs")
+        assert now.is_last

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from app.pasts import Past, a_group, a_plan, a_slice, past
 from weft.app.run_choice import choose
 from weft.app.run_past import Kept, chosen_for, completed_by, earlier_runs, kept_of
 from weft.engine.run.events import Event
+from weft.engine.run.facts import Ended, How
 from weft.plan.model import Plan
 from weft.ports.journal import RunRecord
 
@@ -168,3 +170,70 @@ def test_also_behind_runs_that_were_for_others(story: Past) -> None:
 def test_if_nobody_is_known_to_have_done_it_the_one_that_took_it_over_is_named(story: Past) -> None:
     story.ran("r2", PLAN, carried=("a",), events=[Event(kind="woke")])
     assert by(story, PLAN) == {"a": "r2"}
+
+
+# Slices that continue
+
+
+def step(kind: str, path: str, name: str, **more: Any) -> Event:
+    data = {"firing": 1, "execution": 1}
+    return Event(kind=f"step_{kind}", subplan=path, step=name, attempt=1, data=data, **more)
+
+
+def begun(path: str) -> list[Event]:
+    """Its work is done, and nothing else."""
+    done = Ended(at=0.0, firing=1, execution=1, how=How.DONE)
+    ready = step("finished", path, "@workspace", outcome="done", fact=done)
+    return [ready, step("started", path, "work"), step("finished", path, "work", outcome="done", fact=done)]
+
+
+def failed(path: str, reason: str) -> Event:
+    return Event(kind="subplan_state", subplan=path, outcome="failed", data={"reason": reason})
+
+
+def continued(story: Past, plan: Plan, *chosen: str) -> list[str]:
+    return [earlier.subplan for earlier in kept(story, plan, *chosen).continued]
+
+
+@pytest.mark.parametrize(
+    ("reason", "continues"),
+    [
+        ("cancelled", True),
+        ("budget", True),
+        ("lost", True),
+        ("infra", True),
+        ("error", False),
+        ("timeout", False),
+    ],
+)
+def test_a_slice_continues_unless_it_failed_by_itself(story: Past, reason: str, continues: bool) -> None:
+    story.ran("r1", PLAN, done=["a"], events=[*begun("c"), failed("c", reason)])
+    assert continued(story, PLAN) == (["c"] if continues else [])
+
+
+def test_a_slice_that_was_changed_does_not_continue(story: Past) -> None:
+    story.ran("r1", PLAN, events=[*begun("a"), *begun("c")], state="stopped")
+    assert continued(story, PLAN) == ["a", "c"]
+    assert continued(story, CHANGED) == ["a"]
+    assert continued(story, PLAN, "a") == ["a"]
+
+
+def test_a_slice_that_is_completed_does_not_continue(story: Past) -> None:
+    completed = Event(kind="subplan_state", subplan="c", outcome="completed")
+    story.ran("r1", PLAN, events=[*begun("c"), completed])
+    assert continued(story, PLAN) == []
+
+
+def test_the_last_run_with_the_slice_decides_what_continues(story: Past) -> None:
+    story.ran("r1", PLAN, events=[*begun("a"), *begun("c")], state="stopped")
+    story.ran("r2", PLAN, "a", events=[*begun("a"), failed("a", "error")])
+    assert continued(story, PLAN) == ["c"]
+    (first,) = kept(story, PLAN).continued
+    story.ran("r3", PLAN, continued=(first,))
+    assert kept(story, PLAN).continued == (first,)
+
+
+def test_after_a_run_that_did_everything_anew_only_its_own_work_counts(story: Past) -> None:
+    story.ran("r1", PLAN, events=begun("c"), state="stopped")
+    story.ran("r2", PLAN, fresh=True, state="stopped")
+    assert continued(story, PLAN) == []

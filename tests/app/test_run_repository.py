@@ -10,6 +10,7 @@ from weft.errors import InputError
 from weft.plan.loading.load import load_plan
 from weft.plan.model import Plan
 from weft.ports.workspaces import WorkspaceRequest
+from weft.workspaces.git.concerns import uncommitted
 from weft.workspaces.git.repository import Repository
 from workspaces.git.repositories import commit, repository, surroundings
 
@@ -101,8 +102,8 @@ def test_what_a_person_should_know_is_told(top: Path) -> None:
     (top / "new").touch()
     found = opened(plan_of(), top)
     worries = run_repository.worries(plan_of(), found, run_repository.ends_of(plan_of(), found))
-    assert worries.refusals == ()
-    assert [note.split(";")[0] for note in worries.notes] == [
+    assert (worries.refusals, worries.notes) == ((), ())
+    assert [note.split(";")[0] for note in uncommitted(found)] == [
         f"1 untracked in {top} (new): slices start without what is not committed"
     ]
 

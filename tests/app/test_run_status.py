@@ -168,3 +168,22 @@ def test_what_a_dead_coordinator_wrote_is_brought_up_to_date(told: Told) -> None
     status = again.status()
     assert status is not None
     assert status["state"] == "completed"
+
+
+def test_a_run_that_was_stopped_leaves_no_file_that_says_running(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
+    told.happens(0.5, "step_started", step="code", attempt=1)
+    told.mirror.looks(LASTS)
+    told.happens(2.0, "run_finished", path="", outcome="stopped")
+    status = told.status()
+    assert status is not None
+    assert (status["state"], status["updated_at"]) == ("stopped", "1970-01-01T00:00:02.000Z")
+
+
+def test_a_question_stays_in_its_file_when_the_run_is_stopped(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
+    told.happens(0.5, "ask", step="sure", data={"question": "Sure?"})
+    told.happens(2.0, "run_finished", path="", outcome="stopped")
+    status = told.status()
+    assert status is not None
+    assert (status["state"], status["question"]) == ("running", "Sure?")

@@ -1,14 +1,19 @@
 """Where the slices of a run work, by what its plan says; and what git is asked for, if anything."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from weft.app.places import Places
-from weft.app.run_workspaces import Workplaces
+from weft.app.preflight.preflight import Preflight
+from weft.app.preflight.repository import examine_repository
+from weft.app.run_workspaces import Workplace, Workplaces
 from weft.engine.run.facts import RunStarted
 from weft.errors import InputError
 from weft.plan.loading.load import load_plan
+from weft.plan.model import Plan
+from weft.ports.landing import Entry
 from weft.ports.workspaces import MergeRequest, Work, WorkspaceRequest
 from weft.workspaces.git.program import Git
 from workspaces.git.repositories import commit, repository, surroundings
@@ -16,10 +21,23 @@ from workspaces.git.repositories import commit, repository, surroundings
 SLICES = "subplans: [{id: a, steps: [{id: w, run: x}]}, {id: b, ISOLATION steps: [{id: w, run: x}]}]\n"
 
 
-def workplaces(folder: Path, isolation: str, other: str = "") -> Workplaces:
+def plan_of(isolation: str, other: str = "") -> Plan:
     other = f"isolation: {other}," if other else ""
-    plan = load_plan(f"weft: 1\nplan: notes\nisolation: {isolation}\n{SLICES.replace('ISOLATION', other)}")
+    return load_plan(f"weft: 1\nplan: notes\nisolation: {isolation}\n{SLICES.replace('ISOLATION', other)}")
+
+
+def workplaces(folder: Path, isolation: str, other: str = "") -> Workplaces:
+    plan = plan_of(isolation, other)
     return Workplaces(plan, Places(folder), folder, surroundings(folder.parent))
+
+
+def new(folder: Path, isolation: str, other: str = "", **more: Any) -> Workplace:
+    """For a run that begins, after its preflight."""
+    found = Preflight(findings=())
+    if isolation == "worktree":
+        state = examine_repository(plan_of(isolation, other), folder, surroundings(folder.parent))
+        found = Preflight(findings=state.findings, state=state).required()
+    return workplaces(folder, isolation, other).new(found, **more)
 
 
 def started(**more: object) -> RunStarted:
@@ -38,30 +56,29 @@ def top(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("isolation", ["dir", "none"])
 def test_without_worktrees_no_repository_is_needed(tmp_path: Path, isolation: str) -> None:
-    chosen = workplaces(tmp_path, isolation)
-    for workplace in (chosen.new(), chosen.resumed(started())):
+    for workplace in (new(tmp_path, isolation), workplaces(tmp_path, isolation).resumed(started())):
         assert (workplace.target, workplace.base, workplace.notes) == ("", "", ())
         assert list(workplace.start_anew()) == list(workplace.follow_base()) == []
         assert not workplace.workspaces.has_history("a")
 
 
 def test_slices_have_directories_of_their_own_or_work_in_the_plan_s(tmp_path: Path) -> None:
-    workspaces = workplaces(tmp_path, "dir", "none").new().workspaces
+    workspaces = new(tmp_path, "dir", "none").workspaces
     assert workspaces.place("a") == tmp_path / ".weft" / "workspaces" / "notes" / "a"
     assert workspaces.place("b") == tmp_path
 
 
 def test_worktrees_need_a_repository(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is in no git repository"):
-        workplaces(tmp_path, "worktree").new()
+        new(tmp_path, "worktree")
 
 
 def test_a_new_run_starts_from_what_is_checked_out_and_lands_there(top: Path) -> None:
     (top / "new").touch()
-    workplace = workplaces(top, "worktree").new()
+    workplace = new(top, "worktree")
     git = repository_at(top)
-    assert (workplace.target, workplace.base) == ("main", git.line("rev-parse", "main"))
     assert [note.startswith("1 untracked") for note in workplace.notes] == [True]
+    assert (workplace.target, workplace.base) == ("main", git.line("rev-parse", "main"))
     workplace.workspaces.prepare(WorkspaceRequest(path="a"))
     assert git.line("rev-parse", "weft/notes/a") == workplace.base
     assert workplace.workspaces.has_history("a")
@@ -77,7 +94,7 @@ def test_all_that_stands_in_the_way_of_a_run_is_told_at_once(top: Path) -> None:
     git.do("update-index", "--add", "--cacheinfo", f"160000,{git.line('rev-parse', 'main')},module")
     commit(git, {"more": ""})
     with pytest.raises(InputError) as refused:
-        workplaces(top, "worktree").new()
+        new(top, "worktree")
     told = str(refused.value).splitlines()
     assert [line.split(",")[0].split(" (")[0] for line in told] == [
         "there is a branch 'weft'",
@@ -97,7 +114,9 @@ def test_a_run_that_goes_on_has_the_ends_that_it_had(top: Path) -> None:
     assert git.line("rev-parse", "weft/notes/a") == base
     (workspaces.place("a") / "one").write_text("1")
     workspaces.record(Work(path="a", step="w", attempt=1, subject="a: w"))
-    workspaces.land(MergeRequest(path="a", subject="Land a"))
+    target = workplace.landing_target
+    assert target is not None
+    assert target.advance(target.build([Entry(path="a", subject="Land a")]))
     assert git.line("ls-tree", "--name-only", "release").split() == ["README", "one"]
 
 
@@ -109,23 +128,22 @@ def test_a_run_that_goes_on_where_things_have_changed_is_not_refused(top: Path) 
         WorkspaceRequest(path="a")
     )
     with pytest.raises(InputError, match="HEAD is detached"):
-        workplaces(top, "worktree").new()
+        new(top, "worktree")
 
 
 def test_what_earlier_runs_left_can_be_put_aside(top: Path) -> None:
-    workplace = workplaces(top, "worktree").new()
+    workplace = new(top, "worktree")
     workplace.workspaces.prepare(WorkspaceRequest(path="a"))
     assert [move.ref for move in workplace.start_anew()] == ["refs/heads/weft/notes/_plan"]
 
 
 def test_what_has_landed_counts_only_for_the_branch_that_it_landed_on(top: Path) -> None:
-    chosen = workplaces(top, "worktree")
-    assert chosen.new(("a",), "main").landed == ("a",)
-    assert chosen.new(("a",), "release").landed == ()
+    assert new(top, "worktree", landed=("a",), target="main").landed == ("a",)
+    assert new(top, "worktree", landed=("a",), target="release").landed == ()
 
 
 def test_slices_in_the_plan_s_own_directory_are_proven_there_and_leave_nothing_to_merge(top: Path) -> None:
-    workspaces = workplaces(top, "worktree", "none").new().workspaces
+    workspaces = new(top, "worktree", "none").workspaces
     workspaces.prepare(WorkspaceRequest(path="b"))
     assert workspaces.place("b") == top
     assert workspaces.merge(MergeRequest(path="b", subject="Merge b")).moves == ()

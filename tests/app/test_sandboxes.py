@@ -10,7 +10,7 @@ from weft.app.doctor.sandbox import sandbox
 from weft.app.home_cleaning import clean_homes
 from weft.app.places import Places
 from weft.app.run_isolation import isolation_of
-from weft.app.sandboxes import Wanted, homes_wanted, refuse_without, wanted, warnings
+from weft.app.sandboxes import Wanted, homes_wanted, refuse_without, trouble, wanted
 from weft.engine.run.orders import Launch
 from weft.errors import InputError
 from weft.plan.loading.load import load_plan
@@ -66,14 +66,13 @@ def test_a_plan_that_cannot_have_its_sandboxes_is_refused_with_what_helps(tmp_pa
         refuse_without(plan("sandbox: bwrap"), nothing)
 
 
-def test_check_warns_where_it_is_written(tmp_path: Path) -> None:
+def test_the_message_says_where_it_is_written(tmp_path: Path) -> None:
     nothing = {"PATH": str(tmp_path)}
-    assert list(warnings(plan(), nothing)) == []
-    (one,) = warnings(plan("sandbox: bwrap"), nothing)
-    assert (one.at.line, one.severity) == (4, "warning")
-    assert one.message.startswith("`sandbox: bwrap` cannot be had here: bubblewrap is not installed")
-    (other,) = warnings(plan(*BY_AGENT), nothing)
-    assert other.at.line == 1
+    assert trouble(plan(), nothing) == ""
+    said = "`sandbox: bwrap` cannot be had here: bubblewrap is not installed"
+    assert trouble(plan("sandbox: bwrap"), nothing).partition(": ")[0].split(":")[-2] == "4"
+    assert said in trouble(plan("sandbox: bwrap"), nothing)
+    assert trouble(plan(*BY_AGENT), nothing).partition(": ")[0].split(":")[-2] == "1"
 
 
 @pytest.fixture
@@ -95,7 +94,7 @@ def test_the_doctor_looks_only_if_the_plan_wants_one(tmp_path: Path, program: di
     (well,) = sandbox(Ground(tmp_path, environ=program))
     (ill,) = sandbox(Ground(tmp_path, environ={"PATH": ""}))
     assert (well.state, well.found) == (State.OK, "bubblewrap 9 makes sandboxes")
-    assert (ill.state, ill.command) == (State.PROBLEM, "apt install bubblewrap")
+    assert (ill.state, ill.advice) == (State.PROBLEM, "apt install bubblewrap")
 
 
 def launch() -> Launch:

@@ -83,8 +83,8 @@ def test_variables_that_lead_to_another_repository_have_no_effect(
 ) -> None:
     write(repository, a=b"")
     git(repository, "add", "a")
-    monkeypatch.setenv("GIT_DIR", "/nowhere")
-    monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere")
+    monkeypatch.setenv("GIT_DIR", str(repository.parent / "nowhere"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(repository.parent / "nowhere"))
     assert below(repository).paths == ("a",)
 
 
@@ -178,10 +178,10 @@ def test_what_no_agent_writes_by_hand_counts_nothing_but_may_refer_to_others(rep
     (repository / "signed.py").write_bytes(b"# @generated\nimport b")
     git(repository, "add", "--all")
     assert list(below(repository).sources())[1:] == [
-        Source(path="jquery.min.js", size=0),
-        Source(path="made.py", size=0, text=b"import b"),
-        Source(path="package-lock.json", size=0),
-        Source(path="signed.py", size=0, text=b"# @generated\nimport b"),
+        Source(path="jquery.min.js", size=0, is_asset=True),
+        Source(path="made.py", size=0, text=b"import b", is_asset=True),
+        Source(path="package-lock.json", size=0, is_asset=True),
+        Source(path="signed.py", size=0, text=b"# @generated\nimport b", is_asset=True),
     ]
 
 
@@ -332,3 +332,13 @@ def test_a_repository_without_the_program_git_is_an_error(
     (tmp_path / ".git" / "refs").mkdir(parents=True)
     with pytest.raises(InputError, match="there is no program git here"):
         below(tmp_path)
+
+
+def test_whatever_ends_in_lock_is_a_lock_file(tmp_path: Path) -> None:
+    (tmp_path / "tools.lock").write_bytes(b"click==8.1\n" * 1000)
+    assert list(below(tmp_path).sources()) == [Source(path="tools.lock", size=0, is_asset=True)]
+
+
+def test_an_empty_file_is_no_work(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").touch()
+    assert list(below(tmp_path).sources()) == [Source(path="__init__.py", size=0, is_asset=True)]

@@ -243,7 +243,7 @@ def test_runs_are_compared_with_what_is_installed(monkeypatch: pytest.MonkeyPatc
         (worktrees.ready, [at_most(1.2), None, at_most(1)]),
         (worktrees.at_once, [None]),
         (worktrees.disk, [None, None]),
-        (landing.landing, [at_most(0.2), None, None, None]),
+        (landing.landing, [at_most(0.1), None, at_most(0.2), None, None, None]),
         (landing.foresight, [at_most(1, "s"), None]),
     ],
     ids=["ready", "at-once", "disk", "landing", "foresight"],

@@ -14,7 +14,8 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 from msgspec import structs
 
-from hosts.places import pids, proc
+from cli.suggestions import check_suggestions
+from hosts.places import is_reaper, pids, proc
 from weft.cli.main import cli
 from weft.engine.run.events import Event
 from weft.store.sqlite import open_journal, open_reader
@@ -72,9 +73,12 @@ class Project:
     def weft(self, *arguments: str, input: str | None = None) -> Result:  # noqa: A002 - as click has it
         """In this process."""
         keys = {name: None for name in os.environ if name.startswith("WEFT_")}
-        return CliRunner(env=keys | {"HOME": str(self.outside)}).invoke(
+        done = CliRunner(env=keys | {"HOME": str(self.outside)}).invoke(
             cli, ["-C", str(self.root), *arguments], input=input
         )
+        if "--help" not in arguments:
+            check_suggestions(done.output)
+        return done
 
     def process(
         self, *arguments: str, env: dict[str, str] | None = None, **more: object
@@ -136,7 +140,8 @@ class Project:
 
     def supervisors(self) -> list[int]:
         names = {os.fsencode(host) for host in self._hosts()}
-        return [pid for pid in pids() if names & set(proc(pid, "cmdline").split(b"\0"))]
+        found = [pid for pid in pids() if names & set(proc(pid, "cmdline").split(b"\0"))]
+        return [pid for pid in found if not is_reaper(pid)]
 
     def coordinators(self) -> list[int]:
         """Those in the background."""

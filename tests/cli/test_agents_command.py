@@ -27,7 +27,7 @@ agents:
   coder: {use: codex, model: m-9}
   echo: {use: command, command: [/bin/sh, -c, "echo ready"]}
   mute: {use: command, command: [/bin/sh, -c, "echo no >&2; exit 1"]}
-subplans: [{id: a, prompt: x, verify: make}]
+subplans: [{id: a, prompt: x, verify: "true"}]
 """
 
 
@@ -204,7 +204,7 @@ def test_seconds_tokens_cost_and_limits_are_told() -> None:
         Reply(agent=Agent(name="third", use="pi"), how=None, message="no model"),
     ]
     assert [*probed_lines(told, ())] == [
-        "one    answered   in 3.1 s, 1,050 tokens, $0.00375",
+        "one    answered   in 3.1 s, 1,050 tokens, <$0.01",
         "other  no answer  too many; limited until 2027-01-15T08:00:00Z",
         "third  no answer  no model",
     ]
@@ -245,23 +245,29 @@ def test_a_run_whose_agent_is_not_installed_is_refused_and_nothing_is_lost(
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
         "error: the agent coder needs codex, which is not on the PATH; to install it, type: npm install -g "
-        "@openai/codex (what there is, tells: weft agents)\n"
+        "@openai/codex (weft agents lists what is installed)\n"
     )
     assert "nothing has been run" in other(machine, project, "status").stderr
 
 
-def test_a_check_tells_it_too_and_the_plan_is_valid(machine: Programs, project: Path) -> None:
+def test_a_check_refuses_for_the_same_reason(machine: Programs, project: Path) -> None:
     done = other(machine, project, "check")
-    assert done.exit_code == 0
-    assert (
-        "Missing   The agent coder needs codex, which is not on the PATH; to install it, type: npm"
-        in done.stdout
+    assert done.exit_code == 2
+    assert done.stdout.startswith(
+        "Error     The agent coder needs codex, which is not on the PATH; to install it, type: npm"
     )
     data = json.loads(other(machine, project, "check", "--json").stdout)["data"]
     install = "npm install -g @openai/codex"
+    assert data["valid"]
     assert data["missing_programs"] == [{"program": "codex", "agents": ["coder"], "install": install}]
+    assert [(one["kind"], one["refuses"]) for one in data["preflight"]] == [("agent", True)]
     machine.add("codex")
-    assert "Missing" not in other(machine, project, "check").stdout
+    assert "Error" not in other(machine, project, "check").stdout
+
+
+def test_a_check_of_the_plan_alone_looks_for_no_program(machine: Programs, project: Path) -> None:
+    done = other(machine, project, "check", "--plan-only")
+    assert (done.exit_code, "Error" in done.stdout) == (0, False)
 
 
 def test_a_check_tells_of_a_model_that_is_missing(machine: Programs, project: Path) -> None:

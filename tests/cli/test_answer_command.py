@@ -1,11 +1,13 @@
 """`weft answer`: what is asked, and what may be said to it."""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 
 import pytest
 
 from cli.running import Project
+from weft.app.journals import open_book
 
 ASKS = """
 subplans:
@@ -128,3 +130,36 @@ def test_questions_are_completed(asking: Project) -> None:
     words = {"_WEFT_COMPLETE": "bash_complete", "COMP_WORDS": "weft answer rel", "COMP_CWORD": "2"}
     found = asking.process(env=words).stdout.split()
     assert sorted(found) == ["plain,release:sure", "plain,release:tested"]
+
+
+def test_an_answer_just_before_the_other_work_ends_is_heard(project: Project) -> None:
+    project.plan("""
+subplans:
+  - {id: gate, steps: [{id: sure, action: ask, question: Really?}, {id: y, run: MARK}]}
+  - {id: a, steps: [{id: x, run: 'GATE x'}]}
+""")
+    run = project.start("run", "--no-wait", "-q")
+    project.reached()
+    done = project.process("answer", "gate", "yes")
+    project.let_through()
+    assert done.stderr == "answered gate:sure: yes\n"
+    _, errors = run.communicate()
+    assert (run.returncode, project.marks()) == (0, ["gate:y"]), errors
+
+
+def test_an_answer_to_a_coordinator_that_has_left_the_run_says_what_to_type(project: Project) -> None:
+    """Its process is still there: it stands at a gate to notify people."""
+    project.plan(f"notify: {{on: [gate], run: 'GATE y'}}\n{ASKS}")
+    run = project.start("run", "--no-wait", "-q")
+    project.reached("y")
+    with open_book(project.root) as book:
+        assert book.is_run_by_somebody()
+        while not book.has_left():
+            os.sched_yield()
+    done = project.process("answer", "release", "yes")
+    assert done.stderr == (
+        "answered release:sure: yes; nobody runs this now; to have it go on, type: weft run\n"
+    )
+    project.let_through("y")
+    run.communicate()
+    assert run.returncode == 4

@@ -8,8 +8,11 @@ from msgspec.structs import replace
 
 from plan.small_plans import compiled
 from weft.app.eligible import Eligibility, Eligible, Ineligible, Kind
+from weft.app.run_ledger import CeilingUse, EarlierRuns
 from weft.cli.check_text import check_lines
-from weft.cli.sections import LABEL, WIDTH
+from weft.cli.sections import LABEL
+from weft.cli.terminal import folded
+from weft.engine.run.facts import EarlierSpending
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.parts import END, READY, Act, Role, ShapeBuilder
@@ -54,8 +57,8 @@ def report(*subplans: dict[str, Any], **plan: Any) -> CheckReport:
     return check_report(found, prove(found))
 
 
-def lines(report: CheckReport, *, verbose: bool = False) -> list[str]:
-    return list(check_lines(report, before_any_run(report), verbose=verbose))
+def lines(report: CheckReport, *, verbose: bool = False, width: int | None = None) -> list[str]:
+    return list(folded(check_lines(report, before_any_run(report), verbose=verbose), width))
 
 
 def before_any_run(report: CheckReport) -> Eligibility:
@@ -96,7 +99,9 @@ def test_a_small_plan_is_told_in_a_few_lines() -> None:
             "            store/disk  blocked by store/model",
             "            cli         blocked by store",
             "Chain     Longest chain: store/model → store/disk → cli (3 slices).",
-            "Cost      At most 11 agent calls (5 for store/model); worst-case spend $20.00 (the plan's budget).",
+            "Verify    verify runs at most 2 times before landings while it passes, for 2 results: results that",
+            "            are ready at the same time are verified together.",
+            "Cost      At most 13 agent calls (7 for store/model); worst-case spend $20.00 (the plan's budget).",
             "          Nothing is reserved for 4 agent steps: they have no max_cost and no reserve.",
         ]
     )
@@ -123,11 +128,13 @@ def test_verbose_adds_formal_names_and_assumptions() -> None:
             "            cli         blocked by store",
             "Chain     Longest chain: store/model → store/disk → cli (3 slices).",
             "          By: the longest path through the order of the plan.",
+            "Verify    verify runs at most 2 times before landings while it passes, for 2 results: results that",
+            "            are ready at the same time are verified together.",
             "Time      No slice has an estimate, so nothing is said about time.",
-            "Cost      At most 11 agent calls (5 for store/model); worst-case spend $20.00 (the plan's budget).",
+            "Cost      At most 13 agent calls (7 for store/model); worst-case spend $20.00 (the plan's budget).",
             "          Nothing is reserved for 4 agent steps: they have no max_cost and no reserve.",
             "          By: the copies of each agent step in the net, with all attempts unrolled.",
-            "          At most 5 agent calls for a slice of pipeline careful (1 slice).",
+            "          At most 7 agent calls for a slice of pipeline careful (1 slice).",
             "          At most 3 agent calls for a slice of pipeline direct (2 slices).",
             "          Calls that are repeated because a host was lost are not counted.",
             "          When a budget is reached nothing new starts; a step under way then can still go beyond it.",
@@ -159,6 +166,8 @@ subplans:
             "            docs and site  docs/a.md             kept apart (overlap: serialize)",
             "          Order them with depends_on, or keep them apart with overlap: serialize.",
             "Chain     Longest chain: web (1 slice, 30 min to 1 h 30 min).",
+            "Verify    verify runs at most 4 times before landings while it passes, for 4 results: results that",
+            "            are ready at the same time are verified together.",
             "Time      From 30 min to 6 h 3 min.",
             "Cost      At most 12 agent calls (3 for one slice); worst-case spend $6.00 (max_cost).",
         ]
@@ -193,15 +202,19 @@ def test_a_large_plan_is_told_in_as_few_lines() -> None:
             "            … and 995 more.",
             "          Order them with depends_on, or keep them apart with overlap: serialize.",
             "Chain     Longest chain: s0 → s10 → s20 → … → s290 (30 slices).",
+            "Verify    verify runs at most 300 times before landings while it passes, for 300 results: up to 32",
+            "            results that are ready at the same time are verified together.",
             "Cost      At most 900 agent calls (3 for one slice); worst-case spend $100.00 (the plan's budget).",
             "          Nothing is reserved for 300 agent steps: they have no max_cost and no reserve.",
         ]
     )
 
 
-def test_no_line_is_wider_than_a_terminal() -> None:
+@pytest.mark.parametrize("width", [60, 100, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     slices = [{"id": f"{'long-name-' * 4}{n}", "files": ["src/**"]} for n in range(9)]
-    assert max(map(len, lines(report(*slices), verbose=True))) <= WIDTH
+    widest = max(map(len, lines(report(*slices), verbose=True, width=width)))
+    assert width - 10 < widest <= width
 
 
 # Can it finish?
@@ -359,8 +372,9 @@ def test_a_pair_that_is_kept_apart_needs_no_advice() -> None:
     found = report({"id": "a", "files": ["x", "y"]}, {"id": "b", "files": ["x", "y"], "depends_on": ["a"]})
     assert section("Overlap", found) == [
         "1 pair of subplans can touch the same files:",
-        "  a and b  x, …  one waits for the other",
+        "  a and b  x and 1 more  one waits for the other",
     ]
+    assert section("Overlap", found, verbose=True)[1] == "  a and b  x; y  one waits for the other"
 
 
 # How long, how much?
@@ -416,7 +430,7 @@ def test_verbose_says_what_times_and_calls_are_about() -> None:
         "Worst: one slice after the other, all attempts, each with its high estimate.",
         "Merges, waiting for people and lost hosts are not counted.",
     ]
-    assert "At most 1 agent call for a slice with steps of its own (1 slice)." in section(
+    assert "At most 3 agent calls for a slice with steps of its own (1 slice)." in section(
         "Cost", found, verbose=True
     )
 
@@ -463,3 +477,93 @@ def test_verbose_says_what_keeps_a_serial_plan_serial() -> None:
     told = lines(checked(NOTES.replace("plan: notes", "plan: notes\npolicy: serial")), verbose=True)
     at = told.index("Together  One step at a time (policy: serial).")
     assert told[at + 1] == "          By: a pool of one token, which every action takes."
+
+
+# What earlier runs spent
+
+
+def test_what_earlier_runs_leave_of_the_ceilings_is_told() -> None:
+    found = report({"id": "a"})
+    earlier = EarlierRuns(
+        total=EarlierSpending(cost=1_900_000, tokens=1_200, unknown=1),
+        ceilings=(
+            CeilingUse(path="", unit="usd", spent=1_900_000, ceiling=2_000_000),
+            CeilingUse(path="g", unit="tokens", spent=1_200, ceiling=1_000),
+        ),
+    )
+    told = list(check_lines(found, before_any_run(found), (), earlier, verbose=False))
+    assert [line[LABEL:] for line in told[-4:]] == [
+        "Earlier runs spent $1.90 and 1,200 tokens, and 1 call of unknown cost.",
+        "That leaves $0.10 of $2.00, the budget of the plan.",
+        "That leaves 0 tokens of 1,000 tokens, the budget of g, which is used up.",
+        "To count from zero, type: weft run --fresh-budget",
+    ]
+
+
+def test_without_a_ceiling_there_is_nothing_to_reset() -> None:
+    found = report({"id": "a"})
+    earlier = EarlierRuns(total=EarlierSpending(cost=1_900_000))
+    told = list(check_lines(found, before_any_run(found), (), earlier, verbose=False))
+    assert told[-1][LABEL:] == "Earlier runs spent $1.90."
+
+
+# Agents of built-in pipelines
+
+
+def test_agents_that_do_a_step_by_their_name_are_told() -> None:
+    agents = {name: {"use": "claude"} for name in ("coder", "tester", "judge")}
+    found = report({"id": "a", "prompt": "x", "pipeline": "tdd"}, agent="coder", agents=agents)
+    assert " ".join(section("Agents", found)).split("  ") == [
+        "In the built-in pipeline tdd, tester does the step tests and judge does the step judge,",
+        " since agents of such names exist.",
+    ]
+    assert found.to_json()["built_in_agents"] == [
+        {"pipeline": "tdd", "step": "tests", "agent": "tester"},
+        {"pipeline": "tdd", "step": "judge", "agent": "judge"},
+    ]
+
+
+def test_of_pipelines_that_are_not_used_nothing_is_told() -> None:
+    agents = {name: {"use": "claude"} for name in ("coder", "tester")}
+    assert section("Agents", report({"id": "a", "prompt": "x"}, agent="coder", agents=agents)) == []
+
+
+# Verifies before landings
+
+
+def verifies(*subplans: dict[str, Any], **plan: Any) -> str:
+    found = report(*subplans, isolation="worktree", **plan)
+    return " ".join(line.strip() for line in section("Verify", found))
+
+
+def slices_named(*names: str) -> list[dict[str, Any]]:
+    return [{"id": name, "steps": [{"id": "w", "run": "true"}]} for name in names]
+
+
+def test_how_often_results_are_verified_before_they_land_is_told() -> None:
+    group = {"id": "g", "subplans": slices_named("a", "b")}
+    assert verifies(group, *slices_named("c"), verify="make") == (
+        "verify runs at most 2 times before landings while it passes, for 2 results: results that are ready "
+        "at the same time are verified together."
+    )
+    three = verifies(group, *slices_named("c"), verify="make", merge={"when": "slice", "batch": 2})
+    assert three == (
+        "verify runs at most 3 times before landings while it passes, for 3 results: up to 2 results that "
+        "are ready at the same time are verified together."
+    )
+    assert verifies(*slices_named("a", "b"), verify="make", merge={"batch": 1}) == (
+        "verify runs at most 2 times before landings, once for each result, while it passes."
+    )
+    assert verifies(*slices_named("a"), verify="make") == "The one result is verified before it lands."
+
+
+def test_programs_are_told_the_bounds_of_verifies_before_landings() -> None:
+    names = [f"s{number}" for number in range(5)]
+    found = report(*slices_named(*names), verify="make", merge={"batch": 2}, isolation="worktree")
+    assert found.to_json()["landing_verifies"] == {"results": 5, "batch": 2, "at_least": 3, "at_most": 5}
+
+
+def test_without_a_verify_or_a_landing_nothing_is_told_of_verifies() -> None:
+    unverified = compiled(*slices_named("a", "b"), isolation="worktree")
+    assert section("Verify", check_report(unverified, prove(unverified))) == []
+    assert section("Verify", report(*slices_named("a"), isolation="dir", verify="make")) == []

@@ -97,6 +97,19 @@ def test_a_place_may_be_written_from_the_root(planned: Project) -> None:
     ]
 
 
+def test_help_completes_commands_and_commands_of_commands(planned: Project) -> None:
+    assert list(completed(planned, "help", incomplete="re")) == ["replay", "resume", "retry"]
+    assert list(completed(planned, "help", "net", incomplete="e")) == ["explore"]
+    assert completed(planned, "help", "run") == {}
+
+
+@pytest.mark.parametrize("command", ["run", "start", "check", "show"])
+def test_the_values_of_a_flag_that_has_few_are_completed(planned: Project, command: str) -> None:
+    assert list(completed(planned, command, "--merge")) == ["auto", "confirm", "manual"]
+    assert list(completed(planned, command, "--policy", incomplete="s")) == ["serial"]
+    assert completed(planned, command, "--retries") == {}
+
+
 # What waits for people
 
 

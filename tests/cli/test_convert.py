@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 from inline_snapshot import snapshot
 
@@ -49,7 +50,7 @@ def test_the_plan_is_data_and_what_it_does_not_say_is_chatter(folder: Path) -> N
 # Converted from brunch.
 weft: 1
 plan: plan
-failure_mode: fail_fast
+failure_mode: continue_on_error
 retries: 3
 agents:
   coder:
@@ -187,3 +188,24 @@ def test_for_programs_what_is_wrong_with_the_result_is_data(folder: Path) -> Non
     found = json.loads(result.stdout)["data"]
     assert (result.exit_code, found["text"], found["valid"]) == (1, "weft: 2\n", False)
     assert found["problems"][0]["file"] == "the converted plan"
+
+
+def test_the_pipelines_of_ail_in_files_beside_it_are_converted_too(tmp_path: Path) -> None:
+    (tmp_path / "flows" / "inner").mkdir(parents=True)
+    (tmp_path / "flows" / "main.yaml").write_text("pipeline: [{id: a, pipeline: inner/b.yaml}]\n")
+    (tmp_path / "flows" / "inner" / "b.yaml").write_text(
+        "pipeline: [{id: c, pipeline: ../c.yaml}, {id: me, pipeline: ../main.yaml}, {id: no, pipeline: no.yaml}]\n"
+    )
+    (tmp_path / "flows" / "c.yaml").write_text("pipeline: [{id: d, context: {shell: make}}]\n")
+    result = CliRunner().invoke(
+        cli, ["-C", str(tmp_path), "convert", "flows/main.yaml", "--from", "ail", "--json"]
+    )
+    data = json.loads(result.stdout)["data"]
+    pipelines = yaml.safe_load(data["text"])["pipelines"]
+    assert [step["id"] for step in pipelines["b"]] == ["c", "me", "no"]
+    assert pipelines["c"] == [{"id": "d", "run": "make", "on_error": "continue"}]
+    assert {note["file"] for note in data["notes"]} == {
+        "flows/main.yaml",
+        "flows/inner/b.yaml",
+        "flows/c.yaml",
+    }

@@ -6,6 +6,7 @@ from app.run_stories import Story, slices
 from weft.cli.live.cost_words import cost_words
 from weft.cli.live.words import roughly
 from weft.cli.run_summary import summary_lines
+from weft.engine.run.facts import EarlierSpending, RunStarted
 
 
 def running(**plan) -> Story:
@@ -39,6 +40,23 @@ def test_without_a_ceiling_only_what_is_spent_is_told() -> None:
     assert words(story) == []
     story.tell("spent", "a", "code", cost=250_000, tokens=7, firing=1, execution=1)
     assert words(story) == ["$0.25"]
+
+
+def test_what_earlier_runs_spent_counts_and_is_named() -> None:
+    story = Story(*slices("a", "b"), budget={"usd": 2, "tokens": "5M"})
+    earlier = EarlierSpending(subplan="a", cost=1_900_000, tokens=1_000_000, unknown=1)
+    story.start(fact=RunStarted(at=0.0, run="r", earlier=(earlier,)))
+    assert words(story) == [
+        "$1.90 + 1 unknown of $2.00 ($1.90 by earlier runs)",
+        "1M of 5M tokens (1M by earlier runs)",
+    ]
+    story.begin("a", "b")
+    story.run("a", cost=450_000)
+    assert words(story)[0] == "$2.35 + 1 unknown of $2.00 ($1.90 by earlier runs)"
+    story.tell("budget", outcome="reset")
+    assert words(story) == ["$0.00 of $2.00"]
+    story.run("b", cost=250_000)
+    assert words(story) == ["$0.25 of $2.00"]
 
 
 def test_what_is_unknown_is_told_beside_what_is_known() -> None:

@@ -43,7 +43,7 @@ def test_a_dry_run_shows_the_parts_and_writes_nothing(project: Path) -> None:
 def test_the_plan_is_written_and_passes_the_check(project: Path) -> None:
     done = decompose(project, "--out", "weft.yaml")
     assert (done.exit_code, done.stdout, done.stderr.splitlines()[-1]) == (0, "", "wrote weft.yaml")
-    assert CliRunner().invoke(cli, ["-C", str(project), "check"]).exit_code == 0
+    assert CliRunner().invoke(cli, ["-C", str(project), "check", "--plan-only"]).exit_code == 0
 
 
 def test_a_plan_that_somebody_has_changed_is_not_replaced_by_mistake(project: Path) -> None:
@@ -88,13 +88,37 @@ def test_what_weft_keeps_is_no_work(project: Path) -> None:
 
 def test_what_is_too_large_is_said(project: Path) -> None:
     for number in range(10):
-        (project / f"{number}.txt").touch()
+        (project / f"{number}.txt").write_text("text")
+    done = decompose(project, "--files", "*.txt", "--dry-run", "--max-tokens", "9")
+    assert done.stderr.splitlines() == [
+        "10 files in 1 slice",
+        "1 slice has more than 9 tokens, and could not be split further",
+    ]
+    assert done.stdout.endswith(" tokens, too large)\n")
+
+
+def test_a_slice_of_many_small_files_is_not_too_large(project: Path) -> None:
+    for number in range(10):
+        (project / f"{number}.txt").write_text("text")
     done = decompose(project, "--files", "*.txt", "--dry-run")
     assert done.stderr.splitlines() == [
         "10 files in 1 slice",
-        "1 slice holds more than one agent should take, and could not be split further",
+        "1 slice has more than 3 files, and could not be split further; its tokens fit one agent",
     ]
-    assert done.stdout.endswith(" tokens, too large)\n")
+    assert done.stdout.endswith("(10 files, 10 tokens)\n")
+
+
+def test_files_without_work_are_left_out_and_listed(project: Path) -> None:
+    for path in ("store.egg-info/a.txt", "store.egg-info/b.txt", "img/logo.png", "store/icon.png"):
+        (project / path).parent.mkdir(exist_ok=True)
+        (project / path).write_text("x")
+    done = decompose(project, "--dry-run")
+    assert done.stderr.splitlines()[-1] == (
+        "left out of the plan, as they give an agent nothing to do: 3 files (img/logo.png, 2 in store.egg-info)"
+    )
+    data = json.loads(decompose(project, "--json").stdout)["data"]
+    assert data["no_work"] == ["img/logo.png", "store.egg-info/a.txt", "store.egg-info/b.txt"]
+    assert [part["files"][0] for part in data["tree"]["parts"]] == ["cli/m0.py", "store/icon.png"]
 
 
 def some_leaves(count: int) -> Part:
@@ -115,7 +139,7 @@ def test_a_summary_is_grammatical() -> None:
     assert list(summary_lines(proposal(some_leaves(2), **one))) == [
         "2 files in 2 slices on 2 levels",
         "within a slice: 100 % of 1 reference and 0 % of 2,000 pairs of files that changed together",
-        "2 slices hold more than one agent should take, and could not be split further",
+        "2 slices have more than 100,000 tokens, and could not be split further",
     ]
     assert list(summary_lines(proposal(some_leaves(2), changes=1)))[1] == (
         "within a slice: 0 % of 1 pair of files that changed together"

@@ -116,6 +116,7 @@ def test_as_json_it_is_data(patient: Patient) -> None:
         "subject": "weft/tried/group.bad",
         "why": "work that has not landed is on no other branch",
         "command": "weft diff group/bad",
+        "advice": None,
         "fixable": False,
         "tried": None,
     }
@@ -256,7 +257,7 @@ def test_within_a_step_it_mends_nothing(patient: Patient) -> None:
         [*WEFT, "doctor", "--fix"], cwd=patient.root, env=env, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: this is a step of a run")
+    assert done.stderr.startswith("error: `weft doctor --fix` is refused inside a step")
 
 
 def test_to_look_changes_nothing_in_the_repository(patient: Patient) -> None:

@@ -5,6 +5,7 @@ from inline_snapshot import snapshot
 from app.pasts import a_group, a_plan, a_slice
 from weft.app.eligible import Facts, Unlanded, judge
 from weft.cli.eligibility_text import eligibility_lines
+from weft.cli.terminal import folded
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.compiled import CompiledPlan
 
@@ -20,7 +21,8 @@ STORE = Unlanded(path="store", branch="weft/tried/store", command="weft merge st
 
 
 def lines(plan: CompiledPlan, *, verbose: bool = False, **facts: object) -> list[str]:
-    return list(eligibility_lines(judge(plan, Facts(**facts)), verbose=verbose))  # type: ignore[arg-type]
+    found = judge(plan, Facts(**facts))  # type: ignore[arg-type]
+    return list(folded(eligibility_lines(found, verbose=verbose), None))
 
 
 def test_before_anything_is_run() -> None:

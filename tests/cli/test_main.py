@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import termios
 from pathlib import Path
 
 import click
@@ -102,8 +103,32 @@ def test_a_mistyped_command_gets_a_suggestion() -> None:
         assert f"Did you mean '{meant}'?" in result.stderr
 
 
-def test_the_version_is_that_of_the_package() -> None:
-    assert run("--version").stdout == f"weft {importlib.metadata.version('weft')}\n"
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_is_that_of_the_package(option: str) -> None:
+    assert run(option).stdout == f"weft {importlib.metadata.version('weft')}\n"
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["run"], ["net"], ["net", "check"], ["completion"], ["help"]], ids=" ".join
+)
+def test_the_help_of_a_command_can_be_asked_for_first(words: list[str]) -> None:
+    shown = run("help", *words)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert shown.stdout == run(*words, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["chekc"], "No such command 'chekc'. Did you mean 'check'?"),
+        (["net", "explroe"], "No such command 'explroe'. Did you mean 'explore'?"),
+        (["run", "store"], "weft run has no commands of its own; type: weft help run"),
+    ],
+)
+def test_help_for_an_unknown_command_is_a_usage_error(words: list[str], said: str) -> None:
+    shown = run("help", *words)
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert shown.stderr.endswith(f"Error: {said}\n")
 
 
 @pytest.mark.parametrize(
@@ -113,6 +138,30 @@ def test_every_help_has_an_example(args: list[str]) -> None:
     result = run(*args, "--help")
     assert result.exit_code == 0
     assert re.search(r"\n  Examples?:\n    .*weft ", result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["events", "--after", "x"],
+            "'--after': 'x' is not a whole number; allowed is a whole number from 0 on.",
+        ),
+        (
+            ["decompose", "--max-files", "few"],
+            "'--max-files': 'few' is not a whole number; allowed is a whole number, such as 25.",
+        ),
+        (
+            ["decompose", "--timeout", "5m"],
+            "'--timeout': '5m' is not a number; allowed is a number from 0.1 to 3600.",
+        ),
+        (["graph", "--format", "png"], "'--format': 'png' is not one of 'mermaid', 'dot', 'svg', 'pnml'."),
+    ],
+)
+def test_a_bad_value_of_an_option_is_refused_with_what_is_allowed(words: list[str], said: str) -> None:
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith(f"Error: Invalid value for {said}\n")
 
 
 def test_the_directory_is_what_names_are_relative_to(net: str) -> None:
@@ -161,21 +210,20 @@ def test_what_would_command_a_terminal_is_shown_and_not_sent() -> None:
 
 
 def test_progress_begins_late_is_drawn_rarely_and_goes_away() -> None:
-    class Screen:
+    class Screen(io.StringIO):
         """Remembers what was on it after each time it was drawn."""
 
         def __init__(self) -> None:
+            super().__init__()
             self.drawn: list[str] = []
 
-        def write(self, text: str) -> None:
+        def write(self, text: str) -> int:
             self.drawn.append(text)
-
-        def flush(self) -> None:
-            pass
+            return len(text)
 
     now = 0.0
     screen = Screen()
-    progress = Progress(screen, clock=lambda: now)  # type: ignore[arg-type]
+    progress = Progress(screen, clock=lambda: now)
     progress(1)
     progress.clear()
     assert screen.drawn == []
@@ -186,6 +234,16 @@ def test_progress_begins_late_is_drawn_rarely_and_goes_away() -> None:
     progress(2_000_000)
     progress.clear()
     assert screen.drawn == ["\r12,345 states so far", "\r2,000,000 states so far", "\r" + " " * 23, "\r"]
+
+
+def test_progress_stays_on_one_line_of_a_narrow_terminal() -> None:
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, 12))
+    with os.fdopen(slave, "w") as screen:
+        progress = Progress(screen, clock=iter((0.0, 1.0)).__next__)
+        progress(1_000_000)
+    assert os.read(master, 100) == b"\r1,000,000 s"
+    os.close(master)
 
 
 def test_a_standard_output_that_takes_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

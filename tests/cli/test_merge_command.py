@@ -119,7 +119,7 @@ def test_what_is_held_is_listed_with_what_to_do(held: Repository) -> None:
         "    (mend the files that git names, and `git add` them)",
         "    git -C PROJECT/.weft/worktrees/tried/e commit",
         "    weft merge e",
-        "f is built on what d did, which has not landed; to land all of it, type: weft merge d f",
+        "f is built on the work of d, which has not landed; to land all of it, type: weft merge d f",
     ]
 
 
@@ -250,7 +250,7 @@ def test_a_merge_whose_verify_fails_on_what_came_together_is_held_with_why(repos
     repository.commit(other="by a person\n")
     done = weft(repository, "merge", "d")
     assert (done.exit_code, repository.landed()) == (4, ["a person: other"])
-    assert done.stdout.startswith("d: `verify` fails on what came together, though it passed before: ")
+    assert done.stdout.startswith("d does not land on main: `verify` of d fails with it: exit code 1 ")
 
 
 def test_within_a_step_nothing_is_merged(repository: Repository) -> None:
@@ -258,7 +258,7 @@ def test_within_a_step_nothing_is_merged(repository: Repository) -> None:
     done = CliRunner(env={"WEFT_RUN": "r", "WEFT_SUBPLAN": "d", "WEFT_STEP": "w"}).invoke(
         cli, ["-C", str(repository.root), "merge"]
     )
-    assert (done.exit_code, "which merges by itself" in done.stderr) == (2, True)
+    assert (done.exit_code, "is refused inside a step of d" in done.stderr) == (2, True)
     assert repository.landed() == []
 
 

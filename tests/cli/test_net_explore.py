@@ -25,8 +25,8 @@ def explore(net: PlainNet, *args: str) -> Result:
     return CliRunner().invoke(cli, ["net", "explore", "-", *args], input=write_pnml(net))
 
 
-def data(result: Result) -> dict[str, Any]:
-    assert (result.exit_code, result.stderr) == (0, "")
+def data(result: Result, exit_code: int = 0) -> dict[str, Any]:
+    assert (result.exit_code, result.stderr) == (exit_code, "")
     envelope = json.loads(result.stdout)
     assert list(envelope) == ["weft", "data"]
     assert envelope["weft"] == 1
@@ -71,10 +71,28 @@ def test_a_net_that_is_dead_from_the_beginning_has_an_empty_trace() -> None:
 
 
 def test_a_net_that_cannot_deadlock_has_no_trace() -> None:
-    found = data(explore(net_of("a > b\nb > a", {"a": 1}), "--json", "--find-deadlock"))
+    found = data(explore(net_of("a > b\nb > a", {"a": 1}), "--json", "--find-deadlock"), exit_code=1)
     assert found["trace"] is None
     assert found["complete"] is True
     assert "why" not in found
+
+
+@pytest.mark.parametrize(
+    ("rules", "limit", "exit_code"),
+    [
+        pytest.param("a > b", "100", 0, id="yes"),
+        pytest.param("> p\na > b", "100", 4, id="unknown"),
+        pytest.param("a > b\na > c\nc > c + d", "4", 0, id="yes, in a search that met its limit"),
+        pytest.param("a > b\nb > a", "100", 1, id="no"),
+    ],
+)
+@pytest.mark.parametrize("as_json", [[], ["--json"]], ids=["sentences", "json"])
+def test_whether_it_can_deadlock_is_the_exit_code(
+    rules: str, limit: str, exit_code: int, as_json: list[str]
+) -> None:
+    net = net_of(rules, {"a": 1})
+    assert explore(net, "--find-deadlock", "--max-states", limit, *as_json).exit_code == exit_code
+    assert explore(net, "--max-states", limit, *as_json).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.cli.live.cells import Style, cells, unpainted
+from weft.cli.live.cells import Style
+from weft.cli.terminal import cells, unpainted
 
 STYLE = Style()
 PLAIN = Style(colours=False, unicode=False)

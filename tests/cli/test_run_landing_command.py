@@ -158,6 +158,22 @@ def test_whoever_agrees_sees_it_land(repository: Repository, terminals: list[Ter
     assert (repository.story().state, repository.landed()) == ("completed", ["Merge g", "Merge d"])
 
 
+def test_results_are_verified_before_the_question_and_only_what_passes_is_offered(
+    repository: Repository, terminals: list[Terminal]
+) -> None:
+    bad = "  - {id: bad, depends_on: [d], steps: [{id: w, run: echo > bad}]}\n"
+    repository.plan(f"{READY}{bad}verify: '! test -e bad'\n")
+    terminal = on_terminal(terminals, repository, "run")
+    assert terminal.sees("Held       bad does not land on main: `verify` fails with it")
+    assert terminal.sees("To land    g (2 files), d (1 file)\n           verify passed in ")
+    assert terminal.sees(QUESTION)
+    verified = [one for one in repository.story().events if one.kind == "verify"]
+    terminal.type(b"y\n")
+    assert "g: landed on main (COMMIT)" in told(terminal.rest())
+    assert repository.landed() == ["Merge g", "Merge d"]
+    assert [one for one in repository.story().events if one.kind == "verify"] == verified
+
+
 @pytest.mark.parametrize("keys", [b"n\n", b"\n", CTRL_C, CTRL_D], ids=["no", "nothing", "Ctrl-C", "Ctrl-D"])
 def test_whoever_does_not_agree_is_told_what_to_type(
     repository: Repository, terminals: list[Terminal], keys: bytes

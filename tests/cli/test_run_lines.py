@@ -7,6 +7,7 @@ import pytest
 
 from app.run_stories import Story, group, slices
 from weft.cli.run_lines import lines_of
+from weft.cli.run_summary import summary_lines
 from weft.engine.run.events import Event
 from weft.engine.run.facts import RunStarted
 
@@ -129,16 +130,14 @@ def test_a_step_that_failed_says_how_and_with_which_command() -> None:
     story.step("cli", "check", attempt=2, command="pytest -q")
     step = story.end("cli", "check", "failed", attempt=2, exit_code=1)
     assert line(story, step) == "cli  check (attempt 2) failed: exit code 1 (pytest -q)"
-    assert line(story, story.fail("cli", "exhausted")) == (
+    assert line(story, story.fail("cli", "exhausted"), quiet=True) == (
         "cli  failed in step check (attempt 2): exit code 1 (pytest -q)"
     )
 
 
 def test_a_slice_that_failed_in_no_step_says_why() -> None:
     story = notes()
-    assert line(story, story.fail("cli", "blocked", message="blocked by store")) == (
-        "cli  failed: blocked by store"
-    )
+    assert line(story, story.fail("cli", "blocked", message="blocked by store")) == ("cli  blocked by store")
 
 
 def test_a_step_that_is_done_says_how_long_it_took_and_what_it_cost() -> None:
@@ -363,3 +362,100 @@ def test_an_agent_that_changed_nothing_is_told_when_it_is_done() -> None:
     story.step("store/model", "code", agent="coder")
     told = [line(story, story.end("store/model", "code", changed=changed)) for changed in (False, True)]
     assert told == ["store/model  code done; it changed nothing", "store/model  code done"]
+
+
+def test_a_step_that_was_rejected_says_by_which_rule() -> None:
+    story = notes()
+    story.begin("cli")
+    story.step("cli", "code", agent="coder")
+    event = story.end(
+        "cli", "code", "rejected", cost=20_000, message="on_result: step.code.ok == false (fail)"
+    )
+    assert line(story, event) == "cli  code rejected, $0.02: on_result: step.code.ok == false (fail)"
+
+
+def test_a_question_about_a_result_is_followed_by_the_result() -> None:
+    story = notes()
+    asked = "Release it?\n(x: on_result: always)\nIts result:\n3 tests"
+    event = story.tell("ask", "cli", "gate", question=asked, firing=1)
+    assert lines_of(event, story.at, story.view, zone=UTC) == [
+        "12:03:04 cli  gate asks: Release it?  Answer with: weft answer cli:gate yes (or no)",
+        "  | (x: on_result: always)",
+        "  | Its result:",
+        "  | 3 tests",
+    ]
+
+
+# Once
+
+
+def test_why_a_slice_failed_is_said_once() -> None:
+    story = notes()
+    story.begin("cli")
+    story.step("cli", "check", command="pytest -q")
+    step = story.end("cli", "check", "failed", exit_code=1, attempt=1)
+    assert line(story, step) == "cli  check failed: exit code 1 (pytest -q)"
+    failure = {"step": "check", "attempt": 1, "command": "pytest -q", "exit_code": 1, "reason": "error"}
+    state = story.fail("cli", message="check: exit code 1 (pytest -q)", failure=failure)
+    assert line(story, state) == "cli  failed"
+    assert line(story, state, quiet=True) == "cli  failed in step check: exit code 1 (pytest -q)"
+
+
+def test_what_is_blocked_says_by_whom_and_not_that_it_failed() -> None:
+    story = notes()
+    assert line(story, story.fail("cli", "blocked", cause="store")) == "cli  blocked by store"
+
+
+def test_a_result_file_that_cannot_be_read_is_noted() -> None:
+    story = notes()
+    story.begin("cli")
+    story.step("cli", "code", agent="coder")
+    message = "its result file: there is something that is not JSON"
+    event = story.end("cli", "code", cost=20_000, message=message)
+    assert line(story, event) == f"cli  code done, $0.02; note: {message}"
+    story.complete("cli")
+    summary = [text.strip() for text in summary_lines(story.view, story.at)]
+    assert f"Noted      cli: step code: {message}" in summary
+
+
+def test_changes_outside_of_worktrees_are_told_without_blame_also_to_a_quiet_reader() -> None:
+    story = notes()
+    steps = ["cli:code", "store/disk:code", "store/model:code", "x:code"]
+    event = story.tell(
+        "outside_changed", "cli", "code", place="", directory="/p", files=["a", "b"], during=steps
+    )
+    said = "changed in your checkout while cli:code, store/disk:code, store/model:code and 1 more ran: a, b"
+    assert line(story, event, quiet=True) == f"cli  warning: {said}"
+    event = story.tell("outside_changed", "cli", "code", place="store/disk", files=["a"], more=20, during=[])
+    assert line(story, event) == (
+        "cli  warning: changed in the worktree of store/disk while agents ran: a and 20 more"
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "data", "text"),
+    [
+        ("started", {"entries": ["a", "b"]}, "verify started for a, b"),
+        ("passed", {"entries": ["a", "b"], "seconds": 3.2}, "verify passed for a, b in 3.2 s"),
+        (
+            "failed",
+            {"entries": ["a"], "seconds": 1.0, "message": "exit code 2 (make)"},
+            "verify failed for a in 1.0 s: exit code 2 (make)",
+        ),
+        ("passed", {"entries": [], "commit": "abc12345"}, "verify passed on main at abc1234 in 0.0 s"),
+    ],
+)
+def test_a_verify_before_a_landing_is_a_line(outcome: str, data: dict[str, object], text: str) -> None:
+    story = notes()
+    story.view.landings.target = "main"
+    event = story.tell("verify", "", "@land", outcome=outcome, **data)
+    assert line(story, event) == f"{story.view.plan.id}  {text}"
+
+
+def test_a_push_is_a_line_and_a_quiet_reader_hears_only_that_it_failed() -> None:
+    story = notes()
+    pushed = Event(kind="push", outcome="pushed", data={"remote": "origin", "commit": "0123456789"})
+    failed = Event(kind="push", outcome="failed", data={"remote": "origin", "message": "no\nreally"})
+    assert line(story, pushed) == "notes  landed, pushed to origin (0123456)"
+    assert line(story, failed) == "notes  landed, not pushed: no  | really"
+    assert (line(story, pushed, quiet=True), line(story, failed, quiet=True)) == ("", line(story, failed))

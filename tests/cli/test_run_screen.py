@@ -12,9 +12,10 @@ from inline_snapshot import snapshot
 
 from app.run_stories import Story, group, slices
 from cli.small_terminal import SmallTerminal
-from weft.cli.live.cells import Style, cells, style_of, unpainted
+from weft.cli.live.cells import Style, style_of
 from weft.cli.live.keyboard import no_echo
 from weft.cli.run_screen import Screen, screen, size_of
+from weft.cli.terminal import cells, unpainted
 
 NO_COLOURS = Style(colours=False)
 ASCII = Style(colours=False, unicode=False)
@@ -241,18 +242,35 @@ def test_what_was_carried_over_has_landed_or_waits_to_says_so() -> None:
     held(story, "b", "@land", message="it is ready", asks=True)
     held(story, "c", "@land", message="built on b", waits_for=["b"])
     held(story, "e", "@land", message="it is ready", asks=True)
-    moves = [{"ref": "refs/heads/main", "before": "", "after": "x"}]
+    moves = [{"ref": "refs/heads/main", "before": "", "after": "abc1234def"}]
     story.tell("merge", "d", "@land", outcome="merged", moves=moves)
     assert picture(story) == snapshot("""\
 ✓ a  done by an earlier run
 ✓ b       0:00          waits to land
 ✓ c       0:00          lands after b
-✓ d       0:00          landed
+✓ d       0:00          landed abc1234
 ✓ e  1/1  0:00  <$0.01  waits to land
 
 ████████████████████████████████████████  5/5 done, 3 to land
 0:00  <$0.01\
 """)
+
+
+def test_the_place_of_a_result_in_the_landing_queue_is_shown() -> None:
+    story = Story(*slices("a", "b", "c", "d"))
+    story.begin("a", "b", "c", "d")
+    story.complete("a", "b", "c", "d")
+    for path in ("a", "b", "c"):
+        story.step(path, "@land")
+    story.tell("verify", "", "@land", outcome="started", entries=["a", "b"])
+    held(story, "d", "@land", message="d does not land on main: `verify` fails with it", red=True)
+    details = [" ".join(line.split()[3:]) for line in picture(story).splitlines()[:4]]
+    assert details == [
+        "0:00 verifying with 1 other",
+        "0:00 verifying with 1 other",
+        "0:00 queued to land",
+        "0:00 held: verify failed",
+    ]
 
 
 def test_what_is_held_says_why_and_where_to_look() -> None:
@@ -286,6 +304,14 @@ def test_a_group_whose_result_cannot_land_is_shown_so() -> None:
     story.complete("g")
     held(story, "g", "@land", message="no", files=["f.txt"], conflict=True)
     assert rows_of(story) == snapshot(["! g  land  0:00  $?  in conflict: f.txt"])
+
+
+def test_the_last_change_outside_of_worktrees_is_shown() -> None:
+    story = Story(*slices(*"ab"))
+    story.begin(*"ab")
+    for file in ("first", "last"):
+        story.tell("outside_changed", "a", "code", files=[file], during=["a:code"])
+    assert picture(story).splitlines()[-3] == "Warning: changed in your checkout while a:code ran: last"
 
 
 def test_conflicts_that_are_coming_are_hinted_at() -> None:
@@ -791,3 +817,11 @@ def test_what_ended_says_that_its_agent_changed_nothing() -> None:
     assert len(found) == 2
     assert found[0].endswith("  code changed nothing")
     assert found[1].endswith("; code changed nothing")
+
+
+def test_a_push_that_failed_is_shown_below_the_table_until_one_succeeds() -> None:
+    story = notes()
+    story.tell("push", outcome="failed", remote="origin", message="remote: no\nerror: failed")
+    assert "Landed, not pushed: remote: no" in picture(story).splitlines()
+    story.tell("push", outcome="pushed", remote="origin", commit="0123456789")
+    assert "pushed" not in picture(story)

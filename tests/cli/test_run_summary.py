@@ -107,7 +107,9 @@ def test_what_never_started_has_no_logs_to_look_at() -> None:
     story.begin("cli")
     story.fail("cli", "budget", message="the budget of the plan is used up: $1.00 of $1.00 spent")
     story.finish("failed")
-    assert summary(story).splitlines()[-1] == "Next       weft run  goes on; what is completed stays so"
+    assert summary(story).splitlines()[-1] == (
+        "Next       weft run --fresh-budget  resumes, and counts budgets from zero"
+    )
 
 
 def test_the_verify_of_the_whole_plan_is_told_by_the_plan_s_name_and_has_no_logs_of_its_own() -> None:
@@ -404,3 +406,29 @@ def test_of_many_agents_that_changed_nothing_the_first_are_named() -> None:
     lines = summary(story).splitlines()
     assert sum("changed nothing" in line for line in lines) == FAILURES
     assert "           … and 2 more" in lines
+
+
+def test_changes_outside_of_worktrees_are_listed() -> None:
+    story = Story(*slices("only"))
+    story.start()
+    story.run("only")
+    story.tell("outside_changed", "only", "code", place="other", files=["x"], during=["only:code"])
+    story.finish()
+    assert "Outside    changed in the worktree of other while only:code ran: x" in summary(story)
+
+
+def test_what_is_not_pushed_is_told_with_the_reason_and_the_command() -> None:
+    story = Story(*slices("only"))
+    story.start()
+    story.begin("only")
+    story.complete("only")
+    story.finish()
+    data = {"remote": "origin", "message": "remote: no\nerror: failed", "command": "git push origin main"}
+    story.tell("push", outcome="failed", final=True, **data)
+    assert summary(story).splitlines()[2:] == [
+        "Push       landed, not pushed: remote: no",
+        "             | error: failed",
+        "Next       git push origin main  pushes what has landed",
+    ]
+    story.tell("push", outcome="pushed", remote="origin", commit="0123456789")
+    assert summary(story).splitlines()[2:] == ["Push       landed, pushed to origin (0123456)"]

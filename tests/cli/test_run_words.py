@@ -4,7 +4,6 @@ from weft.app.run_rows import RowView, StepFailure
 from weft.cli.live.cells import clock
 from weft.cli.live.words import (
     count,
-    money,
     span,
     spent,
     spent_shortly,
@@ -49,13 +48,6 @@ def test_a_time_as_one_says_it(seconds, text) -> None:
 )
 def test_the_time_that_is_left_is_not_told_more_exactly_than_it_is_known(seconds, text) -> None:
     assert time_left(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("amount", "text"), [(0, "$0.00"), (1, "<$0.01"), (10_000, "$0.01"), (1_250_000_000, "$1,250.00")]
-)
-def test_money_to_the_cent(amount, text) -> None:
-    assert money(amount) == text
 
 
 @pytest.mark.parametrize(

@@ -65,4 +65,4 @@ def test_a_plan_that_is_wrong_is_not_shown(folder: Path) -> None:
 def test_what_to_type_without_a_plan_names_this_command(tmp_path: Path) -> None:
     result = show(tmp_path)
     assert result.exit_code == 2
-    assert result.stderr.endswith("name the plan, as in: weft show path/to/plan.yaml\n")
+    assert result.stderr.endswith("to write one, type: weft init; to name another file: weft show FILE\n")

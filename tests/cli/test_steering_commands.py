@@ -69,6 +69,21 @@ def started(project: Project, text: str = TWO_STEPS) -> Project:
 # Start
 
 
+def test_the_head_of_a_start_names_what_can_touch_the_same_files_at_once(project: Project) -> None:
+    project.plan(
+        """
+subplans:
+  - {id: a, files: [x, y], steps: [{id: work, run: "true"}]}
+  - {id: b, files: [x, y], steps: [{id: work, run: "true"}]}
+  - {id: c, files: [x], depends_on: [a, b], steps: [{id: work, run: "true"}]}
+"""
+    )
+    head = project.process("start").stderr
+    assert "Overlap   1 pair of subplans can touch the same files:" in head
+    assert "a and b  x and 1 more  may run together" in head
+    until(project, "completed")
+
+
 def test_a_run_goes_on_in_the_background_until_it_is_over(project: Project) -> None:
     said = weft(project.plan(TWO_STEPS), "start")
     assert project.told(said) == [
@@ -76,7 +91,8 @@ def test_a_run_goes_on_in_the_background_until_it_is_over(project: Project) -> N
     ]
     project.reached()
     project.let_through()
-    assert until(project, "completed")["counts"] == {"pending": 0, "running": 0, "completed": 1, "failed": 0}
+    counts = until(project, "completed")["counts"]
+    assert {state: count for state, count in counts.items() if count} == {"completed": 1}
     assert project.marks() == ["a:y"]
     assert "All is done" not in said
     assert "a  completed" in (project.root / ".weft" / "coordinator.log").read_text()
@@ -114,6 +130,33 @@ def test_a_plan_from_standard_input_is_refused(project: Project) -> None:
     assert "write it to a file first" in done.stderr
 
 
+def test_a_fresh_start_does_not_say_that_all_is_complete(project: Project) -> None:
+    project.plan("subplans: [{id: a, steps: [{id: x, run: 'MARK'}]}]")
+    assert project.process("run", "-q").returncode == 0
+    done = project.process("start", "--fresh")
+    assert done.returncode == 0
+    assert "Start     1 slice can start right away" in done.stderr
+    assert "complete" not in done.stderr
+    until(project, "completed")
+    assert project.marks() == ["a:x", "a:x"]
+
+
+def test_of_starts_at_the_same_time_one_starts_and_the_others_say_that_it_runs(project: Project) -> None:
+    project.plan(TWO_STEPS)
+    starts = [project.start("-C", str(project.root), "start") for _ in range(3)]
+    said = [(one.communicate(), one.returncode) for one in starts]
+    project.reached()
+    (pid,) = project.coordinators()
+    assert sorted(project.told(out)[0] for (out, _), _ in said) == [
+        f"run RUN is running already (process {pid})",
+        f"run RUN is running already (process {pid})",
+        f"run RUN is running in the background (process {pid})",
+    ]
+    assert ([code for _, code in said], len(project.runs())) == ([0, 0, 0], 1)
+    project.let_through()
+    until(project, "completed")
+
+
 def test_nothing_to_do_is_said(project: Project) -> None:
     project.plan("subplans: [{id: a, steps: [{id: x, run: 'true'}]}]")
     assert project.process("run", "-q").returncode == 0
@@ -125,7 +168,7 @@ def test_nothing_to_do_is_said(project: Project) -> None:
 def test_a_start_within_a_step_is_refused(project: Project) -> None:
     done = project.plan(TWO_STEPS).process("start", env={"WEFT_RUN": "r1", "WEFT_SUBPLAN": "a"})
     assert done.returncode == 2
-    assert "cannot be started within a run" in done.stderr
+    assert "`weft start` is refused inside a step of a" in done.stderr
 
 
 def test_flags_and_ids_reach_the_coordinator(project: Project) -> None:
@@ -226,6 +269,70 @@ def test_a_pause_outlives_a_coordinator_that_is_killed(project: Project) -> None
     until(project, "completed")
 
 
+def killed_while_paused(project: Project, *how: str) -> None:
+    """Nothing runs but the processes that are frozen, if there are any."""
+    started(project)
+    weft(project, "pause", *how)
+    if not how:
+        project.let_through()
+        until(project, "paused")
+    os.kill(project.coordinators()[0], signal.SIGKILL)
+
+
+def test_what_was_paused_when_its_coordinator_was_killed_is_the_same_run_and_still_paused(
+    project: Project,
+) -> None:
+    killed_while_paused(project)
+    assert status(project)["state"] == "paused"
+    done = project.process("-C", str(project.root), "start")
+    (pid,) = project.coordinators()
+    assert project.told(done.stdout) == [f"run RUN is still paused in the background (process {pid})"]
+    assert "the run is paused, so nothing new starts; to continue it, type: weft resume" in done.stderr
+    assert project.told(weft(project, "start")) == [f"run RUN is paused (process {pid})"]
+    assert (len(project.runs()), project.marks(), status(project)["state"]) == (1, [], "paused")
+    weft(project, "resume")
+    until(project, "completed")
+    assert project.marks() == ["a:y"]
+    assert [one.outcome for one in project.events() if (one.kind, one.step) == ("step_finished", "x")] == [
+        "done"
+    ]
+
+
+def test_what_was_resumed_before_it_was_started_again_is_not_paused(project: Project) -> None:
+    killed_while_paused(project)
+    done = project.process("resume")
+    assert project.told(done.stdout + done.stderr) == [
+        "run RUN is not paused any more",
+        "no coordinator works on it now; to continue it, type: weft start",
+    ]
+    assert "goes on in the background" in weft(project, "start")
+    until(project, "completed")
+    assert len(project.runs()) == 1
+
+
+def test_what_was_frozen_when_its_coordinator_was_killed_is_woken_by_a_resume(project: Project) -> None:
+    killed_while_paused(project, "--freeze")
+    steps = project.step_processes()
+    weft(project, "start")
+    assert status(project)["state"] == "paused"
+    assert [stands_still(pid) for pid in steps] == [True] * len(steps)
+    weft(project, "resume")
+    project.let_through()
+    until(project, "completed")
+    assert (len(project.runs()), project.marks()) == (1, ["a:y"])
+
+
+@pytest.mark.parametrize("how", ["the plan has changed", "--fresh"])
+def test_of_a_frozen_run_that_is_given_up_no_process_is_left(project: Project, how: str) -> None:
+    killed_while_paused(project, "--freeze")
+    steps = project.step_processes()
+    project.plan("subplans: [{id: a, steps: [{id: x, run: 'MARK'}]}]")
+    weft(project, "start", *(["--fresh"] if how == "--fresh" else []))
+    until(project, "completed")
+    assert set(project.step_processes()).isdisjoint(steps)
+    assert len(project.runs()) == 2
+
+
 def test_what_is_frozen_stands_still_with_all_its_processes(project: Project) -> None:
     started(project)
     weft(project, "pause", "--freeze")
@@ -241,6 +348,24 @@ def test_there_is_nothing_to_pause_where_nobody_runs(project: Project) -> None:
     weft(project, "stop")
     assert project.told(weft(project, "pause")) == ["run RUN is stopped; nothing to do: nobody runs it"]
     assert json.loads(weft(project, "pause", "--json"))["data"]["changed"] is False
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "stop"])
+def test_there_is_nothing_to_steer_in_a_run_that_is_completed(project: Project, command: str) -> None:
+    project.plan("subplans: [{id: a, steps: [{id: x, run: 'true'}]}]")
+    assert project.weft("run", "-q").exit_code == 0
+    done = project.process(command)
+    assert project.told(done.stdout + done.stderr) == [f"run RUN is completed; there is nothing to {command}"]
+
+
+def test_a_failed_run_is_not_resumed_but_retried(project: Project) -> None:
+    project.plan("subplans: [{id: a, steps: [{id: x, run: 'exit 3'}]}]")
+    assert project.weft("run", "-q").exit_code == 1
+    done = project.process("resume")
+    assert project.told(done.stdout + done.stderr) == [
+        "run RUN is failed; there is nothing to resume",
+        "to run what failed once more, type: weft retry",
+    ]
 
 
 def test_an_unknown_subplan_is_an_error_that_names_the_nearest(project: Project) -> None:

@@ -10,7 +10,20 @@ from hypothesis import strategies as st
 from msgspec.structs import fields
 
 from weft.engine.run.events import Event
-from weft.engine.run.facts import AnyFact, Ended, How, RefMove, RunStarted, Wanted, Woke
+from weft.engine.run.facts import (
+    Answered,
+    AnyFact,
+    EarlierSlice,
+    EarlierSpending,
+    EarlierStep,
+    Ended,
+    How,
+    OutsideChange,
+    RefMove,
+    RunStarted,
+    Wanted,
+    Woke,
+)
 from weft.errors import InputError
 from weft.ports.journal import Glimpse, Journal, JournalReader, RunRecord
 from weft.store.errors import BusyError, LeaseLostError
@@ -67,10 +80,24 @@ _JSON: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+_EARLIER = st.builds(EarlierSpending, **{each.name: _BY_TYPE[each.type] for each in fields(EarlierSpending)})
+_OUTSIDE = st.builds(OutsideChange, **{each.name: _BY_TYPE[each.type] for each in fields(OutsideChange)})
+_BY_TYPE[tuple[OutsideChange, ...]] = st.lists(_OUTSIDE, max_size=2).map(tuple)
+_BY_TYPE[tuple[EarlierSpending, ...] | None] = st.none() | st.lists(_EARLIER, max_size=2).map(tuple)
+
+
 def facts_of(kind: type[AnyFact]) -> st.SearchStrategy[AnyFact]:
     return st.builds(kind, **{each.name: _BY_TYPE[each.type] for each in fields(kind)})
 
 
+_BY_TYPE[Ended | Answered] = st.deferred(lambda: facts_of(Ended) | facts_of(Answered))
+_BY_TYPE[tuple[EarlierStep, ...]] = st.lists(
+    st.builds(EarlierStep, **{each.name: _BY_TYPE[each.type] for each in fields(EarlierStep)}), max_size=2
+).map(tuple)
+_BY_TYPE[tuple[tuple[str, int, bool], ...]] = st.lists(st.tuples(_TEXT, _INT64, _BOOL), max_size=2).map(tuple)
+_BY_TYPE[tuple[EarlierSlice, ...]] = st.lists(
+    st.builds(EarlierSlice, **{each.name: _BY_TYPE[each.type] for each in fields(EarlierSlice)}), max_size=2
+).map(tuple)
 FACTS = st.one_of(*(facts_of(kind) for kind in get_args(AnyFact)))
 EVENTS = st.builds(
     Event,
@@ -219,12 +246,14 @@ class JournalContract:
             Event(kind="step_started", subplan="a", step="s", attempt=1, data={"firing": 1}),
             Event(kind="step_finished", subplan="a", step="s", attempt=1, outcome="done", cost=7, tokens=9),
             Event(kind="step_finished", subplan="a", step="t", attempt=1, outcome="done"),
+            Event(kind="step_finished", subplan="a", step="t", attempt=1, outcome="done", tokens=9),
             Event(kind="ask", subplan="a", step="u", data={"question": "Sure?"}),
         ]
         journal.append("r1", [(2.0, event) for event in events])
         assert list(reader.glance("r1")) == [
             Glimpse(4, 2.0, "step_finished", "a", "s", 1, "done", 7, 9, "{}"),
-            Glimpse(6, 2.0, "ask", "a", "u", 0, "", None, None, '{"question":"Sure?"}'),
+            Glimpse(6, 2.0, "step_finished", "a", "t", 1, "done", None, 9, "{}"),
+            Glimpse(7, 2.0, "ask", "a", "u", 0, "", None, None, '{"question":"Sure?"}'),
         ]
 
     def test_states_are_the_last_ones(self, journal: JournalWithFacts, reader: ReaderWithFacts) -> None:
@@ -367,6 +396,16 @@ class JournalContract:
         assert [each.id for each in journal.requests("r1")] == [asked[3]]
         assert [each.id for each in journal.requests("r2")] == [asked[2]]
         assert len(set(asked)) == 4
+
+    def test_the_last_events_of_a_coordinator_are_refused_while_a_request_of_its_run_waits(
+        self, journal: JournalWithFacts, reader: ReaderWithFacts
+    ) -> None:
+        journal.add_run(record("r2"))
+        reader.ask("r2", "answer", subplan="a", step="", data={}, at=1.0)
+        asked = reader.ask("r1", "answer", subplan="a", step="", data={}, at=1.0)
+        assert (journal.append_last("r1", told("a")), kinds(reader)) == (None, [])
+        journal.append("r1", told("b"), taken=[asked])
+        assert (journal.append_last("r1", told("c", "d")), kinds(reader)) == (3, ["b", "c", "d"])
 
     def test_a_request_comes_with_all_that_was_said(
         self, journal: JournalWithFacts, reader: ReaderWithFacts

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from cli.running import Project
 from weft.cli.main import cli
 from weft.plan.loading.load import load_plan
+from workspaces.git.repositories import repository
 
 ROOT = Path(__file__).parents[2]
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
@@ -65,10 +66,11 @@ def test_the_plans_of_the_first_guide_load_but_for_the_one_that_is_wrong() -> No
 
 @pytest.fixture
 def _claude_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "bin" / "claude"
-    program.parent.mkdir()
-    program.touch(mode=0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("claude", "pytest"):
+        (folder / name).touch(mode=0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
 @pytest.mark.usefixtures("_claude_is_installed")
@@ -112,7 +114,9 @@ def test_the_commands_of_the_guide_about_running_print_what_it_shows(project: Pr
 def test_the_command_of_the_readme_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(ROOT)
+    plan = "examples/plans/notes.yaml"
+    repository(tmp_path / "top", {plan: (ROOT / plan).read_text(encoding="utf-8")})
+    monkeypatch.chdir(tmp_path / "top")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (block,) = blocks((ROOT / "README.md").read_text(encoding="utf-8"), "console")
     command, _, output = block.partition("\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from hosts.places import pids, proc
+from hosts.places import is_reaper, pids, proc
 from weft.app.files import Source
 from weft.app.journals import Book
 from weft.app.places import Places
@@ -21,7 +21,8 @@ from weft.app.runs import run_plan
 from weft.engine.run.events import Event, Recorded
 from weft.store.sqlite import open_reader
 
-ENVIRON = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+ENVIRON = {"PATH": os.environ["PATH"], "HOME": "/dev/null/home"}
+"""No system has a directory below a device."""
 MARK = "echo $WEFT_SUBPLAN $WEFT_STEP $WEFT_ATTEMPT $WEFT_JOB >> {}"
 
 React = Callable[[Event], None]
@@ -172,7 +173,8 @@ class Project:
 
     def supervisors(self) -> list[int]:
         names = {os.fsencode(host) for host in self.hosts()}
-        return [pid for pid in pids() if names & set(proc(pid, "cmdline").split(b"\0"))]
+        found = [pid for pid in pids() if names & set(proc(pid, "cmdline").split(b"\0"))]
+        return [pid for pid in found if not is_reaper(pid)]
 
     def end(self) -> None:
         """Nothing of it is alive any more, and nothing but the supervisor was."""

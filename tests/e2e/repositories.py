@@ -120,6 +120,14 @@ class Repository(Project):
         kinds = self.git("cat-file", "--batch-check", "--batch-all-objects").splitlines()
         return {line.split()[0] for line in kinds if line.split()[1] == "commit"}
 
+    def works(self) -> set[str]:
+        """Those that are no merges: merges are tried in memory, again and again."""
+        return {
+            commit
+            for commit in self.commits()
+            if len(self.git("log", "-1", "--format=%P", commit).split()) < MERGE
+        }
+
     def reachable(self) -> set[str]:
         return set(self.git("rev-list", "--all").splitlines())
 

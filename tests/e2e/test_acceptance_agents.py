@@ -62,15 +62,15 @@ agents:
   coder: {{use: builtin, model: scripted, args: [--retries, "0"], env: {{OPENAI_BASE_URL: {url}/v1}}}}
 subplans:
 """
-CHECK = "grep 42 $WEFT_SUBPLAN.txt || { echo 42 is missing; exit 1; }"
+CHECK = "grep 42 {}.txt || {{ echo 42 is missing; exit 1; }}"
 TDD = ("happy", "mended", "disliked")
 SLICES = "".join(
     f"  - {{id: {name}, prompt: '[[scenario:{name}]]', {more}}}\n"
     for name, more in (
-        *((name, f"pipeline: tdd, verify: '{CHECK}'") for name in TDD),
-        ("vague", f"pipeline: tdd, retries: 1, verify: '{CHECK}'"),
-        *((name, f"verify: '{CHECK}'") for name in ("hopeless", "crashes", "broken")),
-        ("unchecked", "verify: no-such-program"),
+        *((name, f"pipeline: tdd, verify: '{CHECK.format(name)}'") for name in TDD),
+        ("vague", f"pipeline: tdd, retries: 1, verify: '{CHECK.format('vague')}'"),
+        *((name, f"verify: '{CHECK.format(name)}'") for name in ("hopeless", "crashes", "broken")),
+        ("unchecked", "verify: eval no-such-program"),
     )
 )
 
@@ -132,7 +132,7 @@ def test_a_check_that_fails_once_and_a_judge_that_rejects_once_cost_a_cycle_each
     assert told.ends("mended") == [
         ("tests", "done"),
         *(("code", "done"), ("check", "failed")),
-        *(("code", "done"), ("check", "done"), ("judge", "done")),
+        *(("code", "done"), ("check", "done"), ("judge", "rejected")),
         *(("code", "done"), ("check", "done"), ("judge", "done")),
     ]
     assert told.state("mended") == "completed"
@@ -153,7 +153,7 @@ def test_a_judge_that_always_rejects_ends_exhausted_after_three_judgements(told:
 
 
 def test_an_agent_that_breaks_down_fails_its_slice_and_no_other(told: Told) -> None:
-    assert told.state("crashes") == "failed error"
+    assert told.state("crashes") == "failed exhausted"
     assert "killed by SIGKILL" in told.outcome.message("crashes")
 
 

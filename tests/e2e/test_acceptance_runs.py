@@ -181,7 +181,7 @@ subplans:
         script__json='[{"do": [{"fail": "the cat sat on it"}]}]',
     )
     outcome = project.run()
-    assert outcome.states() == {"bad": "failed error", "good": "completed"}
+    assert outcome.states() == {"bad": "failed exhausted", "good": "completed"}
     assert "the cat sat on it" in outcome.message("bad")
 
 
@@ -204,6 +204,7 @@ def test_an_agent_s_program_that_is_not_there_is_no_failure_of_the_work(
 policy: {policy}
 infra_retries: 2
 retries: 0
+setup: "true"  # which might make it, for all that the preflight knows
 agents: {{coder: {{use: command, command: [./no-such-agent]}}}}
 subplans: [{{id: one, prompt: x}}]
 """)

@@ -144,7 +144,7 @@ def test_a_run_within_a_step_is_refused(project: Project) -> None:
         f"subplans: [{{id: a, steps: [{{id: x, run: '{inner} -C {project.root} run 2> OUTSIDE/said'}}]}}]"
     )
     assert weft(project, "run").returncode == 1
-    assert "cannot be started within a run" in " ".join(project.lines("said"))
+    assert "`weft run` is refused inside a step of a" in " ".join(project.lines("said"))
 
 
 def test_events_are_lines_of_json(project: Project) -> None:

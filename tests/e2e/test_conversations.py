@@ -76,7 +76,7 @@ PLAN = """
   - id: costs
     steps:
       - {id: waits, async: true, prompt: "[[scenario:costs]] wait"}
-      - {id: fails, async: true, prompt: "[[scenario:costs]] fail"}
+      - {id: fails, async: true, on_error: abort, prompt: "[[scenario:costs]] fail"}
       - {id: both, action: join, depends_on: [waits, fails]}
   - id: limited
     steps:

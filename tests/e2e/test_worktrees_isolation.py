@@ -168,13 +168,13 @@ def test_what_a_person_did_to_branches_and_worktrees_is_said_and_can_be_mended(
 def test_nothing_that_has_not_landed_is_lost_by_another_run(repository: Repository) -> None:
     """A changed plan, what a person left in a worktree, and all anew."""
     repository.plan(TO_LAND).run()
-    first = repository.commits()
+    first = repository.works()
     repository.write(at=repository.worktree("a"), unsaved="u\n")
     repository.plan(TO_LAND.replace("echo a > a", "echo other > a")).run()
-    second = repository.commits()
+    second = repository.works()
     assert "unsaved" in repository.git("log", "--all", "--format=", "--name-only")
     repository.run(fresh=True)
-    assert first < second < repository.commits()
+    assert first < second < repository.works()
     assert second <= repository.reachable()
     assert repository.lost() == []
     assert repository.files(repository.branch("a")) == {"README": "hello", "a": "other"}
@@ -326,3 +326,33 @@ def test_what_an_agent_commits_is_kept_and_only_what_is_left_is_committed_for_it
 def own_commits(repository: Repository, path: str) -> list[str]:
     span = f"refs/weft/start/tried/{path}..{repository.branch(path)}"
     return repository.git("log", "--format=%s", span).splitlines()
+
+
+# --- an agent that does not stay in its worktree ---
+
+STRAYS = """
+agents:
+  coder: {use: scripted, script: script.json}
+merge: {mode: auto}
+subplans:
+  - {id: first, steps: [{id: code, prompt: work}]}
+  - {id: second, depends_on: [first], steps: [{id: code, prompt: work}]}
+"""
+STRAYING = """[
+  {"subplan": "first", "do": [{"write": {"a": "1\\n"}}]},
+  {"subplan": "second", "do": [
+    {"write": {"b": "1\\n"}},
+    {"run": "cd \\"$WEFT_PLAN_DIR\\"; echo x >> README; echo x > stray"}
+  ]}
+]"""
+
+
+def test_what_an_agent_writes_outside_of_its_worktree_is_reported_and_fails_nothing(
+    repository: Repository,
+) -> None:
+    outcome = repository.plan(STRAYS, script__json=STRAYING).run()
+    assert outcome.state == "completed"
+    changes = [event for event in outcome.events if event.kind == "outside_changed"]
+    (change,) = [event for event in changes if not event.data["place"]]
+    assert (change.subplan, change.step) == ("second", "code")
+    assert (change.data["files"], change.data["during"]) == (["README", "stray"], ["second:code"])

@@ -63,7 +63,11 @@ def traces(repository: Repository) -> Traces:
         files={branch: repository.files(branch) for branch in ("main", repository.branch(""))},
         landed=sorted(repository.landed()),
         held={event.subplan for event in story.of("merge") if event.outcome == "conflict"},
-        steps=dict(Counter(f"{subplan} {step}" for subplan, step, *_ in marks if not step.startswith("@"))),
+        steps=dict(
+            Counter(
+                f"{words[0]} {words[1]}" for words in marks if not any(word.startswith("@") for word in words)
+            )
+        ),
     )
 
 

@@ -1,5 +1,7 @@
 """Repositories as they are: without a name, with hooks, in a linked worktree; and those that cannot be used."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,8 @@ import pytest
 from e2e.projects import Project
 from e2e.repositories import GIT_ENVIRON, Repository
 from weft.errors import WeftError
+from weft.workspaces.git.program import Git
+from workspaces.git.signing import sign_with_ssh
 
 SMALL = """
 merge: {mode: auto}
@@ -25,18 +29,16 @@ HOOKS = (
 )
 
 
-def test_hooks_do_not_run_and_nothing_is_signed(repository: Repository) -> None:
+def test_hooks_do_not_run(repository: Repository) -> None:
     for name in HOOKS:
         hook = repository.root / ".git" / "hooks" / name
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(f"#!/bin/sh\necho {name} >> {repository.outside}/hooks\nexit 1\n")
         hook.chmod(0o755)
-    for setting, value in (("commit.gpgSign", "true"), ("gpg.program", "false"), ("merge.ff", "false")):
-        repository.git("config", setting, value)
+    repository.git("config", "merge.ff", "false")
     assert repository.plan(SMALL).run().state == "completed"
     assert repository.files() == RESULT
     assert repository.lines("hooks") == []
-    assert {*repository.git("log", "--all", "--format=%G?").split()} == {"N"}
 
 
 def test_where_nobody_has_a_name_commits_have_one_nevertheless(repository: Repository) -> None:
@@ -193,3 +195,33 @@ def test_a_lock_of_all_refs_is_named_and_nothing_has_changed(repository: Reposit
     lock.unlink()
     assert repository.run(fresh=True).state == "waiting"
     assert repository.lost() == []
+
+
+def test_where_the_users_git_signs_all_that_lands_is_signed(repository: Repository) -> None:
+    sign_with_ssh(Git(repository.root, environ=repository.environ), repository.outside)
+    before = repository.tip()
+    assert repository.plan(SMALL).run().state == "completed"
+    assert repository.files() == RESULT
+    assert {*repository.git("log", f"{before}..main", "--format=%G?").split()} == {"G"}
+
+
+def test_a_broken_slice_of_a_project_that_is_installed_as_a_link_does_not_land(
+    repository: Repository,
+) -> None:
+    """`pip install -e` makes Python import the checkout, wherever it is started."""
+    repository.commit(src___shop__py="GOOD = True\n", check__py="import shop\nassert shop.GOOD\n")
+    prefix = repository.outside / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True)
+    (site,) = prefix.glob("lib/python3*/site-packages")
+    (site / "__editable__.shop-0.pth").write_text(f"{repository.root}/src\n")
+    repository.environ["PATH"] = f"{prefix}/bin:{repository.environ['PATH']}"
+    repository.plan("""
+merge: {mode: auto}
+failure_mode: continue_on_error
+pipelines: {write: [{id: x, run: "echo GOOD = {{ slice.prompt }} > src/shop.py"}, {id: v, action: verify}]}
+subplans:
+  - {id: a, prompt: 'False', verify: python -B check.py, pipeline: write}
+  - {id: b, prompt: '1', verify: python -B check.py, pipeline: write}
+""")
+    assert repository.run().states() == {"a": "failed error", "b": "completed"}
+    assert repository.files()["src/shop.py"] == "GOOD = 1"

@@ -101,6 +101,6 @@ def test_an_agent_that_changed_nothing_is_told_to_people_programs_and_its_next_a
     told = [line for line in repository.lines("prompts") if "changed no file" in line]
     assert told == ["The last attempt at step 'work' changed no file."]
     logs = repository.weft("logs", "b")
-    assert "── b:work done: it changed nothing" in logs.stderr.splitlines()
+    assert "── b:work done: it changed nothing" in logs.stdout.splitlines()
     programs = [json.loads(line) for line in repository.weft("logs", "b", "--json").stdout.splitlines()]
     assert [one["changed"] for one in programs if "changed" in one] == [False]

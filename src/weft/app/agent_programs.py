@@ -15,16 +15,10 @@ from contextlib import suppress
 from msgspec import Struct
 
 from weft.app.plan_agents import agent_steps
-from weft.errors import InputError
+from weft.app.shell_words import first_word
 from weft.plan.language.adapters import ADAPTERS
-from weft.plan.model import Agent, Command, Plan
+from weft.plan.model import Agent, Plan
 
-_SIMPLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+@%,:")
-"""What the first word of a shell's text may hold to be the name of a program for certain."""
-_SHELL_KNOWS = frozenset(
-    {".", ":", "[", "break", "case", "cd", "command", "echo", "eval", "exec", "exit", "export", "false", "for",
-     "if", "printf", "read", "return", "set", "test", "trap", "true", "type", "umask", "until", "wait", "while"}
-)  # fmt: skip
 _LONGEST_ANSWER = 80
 _VERSION = re.compile(r"\d+(?:\.\d+)+\w*")
 
@@ -32,15 +26,8 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+\w*")
 def program_of(agent: Agent) -> str | None:
     """The program it needs; None if that is a part of Weft, or cannot be told from a shell's text."""
     if agent.command is not None:
-        return _first_word(agent.command)
+        return first_word(agent.command)
     return ADAPTERS[agent.use].program
-
-
-def _first_word(command: Command) -> str | None:
-    if not isinstance(command, str):
-        return command[0]
-    word = (command.split() or [""])[0]
-    return word if word and set(word) <= _SIMPLE and word not in _SHELL_KNOWS else None
 
 
 def place_of(program: str, environ: Mapping[str, str]) -> str | None:
@@ -63,13 +50,6 @@ class Missing(Struct, frozen=True):
         who = ", ".join(self.agents)
         needed = f"the agent {who} needs" if len(self.agents) == 1 else f"the agents {who} need"
         return f"{needed} {self.program}, which is not on the PATH; to install it, type: {self.install}"
-
-
-def require_programs(plan: Plan, environ: Mapping[str, str], *, done: Iterable[str] = ()) -> None:
-    """Raises `InputError` if a program is missing, for other steps than those of subplans that are done."""
-    missing = missing_programs(plan, environ, done=done)
-    if missing:
-        raise InputError(f"{'; '.join(map(str, missing))} (what there is, tells: weft agents)")
 
 
 def missing_programs(plan: Plan, environ: Mapping[str, str], *, done: Iterable[str] = ()) -> list[Missing]:

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from weft.app.home_cleaning import ENDED, clean_homes
+from weft.app.home_cleaning import clean_homes
 from weft.app.journals import Book
 from weft.app.places import Places, absolute, used_project
 from weft.app.run_plans import plan_of
 from weft.app.run_repository import names_of
 from weft.engine.run.facts import RefMove, RunStarted
+from weft.engine.run.run_state import FINISHED
 from weft.errors import InputError, WeftError
 from weft.plan.model import Plan
 from weft.plan.templates.render import render
@@ -162,7 +163,7 @@ class _Ground(Struct, frozen=True, kw_only=True):
 
     def _stays_as_a_whole(self) -> Stays | None:
         last = self.one.last
-        if last.state in ENDED:
+        if last.state in FINISHED:
             return None
         is_held = last.state == "waiting"
         command = "weft merge" if is_held else structs.replace(self.one.book, run=last).run_command()

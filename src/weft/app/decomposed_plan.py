@@ -3,7 +3,11 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import Struct
+
 from weft.app.first_texts import plan_id
+from weft.app.part_checks import PartChecks
+from weft.app.part_prompts import Prompts
 from weft.app.survey import Found
 from weft.decompose.model import Part, Risk
 from weft.decompose.paths import folder_of
@@ -13,21 +17,29 @@ from weft.plan.text.emit import Path, Plain, to_yaml
 _ASSUMED = "claude"
 _RISKS_SHOWN = 3
 _TOO_LARGE = "More than one agent should take, but nothing tells how to split it."
-_PROMPT = "Do what the goal asks for in these files. Change others only where they must change with them."
 _HEAD = """\
 A proposal, made of {files:,} files. It knows what they refer to and what changed together, but not the goal:
 read it, and change what you know better.
   weft check   is it right, what can run at once, what may it cost
   weft run     run it"""
 _VERIFY = "Must pass on all that was done, together. What can be tested alone may have a `verify` of its own."
+_VERIFY_OF_PARTS = "Must pass on all that was done, together. The `verify` of a slice runs the tests in it."
+_NO_CHECKS = PartChecks()
 _NOT_IN_PATTERNS = re.compile(r"[\\\ud800-\udfff]")
 _WILDCARD = re.compile(r"([*?[])")
 
 
-def plan_text(whole: Part, *, name: str, goal: str, found: Found, beside: Iterable[str] = ()) -> str:
+def plan_text(
+    whole: Part,
+    *,
+    name: str,
+    goal: str,
+    found: Found,
+    beside: Iterable[str] = (),
+    checks: PartChecks = _NO_CHECKS,
+) -> str:
     """A folder that is in one part may be named as such; not so if one of the files `beside` is in it."""
-    owners = _owners(whole, beside)
-    parts = whole.parts or (whole,)
+    subplans = _Subplans(owners=_owners(whole, beside), prompts=Prompts(whole), checks=checks)
     data: dict[str, Plain] = {"weft": 1, "plan": plan_id(name), "goal": goal}
     if found.setup and found.git.is_repository:
         data["setup"] = found.setup
@@ -35,20 +47,31 @@ def plan_text(whole: Part, *, name: str, goal: str, found: Found, beside: Iterab
         data["verify"] = found.tests[0].command
     agent = found.agents[0].name if found.agents else _ASSUMED
     data |= {"agent": "coder", "agents": {"coder": {"use": agent}}}
-    data["subplans"] = [_subplan(part, owners) for part in parts]
-    return to_yaml(data, comments=dict(_comments(whole, found)))
+    if whole.parts:
+        data["subplans"] = [subplans.entry(part, f"/{part.id}") for part in whole.parts]
+    else:
+        data["subplans"] = [subplans.entry(whole, "")]
+    return to_yaml(data, comments=dict(_comments(whole, found, checks)))
 
 
-def _subplan(part: Part, owners: dict[str, str]) -> dict[str, Plain]:
-    entry: dict[str, Plain] = {"id": part.id or "everything", "title": part.title}
-    if part.depends_on:
-        entry["depends_on"] = list(part.depends_on)
-    if part.parts:
-        entry["subplans"] = [_subplan(one, owners) for one in part.parts]
+class _Subplans(Struct, frozen=True, kw_only=True):
+    owners: dict[str, str]
+    prompts: Prompts
+    checks: PartChecks
+
+    def entry(self, part: Part, path: str) -> dict[str, Plain]:
+        entry: dict[str, Plain] = {"id": part.id or "everything", "title": part.title}
+        if part.depends_on:
+            entry["depends_on"] = list(part.depends_on)
+        if not part.parts:
+            entry["prompt"] = self.prompts.prompt(path)
+            entry["files"] = list(_patterns(part.files, self.owners))
+        for_part = self.checks.for_group if part.parts else self.checks.for_part
+        if verify := for_part(part.files):
+            entry["verify"] = verify
+        if part.parts:
+            entry["subplans"] = [self.entry(child, f"{path}/{child.id}") for child in part.parts]
         return entry
-    entry["prompt"] = part.prompt or _PROMPT
-    entry["files"] = list(_patterns(part.files, owners))
-    return entry
 
 
 # Which files
@@ -96,12 +119,12 @@ def _escaped(path: str) -> str:
 # What a person should know
 
 
-def _comments(whole: Part, found: Found) -> Iterator[tuple[Path, str]]:
+def _comments(whole: Part, found: Found, checks: PartChecks) -> Iterator[tuple[Path, str]]:
     yield (), _HEAD.format(files=len(whole.files))
     if not found.agents:
         yield ("agents", "coder"), "None was found on this machine."
     if found.tests:
-        yield ("verify",), _VERIFY
+        yield ("verify",), _VERIFY_OF_PARTS if checks.command else _VERIFY
     else:
         yield (
             ("agent",),

@@ -7,11 +7,13 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from weft.app.decomposed_plan import plan_text
+from weft.app.part_checks import part_checks
 from weft.app.places import absolute
 from weft.app.refinement import Refine, Refinement
-from weft.app.source_files import Unread, Watch, files_below
+from weft.app.source_files import Unread, Watch, files_below, is_meant
 from weft.app.survey import survey
-from weft.decompose.model import Limits, Part
+from weft.decompose.attachments import without_strays
+from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.parts import decompose
 from weft.decompose.references.signals import signals_of
 from weft.errors import InputError
@@ -34,6 +36,11 @@ class Proposal(Struct, frozen=True, kw_only=True):
     unread: tuple[Unread, ...] = ()
     left_out: tuple[str, ...] = ()
     """What is no file: gone, or another repository, or a pipe."""
+    no_work: tuple[str, ...] = ()
+    """Files that stay out of the plan because they give no agent anything to do; sorted."""
+    limits: Limits = Limits()
+    crowded: int = 0
+    """Slices with more files to work on than the limit that could not be split; their tokens fit one agent."""
     history_fault: str = ""
     """Why it is not known what changed together."""
     refinement: Refinement | None = None
@@ -63,6 +70,7 @@ def propose(  # noqa: PLR0913 - as much as a person can say
     signals = signals_of(
         files.sources(watch), files.manifests(), files.commits, name=absolute(files.root).name
     )
+    signals, strays = without_strays(signals)
     watch(f"splitting {len(signals.paths):,} files")
     whole, refinement = decompose(signals, limits), None
     if refine is not None:
@@ -71,19 +79,27 @@ def propose(  # noqa: PLR0913 - as much as a person can say
     whole = whole if ordered else _without_order(whole)
     watch("writing the plan")
     name = absolute(folder).name
-    text = plan_text(whole, name=name, goal=goal, found=survey(files.root, environ), beside=files.beside)
+    beside = (*files.beside, *strays)
+    found = survey(files.root, environ)
+    checks = part_checks(found, files.root, (*signals.paths, *beside), files.tests, environ)
+    text = plan_text(whole, name=name, goal=goal, found=found, beside=beside, checks=checks)
     load_plan(text, "the plan")
     leaf_of = {path: number for number, leaf in enumerate(whole.leaves()) for path in leaf.files}
     own = [leaf_of[path] for path in signals.paths]
     return Proposal(
         whole=whole,
         text=text,
+        limits=limits,
+        crowded=_crowded(whole, signals, limits),
         references=len(signals.uses),
         references_inside=sum(own[user] == own[used] for user, used in signals.uses),
         changes=len(signals.together),
         changes_inside=sum(own[first] == own[second] for first, second, _times in signals.together),
         unread=tuple(files.unread),
         left_out=tuple(files.left_out),
+        no_work=tuple(
+            sorted((*strays, *(path for path in files.metadata if is_meant(path, globs, exclude))))
+        ),
         history_fault=files.history_fault,
         refinement=refinement,
     )
@@ -96,6 +112,12 @@ def _check_goal(goal: str) -> None:
         "\ud800" <= letter <= "\udfff" for letter in goal
     ):  # what Python makes of a byte that means nothing
         raise InputError("the goal is not text in UTF-8; what stands in plans is")
+
+
+def _crowded(whole: Part, signals: Signals, limits: Limits) -> int:
+    aside = {signals.paths[file] for file in signals.attachments}
+    work = (sum(path not in aside for path in leaf.files) for leaf in whole.leaves() if not leaf.too_large)
+    return sum(files > limits.max_files_per_subplan for files in work)
 
 
 def _without_order(part: Part) -> Part:

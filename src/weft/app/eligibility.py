@@ -14,11 +14,14 @@ from weft.plan.compile.compiled import CompiledPlan
 
 
 def eligibility_of(
-    compiled: CompiledPlan, folder: Path, *, environ: Mapping[str, str] = os.environ
+    compiled: CompiledPlan, folder: Path, *, fresh: bool = False, environ: Mapping[str, str] = os.environ
 ) -> Eligibility:
-    """Of a plan that lies in this directory, by the journal of its project, if there is one."""
+    """Of a plan that lies in this directory, by the journal of its project, if there is one.
+
+    `fresh`: for a run that does everything again, whatever earlier runs have completed.
+    """
     journal = project_of(folder).journal
-    if not os.path.lexists(journal):
+    if fresh or not os.path.lexists(journal):
         return judge(compiled)
     from weft.app.eligibility_facts import facts_of  # noqa: PLC0415 - of no use where nothing was ever run
 

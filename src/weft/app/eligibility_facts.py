@@ -6,6 +6,7 @@ from pathlib import Path
 
 from weft.app.eligible import NOTHING_YET, Facts, Unlanded
 from weft.app.run_past import Earlier, Kept, completed_by, earlier_runs, kept_of
+from weft.engine.run.run_state import FINISHED
 from weft.errors import WeftError
 from weft.plan.digests import plan_digest
 from weft.plan.model import Plan
@@ -15,9 +16,6 @@ from weft.ports.journal import JournalReader, RunRecord
 from weft.store.database import NOTHING_YET as NOTHING_RUN
 from weft.store.sqlite import open_reader
 from weft.workspaces.git.names import Names
-
-_OVER = frozenset({"completed", "failed", "abandoned"})
-"""States of runs in which nothing is held any more."""
 
 
 def facts_of(plan: Plan, journal: Path, folder: Path, environ: Mapping[str, str]) -> Facts:
@@ -49,7 +47,8 @@ class _Found:
         self._groups = {path for row, path in enumerate(outline.paths) if not outline.leaves[row]}
         self.done = completed_by(kept, journal, runs)
         self._names = Names(plan=plan.id, prefix=plan.scopes[ROOT].settings.branch_prefix)
-        self.unlanded = list(self._unlanded(kept, _Held(plan, journal, runs)))
+        held = _Held(plan, journal, runs, {earlier.subplan for earlier in kept.continued if earlier.merging})
+        self.unlanded = list(self._unlanded(kept, held))
 
     def _unlanded(self, kept: Kept, held: "_Held") -> Iterator[Unlanded]:
         landed = frozenset(kept.landed)
@@ -97,12 +96,15 @@ def _landing(plan: Plan) -> Iterator[str]:
 class _Held:
     """What the last run of a plan holds until somebody has helped."""
 
-    def __init__(self, plan: Plan, journal: JournalReader, runs: Iterable[Earlier]) -> None:
+    def __init__(
+        self, plan: Plan, journal: JournalReader, runs: Iterable[Earlier], continued: Collection[str]
+    ) -> None:
+        """`continued`: slices whose work and conflict the next run takes over, whatever else has changed."""
         self._found: Collection[tuple[str, str]] = ()
         self._more = ""
         self.unmerged: list[str] = []
         last = next(iter(runs), None)
-        if last is None or last[0].state in _OVER:
+        if last is None or last[0].state in FINISHED:
             return
         from weft.app.run_holds import Holds  # noqa: PLC0415 - of no use where no run is unfinished
 
@@ -111,8 +113,9 @@ class _Held:
             holds.hear(one)
         self._found = holds.found.keys()
         self._more = _which(last[0], journal)
-        if last[0].digest == plan_digest(plan):  # else it is done anew
-            self.unmerged = [path for path, step in self._found if step == "@merge"]
+        is_same = last[0].digest == plan_digest(plan)
+        unmerged = (path for path, step in self._found if step == "@merge")
+        self.unmerged = [path for path in unmerged if is_same or path in continued]
 
     def command(self, path: str, step: str) -> str:
         return f"weft merge {path}{self._more}" if (path, step) in self._found else ""

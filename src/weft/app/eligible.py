@@ -73,6 +73,11 @@ class Ineligible(Struct, frozen=True, kw_only=True):
     """What could not be read."""
 
     @property
+    def is_done(self) -> bool:
+        """Whether the next run would not do it again."""
+        return self.kind is Kind.COMPLETE or (self.unlanded is not None and self.unlanded.is_done)
+
+    @property
     def reason(self) -> str:
         if self.unlanded is not None:
             return f"unmerged: {self.unlanded.said}"

@@ -1,5 +1,6 @@
 """The plan and the configuration that a project begins with: small, and meant to be changed."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -36,6 +37,7 @@ def _head(id_: str, schema: str) -> str:
 # A plan for Weft. The parts below are examples: put what you want to have done in their place.
 #   weft check                is it right, what can run at once, what may it cost
 #   weft run                  run it
+#   weft logs /               what its steps have written
 #   weft schema --reference   all that can be said here
 weft: 1
 plan: {_yaml(id_)}
@@ -96,17 +98,24 @@ def _agent(name: str, adapter: Adapter) -> list[str]:
     return [f"  {name}:  # {adapter.doc}", f"    use: {adapter.name}"]
 
 
-_OF_A_PROJECT = (
-    ("survey", "Write SURVEY.md: in a line or two for each part of this project, what it is for."),
-    ("open-ends", "Write OPEN.md: the remarks in this project that say TODO or FIXME, each with its file."),
-    ("advice", "Read SURVEY.md and OPEN.md, and write ADVICE.md: the three things most worth doing."),
+# What the parts of the example do. In a repository they only read, so that a person who tries the example and then
+# edits it does not find its files on a branch. Elsewhere they write, in directories below .weft.
+_READ = (
+    ("survey", "Say in a line or two for each part of this project what it is for."),
+    ("open-ends", "List the remarks in this project that say TODO or FIXME, each with its file."),
+    ("advice", "Name the three things that are most worth doing in this project, each with its reason."),
 )
-_OF_NOTHING = (
+_READ_BY_COMMANDS = (
+    ("survey", "git ls-files"),
+    ("open-ends", "git grep -n -e TODO -e FIXME -- ':!weft.yaml' || echo none"),
+    ("advice", "git log --oneline -5"),
+)
+_WRITE = (
     ("survey", "Write SURVEY.md: in ten lines, what a small tool for notes should be able to do."),
     ("open-ends", "Write OPEN.md: in ten lines, what can go wrong in such a tool."),
     ("advice", "Read SURVEY.md and OPEN.md, and write ADVICE.md: the three things to begin with."),
 )
-_COMMANDS_ONLY = (
+_WRITE_BY_COMMANDS = (
     ("survey", "date > SURVEY.md"),
     ("open-ends", "uname > OPEN.md"),
     ("advice", "cat SURVEY.md OPEN.md > ADVICE.md"),
@@ -114,20 +123,56 @@ _COMMANDS_ONLY = (
 _FILES = ("SURVEY.md", "OPEN.md", "ADVICE.md")
 
 
+def what_to_edit(found: Found, plan: str) -> str:
+    """What a person does with the plan, in one sentence."""
+    harmless = "only read, and nothing lands" if found.git.is_repository else "write below .weft only"
+    return f"{plan}: put your own work in the place of its `subplans`, which are an example; they {harmless}"
+
+
 def _subplans(found: Found) -> Iterator[str]:
-    examples = _OF_A_PROJECT if found.git.is_repository else _OF_NOTHING
-    one, two, three = (
-        _slice(id_, does, file, is_prompt=bool(found.agents))
-        for (id_, does), file in zip(examples if found.agents else _COMMANDS_ONLY, _FILES, strict=True)
-    )
-    yield f"subplans:\n  # These two need nothing of each other, and run at the same time.\n{one}\n{two}"
+    one, two, three = _reading(found) if found.git.is_repository else _writing(found)
+    yield f"{_own_work(found)}\n  # These two need nothing of each other, and run at the same time.\n{one}\n{two}"
     after = three.replace("\n", "\n    depends_on: [survey, open-ends]\n", 1)
-    yield f"  # This one starts with what they have done.\n{after}"
+    yield f"  # This one starts when they are done.\n{after}"
 
 
-def _slice(id_: str, does: str, file: str, *, is_prompt: bool) -> str:
-    work = f"prompt: {_yaml(does)}" if is_prompt else f"steps: [{{id: make, run: {_yaml(does)}}}, {_CHECK}]"
-    return f"  - id: {id_}\n    {work}\n    files: [{file}]\n    verify: test -s {file}"
+def _own_work(found: Found) -> str:
+    is_example = (
+        "An example that only reads: it changes no file, and nothing lands."
+        if found.git.is_repository
+        else "An example: it writes in directories below .weft, and nowhere else."
+    )
+    verify = found.tests[0].command if found.tests else "make test"
+    work = "prompt: What is to be done" if found.agents else "steps: [{id: make, run: ./make-it.sh}]"
+    return f"""\
+subplans:
+  # {is_example}
+  # Put your own work in its place, such as:
+  # - id: my-change
+  #   {work}
+  #   verify: {_yaml(verify)}
+"""
+
+
+def _reading(found: Found) -> Iterator[str]:
+    for id_, does in _READ if found.agents else _READ_BY_COMMANDS:
+        work = f"read_only: true, prompt: {_quoted(does)}" if found.agents else f"run: {_quoted(does)}"
+        yield f"  - id: {id_}\n    steps: [{{id: read, {work}}}]"
+
+
+def _writing(found: Found) -> Iterator[str]:
+    for (id_, does), file in zip(_WRITE if found.agents else _WRITE_BY_COMMANDS, _FILES, strict=True):
+        work = (
+            f"prompt: {_yaml(does)}"
+            if found.agents
+            else f"steps: [{{id: make, run: {_yaml(does)}}}, {_CHECK}]"
+        )
+        yield f"  - id: {id_}\n    {work}\n    files: [{file}]\n    verify: test -s {file}"
+
+
+def _quoted(text: str) -> str:
+    """As it can stand within brackets."""
+    return json.dumps(text)
 
 
 _CHECK = "{id: check, action: verify}"
@@ -137,7 +182,8 @@ _CHECK = "{id: check, action: verify}"
 
 
 def config_text(found: Found) -> str:
-    parts = (_SETTINGS, _for_agents(found), _for_tests(found), _NOTIFY)
+    sandbox = (_SANDBOX,) if found.has_sandbox else ()
+    parts = (_SETTINGS, *sandbox, _for_agents(found), _for_tests(found), _NOTIFY)
     return "\n\n".join(parts) + "\n"
 
 
@@ -152,6 +198,11 @@ max_parallel: 4
 # `weft merge`.
 merge:
   mode: confirm"""
+
+_SANDBOX = """\
+# bubblewrap works on this machine. Without the `#` steps can change nothing outside of their workspace, and see
+# nothing of your home: agents are not logged in there, and need a key such as ANTHROPIC_API_KEY.
+# sandbox: bwrap"""
 
 _NOTIFY = """\
 # Who is told when a run needs somebody, or is over.

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from weft.app.journals import OVER, open_book
+from weft.app.journals import open_book
+from weft.engine.run.run_state import AT_REST
 from weft.errors import InputError
 from weft.ports.journal import Holder, RunRecord
 from weft.store.lease import is_alive
@@ -33,7 +34,8 @@ def who_runs(
     while (waited := time.monotonic() - begun) < patience:
         try:
             with open_book(directory) as book:
-                holder, is_over = book.journal.holder(), book.state() in OVER
+                holder = book.journal.holder()
+                is_over = book.state() in AT_REST or book.has_left()
         except InputError:  # nothing was ever run here
             return None
         if holder is None or holder.pid == os.getpid() or not is_alive(holder):

@@ -7,16 +7,15 @@ from pathlib import Path
 
 from weft.app.files import failure
 from weft.app.places import Places
+from weft.engine.run.run_state import FINISHED
 from weft.ports.journal import RunRecord
 from weft.workspaces.git.leftovers import Goes
-
-ENDED = frozenset({"completed", "failed", "abandoned"})
 
 
 def clean_homes(places: Places, runs: Iterable[RunRecord], *, dry_run: bool) -> Iterator[Goes]:
     for one in runs:
         homes = places.homes(one.run)
-        if one.state in ENDED and homes.is_dir() and not homes.is_symlink():
+        if one.state in FINISHED and homes.is_dir() and not homes.is_symlink():
             if not dry_run:
                 _remove(homes)
             yield Goes(kind="homes", name=str(homes), commit="")

@@ -12,9 +12,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.files import Source, failure, save_text
-from weft.app.first_texts import config_text, plan_text
+from weft.app.first_texts import config_text, plan_text, what_to_edit
 from weft.app.places import FOLDER, IGNORED, absolute, project_of
-from weft.app.plans import PLAN_NAMES
+from weft.app.plans import PLAN_NAMES, load
+from weft.app.preflight.imports import import_findings
 from weft.app.survey import Found, survey
 from weft.errors import InputError, WeftError
 from weft.plan.language.schema import plan_schema
@@ -36,6 +37,10 @@ class Initialized(Struct, frozen=True, kw_only=True):
     files: tuple[File, ...]
     next: tuple[str, ...]
     """What to type."""
+    edit: str = ""
+    """What to change in the plan; empty if it was there before."""
+    warnings: tuple[str, ...] = ()
+    """Why tests in worktrees might not test what is in them."""
 
 
 class _Wanted(Struct, frozen=True):
@@ -46,14 +51,33 @@ class _Wanted(Struct, frozen=True):
 def initialize(folder: Path, environ: Mapping[str, str]) -> Initialized:
     """Raises `InputError` if it cannot be done, and nothing has changed then."""
     folder = absolute(folder)
-    project = project_of(folder).project
+    places = project_of(folder)
+    project = places.project
     found = survey(folder, environ)
     wanted = list(_wanted(folder, project, found))
     _refuse_what_is_in_the_way(wanted, project)
     new = [one for one in wanted if not os.path.lexists(one.path)]
+    renewed = [places.ignore] if places.ignores_too_much else []
     _write(new, project)
-    files = (_told(one, folder, is_new=one in new) for one in wanted)
-    return Initialized(project=project, found=found, files=tuple(files), next=tuple(_next(found)))
+    places.make()
+    files = (_told(one, folder, is_new=one in new, is_renewed=one.path in renewed) for one in wanted)
+    return Initialized(
+        project=project,
+        found=found,
+        files=tuple(files),
+        next=tuple(_next(found)),
+        edit=what_to_edit(found, wanted[-1].path.name) if wanted[-1] in new else "",
+        warnings=tuple(_warnings(wanted[-1].path, environ)),
+    )
+
+
+def _warnings(plan: Path, environ: Mapping[str, str]) -> Iterator[str]:
+    """Of the plan that is there now; one that cannot be loaded is left to `weft check`."""
+    try:
+        loaded = load(Source(name=plan.name, directory=plan.parent, holds="plan"), environ=environ)
+    except InputError:
+        return
+    yield from (one.message for one in import_findings(loaded, plan.parent, environ))
 
 
 def _wanted(folder: Path, project: Path, found: Found) -> Iterator[_Wanted]:
@@ -101,15 +125,11 @@ def _take_back(made: list[Path], home: Path | None) -> None:
             home.rmdir()
 
 
-def _told(one: _Wanted, folder: Path, *, is_new: bool) -> File:
+def _told(one: _Wanted, folder: Path, *, is_new: bool, is_renewed: bool) -> File:
     is_old_schema = not is_new and one.path.name == _SCHEMA and not _holds(one.path, one.text)
-    return File(
-        name=os.path.relpath(one.path, folder),
-        is_new=is_new,
-        note="of another version of Weft; to renew it, delete it and type this again"
-        if is_old_schema
-        else "",
-    )
+    note = "of another version of Weft; to renew it, delete it and type this again" if is_old_schema else ""
+    note = "was of an earlier version of Weft and is renewed: git keeps schema.json" if is_renewed else note
+    return File(name=os.path.relpath(one.path, folder), is_new=is_new, note=note)
 
 
 def _holds(file: Path, text: str) -> bool:

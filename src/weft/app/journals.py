@@ -3,9 +3,11 @@
 Whoever reads does not disturb whoever runs.
 """
 
+import math
+import os
 import shlex
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,15 +15,19 @@ from msgspec import Struct
 
 from weft.app.files import STDIN, Source
 from weft.app.places import Places, absolute, used_project
+from weft.app.step_limits import find_sight
+from weft.app.subplan_journal import SubplanJournal, is_inside
 from weft.engine.run.events import Recorded
 from weft.engine.run.facts import RunStarted
+from weft.engine.run.run_state import AT_REST
 from weft.errors import InputError
 from weft.plan.text.problems import nearest
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.lease import is_alive
 from weft.store.sqlite import open_reader
 
-OVER = frozenset({"completed", "failed", "stopped", "abandoned"})
+_BEGINS, _LEAVES = frozenset({"run_started", "recovered"}), frozenset({"run_finished", "coordinator_left"})
+"""Events: a coordinator takes a run up; it leaves the run."""
 LOOKS_EVERY = 0.2
 """Seconds between looks of whoever follows a run."""
 
@@ -37,6 +43,19 @@ class Book(Struct, frozen=True):
     places: Places
     journal: JournalReader
     run: RunRecord
+    subplan: str = ""
+    """The only subplan that can be seen, inside a step; empty for the whole run."""
+
+    def sees(self, path: str) -> bool:
+        """Whether this subplan can be seen; from inside a step only its own can."""
+        return is_inside(path, self.subplan)
+
+    def require_sight(self, paths: Iterable[str], name: str) -> None:
+        """Raises `InputError` if none of these subplans, which were asked for by this name, can be seen."""
+        if not any(self.sees(path) for path in paths):
+            raise InputError(
+                f"inside a step of {self.subplan} only {self.subplan} can be seen, and not {name}"
+            )
 
     def events(
         self, *, after: int = 0, follow: bool = False, alone: Alone = nobody_minds
@@ -52,7 +71,7 @@ class Book(Struct, frozen=True):
         is_news, was_alone = True, False
         while True:
             # The state before the events, so that none is missed that came with it.
-            is_last = not follow or (is_news and self.state() in OVER)
+            is_last = not follow or (is_news and self.state() in AT_REST)
             yield is_news
             if is_last:
                 return
@@ -74,6 +93,27 @@ class Book(Struct, frozen=True):
         holder = self.journal.holder()
         return holder is not None and is_alive(holder)
 
+    def is_heard(self) -> bool:
+        """Whether a coordinator works on this run and takes up what is asked of it.
+
+        To be asked after a request was left: the coordinator then takes it up before it leaves the run, or has
+        left before it and the next one takes it up.
+        """
+        began, at = self._last_change()
+        holder = self.journal.holder()
+        return began and holder is not None and is_alive(holder) and at >= holder.since
+
+    def has_left(self) -> bool:
+        """Whether the last coordinator has ended its work on this run; its process may still live."""
+        began, at = self._last_change()
+        holder = self.journal.holder()
+        return holder is not None and not began and at >= holder.since
+
+    def _last_change(self) -> tuple[bool, float]:
+        """Whether a coordinator took this run up or left it, whichever came last; and when."""
+        changes = [one for one in self.journal.glance(self.run.run) if one.kind in _BEGINS | _LEAVES]
+        return (changes[-1].kind in _BEGINS, changes[-1].at) if changes else (False, -math.inf)
+
     def chosen(self) -> tuple[str, ...]:
         """The subplans that the run is for, with what they need; none: for the whole plan."""
         started = next(iter(self.journal.facts(self.run.run)), None)
@@ -81,9 +121,10 @@ class Book(Struct, frozen=True):
 
     def run_command(self) -> str:
         """What to type to have it go on."""
-        return shlex.join(["weft", "run", *self._plan_words(), *self.chosen()])
+        return shlex.join(["weft", "run", *self.plan_words(), *self.chosen()])
 
-    def _plan_words(self) -> list[str]:
+    def plan_words(self) -> list[str]:
+        """How the plan is named on the command line; nothing if it need not be."""
         from weft.app.plans import PLAN_NAMES  # noqa: PLC0415 - slow to load, and rarely needed
 
         if self.run.file == Source(name=STDIN).shown:
@@ -95,12 +136,16 @@ class Book(Struct, frozen=True):
 
 
 @contextmanager
-def open_book(directory: Path, run: str | None = None) -> Generator[Book]:
-    """The run of that id, or the last one."""
+def open_book(
+    directory: Path, run: str | None = None, *, environ: Mapping[str, str] = os.environ
+) -> Generator[Book]:
+    """The run of that id, or the last one; inside a step, its own subplan of its own run."""
     places = used_project(absolute(directory))
     journal = open_reader(places.journal)
     try:
-        yield Book(places, journal, _chosen(journal, run))
+        sight = find_sight(places, journal, run, environ)
+        seen = SubplanJournal(journal, sight.subplan) if sight.subplan else journal
+        yield Book(places, seen, _chosen(journal, sight.run), sight.subplan)
     finally:
         journal.close()
 
@@ -111,7 +156,7 @@ def _chosen(journal: JournalReader, run: str | None) -> RunRecord:
         return found
     names = [one.run for one in journal.runs()]
     if run is None or not names:
-        raise InputError("nothing has been run here yet; to run a plan, type: weft run PLAN")
+        raise InputError("nothing has been run here yet; to run the plan, type: weft run")
     near = nearest(run, names)
     hint = f"did you mean {near}?" if near else f"the last one is {names[0]}"
     raise InputError(f"there is no run {run!r}; {hint}")

@@ -23,7 +23,7 @@ from weft.net.model import Net, PlaceKind
 from weft.net.plain import PlainNet, unfold
 from weft.net.soundness import MAX_STATES as MAX_CHECKED_STATES
 from weft.net.soundness import Soundness, soundness
-from weft.net.verdict import Verdict
+from weft.net.verdict import Answer, Verdict
 
 
 class Target(StrEnum):
@@ -89,6 +89,13 @@ class ExploreReport:
     """Whether the firings that lead to the nearest deadlock are asked for."""
     cpu_seconds: float
     """Of the search alone, without reading the file."""
+
+    @property
+    def deadlock(self) -> Answer:
+        """Whether the net can deadlock: proved by a trace, refuted by a complete search, else unknown."""
+        if self.exploration.deadlock_trace is not None:
+            return Answer.PROVED
+        return Answer.REFUTED if self.exploration.complete else Answer.UNKNOWN
 
     def to_json(self) -> dict[str, Any]:
         seen = self.exploration

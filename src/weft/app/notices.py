@@ -18,7 +18,7 @@ from weft.app.run_landing import held_of
 from weft.app.run_rows import BECAUSE_OF_OTHERS, Held
 from weft.engine.run.events import Event, Recorded
 from weft.plan.model import Plan
-from weft.plan.report.costs import MICRO
+from weft.plan.prices import dollars
 
 SHAPE = 1
 """Version of what is sent; a change that a program could notice raises it."""
@@ -118,7 +118,7 @@ class Notices:
             case "completed":
                 slices = sum(self._plan.outline.leaves)
                 ended = "The one slice is" if slices == 1 else f"All {slices:,} slices are"
-                cost = f"; {_dollars(event.cost)} spent" if event.cost else ""
+                cost = f"; {dollars(event.cost)} spent" if event.cost else ""
                 return _Said("finished", f"{name} is completed", f"{ended} completed{cost}.")
             case "failed":
                 why = event.data.get("message") or "; ".join(event.data.get("stuck", ()))
@@ -172,6 +172,9 @@ class Notices:
     # Money
 
     def _budget(self, event: Event) -> _Said | None:
+        if event.outcome == "reset":  # by the person who types it
+            self._spent.clear()
+            return None
         percent, unit = int(event.data.get("percent") or 0), str(event.data.get("unit", "usd"))
         key = (event.subplan, unit, percent)
         if key in self._spent:
@@ -206,8 +209,4 @@ def _named(held: Held) -> str:
 
 
 def _amount(amount: int, unit: str) -> str:
-    return f"{amount:,} tokens" if unit == "tokens" else _dollars(amount)
-
-
-def _dollars(amount: int) -> str:
-    return f"${amount / MICRO:,.2f}"
+    return f"{amount:,} tokens" if unit == "tokens" else dollars(amount)

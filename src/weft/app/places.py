@@ -4,9 +4,9 @@
   weft.db             the journal
   coordinator.lock    held by whoever may write it
   coordinator.log     what a coordinator in the background says; .1, .2, .3 are older
-  config.yaml         the project's own settings; the one file here that belongs into git
+  config.yaml         the project's own settings; git keeps it
   notify.log          who could not be told of what happens in runs
-  schema.json         what may be in a plan, for editors
+  schema.json         what may be in a plan, for editors; git keeps it, as plans refer to it
   run/                a status file for each subplan, for people and scripts
   runs/<run>/logs/    what steps wrote
   runs/<run>/host/    what the supervisor keeps
@@ -26,7 +26,12 @@ from weft.errors import InputError
 from weft.workspaces.git.around import has_repository, repository_around
 
 FOLDER = ".weft"
-IGNORED = "# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"
+IGNORED = (
+    "# Git keeps the settings and the schema, and nothing else in here.\n*\n!config.yaml\n!schema.json\n"
+)
+"""The text of `.weft/.gitignore`."""
+_EARLIER_IGNORED = frozenset({"# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"})
+"""What earlier versions wrote there."""
 
 
 class Places(Struct, frozen=True):
@@ -64,17 +69,28 @@ class Places(Struct, frozen=True):
     def work(self, plan: str) -> Path:
         return self.weft / "workspaces" / plan
 
+    @property
+    def ignore(self) -> Path:
+        return self.weft / ".gitignore"
+
+    @property
+    def ignores_too_much(self) -> bool:
+        """Whether `.gitignore` is as an earlier version wrote it."""
+        try:
+            return self.ignore.read_text() in _EARLIER_IGNORED
+        except (OSError, UnicodeDecodeError):
+            return False
+
     def make(self) -> None:
-        """The directory, which git is told to ignore."""
+        """The directory, with the `.gitignore` of this version; one that a person has changed is kept."""
         if os.path.lexists(self.weft) and not self.weft.is_dir():
             raise InputError(
                 f"{self.weft} is no directory, and Weft keeps its things in one of that name; move it away"
             )
         try:
             self.weft.mkdir(exist_ok=True)
-            ignore = self.weft / ".gitignore"
-            if not os.path.lexists(ignore):
-                ignore.write_text(IGNORED)
+            if self.ignores_too_much or not os.path.lexists(self.ignore):
+                self.ignore.write_text(IGNORED)
         except OSError as error:
             raise failure(f"cannot make {self.weft}", error) from None
 
@@ -95,7 +111,7 @@ def used_project(folder: Path) -> Places:
     for place in (folder, *folder.parents, *_main_checkout(folder)):
         if os.path.lexists(place / FOLDER / "weft.db"):
             return Places(place)
-    raise InputError(f"nothing has been run in {folder} yet; to run a plan, type: weft run PLAN")
+    raise InputError(f"nothing has been run in {folder} yet; to run the plan, type: weft run")
 
 
 def _main_checkout(folder: Path) -> Iterator[Path]:

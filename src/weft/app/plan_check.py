@@ -1,7 +1,7 @@
 """What `weft check` does: a plan, what can be said about it before it is run, and what of it can start now."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct, structs
 
@@ -9,11 +9,16 @@ from weft.app.agent_programs import Missing, missing_programs
 from weft.app.eligibility import eligibility_of
 from weft.app.eligible import Eligibility
 from weft.app.files import Source
+from weft.app.places import project_of
 from weft.app.plan_history import changed_together
 from weft.app.plans import NO_FLAGS, Flags, folder_of, load
-from weft.app.sandboxes import warnings
+from weft.app.preflight.findings import Finding, warning
+from weft.app.preflight.preflight import preflight
+from weft.app.run_ledger import EarlierRuns, read_earlier_runs
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
 from weft.plan.proof.prove import prove
 from weft.plan.report.check import CheckReport, check_report
 
@@ -23,22 +28,52 @@ class Checked(Struct, frozen=True):
     eligibility: Eligibility
     missing: tuple[Missing, ...] = ()
     """Programs that agents of the plan need, and this machine does not have."""
+    findings: tuple[Finding, ...] = ()
+    """What the preflight has found."""
+    earlier: EarlierRuns = EarlierRuns()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a run of the plan would be refused here."""
+        return any(one.refuses for one in self.findings)
 
     def to_json(self) -> dict[str, object]:
-        missing = [structs.asdict(one) for one in self.missing]
-        return self.report.to_json() | self.eligibility.to_json() | {"missing_programs": missing}
+        return {
+            **self.report.to_json(),
+            **self.eligibility.to_json(),
+            "missing_programs": [structs.asdict(one) for one in self.missing],
+            "earlier_runs": self.earlier.to_json(),
+            "preflight": [one.to_json() for one in self.findings],
+        }
 
 
-def check(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] = os.environ) -> Checked:
+def check(
+    source: Source,
+    *,
+    flags: Flags = NO_FLAGS,
+    environ: Mapping[str, str] = os.environ,
+    plan_only: bool = False,
+) -> Checked:
+    """`plan_only`: what the plan needs of this machine and this repository is not looked at."""
     with without_gc():
         compiled = compile_plan(load(source, flags=flags, environ=environ))
         folder = folder_of(source)
         history = changed_together(compiled.plan, folder, environ)
         report = check_report(compiled, prove(compiled), history)
-        said = (*report.plan_warnings, *warnings(compiled.plan, environ))
-        report = structs.replace(report, plan_warnings=said)
-        return Checked(
-            report,
-            eligibility_of(compiled, folder, environ=environ),
-            tuple(missing_programs(compiled.plan, environ)),
-        )
+        able = eligibility_of(compiled, folder, environ=environ)
+        earlier = read_earlier_runs(compiled.plan, project_of(folder).journal)
+        if plan_only:
+            return Checked(report, able, earlier=earlier)
+        done = {one.path for one in able.ineligible if one.is_done}
+        found = preflight(compiled.plan, folder, environ, done=done)
+        missing = missing_programs(compiled.plan, environ, done=done)
+        return Checked(report, able, tuple(missing), (*found.findings, *_unverified(compiled.plan)), earlier)
+
+
+def _unverified(plan: Plan) -> Iterator[Finding]:
+    """Of several subplans that land in git, the plan's own verify is all that sees them together."""
+    slices = [row for row, is_leaf in enumerate(plan.outline.leaves) if is_leaf]
+    lands = any(plan.scopes[row].settings.isolation == "worktree" for row in slices)
+    if lands and len(slices) > 1 and not plan.subplans[ROOT].verify:
+        said = "the plan has no verify of its own, so nothing checks what its subplans do together before it lands"
+        yield warning("verify", f"{said}; write `verify: COMMAND` at the top of {plan.document.file}")

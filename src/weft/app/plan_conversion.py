@@ -8,13 +8,14 @@ from typing import Any
 
 from weft.app.files import STDIN, Source, failure, read_text
 from weft.errors import InputError
-from weft.plan.convert import Converted, convert
+from weft.plan.convert import Converted, called_files, convert
 from weft.plan.convert import System as System  # noqa: PLC0414 - a part of what this module offers
 from weft.plan.loading.load import load_plan
 from weft.plan.text.document import LIMITS
 from weft.plan.text.problems import PlanError
 
 MOST_FILES = 10_000
+MOST_CALLED = 1_000
 _READ = (".md", "preferences.yaml", "preferences.yml")
 _NOT_LOOKED_INTO = frozenset({".git", "node_modules"})
 
@@ -41,7 +42,10 @@ def convert_plan(source: Source, system: System, *, shown: str = "the converted 
     """`shown` is what the result is called in messages about it."""
     folder = source.path if source.path is not None and os.path.isdir(source.path) else None  # noqa: PTH112
     if folder is None:
-        files = {source.shown: read_text(source, most=LIMITS.size)}
+        text = read_text(source, most=LIMITS.size)
+        files = {source.shown: text}
+        if system == "ail" and source.path is not None:
+            files |= _called(source.shown, text, source.path)
     elif system == "gsd":
         files = dict(_texts(source, folder))
     else:
@@ -56,6 +60,21 @@ def _name(source: Source, system: System, folder: Path | None) -> str | None:
         return system if source.name == STDIN else None
     real = Path(os.path.realpath(folder))
     return next((place.name for place in (real, *real.parents) if not place.name.startswith(".")), system)
+
+
+def _called(shown: str, text: str, path: Path) -> dict[str, str]:
+    """The texts of the files that a pipeline of ail calls, directly or not, as far as they are there."""
+    texts: dict[str, str] = {}
+    left = LIMITS.size - len(text.encode())
+    waiting = called_files(shown, text)
+    while waiting and len(texts) < MOST_CALLED:
+        name = waiting.pop(0)
+        place = path.parent / os.path.relpath(name, Path(shown).parent)
+        if name not in texts and name != os.path.normpath(shown) and place.is_file():
+            texts[name] = read_text(Source(name=str(place), label=name), most=left)
+            left -= len(texts[name].encode())
+            waiting += called_files(name, texts[name])
+    return texts
 
 
 def _texts(source: Source, folder: Path) -> Iterator[tuple[str, str]]:

@@ -16,10 +16,9 @@ from weft.app.places import absolute, project_around, user_folder, with_tilde
 from weft.errors import FileFormatError, InputError
 from weft.garbage import without_gc
 from weft.plan.language.adapters import ADAPTERS
-from weft.plan.language.money import amounts_in
+from weft.plan.language.money import amounts_in, kind_in_shell
 from weft.plan.language.reader import BAD, Reader
-from weft.plan.language.records import Key, Values
-from weft.plan.language.tables import SETTINGS
+from weft.plan.language.records import Values
 from weft.plan.loading.load import (
     Config,
     Surroundings,
@@ -30,7 +29,7 @@ from weft.plan.loading.load import (
 )
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
-from weft.plan.settings import AMOUNTS, OURS, Layer, Scope, own_settings
+from weft.plan.settings import AMOUNTS, OURS, Layer, Scope, flag_setting, own_settings, setting_key
 from weft.plan.showing.origins import flag_name
 from weft.plan.text.document import LIMITS, Document, Scalar, Table
 from weft.plan.text.problems import PlanError, Position, Problem
@@ -53,7 +52,9 @@ def find_plan(name: str | None, directory: Path, *, command: str = "check") -> S
         found = usual_name(directory)
         if found is None:
             looked_for = f"there is no {' and no '.join(PLAN_NAMES)} in {_shown(directory)}"
-            raise InputError(f"{looked_for}; name the plan, as in: weft {command} path/to/plan.yaml")
+            raise InputError(
+                f"{looked_for}; to write one, type: weft init; to name another file: weft {command} FILE"
+            )
         name = found
     elif name != STDIN and os.path.isdir(directory / name):  # noqa: PTH112 - also where nothing may be looked at
         found = usual_name(directory / name)
@@ -183,15 +184,24 @@ def _is_program(path: Path) -> bool:
 
 
 def flags_layer(given: Flags) -> Layer | None:
-    keys = {key.name: key for key in SETTINGS}
-    values = {name: _flag(keys[name], text) for name, text in given.items() if text is not None}
-    return Layer("flags", own_settings(Values(values, Table(1, 1)))) if values else None
+    """What the flags of the command line set; raises `InputError` for a value that is not allowed."""
+    values: dict[str, object] = {}
+    for flag, text in given.items():
+        if text is not None:
+            setting = flag_setting(flag)
+            value = _flag(setting, text)
+            values |= (
+                own_settings(Values({setting: value}, Table(1, 1))) if flag == setting else {setting: value}
+            )
+    return Layer("flags", values) if values else None
 
 
-def _flag(key: Key, text: str) -> object:
-    node = amounts_in(text) if key.name in AMOUNTS else Scalar(text, 1, 1, "")
-    reader = Reader(Document(file=flag_name(key.name), text=text, root=node, problems=()))
-    value: object = key.kind.read(node, reader, key.name)
+def _flag(setting: str, text: str) -> object:
+    flag = flag_name(setting)
+    node = amounts_in(text) if setting in AMOUNTS else Scalar(text, 1, 1, "")
+    reader = Reader(Document(file=flag, text=text, root=node, problems=()))
+    value: object = kind_in_shell(setting_key(setting).kind).read(node, reader, flag)
     if value is BAD or reader.failed:
-        raise InputError(f"{flag_name(key.name)}: {reader.problems[0].message}")
+        said = reader.problems[0].message
+        raise InputError(said if said.startswith(flag) else f"{flag}: {said}")
     return value

@@ -9,21 +9,24 @@ from typing import Any
 
 import anyio
 from msgspec import Struct
-from msgspec.structs import replace
 
 from weft.agents.adapters import adapter_of
 from weft.app import plans
-from weft.app.agent_programs import require_programs
 from weft.app.files import Source
 from weft.app.places import Places
 from weft.app.plan_agents import agents_of
+from weft.app.preflight.preflight import preflight
 from weft.app.run_choice import WHOLE, Choice
 from weft.app.run_leaving import end_all
+from weft.app.run_ledger import spent_by
 from weft.app.run_past import Kept, chosen_for, earlier_runs, kept_of, started_of
 from weft.app.run_stage import Begun
 from weft.app.run_workspaces import Workplace, Workplaces
+from weft.app.sandboxes import refuse_without
 from weft.engine.run.engine import Engine
-from weft.engine.run.facts import AnyFact, Resumed, RunStarted
+from weft.engine.run.events import Event
+from weft.engine.run.facts import AnyFact, BudgetReset, Resumed, RunStarted
+from weft.engine.run.run_state import UNFINISHED
 from weft.errors import InputError
 from weft.hosts.local import LocalHost
 from weft.plan.compile.compiled import CompiledPlan
@@ -34,8 +37,6 @@ from weft.plan.showing.show import record_plan
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.sqlite import SqliteJournal
 
-UNFINISHED = frozenset({"running", "waiting", "stopped"})
-
 
 class Wish(Struct, frozen=True, kw_only=True):
     """What is to be run, and how."""
@@ -44,6 +45,8 @@ class Wish(Struct, frozen=True, kw_only=True):
     flags: plans.Flags = plans.NO_FLAGS
     fresh: bool = False
     """Whether all is done anew, also what an earlier run has completed."""
+    fresh_budget: bool = False
+    """Whether the ceilings of the plan count from zero, whatever earlier runs spent."""
     waits: bool = True
     """Whether to stay when nothing is left but questions to people."""
     ids: tuple[str, ...] = ()
@@ -81,19 +84,21 @@ def begin(
     workplaces = Workplaces(plan, places, folder, environ)
     make = partial(_begun, plan, places, directory=folder, chosen=choice.paths)
     if last is not None and unfinished and last.digest == digest and not wish.fresh:
-        return resumed(last, compiled, journal, workplaces)
+        refuse_without(plan, environ)
+        return resumed(last, compiled, journal, workplaces, fresh_budget=wish.fresh_budget)
     kept = Kept()
     if not wish.fresh:
         kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
-    require_programs(plan, environ, done=kept.paths)
-    workplace = workplaces.new(kept.landed, kept.target)
-    workplace = replace(workplace, notes=(*choice.notes, *workplace.notes))
+    found = preflight(plan, folder, environ, done=kept.paths).required()
+    workplace = workplaces.new(found, kept.landed, kept.target, choice.notes)
     if last is not None and unfinished:
         _give_up(journal, places, last)
     if last is not None and kept.is_all:
         history = () if choice.paths else journal.events(last.run)
         begun = make(run=last.run, workplace=workplace, done_by=last.run, history=history)
         if begun.result is None or (begun.result.is_dir() and places.gathered(last.run).exists()):
+            if wish.fresh_budget:  # no run begins that could record it
+                _reset_budget(journal, last.run)
             return begun, Engine(compiled), None
     now = datetime.now(UTC)
     run = f"{now:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
@@ -120,12 +125,20 @@ def begin(
         moves=moves,
         chosen=choice.paths,
         fresh=wish.fresh,
+        earlier=() if wish.fresh_budget else spent_by(journal, earlier_runs(journal, plan.id)),
+        fresh_budget=wish.fresh_budget,
+        continued=kept.continued,
     )
     return begun, Engine(compiled), started
 
 
 def resumed(
-    last: RunRecord, compiled: CompiledPlan, journal: SqliteJournal, workplaces: Workplaces
+    last: RunRecord,
+    compiled: CompiledPlan,
+    journal: SqliteJournal,
+    workplaces: Workplaces,
+    *,
+    fresh_budget: bool = False,
 ) -> tuple[Begun, Engine, AnyFact]:
     """A run that goes on where it was."""
     started = started_of(journal, last.run)
@@ -141,7 +154,7 @@ def resumed(
         chosen=started.chosen,
         history=journal.events(last.run),
     )
-    return begun, engine, Resumed(at=time.time(), epoch=journal.epoch)
+    return begun, engine, Resumed(at=time.time(), epoch=journal.epoch, fresh_budget=fresh_budget)
 
 
 def _last(journal: SqliteJournal, plan: str) -> RunRecord | None:
@@ -168,6 +181,7 @@ def _begun(
         places=places,
         host=LocalHost(places.host(run)),
         workspaces=workplace.workspaces,
+        landing_target=workplace.landing_target,
         target=workplace.target,
         notes=workplace.notes,
         result=places.work(plan.id) / "_plan" if apart else None,
@@ -202,3 +216,8 @@ def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
     """An unfinished run that will not go on: nothing of it stays alive."""
     anyio.run(end_all, LocalHost(places.host(last.run)))
     journal.set_run_state(last.run, "abandoned")
+
+
+def _reset_budget(journal: SqliteJournal, run: str) -> None:
+    at = time.time()
+    journal.append(run, [(at, Event(kind="budget", outcome="reset", fact=BudgetReset(at=at)))])

@@ -1,7 +1,7 @@
 """The subplans that a person has chosen to be run, and what of the plan that comes to."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -28,12 +28,18 @@ class Choice(Struct, frozen=True, kw_only=True):
 WHOLE = Choice()
 
 
-def choose(plan: Plan, names: Sequence[str]) -> tuple[Plan, Choice]:
-    """The plan with the subplans of these names and what they need; all of it without a name."""
+def choose(plan: Plan, names: Sequence[str], completed: Collection[str] = ()) -> tuple[Plan, Choice]:
+    """The plan with the subplans of these names and what they need; all of it without a name.
+
+    `completed` are subplans that earlier runs have completed. They cost nothing, so those in a group of which
+    something is chosen belong to it: a group that is then complete is verified before it lands.
+    """
     rows = sorted({row_of(plan, name) for name in names})
     if not rows:
         return plan, WHOLE
     selection = select(plan.outline, rows)
+    if completed:
+        selection = select(plan.outline, [*rows, *_done_beside(plan, selection, completed)])
     if len(selection.rows) == len(plan.subplans):
         return plan, WHOLE
     paths = plan.outline.paths
@@ -42,6 +48,15 @@ def choose(plan: Plan, names: Sequence[str]) -> tuple[Plan, Choice]:
         parts=frozenset(str(paths[row]) for row in selection.parts),
         notes=tuple(_notes(plan, rows, selection)),
     )
+
+
+def _done_beside(plan: Plan, selection: Selection, completed: Collection[str]) -> Iterator[int]:
+    """The completed slices in groups that are chosen in part."""
+    outline = plan.outline
+    for group in selection.parts - {ROOT}:
+        for row in outline.below(group):
+            if outline.is_leaf(row) and outline.paths[row] in completed:
+                yield row
 
 
 def row_of(plan: Plan, name: str) -> int:
@@ -74,7 +89,9 @@ def _notes(plan: Plan, rows: Sequence[int], selection: Selection) -> list[str]:
     chosen = few([str(outline.paths[row]) for row in rows])
     needs = "it needs" if len(rows) == 1 else "they need"
     said = [f"{run:,} of {leaves:,} slices {'is' if run == 1 else 'are'} run: {chosen}, with what {needs}"]
-    unverified = [row for row in sorted(selection.parts) if plan.subplans[row].verify]
+    lands = plan.scopes[ROOT].settings.isolation == "worktree"
+    groups_in_part = selection.parts - {ROOT} if lands else selection.parts
+    unverified = [row for row in sorted(groups_in_part) if plan.subplans[row].verify]
     groups = [str(outline.paths[row]) or "the plan" for row in unverified]
     if len(groups) == 1:
         said.append(f"only a part of {groups[0]} is run, so its verify is not run")

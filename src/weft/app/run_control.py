@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
-from weft.app.journals import OVER, Book
+from weft.app.journals import Book
 from weft.app.run_record import recorded_plan
 from weft.engine.run.facts import Wanted
+from weft.engine.run.run_state import UNFINISHED
 from weft.engine.run.wishes import Wishes
 from weft.errors import InputError, WeftError
 from weft.plan.text.problems import suggestion
@@ -85,18 +86,18 @@ def steer(
 ) -> Steered:
     """Has it done; returns when the coordinator has taken it up. Raises `DeafError` if it does not."""
     subplans = chosen(book, names)
-    alive = book.is_run_by_somebody()
+    alive = book.is_run_by_somebody() and not book.has_left()
     wishes = wishes_of(book)
     is_so = [wishes.of(path) is wanted for path in subplans or ("",)]
     changed = not all(is_so) or (wanted is Wanted.GO and not subplans and bool(wishes))
     if wanted is Wanted.STOP and not subplans:
         changed = True
     leaves_word = alive or (wanted is Wanted.GO and changed)
-    if changed and leaves_word and book.state() not in OVER - {"stopped"}:
+    if changed and leaves_word and book.state() in UNFINISHED:
         for path in subplans or ("",):
             _ask(book, path, wanted, now=now)
         if alive:
-            alive = _await_taken(book, sign)
+            alive = await_taken(book, "control", sign)
     else:
         changed = False
     steps = under_way(book, subplans) if alive else ()
@@ -116,11 +117,11 @@ def _ask(book: Book, path: str, wanted: Wanted, *, now: bool) -> None:
     book.journal.ask(book.run.run, "control", subplan=path, step="", data=data, at=time.time())
 
 
-def _await_taken(book: Book, sign: Sign) -> bool:
-    """Until all is taken up; whether the coordinator was there to the end."""
+def await_taken(book: Book, kind: str, sign: Sign) -> bool:
+    """Until all of this kind is taken up; whether the coordinator was there to the end."""
     until = time.monotonic() + PATIENCE
-    while any(one.kind == "control" for one in book.journal.requests(book.run.run)):
-        if not book.is_run_by_somebody():
+    while any(one.kind == kind for one in book.journal.requests(book.run.run)):
+        if not book.is_run_by_somebody() or book.has_left():
             return False
         if time.monotonic() > until:
             holder = book.journal.holder()

@@ -20,6 +20,22 @@ class Costs(Struct, frozen=True, kw_only=True):
     tokens: int = 0
     reserved_tokens: int = 0
     token_ceiling: int | None = None
+    earlier: int = 0
+    """What earlier runs of the plan spent, and counts against the ceiling."""
+    earlier_tokens: int = 0
+    earlier_unknown: int = 0
+    uncounted: int = 0
+    """What this run spent before the budget was reset."""
+    uncounted_tokens: int = 0
+
+    @property
+    def counted(self) -> int:
+        """What counts against the ceiling."""
+        return self.cost - self.uncounted + self.earlier
+
+    @property
+    def counted_tokens(self) -> int:
+        return self.tokens - self.uncounted_tokens + self.earlier_tokens
 
     def to_json(self) -> dict[str, float | int | None]:
         return {
@@ -30,6 +46,11 @@ class Costs(Struct, frozen=True, kw_only=True):
             "tokens": self.tokens,
             "reserved_tokens": self.reserved_tokens,
             "ceiling_tokens": self.token_ceiling,
+            "earlier_usd": self.earlier / MICRO,
+            "earlier_tokens": self.earlier_tokens,
+            "earlier_unknown": self.earlier_unknown,
+            "counted_usd": self.counted / MICRO,
+            "counted_tokens": self.counted_tokens,
         }
 
 
@@ -49,4 +70,9 @@ def costs_of(view: RunView) -> Costs:
         tokens=whole.tokens,
         reserved_tokens=reserved_tokens,
         token_ceiling=settings.budget_tokens,
+        earlier=view.earlier.cost,
+        earlier_tokens=view.earlier.tokens,
+        earlier_unknown=view.earlier.unknown,
+        uncounted=view.uncounted[0],
+        uncounted_tokens=view.uncounted[1],
     )

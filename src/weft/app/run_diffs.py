@@ -159,7 +159,8 @@ def _tell_of_new_files(git: Git, files: Sequence[str], env: Mapping[str, str]) -
 def find_diff(book: Book, name: str | None, *, environ: Mapping[str, str] = os.environ) -> Diff:
     """Of a subplan, `store/model`, or of the whole plan; raises `InputError` if there is nothing to compare."""
     plan = plan_of(book)
-    path = _path(book, plan, name or WHOLE)
+    path = _path(book, plan, name or book.subplan or WHOLE)
+    book.require_sight([path], path or "the whole plan")
     repository = open_repository(Path(book.run.directory), environ=environ)
     names = names_of(plan)
     ends = _ends(book, repository.git, names, path)

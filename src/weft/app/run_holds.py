@@ -11,12 +11,12 @@ from weft.app.run_landing import Course, held_of
 from weft.app.run_plans import plan_of
 from weft.app.run_rows import Held
 from weft.engine.run.events import Event, Recorded
+from weft.engine.run.run_state import FINISHED
 from weft.engine.states import SubplanExecutionState as State
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.text.problems import suggestion
 
-_OVER = frozenset({"completed", "failed", "abandoned"})
 _ENDS = frozenset({"completed", "failed"})
 
 Key = tuple[str, str]
@@ -78,7 +78,7 @@ def held(book: Book) -> list[Held]:
 
 
 def list_held(book: Book, holds: Holds, *, tried: bool = True) -> list[Held]:
-    if book.state() in _OVER:
+    if book.state() in FINISHED:
         return []
     # Whoever was at it and has died left it as it was, or done; to try it again finds out.
     left_out = holds.trying if not tried and is_run(book, holds) else ()

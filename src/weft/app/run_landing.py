@@ -4,11 +4,13 @@ That is another record than whether the work passed: what is held at `@land` has
 before that is still running.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
+from weft.app.landing_places import VERIFY_FAILED, LandingPlaces, landed_place
+from weft.app.run_push import PushState, push_state
 from weft.app.run_rows import Held, RowView
 from weft.engine.run.events import Event
 from weft.engine.states import SubplanExecutionState as State
@@ -36,6 +38,7 @@ def held_of(event: Event) -> Held:
         conflict=bool(data.get("conflict", False)),
         waits_for=tuple(data.get("waits_for", ())),
         asks=bool(data.get("asks", False)),
+        red=bool(data.get("red", False)),
     )
 
 
@@ -43,6 +46,13 @@ def move_of(event: Event) -> Move | None:
     """Where a merge or a landing brought the work; None if there was nothing to bring."""
     moves = event.data.get("moves")
     return Move(moves[-1]["ref"].removeprefix(_HEADS), moves[-1]["after"]) if moves else None
+
+
+class PassedVerify(Struct, frozen=True, kw_only=True):
+    """A verify that results have passed together."""
+
+    commands: tuple[str, ...]
+    seconds: float
 
 
 class Course:
@@ -76,9 +86,30 @@ class Landings:
         self.landed: dict[int, Move] = {}
         self.ahead: dict[tuple[int, int], tuple[str, ...]] = {}
         """Two that are going to conflict, and about which files."""
+        self.push: PushState | None = None
+        """The last push of the target; None if there was none since the last landing."""
+        self._places = LandingPlaces()
+        self._passed: dict[frozenset[str], PassedVerify] = {}
         self._plan = plan
         self._course = Course(plan)
         self._rows = rows
+
+    def place(self, row: int) -> str:
+        """Where a result is on its way to the target, as `queued to land`; empty before that."""
+        return self._places.of(self._plan.outline.paths[row])
+
+    def verifying(self, event: Event) -> None:
+        """A verify of the landing queue has started or ended."""
+        data = event.data
+        self._places.verify(data.get("entries", ()) if event.outcome == "started" else ())
+        if event.outcome == "passed":
+            self._passed[frozenset(data.get("entries", ()))] = PassedVerify(
+                commands=tuple(data.get("commands", ())), seconds=float(data.get("seconds", 0.0))
+            )
+
+    def passed(self, rows: Iterable[int]) -> PassedVerify | None:
+        """The verify that just these results have passed together; None if there was none."""
+        return self._passed.get(frozenset(self._plan.outline.paths[row] for row in rows))
 
     def to_agree(self) -> list[int]:
         """What would land now if a person who is to be asked agreed to all of it."""
@@ -108,11 +139,22 @@ class Landings:
         held = self._rows[row].held
         if held is not None and held.step == step:
             self._let_go(row, at)
+        if step == "@land":
+            self._places.queue(self._plan.outline.paths[row])
 
-    cancelled = started
+    def cancelled(self, row: int, step: str, at: float) -> None:
+        """Something that is held is given up."""
+        held = self._rows[row].held
+        if held is not None and held.step == step:
+            self._let_go(row, at)
 
     def finished(self, row: int, event: Event, at: float) -> None:
         one = self._rows[row]
+        if event.step == "@land":
+            path = self._plan.outline.paths[row]
+            self._places.leave(path)
+            if event.outcome != "done":
+                self._places.end(path, VERIFY_FAILED if event.data.get("red") else "")
         if event.outcome == "held":
             one.held = held_of(event)
             one.held_at = at
@@ -126,6 +168,11 @@ class Landings:
         move = move_of(event)
         if event.step == "@land" and event.outcome == "merged" and move is not None:
             self.landed[row] = move
+            self.push = None
+            self._places.end(self._plan.outline.paths[row], landed_place(move.commit))
+
+    def pushed(self, event: Event, _at: float) -> None:
+        self.push = push_state(event.data)
 
     def foreseen(self, row: int, other: int, files: Sequence[str]) -> None:
         pair = (min(row, other), max(row, other))

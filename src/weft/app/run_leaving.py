@@ -4,7 +4,8 @@ import time
 
 import anyio
 
-from weft.app.journals import OVER, Book
+from weft.app.journals import Book
+from weft.engine.run.run_state import AT_REST
 from weft.hosts.local import LocalHost
 from weft.ports.host import Running
 from weft.store.sqlite import open_journal
@@ -13,7 +14,7 @@ from weft.store.sqlite import open_journal
 def end_what_was_left(book: Book) -> int:
     """How many jobs that were; none that anybody runs, as there can be only one who may do this."""
     run, places = book.run.run, book.places
-    if book.state() in OVER or not places.host(run).is_dir():
+    if book.state() in AT_REST or book.is_run_by_somebody() or not places.host(run).is_dir():
         return 0
     journal = open_journal(places.journal, now=time.time(), command="weft stop")
     try:

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from weft.app.journals import Alone, Book, nobody_minds
 from weft.app.run_output import chunks, size
 from weft.app.run_plans import plan_of
-from weft.app.run_steps import VERIFIED, Chosen, chosen
-from weft.engine.run.events import Event
+from weft.app.run_steps import VERIFIED, WHOLE, Chosen, chosen
+from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import Ended
 from weft.errors import InputError
 from weft.runtime.jobs import SETUP, output_prefix
@@ -30,6 +30,7 @@ _AGAIN = Event(
     outcome="done",
     data={"message": "the branch had moved meanwhile, so it was merged and verified again"},
 )
+_NO_FAILURE = frozenset({"done", "cancelled", "stopped"})
 _PROCESS = ("exit_code", "signal")
 """One of these is told of what was a process."""
 
@@ -53,7 +54,8 @@ class StepLog(Struct, kw_only=True, eq=False):
 
     @property
     def name(self) -> str:
-        return f"{self.subplan}:{self.step}"
+        """As it can be typed after `weft logs`."""
+        return f"{self.subplan or WHOLE}:{self.step}"
 
 
 Key = tuple[int, int]
@@ -78,19 +80,23 @@ class Piece(Struct, frozen=True, kw_only=True):
     """Bytes of the stream at this point that were not kept."""
 
 
-def pieces(book: Book, name: str, *, follow: bool = False, alone: Alone = nobody_minds) -> Iterator[Piece]:
+def pieces(
+    book: Book, name: str | None, *, follow: bool = False, alone: Alone = nobody_minds
+) -> Iterator[Piece]:
     """What was written in a subplan, `store/model`, or in one of its steps, `store/model:code`.
 
-    With `follow` also what is written from now on, until the run is over; then what is written at the same time
-    comes as it is written.
+    Without a name, the output of the steps that failed or run. With `follow` also what is written from now on,
+    until the run is over; then what is written at the same time comes as it is written.
     """
-    which = _chosen(book, name)
+    which = _chosen(book, WHOLE if name is None else name)
+    book.require_sight(which.rows, which.typed)
+    selection = _Selection(everything=True) if name is not None else _failed_or_running(book)
     under_way: dict[Key, _Execution] = {}
     after, is_empty = 0, True
     for is_news in book.looks(follow=follow, alone=alone):
         for one in book.journal.events(book.run.run, after=after) if is_news else ():
             after = one.seq
-            if which.has(one.event):
+            if which.has(one.event) and selection.has(one):
                 _hear(one.event, under_way, which, book)
         for key, execution in [*under_way.items()]:
             for piece in execution.tell():
@@ -98,7 +104,7 @@ def pieces(book: Book, name: str, *, follow: bool = False, alone: Alone = nobody
                 yield piece
             if execution.end is not None:
                 del under_way[key]
-    if is_empty:
+    if is_empty and name is not None:
         raise _nothing(book, which)
 
 
@@ -113,8 +119,10 @@ def _chosen(book: Book, name: str) -> Chosen:
 
 
 def _hear(event: Event, under_way: "dict[Key, _Execution]", which: Chosen, book: Book) -> None:
-    key = (event.data.get("firing", 0), event.data.get("execution", 1))
-    if event.kind == "step_started" and (command := which.command(event)):
+    key = _key(event)
+    if event.kind == "verify":
+        _hear_verify(event, under_way, which, book)
+    elif event.kind == "step_started" and (command := which.command(event)):
         is_ours = event.step == SETUP or event.step in VERIFIED
         attempt = 1 if is_ours else event.attempt
         folder = book.places.logs(book.run.run)
@@ -128,6 +136,66 @@ def _hear(event: Event, under_way: "dict[Key, _Execution]", which: Chosen, book:
         under_way[key] = _Rounds(log) if event.step in VERIFIED else _Execution(log)
     elif event.kind == "step_finished" and key in under_way:
         under_way[key].end = event
+
+
+_QUEUE = -1
+"""Stands for a firing in the keys of what the landing queue verifies."""
+
+
+def _hear_verify(event: Event, under_way: "dict[Key, _Execution]", which: Chosen, book: Book) -> None:
+    """The landing queue verifies what would land, for several subplans at once."""
+    own = {key: each for key, each in under_way.items() if key[0] == _QUEUE}
+    if event.outcome != "started":
+        for each in own.values():  # there is one at a time
+            each.end = each.end or event
+        return
+    log = StepLog(
+        subplan=which.entry_of(event) or "",
+        step=event.step,
+        attempt=1,
+        command=" && ".join(event.data["commands"]),
+        prefix=str(book.places.logs(book.run.run) / event.data["log"]),
+    )
+    under_way[_QUEUE, max((number for _, number in own), default=0) + 1] = _Execution(log)
+
+
+def _key(event: Event) -> Key:
+    return event.data.get("firing", 0), event.data.get("execution", 1)
+
+
+# --- what failed or runs ---
+
+
+class _Selection(Struct, frozen=True, kw_only=True):
+    """Which executions to show."""
+
+    everything: bool = False
+    keys: frozenset[Key] = frozenset()
+    seen: int = 0
+    """The last event that was looked at; every execution that starts later is shown."""
+
+    def has(self, one: Recorded) -> bool:
+        return self.everything or one.seq > self.seen or _key(one.event) in self.keys
+
+
+def _failed_or_running(book: Book) -> _Selection:
+    """The executions that have not ended, and of each subplan that did not succeed the last ones that failed."""
+    running: dict[Key, Event] = {}
+    last: dict[tuple[str, str], tuple[Key, str]] = {}
+    seen = 0
+    for one in book.journal.events(book.run.run):
+        event, seen = one.event, one.seq
+        if event.kind == "step_started":
+            running[_key(event)] = event
+        elif event.kind == "step_finished" and running.pop(_key(event), None) is not None:
+            last[event.subplan, event.step] = (_key(event), event.outcome)
+    states = book.journal.states(book.run.run)
+    failed = {
+        key
+        for (subplan, step), (key, outcome) in last.items()
+        if outcome not in _NO_FAILURE and (states.get(subplan) == "failed" or step in VERIFIED)
+    }
+    return _Selection(keys=frozenset(failed | running.keys()), seen=seen)
 
 
 class _Execution:

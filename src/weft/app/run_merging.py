@@ -21,12 +21,12 @@ from weft.app.run_repository import names_of, repository_of
 from weft.app.run_rows import Held
 from weft.app.run_stage import Audience, Stage, cause
 from weft.app.run_workspaces import Workplaces
+from weft.app.step_limits import refuse_inside_step
 from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import Resumed
-from weft.errors import InputError, WeftError
+from weft.errors import WeftError
 from weft.plan.compile.compile import compile_plan
 from weft.plan.model import Plan
-from weft.runtime.environment import inside_step
 from weft.store.errors import BusyError
 from weft.store.lease import take_lock
 from weft.store.sqlite import LOCK_FILE, open_journal
@@ -49,9 +49,7 @@ def merge(
     patience: int = PATIENCE,
 ) -> list[Held]:
     """Has them tried again; what of them is held then."""
-    inside = inside_step(environ)
-    if inside is not None:
-        raise InputError(f"this is a step of the run of {inside or 'a plan'}, which merges by itself")
+    refuse_inside_step(book.places.project, "weft merge", environ)
     keys = {key_of(one) for one in wanted}
     for _ in range(patience):
         holds = look(book)

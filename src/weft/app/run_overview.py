@@ -5,6 +5,7 @@ and steps only of those that are under way.
 """
 
 import json
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -12,16 +13,25 @@ from typing import Any, cast
 from msgspec import Struct
 
 from weft.app.journals import Book
+from weft.app.landing_places import VERIFY_FAILED, LandingPlaces, landed_place
+from weft.app.run_ledger import spent_before, total
+from weft.app.run_push import PushState
 from weft.app.run_record import RecordedPlan, RecordedSubplan, recorded_plan
+from weft.app.run_rows import BECAUSE_OF_OTHERS
+from weft.app.run_signals import ConflictAhead, FailedVerify, OutsideWarning, Rejection, Signals, UsageLimit
 from weft.app.run_totals import Totals
-from weft.engine.run.facts import Wanted
+from weft.engine.run.facts import EarlierSpending, Wanted
+from weft.engine.run.run_state import AT_REST
 from weft.engine.run.wishes import Wishes
 from weft.ports.journal import Glimpse
 from weft.store.lease import is_alive
 from weft.workspaces.git.names import Names
 
-STATES = ("pending", "running", "completed", "failed")
+STATES = ("pending", "running", "completed", "failed", *sorted(BECAUSE_OF_OTHERS))
+"""Slices are counted as these: what failed because of another subplan is blocked or cancelled, and not failed."""
 MICRO = 1_000_000
+_PLAN = ""
+"""The path of the whole plan."""
 
 
 class Coordinator(Struct, frozen=True):
@@ -37,6 +47,8 @@ class SubplanNow(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     message: str | None = None
     landing: str | None = None
+    landing_place: str | None = None
+    """Where its result is on its way to the target, as `verifying with 3 others`; None before that."""
     conflict: tuple[str, ...] = ()
     wanted: str = Wanted.GO
     step: str | None = None
@@ -48,6 +60,11 @@ class SubplanNow(Struct, frozen=True, kw_only=True):
     heartbeat_at: float | None = None
     since: float | None = None
     cost: int = 0
+    tokens: int = 0
+    has_output: bool = False
+    """Whether a process was started, so that `weft logs` has something to show."""
+    rejected: Rejection | None = None
+    """The step whose result was turned down, until it is done."""
     branch: str | None = None
     blocked_by: tuple[str, ...] = ()
     idle: tuple[str, ...] | None = None
@@ -73,24 +90,46 @@ class Overview(Struct, frozen=True, kw_only=True):
     token_ceiling: str | None = None
     """As it is written."""
     reserved: int = 0
+    earlier: EarlierSpending = EarlierSpending()
+    """What earlier runs of the plan spent, and counts against its ceilings."""
+    uncounted: tuple[int, int] = (0, 0)
+    """Micro-dollars and tokens that this run spent before its budget was reset."""
+    limits: Sequence[UsageLimit] = ()
+    """Usage limits of agents that have not ended."""
+    verifies: Sequence[FailedVerify] = ()
+    ahead: Sequence[ConflictAhead] = ()
+    outside: Sequence[OutsideWarning] = ()
+    push: PushState | None = None
+    """The last push of the target; None if there was none since the last landing."""
+    plan_words: Sequence[str] = ()
+    """How the plan, and the part of it that the run is for, are named on the command line."""
+    is_last: bool = True
+    """Whether commands without `--run` are about this run."""
     subplans: Sequence[SubplanNow]
 
 
-def overview(book: Book, *, everything: bool = False) -> Overview:
+def overview(book: Book, *, everything: bool = False, now: float | None = None) -> Overview:
     """Of all subplans, or of those that somebody may want to look at; the numbers are those of all."""
+    now = time.time() if now is None else now
     record, journal = book.run, book.journal
     plan, states = recorded_plan(record), journal.states(record.run)
     told = _Told(plan, states)
     for one in journal.glance(record.run):
         told.hear(one)
-    wanted = [path for path in plan.paths if everything or told.matters(path)]
+    paths = [path for path in plan.paths if book.sees(path)]
+    wanted = [path for path in paths if everything or told.matters(path)]
     lives = [path for path in wanted if states.get(path) in {"running", "failed"}]
-    for one in journal.lives(record.run, lives) if lives else ():
+    under_way = book.state() not in AT_REST
+    landing = [path for path in paths if under_way and told.may_be_queued(path)]
+    for one in journal.lives(record.run, [*dict.fromkeys((*lives, *landing)), _PLAN]):
         told.hear_life(one)
+    queued = {path for path in landing if told.places.is_queued(path)}
+    wanted = [path for path in paths if path in queued or path in {*wanted}] if queued else wanted
     beats = _heartbeat(book)
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
-    counts = Counter(states.get(path, "pending") for path in plan.paths if plan.is_leaf(path))
+    counts = Counter(told.counted(path) for path in paths if plan.is_leaf(path))
+    newest = journal.record()
     return Overview(
         run=record.run,
         plan=record.plan,
@@ -104,7 +143,16 @@ def overview(book: Book, *, everything: bool = False) -> Overview:
         ceiling=_dollars(plan.budget),
         token_ceiling=_tokens(plan.budget),
         reserved=told.reserved,
+        earlier=EarlierSpending() if told.is_reset else total(spent_before(journal, record.plan, record.run)),
+        uncounted=told.uncounted,
         wants=told.wants_something,
+        limits=told.signals.limits(now) if under_way else (),
+        verifies=told.signals.verifies(),
+        ahead=told.signals.ahead(states, told.held()),
+        outside=told.signals.outside(),
+        push=told.signals.push,
+        plan_words=(*book.plan_words(), *book.chosen()),
+        is_last=newest is None or newest.run == record.run,
         subplans=[told.now(plan.subplan(path), beats, record.run) for path in wanted],
     )
 
@@ -134,9 +182,15 @@ class _Told:
         self._left_out: set[str] = set()
         self._wishes = Wishes()
         self._totals = Totals()
+        self.signals = Signals()
+        self.places = LandingPlaces()
         self.costs: dict[str, int] = {}
+        self._tokens: dict[str, int] = {}
+        self._with_output: set[str] = set()
         self.tokens = 0
         self.unknown = 0
+        self.is_reset = False
+        self.uncounted = (0, 0)
 
     def hear(self, one: Glimpse) -> None:
         match one.kind:
@@ -153,8 +207,18 @@ class _Told:
                     tuple(data.get("files", ())) if one.outcome == "conflict" else (),
                     str(data.get("message", "")),
                 )
+                self._hear_landing(one, data)
             case _:
                 self._hear_of_run(one)
+
+    def _hear_landing(self, one: Glimpse, data: Mapping[str, Any]) -> None:
+        if one.step == "@land":
+            red, moves = bool(data.get("red")), data.get("moves")
+            place = landed_place(moves[-1]["after"] if moves else "") if one.outcome == "merged" else ""
+            self.places.end(one.subplan, VERIFY_FAILED if red else place)
+            self.signals.hold(one.subplan, str(data.get("message", "")), red=red)
+            if moves:
+                self.signals.push = None  # it does not cover this landing
 
     def _spend(self, one: Glimpse) -> None:
         """What a step has cost, or has spent so far."""
@@ -164,6 +228,7 @@ class _Told:
             which = (int(data.get("firing", 0)), int(data.get("execution", 1)))
             cost, tokens = self._totals.more(which, one.cost, one.tokens, ended=one.kind != "spent")
         self.costs[one.subplan] = self.costs.get(one.subplan, 0) + cost
+        self._tokens[one.subplan] = self._tokens.get(one.subplan, 0) + tokens
         self.tokens += tokens
 
     @property
@@ -173,11 +238,18 @@ class _Told:
         return sum(max(0, one.reserved - self._totals.of((one.firing, one.execution))[0]) for one in steps)
 
     def _hear_of_run(self, one: Glimpse) -> None:
+        self.signals.hear(one)
         match one.kind:
+            case "verify":
+                self.places.verify(_data(one).get("entries", ()) if one.outcome == "started" else ())
             case "paused" | "resumed":
                 self._wishes.says(one.subplan, Wanted(one.outcome))
             case "recovered":
                 self._wishes.forget_stops()
+            case "budget" if one.outcome == "reset":
+                heard = self._totals.all()
+                self.is_reset = True
+                self.uncounted = (sum(self.costs.values()) - heard[0], self.tokens - heard[1])
             case "left_out":
                 self._left_out.add(one.subplan)
                 self._landings[one.subplan] = ("unmerged", (), str(_data(one).get("message", "")))
@@ -198,17 +270,42 @@ class _Told:
         state = self._states.get(path, "")
         if state in {"running", "failed"}:
             return True
-        return path in self._left_out or self._landings.get(path, ("",))[0] in {"held", "conflict"}
+        return path in self._left_out or self._is_held(path)
+
+    def may_be_queued(self, path: str) -> bool:
+        """Whether its steps are done, and it is to land and has not."""
+        if self._states.get(path) != "completed" or self._landings.get(path, ("",))[0] == "merged":
+            return False
+        subplan = self._plan.subplan(path)
+        return subplan.lands and subplan.has_branch
+
+    def _is_held(self, path: str) -> bool:
+        return self._landings.get(path, ("",))[0] in {"held", "conflict"}
+
+    def held(self) -> set[str]:
+        """What cannot be merged, or land, before a person helps."""
+        return {path for path in self._landings if self._is_held(path)}
+
+    def counted(self, path: str) -> str:
+        """The state that a slice counts as."""
+        changed = self._changed.get(path)
+        reason = str(_data(changed).get("reason", "")) if changed is not None else ""
+        state = self._states.get(path, "pending")
+        return reason if state == "failed" and reason in BECAUSE_OF_OTHERS else state
 
     def hear_life(self, one: Glimpse) -> None:
         if one.kind == "subplan_state":
             self._changed[one.subplan] = one
             return
+        self.signals.hear_step(one)
         data = _data(one)
+        if one.step == "@land":
+            (self.places.queue if one.kind == "step_started" else self.places.leave)(one.subplan)
         steps = self._steps.setdefault(one.subplan, {})
         firing = int(data.get("firing", 0))
         if one.kind == "step_started":
             execution, reserved = int(data.get("execution", 1)), int(data.get("reserved", 0))
+            self._with_output |= {one.subplan} if data.get("command") or data.get("agent") else set()
             steps[firing] = _Step(one.step, one.attempt, one.at, firing, execution, reserved)
         else:
             steps.pop(firing, None)
@@ -241,6 +338,7 @@ class _Told:
             reason=data.get("reason"),
             message=message or data.get("message"),
             landing=landing or None,
+            landing_place=self.places.of(path) or None,
             conflict=conflict,
             wanted=self._wishes.of(path),
             step=None if step is None else step.step,
@@ -252,6 +350,9 @@ class _Told:
             heartbeat_at=beats.get("at") if pid is not None else None,
             since=step.since if step is not None else None if changed is None else changed.at,
             cost=self.costs.get(path, 0),
+            tokens=self._tokens.get(path, 0),
+            has_output=path in self._with_output,
+            rejected=self.signals.rejection(path) if state in {"running", "failed"} else None,
             branch=Names(self._plan.id, one.branch_prefix).branch(path) if one.has_branch else None,
             idle=tuple(self._idle.get(path, ())) if state in {"running", "failed"} else None,
         )

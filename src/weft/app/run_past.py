@@ -9,8 +9,9 @@ from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
 
+from weft.app.slice_progress import SliceProgress, progress_of
 from weft.engine.run.events import Event
-from weft.engine.run.facts import RunStarted
+from weft.engine.run.facts import EarlierSlice, RunStarted
 from weft.plan.digests import subplan_digests
 from weft.plan.loading.load import Surroundings, load_plan
 from weft.plan.model import Plan
@@ -36,6 +37,8 @@ class Kept(Struct, frozen=True):
     """For each path the last run that has completed it, or has taken it over."""
     taken_over: frozenset[str] = frozenset()
     """What that run has not done itself."""
+    continued: tuple[EarlierSlice, ...] = ()
+    """Slices that are not completed, and continue after the steps that an earlier run has done."""
 
 
 def earlier_runs(journal: JournalReader, plan: str) -> Iterator[Earlier]:
@@ -98,10 +101,14 @@ class _Story(Struct):
     landed: set[str] = field(default_factory=set[str])
     left_out: set[str] = field(default_factory=set[str])
     """What groups went on without."""
+    slices: dict[str, SliceProgress] = field(default_factory=dict[str, SliceProgress])
+    """How far it got with those that it did not complete."""
 
     def hears(self, journal: JournalReader, run: str) -> "_Story":
         self.completed = dict.fromkeys(self.started.carried, _BEFORE)
         self.landed = set(self.started.landed)
+        for earlier in self.started.continued:
+            self.slices[earlier.subplan] = progress_of(run, earlier.subplan, earlier)
         for one in journal.events(run):
             self._hear(one.event)
         if self.left_out:
@@ -120,6 +127,13 @@ class _Story(Struct):
         self.landed |= {path for path in self.completed if any(_is_in(path, group) for group in groups)}
 
     def _hear(self, event: Event) -> None:
+        path = event.subplan
+        if event.kind == "subplan_state" and event.outcome == "completed":
+            self.slices.pop(path, None)
+        elif path and path not in self.completed:
+            if path not in self.slices:
+                self.slices[path] = progress_of(self.started.run, path, None)
+            self.slices[path].hear(event)
         match event.kind, event.outcome, event.step:
             case "subplan_state", "completed", _ if event.subplan not in self.completed:
                 self.completed[event.subplan] = _HERE
@@ -147,6 +161,7 @@ class _Past:
         self._same: dict[str, str] = {}
         self._done: dict[str, str] = {}
         self._taken_over: set[str] = set()
+        self._continued: dict[str, EarlierSlice] = {}
         self._landed: set[str] = set()
 
     def hears(self, record: RunRecord, started: RunStarted, story: _Story) -> bool:
@@ -154,7 +169,7 @@ class _Past:
         self._runs += 1
         self._last = self._last or (record, started)
         is_end = not started.chosen or started.fresh
-        if story.completed or not is_end:
+        if story.completed or story.slices or not is_end:
             done = self._compare(record, story)
             if started.target == self._last[1].target:
                 self._landed |= story.landed & done
@@ -171,6 +186,10 @@ class _Past:
         done = {path: run for path, run in same.items() if path in story.completed}
         self._done |= done
         self._taken_over |= {path for path in done if story.completed[path] == _BEFORE}
+        for path in same.keys() & story.slices.keys():
+            earlier = story.slices[path].earlier()
+            if earlier is not None:
+                self._continued[path] = earlier
         return done.keys()
 
     def kept(self, parts: Collection[str]) -> Kept:
@@ -186,6 +205,11 @@ class _Past:
             target=started.target,
             told_by={path: done[path] for path in paths},
             taken_over=frozenset(path for path in paths if path in self._taken_over),
+            continued=tuple(
+                self._continued[path]
+                for path in self._plan.outline.paths
+                if path in self._continued and path not in done
+            ),
         )
 
     def _is_all(self, done: Mapping[str, str], parts: Collection[str]) -> bool:

@@ -9,6 +9,7 @@ import time
 from msgspec import Struct, structs
 
 from weft.app.journals import Book
+from weft.engine.run.run_state import FINISHED
 from weft.errors import InputError
 from weft.plan.text.problems import suggestion
 
@@ -29,7 +30,7 @@ class OpenQuestion(Struct, frozen=True):
 
 def open_questions(book: Book) -> list[OpenQuestion]:
     """What the run waits for people to say, in the order in which it was asked."""
-    if book.run.state == "abandoned":
+    if book.run.state in FINISHED:
         return []
     found: dict[tuple[str, str], OpenQuestion] = {}
     for one in book.events():

@@ -14,6 +14,8 @@ from weft.workspaces.git.names import Names
 from weft.workspaces.git.repository import Ends, Repository, open_repository, resolve_ends
 from weft.workspaces.worktrees import WorktreeWorkspaces
 
+_OF_THE_WHOLE_PLAN = ("branch_prefix", "merge.sign")
+
 
 def repository_of(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Repository:
     """The repository that a plan with worktrees is in; raises `InputError` if it cannot be used."""
@@ -24,12 +26,13 @@ def repository_of(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Repos
             "what they do could not come together: choose one for all"
         )
     for row in rows:
-        if "branch_prefix" in plan.subplans[row].settings:
-            raise InputError(
-                f"{plan.document.file}: {plan.outline.paths[row]} sets `branch_prefix`, which is one for the "
-                "whole plan; write it at the top"
-            )
-    return open_repository(folder, environ=environ)
+        for name in _OF_THE_WHOLE_PLAN:
+            if name in plan.subplans[row].settings:
+                raise InputError(
+                    f"{plan.document.file}: {plan.outline.paths[row]} sets `{name}`, which is one for the "
+                    "whole plan; write it at the top"
+                )
+    return open_repository(folder, environ=environ, sign=plan.scopes[ROOT].settings.merge_sign)
 
 
 def ends_of(plan: Plan, repository: Repository) -> Ends:

@@ -41,7 +41,12 @@ class StepView(Struct, kw_only=True, eq=False):
 class Question(Struct, frozen=True, kw_only=True):
     firing: int
     text: str
+    """The question; if it is about a result, the condition and the end of the result follow on further lines."""
     asked_at: float
+
+    @property
+    def headline(self) -> str:
+        return self.text.partition("\n")[0]
 
 
 class Held(Struct, frozen=True, kw_only=True):
@@ -58,6 +63,8 @@ class Held(Struct, frozen=True, kw_only=True):
     """What must land first."""
     asks: bool = False
     """Whether nothing is in the way, and a person is only to agree."""
+    red: bool = False
+    """Whether a verify failed on the tree that would have landed."""
 
     @property
     def needs_help(self) -> bool:
@@ -90,6 +97,8 @@ class RowView(Struct, kw_only=True, eq=False):
     """The last step that ended badly, whatever came of that."""
     idle: dict[str, None] = {}
     """Steps whose agent was to change files and did not, when it was last done."""
+    notes: dict[str, str] = {}
+    """What is odd about steps that are done, by step: a result file that cannot be read, processes left behind."""
     steps: dict[int, StepView] = {}
     """Those under way, by firing."""
     questions: dict[str, Question] = {}

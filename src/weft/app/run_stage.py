@@ -12,7 +12,9 @@ from msgspec import Struct
 from weft.agents.adapters import adapter_of
 from weft.app.files import failure
 from weft.app.notified import notified
+from weft.app.outside import outside_watch
 from weft.app.places import Places
+from weft.app.preflight.imports import python_imports
 from weft.app.run_isolation import isolation_of
 from weft.app.run_status import StatusMirror
 from weft.engine.run.engine import Engine
@@ -22,6 +24,7 @@ from weft.engine.run.orders import Launch
 from weft.hosts.local import LocalHost
 from weft.plan.model import Plan
 from weft.ports.journal import Journal
+from weft.ports.landing import LandingTarget
 from weft.ports.workspaces import Workspaces
 from weft.runtime.coordinator import Coordinator
 from weft.runtime.effects import Effects
@@ -50,6 +53,8 @@ class Begun(Struct, frozen=True, kw_only=True):
     """Where its processes run."""
     workspaces: Workspaces
     """Where its slices work."""
+    landing_target: LandingTarget | None = None
+    """The branch that results land on; None without worktrees."""
     directory: Path
     """The plan's own."""
     resumed: bool = False
@@ -152,6 +157,7 @@ class Stage:
             adapter_of=adapter_of,
             environ=self._environ,
             isolation=self._isolation,
+            import_roots=python_imports(plan, plan_dir, self._environ).roots,
         )
         effects = Effects(
             host=begun.host,
@@ -160,7 +166,10 @@ class Stage:
             lineage=lineage,
             clock=self._clock,
             inbox=inbox,
+            outside=outside_watch(plan, plan_dir, begun.workspaces, self._environ),
         )
+        if begun.landing_target is not None:
+            effects.land_on(begun.landing_target, plan, self._engine)
         coordinator = Coordinator(
             begun.run,
             self._engine,

@@ -25,6 +25,7 @@ _STEPS = frozenset({"step_started", "step_finished", "ask", "answered"})
 _UNDER_WAY = frozenset({"step_started", "ask"})
 _RUNNING = Event(kind="subplan_state", outcome="running")
 _COMPLETED = Event(kind="subplan_state", outcome="completed")
+_STOPPED = Event(kind="subplan_state", outcome="stopped")
 """What is so when a step begins or ends, and when something lands; one who was here before us has heard it."""
 
 
@@ -79,6 +80,8 @@ class StatusMirror:
     def hears(self, events: Sequence[Recorded]) -> None:
         for one in events:
             event = one.event
+            if event.kind == "run_finished" and event.outcome == _STOPPED.outcome:
+                self._stop(one.at)
             if not event.subplan:
                 continue
             if event.kind == "subplan_state":
@@ -87,6 +90,15 @@ class StatusMirror:
                 self._hear_landing(event, one.at)
             elif event.kind in _STEPS:
                 self._hear_step(event, one.at)
+
+    def _stop(self, at: float) -> None:
+        """A file that still said `running` would be wrong until the run is resumed."""
+        for path, heard in self._heard.items():
+            if heard.question is None and heard.held is None:
+                heard.at, heard.state, heard.step = at, _STOPPED, None
+                if self._has_file(path):
+                    self._write(path)
+                    self._waiting.pop(path, None)
 
     def _hear(self, path: str, at: float) -> _Heard:
         self._waiting.setdefault(path, at)

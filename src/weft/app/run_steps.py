@@ -38,7 +38,14 @@ class Chosen(Struct, frozen=True):
     """As it was named."""
 
     def has(self, event: Event) -> bool:
+        if event.kind == "verify":
+            return self.step in {"", LAND} and self.entry_of(event) is not None
         return event.subplan in self.rows and self.step in {"", event.step}
+
+    def entry_of(self, event: Event) -> str | None:
+        """The first of these subplans that a verify of the landing queue is for; the plan, if it is for none."""
+        entries: Iterable[str] = event.data["entries"] or [""]
+        return next((path for path in entries if path in self.rows), "" if "" in self.rows else None)
 
     def command(self, event: Event) -> str:
         """What was started with a step; empty if it is no process."""

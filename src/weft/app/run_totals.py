@@ -18,6 +18,12 @@ class Totals:
         """What was heard of one that is under way."""
         return self._heard.get(execution, (0, 0))
 
+    def all(self) -> Amounts:
+        """The same of all that are under way."""
+        return sum(cost for cost, _ in self._heard.values()), sum(
+            tokens for _, tokens in self._heard.values()
+        )
+
     def more(
         self, execution: Execution, cost: int | None, tokens: int | None, *, ended: bool = False
     ) -> Amounts:

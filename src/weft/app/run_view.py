@@ -10,11 +10,14 @@ from msgspec import convert
 
 from weft.app.run_estimates import Attempts, Pace
 from weft.app.run_landing import Landings
+from weft.app.run_ledger import total
 from weft.app.run_rows import BECAUSE_OF_OTHERS, LeftOut, Question, RowView, StepFailure, StepView
 from weft.app.run_shelves import Shelves
+from weft.app.run_signals import OutsideWarning, outside_warning
 from weft.app.run_totals import Totals
 from weft.engine.run.events import Event
-from weft.engine.run.facts import RunStarted, Wanted
+from weft.engine.run.facts import EarlierSpending, RunStarted, Wanted
+from weft.engine.run.judgement import REJECTED
 from weft.engine.run.wishes import Wishes
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
@@ -22,7 +25,7 @@ from weft.plan.order.outline import ROOT
 
 OUTPUT_KEPT = 500
 """Characters of a line of output; no terminal shows more."""
-_BAD_ENDS = frozenset({"failed", "timeout", "infra", "lost", "conflict"})
+_BAD_ENDS = frozenset({"failed", "timeout", "infra", "lost", "conflict", REJECTED})
 _ENDS = frozenset({State.COMPLETED, State.FAILED})
 
 Tally = dict[State, int]
@@ -30,7 +33,7 @@ Tally = dict[State, int]
 
 
 class RunView:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan) -> None:  # noqa: PLR0915 - one for each attribute
         self.plan = plan
         self.outline = plan.outline
         self.run = ""
@@ -45,9 +48,14 @@ class RunView:
         """What people want of it, where that is not that it goes on."""
         self.totals = Totals()
         """What was heard of steps under way."""
+        self.earlier = EarlierSpending()
+        """What earlier runs of the plan spent, and counts against its ceilings."""
+        self.uncounted = (0, 0)
+        """Micro-dollars and tokens that this run spent before its budget was reset."""
         self.version = 0
         """Goes up with each change."""
         self.ended_at: float | None = None
+        self.outside: list[OutsideWarning] = []
         self._last_at = 0.0
         self._since: float | None = None
         self._seconds_before = 0.0
@@ -63,6 +71,8 @@ class RunView:
             "step_finished": self._step_finished, "step_cancelled": self._step_cancelled,
             "ask": self._ask, "answered": self._answered, "spent": self._spent, "limited": self._limited,
             "merge": self._merge, "conflict_ahead": self._conflict_ahead, "left_out": self._left_out,
+            "budget": self._budget, "outside_changed": self._outside_changed,
+            "limits_ended": self._limits_ended, "push": self.landings.pushed, "verify": self._verify,
         }  # fmt: skip
         self._count_slices()
 
@@ -158,6 +168,7 @@ class RunView:
         self.run = event.data.get("run", "")
         if isinstance(event.fact, RunStarted):
             self.landings.target = event.fact.target
+            self.earlier = total(event.fact.earlier or ())
         self.state = "running"
         self._since = at
 
@@ -270,13 +281,15 @@ class RunView:
         one = self.rows[row]
         step = one.steps.pop(data.get("firing", 0), None)  # a join, or a nested pipeline, is no firing
         self._add_cost(row, event, step)
-        if event.outcome in _BAD_ENDS and step is not None:
+        if event.outcome in _BAD_ENDS and (step is not None or event.outcome == REJECTED):
             one.trouble = _failure(event, step)
         if event.outcome == "limited":
             one.limited_until = data.get("until")
         if event.outcome == "done":
             one.idle.pop(event.step, None)
             one.idle |= {event.step: None} if data.get("changed") is False else {}
+            one.notes.pop(event.step, None)
+            one.notes |= {event.step: data["message"]} if data.get("message") and step is not None else {}
         self.landings.finished(row, event, at)
         self._shelves.changed(row)
 
@@ -302,8 +315,19 @@ class RunView:
             self.rows[one].tokens += tokens
             self.rows[one].unknown_costs += unknown
 
+    def _budget(self, event: Event, _at: float) -> None:
+        """What is under way when the budget is reset counts with all that it spends."""
+        if event.outcome == "reset":
+            cost, tokens = self.totals.all()
+            self.earlier = EarlierSpending()
+            self.uncounted = (self.rows[ROOT].cost - cost, self.rows[ROOT].tokens - tokens)
+
     def _limited(self, event: Event, _at: float) -> None:
         self.rows[self._numbers[event.subplan]].limited_until = event.data["until"]
+
+    def _limits_ended(self, _event: Event, _at: float) -> None:
+        for row in self.rows:
+            row.limited_until = None
 
     def _step_cancelled(self, event: Event, at: float) -> None:
         row, firing = self._numbers[event.subplan], event.data["firing"]
@@ -319,9 +343,15 @@ class RunView:
     def _merge(self, event: Event, _at: float) -> None:
         self.landings.merged(self._numbers[event.subplan], event)
 
+    def _verify(self, event: Event, _at: float) -> None:
+        self.landings.verifying(event)
+
     def _conflict_ahead(self, event: Event, _at: float) -> None:
         row, other = self._numbers[event.subplan], self._numbers[event.data["other"]]
         self.landings.foreseen(row, other, event.data.get("files", ()))
+
+    def _outside_changed(self, event: Event, _at: float) -> None:
+        self.outside.append(outside_warning(event.data))
 
     def _left_out(self, event: Event, _at: float) -> None:
         row, data = self._numbers[event.subplan], event.data
@@ -351,12 +381,13 @@ class RunView:
         self._shelves.changed(row)
 
 
-def _failure(event: Event, step: StepView) -> StepFailure:
+def _failure(event: Event, step: StepView | None) -> StepFailure:
     data = event.data
+    agent = f"agent {step.agent}" if step is not None and step.agent else ""
     return StepFailure(
         step=event.step,
         attempt=event.attempt,
-        command=step.command or (f"agent {step.agent}" if step.agent else ""),
+        command=(step.command if step is not None else "") or agent,
         exit_code=data.get("exit_code"),
         signal=data.get("signal"),
         message=data.get("message") or "",

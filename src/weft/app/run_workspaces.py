@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.app.places import Places
+from weft.app.preflight.preflight import Preflight
 from weft.engine.run.facts import RefMove, RunStarted
-from weft.errors import InputError
 from weft.plan.model import Plan
+from weft.ports.landing import LandingTarget
 from weft.ports.workspaces import Workspaces
 from weft.workspaces.chosen import ChosenWorkspaces
 from weft.workspaces.in_place import InPlaceWorkspaces
@@ -20,6 +22,8 @@ def _nothing() -> Sequence[RefMove]:
 
 class Workplace(Struct, frozen=True, kw_only=True):
     workspaces: Workspaces
+    landing_target: LandingTarget | None = None
+    """The branch that results land on, as the landing queue sees it; None without worktrees."""
     target: str = ""
     """The branch that results land on; empty without worktrees."""
     base: str = ""
@@ -47,28 +51,32 @@ class Workplaces:
         self._has_worktrees = "worktree" in leaves
         self._has_directories = kinds != {"none"}
 
-    def new(self, landed: tuple[str, ...] = (), target: str = "") -> Workplace:
+    def new(
+        self,
+        found: Preflight,
+        landed: tuple[str, ...] = (),
+        target: str = "",
+        notes: tuple[str, ...] = (),
+    ) -> Workplace:
         """For a run that begins, after one that has landed these on that branch.
 
-        Raises `InputError` for what would go wrong later, and cost money by then.
+        `found`: what the preflight has found, without any refusal; `notes`: what else a person should know.
         """
-        if not self._has_worktrees:
-            return self._without_git()
+        notes, state = (*notes, *found.notes()), found.state
+        if state is None or state.repository is None or state.ends is None:
+            return replace(self._without_git(), notes=notes)
         from weft.app import run_repository  # noqa: PLC0415 - of no use without git
 
-        repository = run_repository.repository_of(self._plan, self.folder, self._environ)
-        ends = run_repository.ends_of(self._plan, repository)
-        worries = run_repository.worries(self._plan, repository, ends)
-        if worries.refusals:
-            raise InputError("\n".join(worries.refusals))
+        repository, ends = state.repository, state.ends
         landed = landed if target == ends.target else ()
         worktrees = run_repository.worktrees_of(self._plan, self.places, repository, ends, landed)
         return Workplace(
             workspaces=self._chosen(worktrees),
+            landing_target=worktrees.target,
             target=ends.target,
             base=ends.base,
             landed=landed,
-            notes=worries.notes,
+            notes=notes,
             start_anew=worktrees.start_anew,
             follow_base=worktrees.follow_base,
         )
@@ -83,7 +91,12 @@ class Workplaces:
         repository = run_repository.repository_of(self._plan, self.folder, self._environ)
         ends = Ends(target=started.target, target_ref=f"refs/heads/{started.target}", base=started.base)
         worktrees = run_repository.worktrees_of(self._plan, self.places, repository, ends, started.landed)
-        return Workplace(workspaces=self._chosen(worktrees), target=ends.target, base=ends.base)
+        return Workplace(
+            workspaces=self._chosen(worktrees),
+            landing_target=worktrees.target,
+            target=ends.target,
+            base=ends.base,
+        )
 
     def _without_git(self) -> Workplace:
         if not self._has_directories:

@@ -15,35 +15,33 @@ from weft.app import plans
 from weft.app.places import Places, project_of
 from weft.app.run_beginning import Wish, begin, refuse
 from weft.app.run_choice import choose
+from weft.app.run_past import earlier_runs, kept_of
 from weft.app.run_stage import Audience, Stage, cause
-from weft.app.sandboxes import refuse_without
-from weft.errors import InputError
+from weft.app.step_limits import refuse_inside_step
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
 from weft.plan.settings import Layer
-from weft.runtime.environment import inside_step
 from weft.store.sqlite import open_journal
 
 
 def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.environ) -> str:
     """Runs a plan; how it ended: completed, failed, stopped, waiting or, if a person would not wait, left."""
-    inside = inside_step(environ)
-    if inside is not None:
-        raise InputError(
-            f"this is a step of the run of {inside or 'a plan'}, and a run cannot be started within a run"
-        )
+    refuse_inside_step(plans.folder_of(wish.source), "weft run", environ)
     with without_gc():
         whole = plans.load(wish.source, flags=wish.flags, environ=environ)
         plan, choice = choose(whole, wish.ids)
         compiled = compile_plan(plan)
         refuse(compiled)
-        refuse_without(plan, environ)
     places = project_of(plans.folder_of(wish.source))
     _approved(plans.project_layer(whole), places, environ)
     places.make()
     journal = open_journal(places.journal, now=time.time(), command="weft run")
     try:
         with without_gc():
+            if choice.paths and not wish.fresh:
+                kept = kept_of(whole, journal, earlier_runs(journal, whole.id))
+                plan, choice = choose(whole, wish.ids, kept.paths)
+                compiled = compile_plan(plan)
             begun, engine, first = begin(wish, compiled, places, journal, environ, choice)
         audience.begins(begun)
         if first is None:

@@ -9,8 +9,7 @@ from weft.errors import InputError
 from weft.plan.model import Plan, Step
 from weft.plan.pipelines.nesting import inner_first
 from weft.plan.sandbox import Sandbox
-from weft.plan.text.document import line_of
-from weft.plan.text.problems import Position, Problem, Severity
+from weft.plan.text.problems import Position
 from weft.runtime.sandbox.probe import Probe, probe
 
 
@@ -56,26 +55,21 @@ def _steps(plan: Plan) -> Iterator[Step]:
             yield from plan.pipelines[name].steps
 
 
+def trouble(plan: Plan, environ: Mapping[str, str]) -> str:
+    """Why the plan cannot have the sandboxes that it wants, and what to type; empty if it can."""
+    need = wanted(plan)
+    found = Probe() if need is None else probe(environ, network=need.network)
+    if not found.trouble:
+        return ""
+    at = _place(plan) or Position(plan.document.file, 1, 1)
+    return f"{at}: `sandbox: bwrap` cannot be had here: {found.trouble}; what helps: {found.command}"
+
+
 def refuse_without(plan: Plan, environ: Mapping[str, str]) -> None:
     """Raises `InputError` if the plan wants what there cannot be."""
-    need = wanted(plan)
-    found = Probe() if need is None else probe(environ, network=need.network)
-    if found.trouble:
-        raise InputError(
-            f"{plan.document.file}: the plan has steps with `sandbox: bwrap`, but {found.trouble}; what helps: "
-            f"{found.command}"
-        )
-
-
-def warnings(plan: Plan, environ: Mapping[str, str]) -> Iterator[Problem]:
-    """The same for one that is not to be run yet."""
-    need = wanted(plan)
-    found = Probe() if need is None else probe(environ, network=need.network)
-    if found.trouble:
-        at = Position(plan.document.file, 1, 1)
-        message = f"`sandbox: bwrap` cannot be had here: {found.trouble}; what helps: {found.command}"
-        excerpt = line_of(plan.document.text, 1)
-        yield Problem(at=_place(plan) or at, message=message, severity=Severity.WARNING, excerpt=excerpt)
+    said = trouble(plan, environ)
+    if said:
+        raise InputError(said)
 
 
 def _place(plan: Plan) -> Position | None:

@@ -7,6 +7,7 @@ an agent, such as a picture or a lock file, is one, too, but counts no tokens.
 """
 
 import os
+import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from msgspec import Struct, field, structs
 from weft.app.file_history import history_of, words
 from weft.app.files import failure
 from weft.app.handwork import is_packed, is_signed, is_squeezed, marked
+from weft.app.part_checks import is_test
 from weft.app.places import FOLDER
 from weft.app.plans import PLAN_NAMES
 from weft.decompose.references.manifests import NAMES
@@ -31,6 +33,7 @@ _NOT_LOOKED_INTO = frozenset(
         *(".mypy_cache", ".pytest_cache", ".ruff_cache"),
     }
 )
+_METADATA = re.compile(r"(?:^|/)[^/]+\.(?:egg-info|dist-info)/|(?:^|/)PKG-INFO$")
 _OF_A_BARE_REPOSITORY = ("HEAD", "objects", "refs")
 _SMALL = 2 * 1024  # what is not text, and shorter, does not matter
 _SAMPLE = 8 * 1024
@@ -58,12 +61,16 @@ class Files(Struct, frozen=True, kw_only=True):
     """What each of the last ones changed."""
     history_fault: str = ""
     """Why that is not known."""
+    metadata: tuple[str, ...] = ()
+    """Of these, what a build tool wrote to describe the package."""
     not_by_hand: Collection[str] = ()
     """What git has been told is generated or comes from elsewhere."""
     unread: list[Unread] = field(default_factory=list[Unread])
     """Grows while `sources` is read, as does the next."""
     left_out: list[str] = field(default_factory=list[str])
     """What is no file here: gone, or another repository, or a pipe."""
+    tests: list[str] = field(default_factory=list[str])
+    """Files that hold a test."""
 
     def sources(self, watch: Watch = lambda _said: None) -> Iterator[Source]:
         most = bytes_to_read(len(self.paths))
@@ -77,8 +84,11 @@ class Files(Struct, frozen=True, kw_only=True):
                 found = Source(path=path, size=0)
             if found is None:
                 self.left_out.append(path)
-            elif path in self.not_by_hand:
-                yield Source(path=path, size=0, text=found.text)
+                continue
+            if is_test(path, found.text):
+                self.tests.append(path)
+            if path in self.not_by_hand:
+                yield Source(path=path, size=0, text=found.text, is_asset=True)
             else:
                 yield found
         watch("looking up what files refer to")
@@ -115,13 +125,17 @@ def files_below(
     is_repository = repository_around(place) is not None
     found = _tracked(folder, environ) if is_repository else _untracked(folder, place)
     found = structs.replace(found, paths=tuple(path for path in found.paths if not _is_of_weft(path)))
-    chosen = tuple(path for path in found.paths if _is_meant(path, globs, exclude))
+    metadata = tuple(path for path in found.paths if _is_metadata(path))
+    if len(metadata) < len(found.paths):
+        sources = tuple(path for path in found.paths if not _is_metadata(path))
+        found = structs.replace(found, paths=sources, beside=(*found.beside, *metadata), metadata=metadata)
+    chosen = tuple(path for path in found.paths if is_meant(path, globs, exclude))
     if chosen:
         meant = frozenset(chosen)
         others = (path for path in found.paths if path not in meant)
         return structs.replace(found, paths=chosen, beside=(*found.beside, *others))
     if found.paths:
-        raise InputError(_none_is_meant(folder, globs, exclude, found))
+        raise InputError(_noneis_meant(folder, globs, exclude, found))
     raise InputError(
         f"git tracks no file in {folder}; to have it track some, type `git add`"
         if is_repository
@@ -129,17 +143,22 @@ def files_below(
     )
 
 
+def _is_metadata(path: str) -> bool:
+    """Whether a build tool wrote it beside the sources to describe the package, and writes it again."""
+    return bool(_METADATA.search(path))
+
+
 def _is_of_weft(path: str) -> bool:
     """A plan is no work of the plan, nor are settings and what else Weft keeps."""
     return f"/{FOLDER}/" in f"/{path}" or path.rpartition("/")[2] in PLAN_NAMES
 
 
-def _is_meant(path: str, globs: Sequence[str], exclude: Sequence[str]) -> bool:
+def is_meant(path: str, globs: Sequence[str], exclude: Sequence[str]) -> bool:
     wanted = not globs or any(matches(glob, path) for glob in globs)
     return wanted and not any(matches(glob, path) for glob in exclude)
 
 
-def _none_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str], found: Files) -> str:
+def _noneis_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str], found: Files) -> str:
     """Patterns begin where those of plans do. Who is further down might have thought otherwise."""
     inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(found.root))
     only = " or ".join(globs) if globs else "**"
@@ -147,7 +166,7 @@ def _none_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str], f
         f" without {' and '.join(exclude)}" if exclude else ""
     )
     from_here = [f"{inside}/{glob}" for glob in globs]
-    if any(_is_meant(path, from_here, exclude) for path in found.paths if globs):
+    if any(is_meant(path, from_here, exclude) for path in found.paths if globs):
         return f"{said}; patterns begin at the top of the repository: type --files '{from_here[0]}'"
     return said
 
@@ -215,19 +234,26 @@ def _source(file: str, path: str, most: int) -> Source | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     if stat.S_ISLNK(found.st_mode):
-        return Source(path=path, size=0)
+        return Source(path=path, size=0, is_asset=True)
     if not stat.S_ISREG(found.st_mode):
         return None
     if is_packed(path):
-        return Source(path=path, size=0)
+        return Source(path=path, size=0, is_asset=True)
     has_text = is_read(path)
+    is_empty = found.st_size == 0  # such as an `__init__.py` that only marks a folder
     if not has_text and found.st_size < _SMALL:
-        return Source(path=path, size=found.st_size)
+        return Source(path=path, size=found.st_size, is_asset=is_empty)
     # To ask for more than there is would have room made for it.
     text = _beginning(file, min(found.st_size + 1, most if has_text else _SAMPLE))
     if b"\0" in text or is_squeezed(text):  # no agent reads it
-        return Source(path=path, size=0)
-    return Source(path=path, size=0 if is_signed(text) else found.st_size, text=text if has_text else b"")
+        return Source(path=path, size=0, is_asset=True)
+    made = is_signed(text)
+    return Source(
+        path=path,
+        size=0 if made else found.st_size,
+        text=text if has_text else b"",
+        is_asset=made or is_empty,
+    )
 
 
 def _beginning(file: str, most: int) -> bytes:

@@ -1,6 +1,7 @@
 """What there is in a project that a plan can use: agents, commands that test it, git.
 
-Nothing of the project is run, only git is asked. What cannot be read or understood has not been found.
+Nothing of the project is run, only git is asked, and bubblewrap is tried. What cannot be read or understood has
+not been found.
 """
 
 import json
@@ -15,6 +16,7 @@ from msgspec import Struct
 
 from weft.app.plans import installed_agents
 from weft.plan.language.adapters import ADAPTERS, Adapter
+from weft.runtime.sandbox.probe import probe
 from weft.workspaces.git.around import repository_around
 from weft.workspaces.git.program import Git
 
@@ -57,6 +59,8 @@ class Found(Struct, frozen=True, kw_only=True):
     setup: str
     """What a fresh checkout needs first, if a file says so; else empty."""
     git: GitState
+    has_sandbox: bool = False
+    """Whether bubblewrap works on this machine."""
 
 
 def survey(folder: Path, environ: Mapping[str, str]) -> Found:
@@ -66,6 +70,7 @@ def survey(folder: Path, environ: Mapping[str, str]) -> Found:
         tests=tuple(_tests(folder)),
         setup=next((command for name, command in _SETUPS.items() if _has(folder, name)), ""),
         git=_git(folder, environ),
+        has_sandbox=not probe(environ).trouble,
     )
 
 
@@ -98,16 +103,21 @@ def _tests(folder: Path) -> Iterator[Check]:
 def _make(folder: Path) -> Iterator[Check]:
     for name in ("GNUmakefile", "makefile", "Makefile"):  # the first is the one that make takes
         if _has(folder, name):
-            if _TARGET.search(_text(folder / name)):
+            if _TARGET.search(text_of(folder / name)):
                 yield Check("make test", name)
             return
 
 
 def _node(folder: Path) -> Iterator[Check]:
-    script = _at(_json(folder / "package.json"), "scripts", "test")
+    script = package_value(folder, "scripts", "test")
     if isinstance(script, str) and script and _NO_TEST not in script:
         runner = next((runner for lock, runner in _NODE.items() if _has(folder, lock)), "npm")
         yield Check(f"{runner} test", "package.json")
+
+
+def package_value(folder: Path, *keys: str) -> object:
+    """What the keys lead to in `package.json`; None if they lead nowhere."""
+    return _at(_json(folder / "package.json"), *keys)
 
 
 def _python(folder: Path) -> Iterator[Check]:
@@ -117,7 +127,7 @@ def _python(folder: Path) -> Iterator[Check]:
         yield Check(f"{before}pytest -q", "pyproject.toml")
     elif _has(folder, "pytest.ini"):
         yield Check(f"{before}pytest -q", "pytest.ini")
-    elif "[tool:pytest]" in _text(folder / "setup.cfg"):
+    elif "[tool:pytest]" in text_of(folder / "setup.cfg"):
         yield Check(f"{before}pytest -q", "setup.cfg")
     elif files := [*(folder / "tests").glob("test_*.py"), *folder.glob("test_*.py")]:
         yield Check(
@@ -131,7 +141,7 @@ def _python(folder: Path) -> Iterator[Check]:
 
 def _python_runner(files: Sequence[Path]) -> str:
     """What the first of the tests are written for: those for pytest may use unittest, too, but not the reverse."""
-    texts = [_text(file) for file in sorted(files)[:_TESTS_READ]]
+    texts = [text_of(file) for file in sorted(files)[:_TESTS_READ]]
     if any("pytest" in text for text in texts) or not any("unittest" in text for text in texts):
         return "pytest -q"
     folder = files[0].parent
@@ -162,7 +172,7 @@ def _maven(folder: Path) -> Iterator[Check]:
 
 
 def _cmake(folder: Path) -> Iterator[Check]:
-    text = _text(folder / "CMakeLists.txt").lower()
+    text = text_of(folder / "CMakeLists.txt").lower()
     if "enable_testing" in text or re.search(r"include\s*\(\s*ctest\s*\)", text):
         build = "cmake -S . -B build && cmake --build build"
         yield Check(f"{build} && ctest --test-dir build --output-on-failure", "CMakeLists.txt")
@@ -175,7 +185,7 @@ def _has(folder: Path, name: str) -> bool:
     return os.path.isfile(folder / name)  # noqa: PTH113 - of what cannot be seen: no
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
     """Empty if there is none that can be read."""
     if not _has(file.parent, file.name):
         return ""
@@ -188,14 +198,14 @@ def _text(file: Path) -> str:
 
 def _json(file: Path) -> object:
     try:
-        return json.loads(_text(file) or "null")
+        return json.loads(text_of(file) or "null")
     except (ValueError, RecursionError):
         return None
 
 
 def _toml(file: Path) -> object:
     try:
-        return tomllib.loads(_text(file))
+        return tomllib.loads(text_of(file))
     except (ValueError, RecursionError):
         return None
 

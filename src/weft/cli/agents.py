@@ -5,6 +5,7 @@ import os
 import click
 
 from weft.cli.completions import agent_names, plan_files
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import at_work_on_a_plan, directory, json_option
 
@@ -12,6 +13,9 @@ TIMEOUT = 60.0
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    changes_with=("probe",),
     epilog=examples(
         "weft agents", "weft agents claude --probe", "weft agents builtin --probe --model gpt-5 --timeout 30"
     ),

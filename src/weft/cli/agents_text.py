@@ -7,6 +7,7 @@ from weft.agents.words import last_line
 from weft.app.agents_overview import AtHand, Seen, abilities, tells
 from weft.app.asking import Reply
 from weft.cli.live.words import span
+from weft.cli.terminal import Row
 from weft.plan.prices import dollars
 
 _HEAD = ("agent", "version", "where", "key or login", "can", "tells")
@@ -56,14 +57,15 @@ def _more(one: Seen) -> str:
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        text = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield Row(text, hang=4)
 
 
 def _list(title: str, rows: Iterable[tuple[Seen, str]]) -> Iterator[str]:
     told = [("", _name(one), said) for one, said in rows]
     if told:
         yield title
-        yield from _table(told)
+        yield from map(str, _table(told))  # a command that is folded cannot be copied
 
 
 def overview_data(found: AtHand, seen: Sequence[Seen]) -> dict[str, object]:

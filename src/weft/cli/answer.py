@@ -3,6 +3,7 @@
 import click
 
 from weft.cli.completions import question_ids
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
@@ -11,6 +12,8 @@ EXIT_WAITING = 4
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
     epilog=examples(
         "weft answer", "weft answer release:sure yes", 'weft answer release:sure no --text "not on a Friday"'
     ),
@@ -49,10 +52,18 @@ def _list(run_id: str | None, *, as_json: bool) -> int:
         show_json({"run": run, "questions": [to_builtins(one) for one in questions]})
     elif questions:
         width = max(len(one.name) for one in questions)
-        show_lines(f"{one.name:<{width}}  {one.text}{_given(one.answer)}" for one in questions)
+        show_lines(
+            line for one in questions for line in _lines(f"{one.name:<{width}}", one.text, _given(one.answer))
+        )
     else:
         note(f"run {run} asks nothing now")
     return EXIT_WAITING if any(not one.answer for one in questions) else 0
+
+
+def _lines(name: str, question: str, answer: str) -> list[str]:
+    """The question behind its name; what it is about follows below."""
+    first, *more = question.splitlines() or [""]
+    return [f"{name}  {first}{answer}", *(f"{'':<{len(name)}}  | {line}" for line in more)]
 
 
 def _given(answer: str) -> str:
@@ -66,7 +77,7 @@ def _give(name: str, run_id: str | None, *, accepted: bool, text: str, as_json: 
     said = "yes" if accepted else "no"
     with open_book(directory(), run_id) as book:
         found = give(book, name, accepted=accepted, text=text)
-        is_heard, command = book.is_run_by_somebody(), book.run_command()
+        is_heard, command = book.is_heard(), book.run_command()
         run = book.run.run
     if as_json:
         show_json(

@@ -4,6 +4,7 @@ import click
 
 from weft.app.files import Source
 from weft.cli.completions import plan_places
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, show_json, show_lines
 from weft.cli.plan_options import (
     Flags,
@@ -14,11 +15,13 @@ from weft.cli.plan_options import (
     plan_source,
 )
 
-_NOT_KNOWN = 4
+_REFUSED, _NOT_KNOWN = 2, 4
 _EXIT = {"proved": 0, "refuted": 2, "unknown": _NOT_KNOWN}
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
     epilog=examples("weft check", "weft check plan.yaml --explain store/model:code"),
     short_help="Check a plan, prove that it can finish, and say what it will do.",
 )
@@ -29,39 +32,59 @@ _EXIT = {"proved": 0, "refuted": 2, "unknown": _NOT_KNOWN}
     help="Print the settings in force at a subplan (store/model), one of its steps (store/model:code) or the "
          "whole plan (/), and where each comes from.",
 )  # fmt: skip
+@click.option(
+    "--plan-only",
+    is_flag=True,
+    help="Check the plan alone, not what it needs of this machine and repository.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Print all of each list, and how the proof goes.")
 @json_option
-def check(*, plan: str | None, place: str | None, verbose: bool, as_json: bool, **flags: str | None) -> int:
+def check(
+    *,
+    plan: str | None,
+    place: str | None,
+    plan_only: bool,
+    verbose: bool,
+    as_json: bool,
+    **flags: str | None,
+) -> int:
     """Check PLAN before it costs anything.
 
     All that is wrong with it is told at once, each with file, line and column. A plan without errors is proven to
     be able to finish, whatever fails on the way; then it is said what can start now and what is complete already,
     what may get in each other's way, how long it takes at least and at most, and what it may cost.
 
+    What the plan needs of this machine and this repository is checked too: programs, agents, the branch it starts
+    from, sandboxes, signatures. `weft run` refuses for the same reasons.
+
     PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. The options that name a
     setting outrank the plan.
 
-    Exit code: 0 if all is well, also with warnings; 2 if the plan is not valid or cannot always finish; 4 if that
-    could not be decided, or what has been done of it cannot be read.
+    Exit code: 0 if all is well, also with warnings; 2 if the plan is not valid, cannot always finish or cannot
+    be run here; 4 if that could not be decided, or what has been done of it cannot be read.
     """
     with at_work_on_a_plan(as_json=as_json):
         source = plan_source(plan)
         if place is not None:
             _explain(source, place, flags, as_json=as_json)
             return 0
-        return _check(source, flags, verbose=verbose, as_json=as_json)
+        return _check(source, flags, plan_only=plan_only, verbose=verbose, as_json=as_json)
 
 
-def _check(source: Source, flags: Flags, *, verbose: bool, as_json: bool) -> int:
+def _check(source: Source, flags: Flags, *, plan_only: bool, verbose: bool, as_json: bool) -> int:
     from weft.app.plan_check import check
     from weft.cli.check_text import check_lines
 
-    checked = check(source, flags=flags)
+    checked = check(source, flags=flags, plan_only=plan_only)
     if as_json:
         show_json({"valid": True, **checked.to_json()})
     else:
-        show_lines(check_lines(checked.report, checked.eligibility, checked.missing, verbose=verbose))
-    code = _EXIT[checked.report.finish.answer]
+        show_lines(
+            check_lines(
+                checked.report, checked.eligibility, checked.findings, checked.earlier, verbose=verbose
+            )
+        )
+    code = _REFUSED if checked.is_refused else _EXIT[checked.report.finish.answer]
     return code or (0 if checked.eligibility.is_known else _NOT_KNOWN)
 
 

@@ -7,51 +7,52 @@ is counted. All of it is in `--json`.
 from collections.abc import Iterator, Sequence
 from math import ceil, floor
 
-from weft.app.agent_programs import Missing
 from weft.app.eligible import Eligibility
+from weft.app.preflight.findings import Finding
+from weft.app.run_ledger import EarlierRuns
 from weft.cli.eligibility_text import eligibility_lines
-from weft.cli.sections import MORE_ROWS, NAMES, ROWS, count, few, section, table
+from weft.cli.overlap_text import overlap_lines
+from weft.cli.sections import MORE_ROWS, NAMES, ROWS, count, few, section
 from weft.net.verdict import Answer
 from weft.plan.prices import dollars
 from weft.plan.report.check import CheckReport
-from weft.plan.report.companions import Companions
 from weft.plan.report.costs import AgentCalls, Spend
-from weft.plan.report.overlaps import Apart, OverlapPair
+from weft.plan.report.landings import LandingVerifies
 from weft.plan.report.together import PoolUse, Together
 from weft.plan.report.waiting import Minutes
-from weft.plan.text.problems import Problem
 
 _BOTH = 2
 BY_POOLS = "By: each outcome of a step gives back what it took, and no claim is larger than its pool."
 BY_TOGETHER = "By: the fewest chains that cover the plan's order (Dilworth), within each max_parallel."
 BY_TURN = "By: a pool of one token, which every action takes."
-BY_OVERLAP = "By: the automata of two patterns have a path in common."
-BY_HISTORY = "By: three or more of the last 1,000 commits touched both files, merges not counted."
+NOTHING_SPENT = EarlierRuns()
 BY_CHAIN = "By: the longest path through the order of the plan."
 BY_CALLS = "By: the copies of each agent step in the net, with all attempts unrolled."
-_APART = {
-    Apart.NOTHING: "may run together",
-    Apart.DEPENDS_ON: "one waits for the other",
-    Apart.SERIALIZE: "kept apart (overlap: serialize)",
-    Apart.MAX_PARALLEL: "one slice at a time (max_parallel)",
-    Apart.SERIAL: "one step at a time (policy: serial)",
-}
 
 
 def check_lines(
-    report: CheckReport, able: Eligibility, missing: Sequence[Missing] = (), *, verbose: bool
+    report: CheckReport,
+    able: Eligibility,
+    findings: Sequence[Finding] = (),
+    earlier: EarlierRuns = NOTHING_SPENT,
+    *,
+    verbose: bool,
 ) -> Iterator[str]:
+    yield from section("Error", (f"{_upper(one.message)}." for one in findings if one.refuses))
     yield from section("Finish", _finish(report, verbose=verbose))
     if report.finish.answer is not Answer.REFUTED:  # else the rest would be built on sand
         yield from section("Pools", _pools(report.pools, verbose=verbose))
         yield from section("Together", _together(report, verbose=verbose))
+        yield from section("Agents", _built_in_agents(report))
         yield from eligibility_lines(able, verbose=verbose)
-        yield from section("Overlap", _overlaps(report, verbose=verbose))
+        yield from section("Overlap", overlap_lines(report.overlaps, verbose=verbose))
         yield from section("Chain", _chain(report, verbose=verbose))
+        yield from section("Verify", _verifies(report.landing_verifies))
         yield from section("Time", _time(report, verbose=verbose))
-        yield from section("Cost", _cost(report, verbose=verbose))
-    yield from section("Missing", (f"{_upper(str(one))}." for one in missing))
-    yield from section("Warning", _warnings(report.plan_warnings, verbose=verbose))
+        yield from section("Cost", (*_cost(report, verbose=verbose), *_spent_earlier(earlier)))
+    warnings = [f"{problem.at}: {problem.message}" for problem in report.plan_warnings]
+    warnings += (f"{_upper(one.message)}." for one in findings if not one.refuses)
+    yield from section("Warning", _warnings(warnings, verbose=verbose))
 
 
 # Can it finish?
@@ -144,39 +145,13 @@ def _agents(found: Together) -> str:
     return f", with at most {found.agents:,} agents{limit}: at most {_and(kinds)}"
 
 
-def _overlaps(report: CheckReport, *, verbose: bool) -> Iterator[str]:
-    pairs = report.overlaps.pairs
-    if pairs:
-        least = "At least " if report.overlaps.more else ""
-        yield f"{least}{count(len(pairs), 'pair')} of subplans can touch the same files:"
-        yield from table([_pair(pair) for pair in pairs], verbose=verbose)
-        yield from [BY_OVERLAP] if verbose else []
-    if any(pair.apart is Apart.NOTHING for pair in pairs):
-        yield "Order them with depends_on, or keep them apart with overlap: serialize."
-    if report.overlaps.more and not pairs:
-        yield "There are too many patterns in files: to tell which subplans can touch the same files."
-    yield from _companions(report.overlaps.companions, verbose=verbose)
-
-
-def _companions(pairs: Sequence[Companions], *, verbose: bool) -> Iterator[str]:
-    if pairs:
-        files = "files that used to change together"
-        yield f"{count(len(pairs), 'pair')} of subplans may run together and own {files}:"
-        yield from table([_companion(pair) for pair in pairs], verbose=verbose)
-        yield from [BY_HISTORY] if verbose else []
-
-
-def _companion(pair: Companions) -> tuple[str, ...]:
-    shown = [f"{one.first}, {one.second} ({one.times:,} times)" for one in pair.files[:1]]
-    more = len(pair.files) - 1 + pair.more
-    return f"{pair.first} and {pair.second}", *shown, f"and {more:,} more" if more else ""
-
-
-def _pair(pair: OverlapPair) -> tuple[str, ...]:
-    one, other = pair.shared[0]
-    more = ", …" if len(pair.shared) > 1 else ""
-    patterns = one if one == other else f"{one}, {other}"
-    return f"{pair.first} and {pair.second}", patterns + more, _APART[pair.apart]
+def _built_in_agents(report: CheckReport) -> Iterator[str]:
+    """Agents that do a step of a built-in pipeline because of their names."""
+    by_pipeline: dict[str, list[str]] = {}
+    for one in report.built_in_agents:
+        by_pipeline.setdefault(one.pipeline, []).append(f"{one.agent} does the step {one.step}")
+    for pipeline, steps in by_pipeline.items():
+        yield f"In the built-in pipeline {pipeline}, {_and(steps)}, since agents of such names exist."
 
 
 # How long, how much?
@@ -221,6 +196,23 @@ def _time(report: CheckReport, *, verbose: bool) -> Iterator[str]:
         yield "Merges, waiting for people and lost hosts are not counted."
 
 
+def _verifies(found: LandingVerifies | None) -> Iterator[str]:
+    """Before landings."""
+    if found is None:
+        return
+    results, times = count(found.results, "result"), count(found.at_most, "time")
+    if found.results == 1:
+        yield "The one result is verified before it lands."
+    elif found.batch == 1:
+        yield f"verify runs at most {times} before landings, once for each result, while it passes."
+    else:
+        together = f"up to {found.batch:,} results" if found.batch < found.results else "results"
+        yield (
+            f"verify runs at most {times} before landings while it passes, for {results}: "
+            f"{together} that are ready at the same time are verified together."
+        )
+
+
 def _cost(report: CheckReport, *, verbose: bool) -> Iterator[str]:
     calls = report.agent_calls
     if not calls.at_most:
@@ -237,6 +229,26 @@ def _cost(report: CheckReport, *, verbose: bool) -> Iterator[str]:
             yield f"At most {count(use.calls, 'agent call')} for a slice {of} ({count(use.slices, 'slice')})."
         yield "Calls that are repeated because a host was lost are not counted."
         yield "When a budget is reached nothing new starts; a step under way then can still go beyond it."
+
+
+def _spent_earlier(earlier: EarlierRuns) -> Iterator[str]:
+    """What earlier runs of the plan leave of its ceilings."""
+    if not (earlier.total.cost or earlier.total.tokens or earlier.total.unknown):
+        return
+    tokens = f" and {count(earlier.total.tokens, 'token')}" if earlier.total.tokens else ""
+    unknown = f", and {count(earlier.total.unknown, 'call')} of unknown cost" if earlier.total.unknown else ""
+    yield f"Earlier runs spent {dollars(earlier.total.cost)}{tokens}{unknown}."
+    for use in earlier.ceilings:
+        say = dollars if use.unit == "usd" else _tokens
+        of = f"the budget of {use.path or 'the plan'}"
+        over = ", which is used up" if use.is_used_up else ""
+        yield f"That leaves {say(max(0, use.ceiling - use.spent))} of {say(use.ceiling)}, {of}{over}."
+    if earlier.ceilings:
+        yield "To count from zero, type: weft run --fresh-budget"
+
+
+def _tokens(amount: int) -> str:
+    return count(amount, "token")
 
 
 def _of_one_slice(calls: AgentCalls, slices: int) -> str:
@@ -258,12 +270,11 @@ def _unreserved(steps: int) -> str:
     return f"Nothing is reserved for {count(steps, 'agent step')}: {they_have} no max_cost and no reserve."
 
 
-def _warnings(problems: Sequence[Problem], *, verbose: bool) -> Iterator[str]:
+def _warnings(warnings: Sequence[str], *, verbose: bool) -> Iterator[str]:
     most = MORE_ROWS if verbose else ROWS
-    for problem in problems[:most]:
-        yield f"{problem.at}: {problem.message}"
-    if len(problems) > most:
-        yield f"… and {len(problems) - most:,} more."
+    yield from warnings[:most]
+    if len(warnings) > most:
+        yield f"… and {len(warnings) - most:,} more."
 
 
 # Words

@@ -181,6 +181,16 @@ def agent_names(context: click.Context, _incomplete: str) -> Iterable[Named]:
 # Settings
 
 
+def flag_values(_context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """The values of a setting that has few."""
+    from weft.plan.language.kinds import Choice
+    from weft.plan.settings import flag_setting, setting_key
+
+    kind = setting_key(flag_setting(parameter.name or "")).kind
+    values = kind.values if isinstance(kind, Choice) else ()
+    return [_item(value, "") for value in values if value.startswith(incomplete)]
+
+
 @_quietly
 def setting_names(_context: click.Context, _incomplete: str) -> Iterable[Named]:
     """Also what else a configuration has."""

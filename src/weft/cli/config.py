@@ -6,6 +6,7 @@ import sys
 import click
 
 from weft.cli.completions import Items, setting_names
+from weft.cli.effects import Effect, WeftGroup
 from weft.cli.output import examples, note, note_lines, show_json, show_lines
 from weft.cli.plan_options import at_work_on_a_plan, directory, json_option
 from weft.errors import InputError
@@ -13,7 +14,7 @@ from weft.errors import InputError
 _USUAL = "settings"
 
 
-class _Config(click.Group):
+class _Config(WeftGroup):
     """What is no command of its own is about the settings."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -54,6 +55,7 @@ def config() -> None:
 
 
 @config.command(
+    effect=Effect.READS,
     name=_USUAL,
     epilog=examples("weft config", "weft config merge.mode", "weft config --json"),
     short_help="Print the settings in force here, or explain one; the default.",
@@ -103,6 +105,7 @@ def _show_files(*, as_json: bool) -> None:
 
 
 @config.command(
+    effect=Effect.CHANGES,
     epilog=examples("weft config approve", "weft config approve --hash 0f3c…"),
     short_help="Approve the commands that .weft/config.yaml names.",
 )
@@ -124,7 +127,6 @@ def approve(*, yes: bool, wanted: str | None) -> int:
     from weft.app import approval
     from weft.app.configuration import approval_request
 
-    _refuse_steps()
     request = approval_request(directory(), os.environ)
     if request is None:
         note("there is nothing to approve: the project's configuration names no commands")
@@ -142,14 +144,6 @@ def approve(*, yes: bool, wanted: str | None) -> int:
     return 0
 
 
-def _refuse_steps() -> None:
-    """An agent could approve what it has just written."""
-    from weft.runtime.environment import inside_step
-
-    if inside_step(os.environ) is not None:
-        raise InputError("this is a step of a run, and only a person says what is approved")
-
-
 def _ask() -> None:
     from weft.cli.approving import agrees
 
@@ -162,6 +156,7 @@ def _ask() -> None:
 
 
 @config.command(
+    effect=Effect.CHANGES,
     epilog=examples("weft config revoke", "weft config revoke ../other-project"),
     short_help="Take back what was approved for a project.",
 )
@@ -170,15 +165,17 @@ def revoke(*, project: str | None) -> int:
     """Take back all that was approved for PROJECT, a directory; for the one around here if it is left out."""
     from weft.app import approval
     from weft.app.places import absolute, project_of
+    from weft.app.step_limits import refuse_inside_step
 
-    _refuse_steps()
     place = project_of(absolute(directory())).project if project is None else directory() / project
+    refuse_inside_step(place, "weft config revoke")
     gone = approval.revoke(place, os.environ)
     note(f"nothing was approved for {place}" if not gone else f"no command of {place} is approved any more")
     return 0
 
 
 @config.command(
+    effect=Effect.READS,
     epilog=examples("weft config approvals", "weft config approvals --json"),
     short_help="List what was approved, and whether this project is.",
 )

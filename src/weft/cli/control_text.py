@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from weft.app.journals import OVER, open_book
+from weft.app.journals import open_book
 from weft.app.run_control import Steered, steer
 from weft.cli.output import note, show_json, show_lines
 from weft.cli.plan_options import directory
 from weft.engine.run.facts import Wanted
+from weft.engine.run.run_state import AT_REST, FINISHED, UNFINISHED, RunState
 
 MOST_STEPS = 3
 
@@ -39,8 +40,12 @@ def tell(done: Steered) -> None:
         note(f"what runs comes to the end of its step first: {shown}")
     if done.wanted in {Wanted.PAUSE, Wanted.FREEZE} and done.alive:
         note(f"to let it go on, type: weft resume {' '.join(done.subplans)}".rstrip())
-    if done.wanted is Wanted.GO and not done.alive:
-        note("nobody runs it now; to have it go on, type: weft start")
+    if done.alive:
+        return
+    if done.state == RunState.FAILED and done.wanted is Wanted.GO:
+        note("to run what failed once more, type: weft retry")
+    elif done.state in UNFINISHED and (done.wanted is Wanted.GO or done.changed):
+        note("no coordinator works on it now; to continue it, type: weft start")
 
 
 _DONE = {
@@ -49,14 +54,19 @@ _DONE = {
     Wanted.FREEZE: "stands still",
     Wanted.STOP: "is stopping",
 }
+_VERBS = {Wanted.GO: "resume", Wanted.PAUSE: "pause", Wanted.FREEZE: "pause", Wanted.STOP: "stop"}
 _WAS = {Wanted.GO: "was not paused", Wanted.PAUSE: "was paused already", Wanted.FREEZE: "stood still already"}
 _NOBODY = "nothing to do: nobody runs it"
 
 
 def _said(done: Steered, what: str) -> str:
+    if done.state in FINISHED and not (done.changed and done.alive):  # perhaps only since it was asked
+        return f"run {done.run} is {done.state}; there is nothing to {_VERBS[done.wanted]}"
+    if done.wanted is Wanted.GO and not done.alive:
+        return f"{what} is not paused any more" if done.changed else f"{what} {_WAS[done.wanted]}"
     if done.changed:
         return f"{what} {_DONE[done.wanted]}"
-    if not done.alive and done.wanted is Wanted.STOP and done.state not in OVER:
+    if not done.alive and done.wanted is Wanted.STOP and done.state not in AT_REST:
         return f"nobody runs {what} now"  # what its coordinator has left is ended next
     if not done.alive:
         return f"{what} is {done.state}; {_NOBODY}"

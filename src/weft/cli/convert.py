@@ -5,6 +5,7 @@ from typing import cast
 import click
 
 from weft.app.files import Source, save_text
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, note, note_lines, show_json, write_text
 from weft.cli.plan_options import at_work_on_a_plan, directory, json_option, out_option, written_to
 
@@ -13,6 +14,8 @@ EXIT_REFUSED = 1
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
     epilog=examples(
         "weft convert pipeline.yaml --from ail --out weft.yaml",
         "weft convert .gsd --from gsd > weft.yaml",

@@ -4,26 +4,39 @@ import os
 
 import click
 
-from weft.cli.plan_options import directory, flag_options, plan_source
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.plan_options import directory, flag_options, isolation_option, plan_source
 from weft.cli.run_options import plan_and_ids, words_argument
 
+EXIT_BUSY = 1
 
-@click.command(hidden=True)
+
+@click.command(cls=WeftCommand, effect=Effect.CHANGES, hidden=True)
 @words_argument
 @flag_options
-@click.option("--isolation")
+@isolation_option
 @click.option("--fresh", is_flag=True)
+@click.option("--fresh-budget", is_flag=True)
 @click.option("--ready-to", "ready", type=int, required=True)
-def coordinate(*, words: tuple[str, ...], fresh: bool, ready: int, **flags: str | None) -> int:
+def coordinate(
+    *, words: tuple[str, ...], fresh: bool, fresh_budget: bool, ready: int, **flags: str | None
+) -> int:
     """Run a plan in the background; `weft start` does this for you."""
     from weft.app.background import Word
     from weft.app.run_beginning import Wish
     from weft.app.runs import run_plan
     from weft.cli.run_unseen import Absent
+    from weft.store.errors import BusyError
 
     plan, ids = plan_and_ids(words, directory())
     os.set_inheritable(ready, False)
-    audience = Absent(Word(ready), plan=plan)
-    state = run_plan(Wish(source=plan_source(plan), flags=flags, fresh=fresh, ids=ids), audience)
+    word = Word(ready)
+    audience = Absent(word, plan=plan)
+    wish = Wish(source=plan_source(plan), flags=flags, fresh=fresh, fresh_budget=fresh_budget, ids=ids)
+    try:
+        state = run_plan(wish, audience)
+    except BusyError as error:  # another command was quicker; the one that started this process looks again
+        word.say(busy=str(error))
+        return EXIT_BUSY
     audience.ends(state)
     return audience.exit_code(state)

@@ -9,12 +9,16 @@ from msgspec import Struct
 from weft.app.files import Source, save_text
 from weft.app.refinement import Refine
 from weft.cli.completions import agent_names
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, note, note_lines, show_json, show_lines, write_text
 from weft.cli.plan_options import directory, json_option, out_option, written_to
 from weft.errors import InputError
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    changes_with=("refine",),
     epilog=examples(
         "weft decompose --goal 'Replace the old logger' --out weft.yaml",
         "weft decompose src --goal 'Add types' --files '**/*.py' --dry-run",

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 
 from msgspec import structs, to_builtins
 
@@ -11,6 +12,7 @@ from weft.app.refinement import Refinement
 from weft.cli.live.words import count, span
 from weft.cli.output import Progress
 from weft.decompose.model import Part
+from weft.decompose.paths import folder_of
 
 _SHOWN = 5
 
@@ -60,9 +62,17 @@ def summary_lines(found: Proposal) -> Iterator[str]:
         yield from _cohesion(found)
     large = sum(leaf.too_large for leaf in leaves)
     if large:
-        hold = "holds" if large == 1 else "hold"
-        yield f"{count(large, 'slice')} {hold} more than one agent should take, and could not be split further"
+        most = count(found.limits.max_tokens_per_subplan, "token")
+        yield f"{_have(large)} more than {most}, and could not be split further"
+    if found.crowded:
+        most = count(found.limits.max_files_per_subplan, "file")
+        fits = "its tokens fit one agent" if found.crowded == 1 else "the tokens of each fit one agent"
+        yield f"{_have(found.crowded)} more than {most}, and could not be split further; {fits}"
     yield from _unknown(found)
+
+
+def _have(slices: int) -> str:
+    return f"{count(slices, 'slice')} {'has' if slices == 1 else 'have'}"
 
 
 def _refined(done: Refinement) -> str:
@@ -90,6 +100,9 @@ def _unknown(found: Proposal) -> Iterator[str]:
         yield f"what changed together is not known, as git cannot read the history: {found.history_fault}"
     if found.left_out:
         yield f"left out, being no files here: {_some(found.left_out)}"
+    if found.no_work:
+        number, names = count(len(found.no_work), "file"), _some([*_by_folder(found.no_work)])
+        yield f"left out of the plan, as they give an agent nothing to do: {number} ({names})"
     for one in found.unread[:_SHOWN]:
         yield f"cannot read {one.path}: {one.why}; what it refers to is not known"
     if len(found.unread) > _SHOWN:
@@ -105,6 +118,12 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
+def _by_folder(paths: Sequence[str]) -> Iterator[str]:
+    for folder, inside in groupby(paths, key=folder_of):
+        names = [*inside]
+        yield names[0] if len(names) == 1 else f"{len(names):,} in {folder or '.'}"
+
+
 def part_data(found: Proposal, written: str | None) -> dict[str, object]:
     return {
         **({"text": found.text} if written is None else {"file": written}),
@@ -114,6 +133,7 @@ def part_data(found: Proposal, written: str | None) -> dict[str, object]:
         "changes": {"all": found.changes, "inside": found.changes_inside},
         "unread": [structs.asdict(one) for one in found.unread],
         "left_out": list(found.left_out),
+        "no_work": list(found.no_work),
         "history_fault": found.history_fault or None,
         "refined": None if found.refinement is None else _refined_data(found.refinement),
         "tree": _tree(found.whole),

@@ -1,17 +1,21 @@
 """`weft diff`: what a subplan has changed since it began."""
 
-import os
 import sys
+from typing import TextIO
 
 import click
 
 from weft.cli.completions import subplan_ids
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, show_json, write_bytes
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
+from weft.cli.terminal import forces_colours, takes_colours
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
     epilog=examples("weft diff store/model", "weft diff store --stat", "weft diff --name-only"),
     short_help="Print what a subplan has changed since it began.",
 )
@@ -40,12 +44,14 @@ def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool
             files = [one.to_json() for one in view.changes()]
             show_json({**found.to_json(), "files": files, "uncommitted": view.uncommitted()})
         elif sys.stdout is not None and sys.stdout.isatty():
-            view.on_terminal(*_colours(), *options)
+            view.on_terminal(*_colours(sys.stdout), *options)
         else:
-            write_bytes(view.plain(*options))
+            write_bytes(view.plain(*_colours(sys.stdout), *options))
     return 0
 
 
-def _colours() -> list[str]:
-    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return ["--no-color"] if unwanted else []
+def _colours(stream: TextIO | None) -> list[str]:
+    """What git is asked for; on a terminal it decides by its own settings, unless the environment does."""
+    if forces_colours():
+        return ["--color=always"]
+    return [] if takes_colours(stream) else ["--no-color"]

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import click
 
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import Progress, examples, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 
@@ -36,6 +37,9 @@ def _watching() -> Generator[Callable[[str], None]]:
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    changes_with=("fix",),
     epilog=examples("weft doctor", "weft doctor --fix", "weft doctor --json"),
     short_help="Find what is wrong with a project, and mend what is safe to mend.",
 )

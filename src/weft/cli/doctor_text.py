@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from weft.app.doctor.examining import Report, Told
 from weft.app.doctor.findings import State
+from weft.cli.terminal import Row
 
 _ORDER = (State.PROBLEM, State.UNKNOWN, State.WARNING, State.FIXED)
 """What matters most comes first."""
@@ -32,18 +33,20 @@ def _lines(told: Iterable[Told]) -> Iterator[str]:
 def _told(together: list[Told]) -> Iterator[str]:
     one = together[0]
     names = ", ".join(dict.fromkeys(told.check.id for told in together))
-    yield f"{one.state}: {names}: {one.finding.found}"
+    yield Row(f"{one.state}: {names}: {one.finding.found}", hang=4)
     if one.state in {State.FIXED, State.UNKNOWN}:
         return
-    yield f"  why it matters: {one.check.why}"
+    yield Row(f"  why it matters: {one.check.why}", hang=4)
     if one.finding.command:
         yield f"  what helps: {one.finding.command}"
+    if one.finding.advice:
+        yield f"  what to do: {one.finding.advice}"
     if one.tried:
         yield f"  it could not be mended: {one.tried}"
 
 
 def _fine(one: Told) -> str:
-    return f"ok: {one.check.id}: {one.finding.found}" if one.finding.found else f"ok: {one.check.id}"
+    return Row(f"ok: {one.check.id}: {one.finding.found}" if one.finding.found else f"ok: {one.check.id}", 4)
 
 
 def _summary(report: Report) -> str:
@@ -73,6 +76,7 @@ def report_data(report: Report) -> dict[str, object]:
                 "subject": one.finding.subject or None,
                 "why": one.check.why,
                 "command": one.finding.command or None,
+                "advice": one.finding.advice or None,
                 "fixable": one.finding.mend is not None,
                 "tried": one.tried or None,
             }

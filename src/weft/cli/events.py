@@ -5,12 +5,15 @@ from functools import partial
 
 import click
 
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, show_lines, write_text
 from weft.cli.plan_options import directory
 from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs_it
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
     epilog=examples("weft events", "weft events -f --json | jq .event"),
     short_help="Print what has happened in a run.",
 )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
+from weft.cli.terminal import Row
 from weft.plan.showing.explain import Explanation, InForce
 from weft.plan.text.emit import Plain
 
@@ -34,7 +35,7 @@ def table(rows: Sequence[InForce]) -> Iterator[str]:
     first = max(len(row.name) for row in rows)
     second = max(map(len, values))
     for row, value in zip(rows, values, strict=True):
-        yield f"  {row.name:<{first}}  {value:<{second}}  {row.origin}"
+        yield Row(f"  {row.name:<{first}}  {value:<{second}}  {row.origin}", hang=4)
 
 
 def value_text(value: Plain, *, most: int | None = LONGEST_VALUE) -> str:

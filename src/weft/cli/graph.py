@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from weft.app.files import save_text
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, note, show_json, write_text
 from weft.cli.plan_options import (
     at_work_on_a_plan,
@@ -24,6 +25,8 @@ ENDINGS = {
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
     epilog=examples(
         "weft graph --out plan.svg",
         "weft graph --of store/model --format dot | dot -Tpdf > model.pdf",

@@ -3,16 +3,18 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from weft.app.run_push import PushState
 from weft.app.run_rows import Held
 from weft.app.run_view import RunView
 from weft.cli.live.cells import Style
-from weft.cli.live.words import count
+from weft.cli.live.push_words import push_lines
+from weft.cli.live.words import count, span
 
 NAMES = 4
 MOST_HELD = 5
 """So many are told in full."""
-MOST_LINES, WIDTH = 24, 300
-"""Of one message."""
+MOST_LINES, MOST_LETTERS = 24, 300
+"""Of one message; letters of one line."""
 NOTHING: Mapping[str, int] = MappingProxyType({})
 _SETTLE = "To settle it"
 """How the line begins after which a message about a conflict says what to type."""
@@ -27,6 +29,8 @@ def landing_sections(
     yield "Held", _told([one for one in held if not one.conflict])
     yield "To land", _unlanded(view, changed)
     yield "Landed", _landed(view)
+    if view.landings.push is not None:
+        yield "Push", _push(view.landings.push)
 
 
 def waiting_to_land(view: RunView) -> str:
@@ -66,9 +70,11 @@ def _explanation(held: Held) -> Iterator[str]:
     """Without what to type, if that is told apart."""
     style = Style(colours=False)
     first, *more = _why(held) or [""]
-    yield style.cut(first if first.startswith(f"{held.subplan} ") else f"{held.subplan}: {first}", WIDTH)
+    yield style.cut(
+        first if first.startswith(f"{held.subplan} ") else f"{held.subplan}: {first}", MOST_LETTERS
+    )
     for line in more[:MOST_LINES]:
-        yield f"  {style.cut(line, WIDTH)}".rstrip()
+        yield f"  {style.cut(line, MOST_LETTERS)}".rstrip()
     if len(more) > MOST_LINES:
         yield f"  … {len(more) - MOST_LINES:,} lines more; weft merge --list shows all"
 
@@ -86,6 +92,11 @@ def _unlanded(view: RunView, changed: Mapping[str, int]) -> Iterator[str]:
     paths = [view.outline.paths[row] for row in sorted(view.landings.unlanded)]
     if paths:
         yield few([f"{path} ({count(changed[path], 'file')})" if path in changed else path for path in paths])
+    asked = view.landings.to_agree()
+    verify = view.landings.passed(asked) if asked else None
+    if verify is not None:
+        some = "" if len(asked) == len(paths) else f" for {few([view.outline.paths[row] for row in asked])}"
+        yield f"verify passed{some} in {span(verify.seconds)} ({' && '.join(verify.commands)})"
 
 
 def _landed(view: RunView) -> Iterator[str]:
@@ -94,6 +105,13 @@ def _landed(view: RunView) -> Iterator[str]:
         by_branch.setdefault(move.branch, []).append(view.outline.paths[row])
     for branch, paths in by_branch.items():
         yield f"{len(paths):,} on {branch}: {few(paths)}"
+
+
+def _push(push: PushState) -> Iterator[str]:
+    style = Style(colours=False)
+    first, *more = (style.shown(line) for line in push_lines(push))
+    yield style.cut(first, MOST_LETTERS)
+    yield from (f"  | {style.cut(line, MOST_LETTERS)}" for line in more[:MOST_LINES])
 
 
 # What to type
@@ -118,3 +136,6 @@ def merge_commands(view: RunView) -> Iterator[tuple[str, str]]:
     if unlanded:
         results = "the result" if unlanded == 1 else f"the {unlanded:,} results"
         yield "weft merge", f"lands {results}{_on_target(view)}"
+    push = view.landings.push
+    if push is not None and push.is_final and push.command:
+        yield push.command, "pushes what has landed"

@@ -1,4 +1,8 @@
-"""How `weft logs` shows what steps wrote: as it is, with a line on standard error where another step speaks."""
+"""How `weft logs` shows what steps wrote: as a page with headings, as the bytes of each stream, or as JSON.
+
+The headings are part of the page, and go where the page goes: into a pager, a file, a search. All output of a step
+is on the page too, whichever stream it was written to.
+"""
 
 import json
 import sys
@@ -6,40 +10,65 @@ from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Iterator
 from typing import Any
 
+import click
+
 from weft.app.run_logs import Piece, StepLog, What
-from weft.cli.output import note, write_bytes, write_text
+from weft.cli.output import clean, note, show_lines, write_bytes, write_text
+from weft.cli.terminal import takes_colours
 
 _RULE = "──"
 
 
-class ForPeople:
-    """What a step wrote to standard output goes there, and all else to standard error."""
+class Page:
+    """Everything on standard output, with a line before and after each step, and where another step writes."""
 
     def __init__(self) -> None:
         self._speaker: StepLog | None = None
+        self._is_within_line = False
+        self._colours = takes_colours(sys.stdout)
 
     def show(self, piece: Piece) -> None:
         log = piece.log
         if piece.what is What.STARTED:
-            note(f"{_RULE} {_name(log)}: {log.command}")
+            self._head(f"{_name(log)}: {log.command}")
         elif log is not self._speaker:
-            note(f"{_RULE} {_name(log)}")
+            self._head(_name(log))
         self._speaker = log
         if piece.what is What.OUTPUT:
-            _write(piece)
+            write_bytes(piece.data)
+            self._is_within_line = not piece.data.endswith(b"\n")
         elif piece.what is What.LEFT_OUT:
-            note(f"{_RULE} {_name(log)}: {piece.left_out:,} bytes of its std{piece.stream} were not kept")
+            self._head(f"{_name(log)}: {_left_out(piece)}")
         elif piece.what is What.ENDED:
-            note(f"{_RULE} {_name(log)} {_ending(log)}")
+            self._head(f"{_name(log)} {_ending(log)}")
+
+    def _head(self, text: str) -> None:
+        if self._is_within_line:
+            write_text("\n")
+            self._is_within_line = False
+        line = f"{_RULE} {text}"
+        if self._colours:
+            write_text(f"{click.style(clean(line), bold=True)}\n")
+        else:
+            show_lines([line])
 
 
-def _write(piece: Piece) -> None:
-    if piece.stream == "out":
-        write_bytes(piece.data)
-    elif sys.stderr is not None:  # closed when we were started
-        sys.stderr.flush()
-        sys.stderr.buffer.write(piece.data)
-        sys.stderr.buffer.flush()
+class Raw:
+    """The bytes that steps wrote, each stream to its own, and nothing else on standard output."""
+
+    def show(self, piece: Piece) -> None:
+        if piece.what is What.LEFT_OUT:
+            note(f"{_RULE} {_name(piece.log)}: {_left_out(piece)}")
+        elif piece.stream == "out":
+            write_bytes(piece.data)
+        elif piece.stream == "err" and sys.stderr is not None:  # closed when we were started
+            sys.stderr.flush()
+            sys.stderr.buffer.write(piece.data)
+            sys.stderr.buffer.flush()
+
+
+def _left_out(piece: Piece) -> str:
+    return f"{piece.left_out:,} bytes of its std{piece.stream} were not kept"
 
 
 def _name(log: StepLog) -> str:

@@ -20,7 +20,9 @@ from typing import Any, NoReturn
 
 import click
 
+from weft.cli.effects import Effect, WeftGroup
 from weft.cli.output import examples, forget_broken_outputs, note, note_lines, write_text
+from weft.cli.terminal import text_width
 from weft.errors import InputError, WeftError
 
 EXIT_FAILED = 1
@@ -31,8 +33,8 @@ EXIT_PIPE = 141
 
 COMMANDS = (
     "agents", "answer", "check", "clean", "config", "convert", "coordinate", "decompose", "diff", "doctor",
-    "events", "graph", "init", "logs", "merge", "net", "pause", "replay", "resume", "retry", "run", "schema",
-    "show", "start", "status", "stop",
+    "events", "graph", "help", "init", "logs", "merge", "net", "pause", "replay", "resume", "retry", "run",
+    "schema", "show", "start", "status", "stop",
 )  # fmt: skip
 """Each is in the module of its name; only the one that is called for is loaded."""
 
@@ -44,8 +46,12 @@ OBJECTS_PER_SEARCH = 100_000
 """How many new ones Python lets come before it looks for garbage; what we make, modules first, mostly stays."""
 
 
-class Root(click.Group):
+class Root(WeftGroup):
     """Ends with the number that a command returns, or with that of what was raised."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 - as click has it
+        extra.setdefault("terminal_width", text_width(sys.stdout))
+        return super().make_context(*args, **extra)
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401 - as click has it
         extra["standalone_mode"] = False  # else click prints and exits in its own way
@@ -81,6 +87,11 @@ class Root(click.Group):
 def exit_code(error: BaseException) -> int:
     """Say what went wrong, and give the number to exit with."""
     match error:
+        case click.BadParameter():
+            from weft.cli.usage_errors import with_allowed_values
+
+            with_allowed_values(error).show()
+            return error.exit_code
         case click.ClickException():
             error.show()
             return error.exit_code
@@ -109,7 +120,7 @@ def exit_code(error: BaseException) -> int:
     name="weft",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(package_name="weft", message="%(prog)s %(version)s")
+@click.version_option(None, "-V", "--version", package_name="weft", message="%(prog)s %(version)s")
 @click.option(
     "-C", "directory", metavar="DIR", default=".", type=click.Path(exists=True, file_okay=False),
     help="Work as if started in this directory.",
@@ -124,6 +135,7 @@ def cli(*, directory: str) -> None:  # the commands take the directory from the 
 
 
 @cli.command(
+    effect=Effect.READS,
     epilog=examples('eval "$(weft completion bash)"'),
     short_help="Print the script that completes commands in your shell.",
 )

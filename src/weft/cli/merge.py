@@ -3,6 +3,7 @@
 import click
 
 from weft.cli.completions import held_ids
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
@@ -11,6 +12,8 @@ EXIT_FAILED, EXIT_WAITING, EXIT_INTERRUPTED = 1, 4, 130
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
     epilog=examples("weft merge", "weft merge store", "weft merge --list"),
     short_help="Merge and land what a run holds.",
 )

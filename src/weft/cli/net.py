@@ -7,6 +7,7 @@ from typing import Protocol
 
 import click
 
+from weft.cli.effects import Effect, WeftGroup
 from weft.cli.output import examples, note, progress_on_terminal, show_json, show_lines, write_text
 
 EXIT_PROVED, EXIT_REFUTED, EXIT_UNKNOWN = 0, 1, 4
@@ -49,7 +50,7 @@ def show(report: Report, lines: Iterable[str], *, as_json: bool) -> None:
         show_lines(lines)
 
 
-@click.group(epilog=examples("weft net explore philosophers.pnml"))
+@click.group(cls=WeftGroup, epilog=examples("weft net explore philosophers.pnml"))
 def net() -> None:
     """Answer questions about a Petri net in a file.
 
@@ -59,6 +60,7 @@ def net() -> None:
 
 
 @net.command(
+    effect=Effect.READS,
     epilog=examples("weft net explore philosophers.pnml --find-deadlock"),
     short_help="Count the reachable states and look for deadlocks.",
 )
@@ -67,7 +69,7 @@ def net() -> None:
 @click.option(
     "--find-deadlock",
     is_flag=True,
-    help="Print all the firings of the shortest way to a deadlock.",
+    help="Print all the firings of the shortest way to a deadlock; exit 1 if there is none, 4 if unknown.",
 )
 @click.option(
     "--max-states",
@@ -85,9 +87,11 @@ def explore(
 ) -> int:
     """Visit all states that the net in FILE can reach and say what they are like.
 
-    It tells how many states and edges there are, whether the net can deadlock and how, how many tokens come
-    together, and which transitions can never fire. A search that meets a limit says that it is not complete; the
-    exit code is 0 all the same.
+    It reports how many states and edges there are, whether the net can deadlock and how, how many tokens come
+    together, and which transitions can never fire. A search that meets a limit reports that it is not complete.
+
+    Exit code with --find-deadlock: 0 if the net can deadlock, 1 if it cannot, 4 if that is unknown because the
+    search met a limit first. Without it, 0 for each search that ran. 2 if FILE cannot be read.
     """
     from weft.app import nets
     from weft.app.files import Source
@@ -103,10 +107,11 @@ def explore(
             progress=progress,
         )
     show(report, explored(report), as_json=as_json)
-    return 0
+    return _EXIT[report.deadlock] if find_deadlock else 0
 
 
 @net.command(
+    effect=Effect.READS,
     epilog=examples("weft net check orders.pnml && echo sound"),
     short_help="Decide whether a workflow net is sound.",
 )
@@ -135,6 +140,7 @@ def check(*, file: str, as_json: bool, max_states: int) -> int:
 
 
 @net.command(
+    effect=Effect.READS,
     epilog=examples(
         "weft net invariants kanban.pnml",
         "weft net invariants kanban.pnml --check 'P1 + Pm1 + Pback1 + Pout1'",
@@ -179,6 +185,7 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
 
 
 @net.command(
+    effect=Effect.READS,
     epilog=examples("weft net convert net.pnml --to dot | dot -Tsvg > net.svg"),
     short_help="Write a net in another format.",
 )

@@ -12,6 +12,8 @@ from typing import Any, TextIO
 
 import click
 
+from weft.cli.terminal import folded, takes_colours, terminal_size, text_width
+
 SHAPE = 1
 """Version of what `--json` prints; a change that a script could notice raises it."""
 
@@ -42,7 +44,8 @@ def show_json(data: Mapping[str, Any]) -> None:
 
 
 def show_lines(lines: Iterable[str]) -> None:
-    text = "".join(f"{clean(line)}\n" for line in lines)
+    """Text for people; paragraphs and rows are folded to the width of the terminal."""
+    text = "".join(f"{clean(line)}\n" for line in folded(lines, text_width(sys.stdout)))
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     _write(text.encode(encoding, "backslashreplace"))
 
@@ -77,14 +80,9 @@ def note(message: str) -> None:
 
 def note_lines(lines: Iterable[str]) -> None:
     """Several lines for the person; the places and words of problems stand out on a terminal."""
-    colours = _takes_colours(sys.stderr)
-    for line in map(clean, lines):
+    colours = takes_colours(sys.stderr)
+    for line in map(clean, folded(lines, text_width(sys.stderr))):
         click.echo(_coloured(line) if colours else line, err=True, color=colours)
-
-
-def _takes_colours(stream: TextIO | None) -> bool:
-    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return stream is not None and stream.isatty() and not unwanted
 
 
 def _coloured(line: str) -> str:
@@ -121,6 +119,9 @@ class Progress:
         self._draw(f"{states:,} states so far")
 
     def _draw(self, text: str) -> None:
+        size = terminal_size(self._stream)
+        if size is not None:  # in a line that wraps, a carriage return goes to the beginning of the last part
+            text = text[: size[0] - 1]
         # Blanks, not an escape sequence, cover what was there: that works on any terminal.
         self._stream.write(f"\r{text:<{self._width}}")
         self._stream.flush()

@@ -2,12 +2,15 @@
 
 import click
 
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples
 from weft.cli.plan_options import json_option
 from weft.cli.run_options import ids_argument
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
     epilog=examples("weft pause", "weft pause store", "weft pause --freeze"),
     short_help="Let a run, or parts of it, begin nothing new.",
 )

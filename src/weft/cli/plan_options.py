@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from weft.app.files import STDIN, Source
-from weft.cli.completions import plan_files
+from weft.cli.completions import flag_values, plan_files
 from weft.cli.output import show_json
 from weft.garbage import without_gc
 
@@ -33,6 +33,7 @@ _FLAGS = {
     "policy": ("POLICY", "One action at a time, or as many as fit: serial or parallel."),
     "retries": ("N", "How often a failed check sends the work back, 0 to 10."),
     "budget": ("AMOUNT", "A ceiling on what agents cost: dollars, or usd=20,tokens=5M."),
+    "merge": ("MODE", "How results land: auto, confirm (asks at the end of the run) or manual (weft merge)."),
 }
 """Settings that can be given on the command line. They are read as the plan language reads them."""
 
@@ -40,9 +41,17 @@ _FLAGS = {
 def flag_options(command: Command) -> Command:
     """Adds the options that outrank the plan."""
     for name, (metavar, said) in reversed(_FLAGS.items()):
-        option = click.option(f"--{name.replace('_', '-')}", name, metavar=metavar, help=said)
-        command = option(command)
+        command = flag_option(name, metavar, said)(command)
     return command
+
+
+def flag_option(name: str, metavar: str, said: str) -> Callable[[Command], Command]:
+    """An option that outranks a setting of the plan."""
+    option = f"--{name.replace('_', '-')}"
+    return click.option(option, name, metavar=metavar, help=said, shell_complete=flag_values)
+
+
+isolation_option = flag_option("isolation", "KIND", "Where slices work: worktree, dir or none.")
 
 
 def directory() -> Path:

@@ -2,12 +2,15 @@
 
 import click
 
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
     epilog=examples("weft replay", "weft replay --run 20261116-101530-3f2a --json"),
     short_help="Derive a run once more from its journal, and compare.",
 )

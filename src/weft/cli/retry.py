@@ -6,18 +6,22 @@ from pathlib import Path
 
 import click
 
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
-from weft.cli.run_options import ids_argument, running_here
+from weft.cli.run_options import fresh_budget_option, ids_argument, running_here
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
     epilog=examples("weft retry store/model", "weft retry"),
     short_help="Give subplans that have failed another go.",
 )
 @ids_argument
+@fresh_budget_option
 @json_option
-def retry(*, names: tuple[str, ...], as_json: bool) -> int:
+def retry(*, names: tuple[str, ...], fresh_budget: bool, as_json: bool) -> int:
     """Do the subplans ID once more that failed in the last run, with what they need, in the background.
 
     Without ID that is all that failed by itself, and what could not begin because of it. What was completed is
@@ -26,12 +30,16 @@ def retry(*, names: tuple[str, ...], as_json: bool) -> int:
     from weft.app.background import start as start_coordinator
     from weft.app.journals import open_book
     from weft.app.run_control import refuse_to_retry
+    from weft.errors import WeftError
 
     running_here(directory())
     with open_book(directory()) as book:
         ids = refuse_to_retry(book, names)
         file = Path(book.run.directory, Path(book.run.file).name)
-    said, code = start_coordinator(["--", str(file), *ids], directory=directory(), environ=os.environ)
+    arguments = [*(["--fresh-budget"] if fresh_budget else []), "--", str(file), *ids]
+    said, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
+    if "busy" in said:
+        raise WeftError(said["busy"])
     if not said:
         return code
     if as_json:

@@ -5,12 +5,15 @@ from typing import TextIO
 
 import click
 
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples
-from weft.cli.plan_options import directory, flag_options, plan_errors_as_data, plan_source
-from weft.cli.run_options import plan_and_ids, when_approved, when_free, words_argument
+from weft.cli.plan_options import directory, flag_options, isolation_option, plan_errors_as_data, plan_source
+from weft.cli.run_options import fresh_budget_option, plan_and_ids, when_approved, when_free, words_argument
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
     epilog=examples(
         "weft run",
         "weft run store/model",
@@ -21,8 +24,9 @@ from weft.cli.run_options import plan_and_ids, when_approved, when_free, words_a
 )
 @words_argument
 @flag_options
-@click.option("--isolation", metavar="KIND", help="Where slices work: worktree, dir or none.")
+@isolation_option
 @click.option("--fresh", is_flag=True, help="Do everything anew, also what an earlier run has completed.")
+@fresh_budget_option
 @click.option(
     "--wait/--no-wait", "waits", default=None,
     help="Whether to stay when nothing is left but questions to people. On a terminal it stays.",
@@ -35,6 +39,7 @@ def run(
     *,
     words: tuple[str, ...],
     fresh: bool,
+    fresh_budget: bool,
     waits: bool | None,
     quiet: bool,
     as_json: bool,
@@ -78,7 +83,14 @@ def run(
             return when_free(lambda: run_plan(wish, audience), directory())
 
     with plan_errors_as_data(as_json=as_json):
-        wish = Wish(source=plan_source(plan), flags=flags, fresh=fresh, waits=stays, ids=ids)
+        wish = Wish(
+            source=plan_source(plan),
+            flags=flags,
+            fresh=fresh,
+            fresh_budget=fresh_budget,
+            waits=stays,
+            ids=ids,
+        )
         state = when_approved(play, asks=has_person and _is_terminal(sys.stdin))
     if state == "waiting" and has_person and not quiet and _is_terminal(sys.stdin):
         from weft.cli.landing_offer import offer

@@ -4,15 +4,18 @@ from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 
 from weft.app.run_landing import held_of, move_of
-from weft.app.run_rows import Held
+from weft.app.run_push import push_state
+from weft.app.run_rows import BECAUSE_OF_OTHERS, Held, RowView
+from weft.app.run_signals import outside_warning
 from weft.app.run_view import RunView
+from weft.cli.live.outside_words import outside_words
+from weft.cli.live.push_words import push_lines
 from weft.cli.live.words import (
     ahead,
     answer_command,
     arrival,
     count,
     first_line,
-    money,
     some,
     span,
     step_name,
@@ -20,8 +23,11 @@ from weft.cli.live.words import (
     why_held,
     why_not,
 )
+from weft.cli.paused_text import Paused
 from weft.engine.run.events import Event
+from weft.engine.run.judgement import REJECTED
 from weft.engine.states import SubplanExecutionState as State
+from weft.plan.prices import dollars
 
 _NOT_TOLD = frozenset({"@workspace", "@merge", "@land"})
 """Steps that are of interest only when they fail; where they brought something, `merge` tells."""
@@ -42,12 +48,14 @@ def lines_of(
     say = _SAID.get(event.kind)
     if say is None or (quiet and not _is_urgent(event, view)):
         return []
-    text = say(event, view)
+    if event.kind == "subplan_state" and not quiet and _is_known(view.row(event.subplan)):
+        say = _failed_as_said
+    text, *more = say(event, view).splitlines() or [""]
     if not text:
         return []
     if event.kind == "limited":
         text += f" until {_clock(event.data['until'], zone, '%H:%M')}"
-    return [f"{_clock(at, zone)} {event.subplan or view.plan.id}  {text}"]
+    return [f"{_clock(at, zone)} {event.subplan or view.plan.id}  {text}", *(f"  | {line}" for line in more)]
 
 
 def _clock(at: float, zone: tzinfo | None, form: str = "%H:%M:%S") -> str:
@@ -59,7 +67,10 @@ def _is_urgent(event: Event, view: RunView) -> bool:
         return event.outcome == "failed" and view.row(event.subplan).failed_by_itself
     if event.kind == "step_finished":
         return event.outcome == "held" and held_of(event).needs_help
-    return event.kind in {"ask", "left_out"} or (event.kind == "budget" and event.outcome == "reached")
+    return event.kind in {"ask", "left_out", "outside_changed"} or (event.kind, event.outcome) in {
+        ("budget", "reached"),
+        ("push", "failed"),
+    }
 
 
 # The run
@@ -92,17 +103,20 @@ def _resumed(_event: Event, _view: RunView) -> str:
     return "goes on"
 
 
-def _recovered(event: Event, _view: RunView) -> str:
+def _recovered(event: Event, view: RunView) -> str:
     taken = event.data.get("running") or ()
     were = "was" if len(taken) == 1 else "were"
     still = f"; {count(len(taken), 'step')} {were} under way" if taken else ""
-    return f"goes on after an interruption{still}"
+    paused = "".join(f"; {line}" for line in Paused(view.wishes.restraints()).lines())
+    return f"goes on after an interruption{still}{paused}"
 
 
 def _budget(event: Event, _view: RunView) -> str:
     data = event.data
+    if event.outcome == "reset":
+        return "budgets count from zero again"
     amount = data.get("ceiling") or 0
-    ceiling = f"{amount:,} tokens" if data.get("unit") == "tokens" else money(amount)
+    ceiling = f"{amount:,} tokens" if data.get("unit") == "tokens" else dollars(amount)
     if event.outcome == "reached":
         return f"the budget of {ceiling} is reached: nothing new starts"
     return f"{data.get('percent', 0):.0f} % of the budget of {ceiling} is spent"
@@ -116,8 +130,25 @@ def _limited(event: Event, _view: RunView) -> str:
 # Subplans
 
 
+def _is_known(one: RowView) -> bool:
+    """Whether a subplan failed because of the step whose line stands just before."""
+    failure, trouble = one.failure, one.trouble
+    return (
+        one.state is State.FAILED
+        and failure is not None
+        and trouble is not None
+        and (failure.step, failure.attempt) == (trouble.step, trouble.attempt)
+    )
+
+
+def _failed_as_said(_event: Event, _view: RunView) -> str:
+    return "failed"
+
+
 def _subplan_state(event: Event, view: RunView) -> str:
     one = view.row(event.subplan)
+    if event.outcome == "failed" and one.reason in BECAUSE_OF_OTHERS:
+        return why_not(one)
     if event.outcome == "failed":
         where = f" in step {_step(one.failure.step, one.failure.attempt)}" if one.failure else ""
         return f"failed{where}: {why_not(one)}"
@@ -128,7 +159,8 @@ def _subplan_state(event: Event, view: RunView) -> str:
 
 def _ask(event: Event, _view: RunView) -> str:
     command = answer_command(event.subplan, event.step)
-    return f"{event.step} asks: {event.data.get('question', '')}  Answer with: {command} (or no)"
+    first, *more = str(event.data.get("question", "")).splitlines() or [""]
+    return "\n".join([f"{event.step} asks: {first}  Answer with: {command} (or no)", *more])
 
 
 def _answered(event: Event, _view: RunView) -> str:
@@ -151,12 +183,16 @@ def _step_started(event: Event, _view: RunView) -> str:
 def _step_finished(event: Event, view: RunView) -> str:
     trouble = view.row(event.subplan).trouble
     name = _step(event.step, event.attempt)
+    if "earlier_run" in event.data:
+        return f"{name} {event.outcome}, in run {event.data['earlier_run']}"
     if event.outcome == "held":
         return _held(name, held_of(event), view.landings.target)
     if event.outcome == "conflict" and event.data.get("conflict"):
         return f"{name} met a conflict in {some(event.data['files'])}; an agent resolves it"
+    if event.outcome == REJECTED:
+        return f"{name} rejected{_in_what(event)}: {event.data.get('message', '')}"
     if event.outcome == "done":
-        return "" if event.step in _NOT_TOLD else f"{name} done{_in_what(event)}{_idle(event)}"
+        return "" if event.step in _NOT_TOLD else f"{name} done{_in_what(event)}{_idle(event)}{_noted(event)}"
     if trouble is not None and (trouble.step, trouble.how) == (event.step, event.outcome):
         return f"{name} {'lost' if event.outcome == 'lost' else 'failed'}: {what_failed(trouble)}"
     message = event.data.get("message")
@@ -177,11 +213,17 @@ def _held(name: str, held: Held, target: str) -> str:
 def _in_what(event: Event) -> str:
     seconds = event.data.get("seconds")
     time = f" in {span(seconds)}" if seconds else ""
-    return time + ("" if event.cost is None else f", {money(event.cost)}")
+    return time + ("" if event.cost is None else f", {dollars(event.cost)}")
 
 
 def _idle(event: Event) -> str:
     return "; it changed nothing" if event.data.get("changed") is False else ""
+
+
+def _noted(event: Event) -> str:
+    """What is odd about a step that is done, such as a result file that cannot be read."""
+    message = event.data.get("message")
+    return f"; note: {message}" if message else ""
 
 
 def _step_skipped(event: Event, _view: RunView) -> str:
@@ -203,6 +245,19 @@ def _merge(event: Event, _view: RunView) -> str:
     return "" if move is None or event.outcome != "merged" else arrival(event.step, move)
 
 
+def _verify(event: Event, view: RunView) -> str:
+    """Of the landing queue: what it verified, and how that ended; the output is told where a result is held."""
+    data = event.data
+    entries = data.get("entries") or ()
+    target = view.landings.target or "the target"
+    what = f"for {some(entries)}" if entries else f"on {target} at {data.get('commit', '')[:7]}"
+    if event.outcome == "started":
+        return f"verify started {what}"
+    message = data.get("message")
+    why = f": {message}" if message and event.outcome != "passed" else ""
+    return f"verify {event.outcome} {what} in {span(data.get('seconds', 0.0))}{why}"
+
+
 def _conflict_ahead(event: Event, view: RunView) -> str:
     other = event.data["other"]
     if any(view.row(path).held is not None for path in (event.subplan, other)):
@@ -212,6 +267,14 @@ def _conflict_ahead(event: Event, view: RunView) -> str:
     # Once the work of the one is merged, it is the merge of the other that tells.
     are_running = all(view.row(path).state is State.RUNNING for path in (event.subplan, other))
     return f"is not going to conflict with {other} any more" if are_running else ""
+
+
+def _outside_changed(event: Event, _view: RunView) -> str:
+    return f"warning: {outside_words(outside_warning(event.data))}"
+
+
+def _push(event: Event, _view: RunView) -> str:
+    return "\n".join(push_lines(push_state(event.data)))
 
 
 def _left_out(event: Event, _view: RunView) -> str:
@@ -235,6 +298,9 @@ _SAID: dict[str, Callable[[Event, RunView], str]] = {
     "step_skipped": _step_skipped,
     "step_cancelled": _step_cancelled,
     "merge": _merge,
+    "verify": _verify,
     "conflict_ahead": _conflict_ahead,
+    "outside_changed": _outside_changed,
     "left_out": _left_out,
+    "push": _push,
 }

@@ -36,6 +36,9 @@ follow_option = click.option(
 
 words_argument = click.argument("words", metavar="[PLAN] [ID…]", nargs=-1, shell_complete=plan_words)
 ids_argument = click.argument("names", metavar="[ID…]", nargs=-1, shell_complete=subplan_ids)
+fresh_budget_option = click.option(
+    "--fresh-budget", is_flag=True, help="Count budgets from zero, whatever earlier runs of the plan spent."
+)
 _ENDINGS = (".yaml", ".yml", ".json")
 
 

@@ -5,7 +5,6 @@ plan, at most four times a second, and of the lines in it only those are written
 terminal before stays; when the picture goes, nothing is left of it.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
@@ -13,11 +12,12 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from weft.app.run_view import RunView
-from weft.cli.live.cells import Style, cells, unpainted
+from weft.cli.live.cells import Style
 from weft.cli.live.choice import choose
 from weft.cli.live.footer import footer
 from weft.cli.live.keyboard import no_echo
 from weft.cli.live.table import table
+from weft.cli.terminal import cells, terminal_size, unpainted
 
 SOONEST, LATEST = 0.25, 1.0
 """Seconds from one picture to the next: if something has changed, and if only time has passed."""
@@ -41,11 +41,7 @@ def screen(view: RunView, now: float, width: int, height: int, style: Style) -> 
 
 def size_of(stream: TextIO) -> tuple[int, int]:
     """Columns and lines."""
-    try:
-        columns, lines = os.get_terminal_size(stream.fileno())
-    except (OSError, ValueError):
-        return _SOME_SIZE
-    return (columns, lines) if columns and lines else _SOME_SIZE
+    return terminal_size(stream) or _SOME_SIZE
 
 
 class Screen:

@@ -14,24 +14,26 @@ from weft.cli.landing_text import NOTHING, few, landing_sections, merge_commands
 from weft.cli.leaving_text import left_out_commands, left_out_lines, left_out_slices
 from weft.cli.live.cells import Style
 from weft.cli.live.cost_words import cost_words, token_words
+from weft.cli.live.outside_words import outside_lines
 from weft.cli.live.words import (
     answer_command,
     count,
     idle_words,
-    money,
     span,
     step_name,
     what_failed,
     why_not,
 )
+from weft.cli.terminal import Row
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
+from weft.plan.prices import dollars
 
 LABEL = 10
 """Columns for the word at the left."""
 FAILURES, QUESTIONS, CAUSES = 10, 10, 5
-TAIL_LINES, TAIL_WIDTH = 8, 300
-"""Of the end of a failed step's output."""
+TAIL_LINES, TAIL_LETTERS = 8, 300
+"""Of the end of a failed step's output; letters of one line."""
 _COMMAND = 40
 """Columns for a command, before what it does."""
 
@@ -55,23 +57,28 @@ def summary_lines(
     lines += _section("Blocked", _because_of_others(view, "blocked"))
     lines += _section("Cancelled", _because_of_others(view, "cancelled"))
     lines += _section("Unchanged", _idle(view))
+    lines += _section("Noted", _notes(view))
+    lines += _section("Outside", outside_lines(view.outside))
     lines += _section("Question", _questions(view))
     for label, told in landing_sections(view, changed):
         lines += _section(label, told)
     lines += _section("Cost", _cost(view))
-    lines += _section("Results", [results] if results and view.counts[State.COMPLETED] else [])
+    shown = [results] if results and view.counts[State.COMPLETED] else []
+    lines += _section("Results", shown, folds=False)
     lines += next_lines(view, plan) if has_next else []
     return lines if lines[-1] else lines[:-1]
 
 
 def next_lines(view: RunView, plan: str = "") -> list[str]:
     """What to type."""
-    return list(_section("Next", _next(view, plan)))
+    return list(_section("Next", _next(view, plan), folds=False))
 
 
-def _section(label: str, lines: Iterable[str]) -> Iterator[str]:
+def _section(label: str, lines: Iterable[str], *, folds: bool = True) -> Iterator[str]:
+    """Folds sentences, but neither quoted output, which is indented, nor commands and paths."""
     for line in lines:
-        yield f"{label:<{LABEL}} {line}"
+        text = f"{label:<{LABEL}} {line}"
+        yield Row(text, hang=LABEL + 3) if folds and not line.startswith(" ") else text
         label = ""
 
 
@@ -141,7 +148,7 @@ def _tail(failure: StepFailure | None) -> Iterator[str]:
     style = Style(colours=False)
     lines = [style.shown(line) for line in (failure.tail if failure is not None else "").splitlines()]
     for line in [line for line in lines if line.strip()][-TAIL_LINES:]:
-        yield f"  | {style.cut(line, TAIL_WIDTH)}"
+        yield f"  | {style.cut(line, TAIL_LETTERS)}"
 
 
 def _because_of_others(view: RunView, reason: str) -> Iterator[str]:
@@ -166,14 +173,26 @@ def _idle(view: RunView) -> Iterator[str]:
         yield f"… and {len(idle) - FAILURES:,} more"
 
 
+def _notes(view: RunView) -> Iterator[str]:
+    """What is odd about steps that are done."""
+    notes = [
+        (row, step) for row, one in enumerate(view.rows) for step in one.notes if not step.startswith("@")
+    ]
+    for row, step in notes[:FAILURES]:
+        yield f"{view.outline.paths[row]}: step {step_name(step)}: {view.rows[row].notes[step]}"
+    if len(notes) > FAILURES:
+        yield f"… and {len(notes) - FAILURES:,} more"
+
+
 # What somebody has to do
 
 
 def _questions(view: RunView) -> Iterator[str]:
     asked = [(row, step) for row in sorted(view.shelves.asking) for step in view.rows[row].questions]
     for row, step in asked[:QUESTIONS]:
-        path = view.outline.paths[row]
-        yield f"{path}: {view.rows[row].questions[step].text}"
+        first, *more = view.rows[row].questions[step].text.splitlines() or [""]
+        yield f"{view.outline.paths[row]}: {first}"
+        yield from (f"  | {line}" for line in more)
     if len(asked) > QUESTIONS:
         yield f"… and {len(asked) - QUESTIONS:,} more"
 
@@ -185,7 +204,7 @@ def _cost(view: RunView) -> Iterator[str]:
         return
     they = "it" if whole.unknown_costs == 1 else "they"
     unsaid = f"{count(whole.unknown_costs, 'agent call')} did not say what {they} cost"
-    yield f"{money(whole.cost)} and more: {unsaid}" if whole.cost else f"unknown: {unsaid}"
+    yield f"{dollars(whole.cost)} and more: {unsaid}" if whole.cost else f"unknown: {unsaid}"
     yield from token_words(costs_of(view))
 
 
@@ -206,7 +225,9 @@ def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:
     failed = [row for row in _failures(view) if row != ROOT and view.rows[row].trouble is not None]
     if failed:
         yield f"weft logs {paths[failed[0]]}", "shows all that its steps wrote"
-    if view.state != "completed" and not _only_merges_are_left(view):
+    if view.state != "completed" and any(view.rows[row].reason == "budget" for row in _failures(view)):
+        yield f"weft run {plan}".rstrip() + " --fresh-budget", "resumes, and counts budgets from zero"
+    elif view.state != "completed" and not _only_merges_are_left(view):
         anew = "does anew what was left out; all else that is completed stays so"
         goes_on = "goes on; what is completed stays so"
         yield f"weft run {plan}".rstrip(), anew if left_out_slices(view) else goes_on

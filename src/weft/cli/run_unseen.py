@@ -18,6 +18,8 @@ class Absent(Reader):
         if self._log is None:
             self._log = RotatingLog(self.begun.places.log)
             self._log.take_over()
-            self._word.say(run=self.begun.run, pid=os.getpid(), resumed=self.begun.resumed)
         super().hears(events)
+        # After the first events: a person may have resumed the run before it was started.
+        paused = self.view.wishes.restraints()
+        self._word.say(run=self.begun.run, pid=os.getpid(), resumed=self.begun.resumed, paused=paused)
         self._log.look()

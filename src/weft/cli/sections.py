@@ -1,9 +1,9 @@
 """Text for people in sections: sentences with a word at the left to find them by, and short lists."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from textwrap import TextWrapper
 
-WIDTH = 100
+from weft.cli.terminal import Paragraph
+
 LABEL = 10
 """Columns for the word at the left."""
 NAMES = 4
@@ -14,15 +14,11 @@ COLUMN = 40
 
 
 def section(label: str, sentences: Iterable[str]) -> Iterator[str]:
-    """The label stands at the first line only; a long sentence goes on below itself."""
-    for sentence in sentences:
-        inset = " " * (len(sentence) - len(sentence.lstrip()))
-        wrapper = TextWrapper(
-            WIDTH - LABEL, subsequent_indent=f"{inset}  ", break_long_words=False, break_on_hyphens=False
-        )
-        for line in wrapper.wrap(sentence):
-            yield f"{label:<{LABEL}}{line}"
-            label = ""
+    """The label stands at the first line only; the rest of a long sentence is indented below its beginning."""
+    for sentence in filter(str.strip, sentences):
+        inset = len(sentence) - len(sentence.lstrip())
+        yield Paragraph(f"{label:<{LABEL}}{sentence}", hang=LABEL + inset + 2)
+        label = ""
 
 
 def table(rows: Sequence[tuple[str, ...]], *, verbose: bool) -> Iterator[str]:

@@ -4,75 +4,130 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, note, note_lines, show_json, show_lines
-from weft.cli.plan_options import Flags, directory, flag_options, json_option, plan_source
-from weft.cli.run_options import plan_and_ids, running_here, words_argument
+from weft.cli.plan_options import Flags, directory, flag_options, isolation_option, json_option, plan_source
+from weft.cli.run_options import fresh_budget_option, plan_and_ids, running_here, words_argument
+
+_TRIES = 20
+"""A coordinator that has just begun has no run to name yet; each try takes as long as a process to start."""
+
+if TYPE_CHECKING:
+    from weft.cli.paused_text import Paused
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
     epilog=examples("weft start", "weft start store/model", "weft start plan.yaml --max-parallel 8"),
     short_help="Run a plan in the background.",
 )
 @words_argument
 @flag_options
-@click.option("--isolation", metavar="KIND", help="Where slices work: worktree, dir or none.")
+@isolation_option
 @click.option("--fresh", is_flag=True, help="Do everything anew, also what an earlier run has completed.")
+@fresh_budget_option
 @json_option
-def start(*, words: tuple[str, ...], fresh: bool, as_json: bool, **flags: str | None) -> int:
+def start(
+    *, words: tuple[str, ...], fresh: bool, fresh_budget: bool, as_json: bool, **flags: str | None
+) -> int:
     """Run PLAN as `weft run` does, but in the background: close the terminal, and it goes on.
 
     Returns when work is running. `weft status` shows how far it is, `weft pause`, `weft resume` and `weft stop`
-    steer it, from any terminal. What was stopped goes on where it was; what is running already is left alone. What
-    the coordinator has to say is in .weft/coordinator.log.
+    steer it, from any terminal. What was stopped goes on where it was, and what was paused is still paused, until
+    `weft resume`; what is running already is left alone. What the coordinator has to say is in
+    .weft/coordinator.log.
 
     Exit code: 0 if it runs, or there is nothing to do; else as of `weft run`.
     """
-    from weft.app.background import start as start_coordinator
     from weft.app.files import STDIN
+    from weft.cli.paused_text import Paused
     from weft.errors import InputError
 
     plan, ids = plan_and_ids(words, directory())
     if plan == STDIN:
         raise InputError("a plan from standard input cannot run in the background; write it to a file first")
-    running = running_here(directory())
-    if running is not None:
-        run, pid = running
-        _tell(
-            {"run": run, "pid": pid, "started": False},
-            f"run {run} is running already (process {pid})",
-            as_json,
-        )
+    if _is_running_already(as_json=as_json):
         return 0
     if not as_json:
-        note_lines(_eligibility(plan, ids, flags))
+        note_lines(_eligibility(plan, ids, flags, fresh=fresh))
     _ask_for_approval(directory())
     arguments = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items() if value is not None]
     arguments += ["--fresh"] if fresh else []
-    said, code = start_coordinator([*arguments, "--", *words], directory=directory(), environ=os.environ)
+    arguments += ["--fresh-budget"] if fresh_budget else []
+    said, code = _started([*arguments, "--", *words], as_json=as_json)
+    if said is None:
+        return 0
     if not said:
         return code
-    does = "goes on" if said["resumed"] else "is running"
-    data: dict[str, object] = {"run": said["run"], "pid": said["pid"], "started": True}
-    _tell(data, f"run {said['run']} {does} in the background (process {said['pid']})", as_json)
+    paused = Paused(said["paused"])
+    does = "is still paused" if paused.is_whole else "goes on" if said["resumed"] else "is running"
+    data: dict[str, object] = {"run": said["run"], "pid": said["pid"], "started": True, **paused.data()}
+    _tell(data, f"run {said['run']} {does} in the background (process {said['pid']})", as_json, paused)
     return 0
 
 
-def _eligibility(plan: str | None, ids: tuple[str, ...], flags: Flags) -> Iterable[str]:
-    """What can start now, and what cannot, and why."""
+def _started(arguments: list[str], *, as_json: bool) -> tuple[dict[str, Any] | None, int]:
+    """What the coordinator says, and its exit code; None if another `weft start` came first, which is said."""
+    from weft.app.background import start as start_coordinator
+    from weft.errors import WeftError
+
+    said, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
+    for _ in range(_TRIES):
+        if "busy" not in said:
+            return said, code
+        if _is_running_already(as_json=as_json):
+            return None, 0
+        said, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
+    raise WeftError(str(said["busy"]))
+
+
+def _is_running_already(*, as_json: bool) -> bool:
+    """Says so if a coordinator is at work here."""
+    from weft.app.journals import open_book
+    from weft.app.run_control import wishes_of
+    from weft.cli.paused_text import Paused
+
+    running = running_here(directory())
+    if running is None:
+        return False
+    run, pid = running
+    with open_book(directory(), run) as book:
+        paused = Paused(wishes_of(book).restraints())
+    data: dict[str, object] = {"run": run, "pid": pid, "started": False, **paused.data()}
+    does = "is paused" if paused.is_whole else "is running already"
+    _tell(data, f"run {run} {does} (process {pid})", as_json, paused)
+    return True
+
+
+def _eligibility(plan: str | None, ids: tuple[str, ...], flags: Flags, *, fresh: bool) -> Iterable[str]:
+    """What can start now, what cannot, and why; and what can touch the same files at the same time."""
+    from msgspec import structs
+
     from weft.app import plans
     from weft.app.eligibility import eligibility_of
+    from weft.app.plan_history import changed_together
     from weft.app.run_choice import choose
     from weft.cli.eligibility_text import eligibility_lines
+    from weft.cli.overlap_text import overlap_lines
+    from weft.cli.sections import section
     from weft.garbage import without_gc
     from weft.plan.compile.compile import compile_plan
+    from weft.plan.report.check import overlaps_of
+    from weft.plan.report.overlaps import Apart
 
     source = plan_source(plan)
     with without_gc():
         part, _ = choose(plans.load(source, flags=flags), ids)
-        return list(eligibility_lines(eligibility_of(compile_plan(part), plans.folder_of(source))))
+        compiled, folder = compile_plan(part), plans.folder_of(source)
+        overlaps = overlaps_of(compiled, changed_together(part, folder, os.environ))
+        together = tuple(pair for pair in overlaps.pairs if pair.apart is Apart.NOTHING)
+        lines = overlap_lines(structs.replace(overlaps, pairs=together), verbose=False)
+        return [*eligibility_lines(eligibility_of(compiled, folder, fresh=fresh)), *section("Overlap", lines)]
 
 
 def _ask_for_approval(folder: Path) -> None:
@@ -88,9 +143,10 @@ def _ask_for_approval(folder: Path) -> None:
         is_approved_now(NotApprovedError(request))
 
 
-def _tell(data: dict[str, object], said: str, as_json: bool) -> None:  # noqa: FBT001 - as the option is
+def _tell(data: dict[str, object], said: str, as_json: bool, paused: "Paused") -> None:  # noqa: FBT001 - as the option is
     if as_json:
         show_json(data)
     else:
         show_lines([said])
+        note_lines(paused.lines())
         note("how far it is: weft status; to stop it: weft stop")

@@ -5,12 +5,15 @@ import time
 
 import click
 
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples, show_json, write_text
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
     epilog=examples("weft status", "weft status --watch", "weft status --json"),
     short_help="Show how a run is.",
 )
@@ -31,9 +34,10 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
     from weft.app.run_overview import overview
     from weft.cli.live.cells import Style, style_of
     from weft.cli.status_text import data, lines, worktrees_of
+    from weft.cli.terminal import folded, takes_colours, text_width
 
     terminal = style_of(sys.stdout)
-    style = terminal or Style(colours=False)
+    style = terminal or Style(colours=takes_colours(sys.stdout))
     with open_book(directory(), run_id) as book:
         for is_news in book.looks(follow=watch):
             if not is_news:
@@ -45,5 +49,5 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
                 if watch and terminal is not None:
                     click.clear()
                 found = lines(one, time.time(), style, everything=everything)
-                write_text("".join(f"{line}\n" for line in found))
+                write_text("".join(f"{line}\n" for line in folded(found, text_width(sys.stdout))))
     return 0

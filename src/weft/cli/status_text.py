@@ -4,11 +4,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec import to_builtins
+
+from weft.app.landing_places import VERIFY_FAILED
 from weft.app.run_overview import MICRO, Overview, SubplanNow
-from weft.cli.live.cells import Style, cells, clock
+from weft.app.run_rows import BECAUSE_OF_OTHERS
+from weft.app.run_signals import FailedVerify
+from weft.cli.landing_text import few
+from weft.cli.live.cells import Style, clock
+from weft.cli.live.outside_words import outside_lines
+from weft.cli.live.push_words import push_lines
+from weft.cli.live.words import ahead, span
+from weft.cli.status_next import next_commands
+from weft.cli.terminal import Row, cells
+from weft.engine.run.run_state import AT_REST, RunState
+from weft.plan.prices import dollars
 
 MOST_ROWS = 30
 """So many subplans are listed; of the rest only the number is told."""
+TAIL_LINES = 8
+"""Of the end of the output of a verify that failed."""
+_COMMAND = 24
+"""Columns for a command, before what it does."""
+_HANG = 4
+"""How far the rest of a line that is too long is indented."""
 _SIGNS = {"running": "*", "failed": "x", "completed": "+", "pending": "."}
 _COLOURS = {"running": "cyan", "failed": "red", "completed": "green", "pending": "dim"}
 
@@ -24,12 +43,18 @@ def lines(one: Overview, now: float, style: Style, *, everything: bool = False) 
     left = len(listed) - len(rows)
     if left:
         yield f"… and {left:,} more; all of them: weft status --all"
+    yield from _signals(one, now, style)
     yield from _next(one)
 
 
 def _matters(row: SubplanNow) -> bool:
     """Somebody may want to see it: something happens there, or it needs somebody."""
-    if row.question or row.landing in {"held", "conflict"} or (row.message and row.state == "completed"):
+    if (
+        row.step == "@land"
+        or row.question
+        or row.landing in {"held", "conflict"}
+        or (row.message and row.state == "completed")
+    ):
         return True  # what was left out of its group says why
     return (row.is_leaf or row.step is not None) and row.state in {"running", "failed"}
 
@@ -39,7 +64,7 @@ def _head(one: Overview, style: Style) -> str:
     if who is not None and who.alive:
         by = f"process {who.pid}"
     else:
-        by = "nobody runs it now" if one.state in {"running", "paused", "waiting"} else ""
+        by = "" if one.state in AT_REST else "nobody runs it now"
     state = style.paint(one.state, {"failed": "red", "completed": "green"}.get(one.state, "bold"))
     return f"{one.plan}  {state}  run {one.run}" + (f"  ({by})" if by else "")
 
@@ -47,33 +72,58 @@ def _head(one: Overview, style: Style) -> str:
 def _progress(one: Overview) -> str:
     counts = [f"{count:,} {state}" for state, count in one.counts.items() if count]
     parts = [", ".join(reversed(counts)) or "no slices"]
-    if one.cost or one.unknown or one.ceiling is not None:
-        ceiling = "" if one.ceiling is None else f" of ${one.ceiling:.2f}"
-        reserved = f", ${one.reserved / MICRO:.2f} reserved" if one.reserved else ""
-        unknown = f", {one.unknown} unknown" if one.unknown else ""
-        parts.append(f"${one.cost / MICRO:.2f}{ceiling}{reserved}{unknown}")
+    if one.cost or one.unknown or one.ceiling is not None or one.earlier.cost:
+        parts.append(_money(one))
     if one.tokens or one.token_ceiling is not None:
         ceiling = "" if one.token_ceiling is None else f" of {one.token_ceiling}"
-        parts.append(f"{one.tokens:,}{ceiling} tokens")
+        earlier = f" ({one.earlier.tokens:,} by earlier runs)" if one.earlier.tokens else ""
+        parts.append(f"{_counted_tokens(one):,}{ceiling} tokens{earlier}")
     return "  ".join(parts)
+
+
+def _money(one: Overview) -> str:
+    ceiling = "" if one.ceiling is None else f" of {dollars(round(one.ceiling * MICRO))}"
+    earlier = f" ({dollars(one.earlier.cost)} by earlier runs)" if one.earlier.cost else ""
+    reserved = f", {dollars(one.reserved)} reserved" if one.reserved else ""
+    unknown = one.unknown + one.earlier.unknown
+    return f"{dollars(_counted(one))}{ceiling}{earlier}{reserved}" + (
+        f", {unknown} unknown" if unknown else ""
+    )
+
+
+def _counted(one: Overview) -> int:
+    """Micro-dollars that count against the ceiling."""
+    return one.cost - one.uncounted[0] + one.earlier.cost
+
+
+def _counted_tokens(one: Overview) -> int:
+    return one.tokens - one.uncounted[1] + one.earlier.tokens
 
 
 def _cells(row: SubplanNow, now: float, run: str) -> tuple[str, ...]:
     step = "" if row.step is None else row.step + (f" ({row.attempt})" if (row.attempt or 0) > 1 else "")
     if row.question:
-        step = f"asks: {row.question}"
+        step = f"asks: {row.question.partition(chr(10))[0]}"
+    if row.step == "@land":
+        step = row.landing_place or step
     done = f"{row.steps_done}/{row.steps_total}" if row.steps_total and row.is_leaf else ""
     since = clock(max(0.0, now - row.since)) if row.since is not None and row.state == "running" else ""
-    cost = f"${row.cost / MICRO:.2f}" if row.cost else ""
+    cost = dollars(row.cost) if row.cost else ""
     return (_SIGNS[row.state], row.path, _state(row, run), step, done, since, cost, _why(row))
 
 
 def _state(row: SubplanNow, run: str) -> str:
-    if run == "stopped" and row.state == "running":
+    if row.landing in {"held", "conflict"} and row.state == "running":
+        return row.landing  # its steps are done, and nothing runs until a person has helped
+    if run == RunState.STOPPED and row.state == "running":
         return "stopped"
     if row.wanted != "go" and row.state in {"running", "pending"}:
         return {"pause": "paused", "freeze": "frozen", "stop": "stopped"}[row.wanted]
-    return f"{row.state}, {row.landing}" if row.landing in {"held", "conflict"} else row.state
+    if row.state == "failed" and row.reason in BECAUSE_OF_OTHERS:
+        return row.reason or row.state
+    if row.landing not in {"held", "conflict"}:
+        return row.state
+    return f"{row.state}, {row.landing_place or row.landing}"
 
 
 def _why(row: SubplanNow) -> str:
@@ -81,8 +131,13 @@ def _why(row: SubplanNow) -> str:
         return f"conflict in {', '.join(row.conflict[:3])}"
     if row.blocked_by:
         return f"blocked by {', '.join(row.blocked_by[:3])}"
+    rejected = row.rejected
+    if rejected is not None and row.state == "running":
+        return f"{rejected.step} was rejected: {rejected.reason}"
     idle = f"{', '.join(row.idle)} changed nothing" if row.idle else ""
-    return "; ".join(filter(None, ((row.message or "").partition("\n")[0], idle)))
+    landed = (row.landing_place or "") if row.landing == "merged" else ""
+    message = "" if row.landing_place == VERIFY_FAILED else row.message or ""  # it is told below the table
+    return "; ".join(filter(None, (landed, message.partition("\n")[0], idle)))
 
 
 def _table(rows: Sequence[tuple[str, ...]], states: Sequence[str], style: Style) -> Iterator[str]:
@@ -93,28 +148,59 @@ def _table(rows: Sequence[tuple[str, ...]], states: Sequence[str], style: Style)
             for text, width in zip(row, widths, strict=True)
             if width
         ]
-        yield f"{style.paint(parts[0], _COLOURS[state])} {'  '.join(parts[1:])}".rstrip()
+        yield Row(f"{style.paint(parts[0], _COLOURS[state])} {'  '.join(parts[1:])}".rstrip(), hang=4)
 
 
 def _next(one: Overview) -> Iterator[str]:
-    alive = one.coordinator is not None and one.coordinator.alive
-    commands = list(_commands(one, alive=alive))
+    commands = list(next_commands(one))
     if commands:
+        width = max(_COMMAND, *(len(suggestion.command) + 2 for suggestion in commands))
         yield ""
-        yield from (f"{command:<24}{said}" for command, said in commands)
+        for suggestion in commands:
+            yield Row(f"{suggestion.command:<{width}}{suggestion.does}", hang=_HANG)
 
 
-def _commands(one: Overview, *, alive: bool) -> Iterator[tuple[str, str]]:
-    if not alive and one.state in {"running", "paused", "stopped"}:
-        yield "weft start", "has it go on"
-    if one.wants:
-        yield "weft resume", "lets go on what was paused or stopped"
-    if any(row.question for row in one.subplans):
-        yield "weft answer", "lists what is asked"
-    if any(row.landing == "conflict" for row in one.subplans):
-        yield "weft merge --list", "says how to settle what is in conflict"
-    if any(row.landing == "held" for row in one.subplans):
-        yield "weft merge", "lands what is held, if nothing is in the way any more"
+# Below the table
+
+
+def _signals(one: Overview, now: float, style: Style) -> Iterator[str]:
+    """What is to be known beside the subplans; empty if there is nothing."""
+    found = [*_limits(one, now), *_verifies(one, style), *_push(one, style), *_ahead(one)]
+    found += [f"warning: {line}" for line in outside_lines(one.outside)]
+    if found:
+        yield ""
+        yield from (Row(line, hang=_HANG) for line in found)
+
+
+def _limits(one: Overview, now: float) -> Iterator[str]:
+    for limit in one.limits:
+        are = "is" if len(limit.agents) == 1 else "are"
+        until = datetime.fromtimestamp(limit.until, UTC).astimezone().strftime("%H:%M")
+        left = span(max(0.0, limit.until - now))
+        yield f"usage limit: {' and '.join(limit.agents)} {are} limited until {until} (for another {left})"
+
+
+def _verifies(one: Overview, style: Style) -> Iterator[str]:
+    for verify in one.verifies:
+        command = f" ({verify.command})" if verify.command and verify.command not in verify.message else ""
+        held = f" for {few(verify.entries)}" if verify.entries and not verify.fix else ""
+        failed = "" if verify.fix else f"verify of {verify.subplan or one.plan} failed{held}: "
+        yield style.paint(f"{failed}{verify.message}{command}", "red")
+        lines = [style.shown(line) for line in verify.tail.splitlines() if line.strip()]
+        yield from (f"  | {line}" for line in lines[-TAIL_LINES:])
+        yield from [verify.fix] if verify.fix else []
+
+
+def _push(one: Overview, style: Style) -> Iterator[str]:
+    if one.push is not None:
+        first, *more = (style.shown(line) for line in push_lines(one.push))
+        yield first if one.push.is_pushed else style.paint(first, "red")
+        yield from (f"  | {line}" for line in more)
+
+
+def _ahead(one: Overview) -> Iterator[str]:
+    for pair in one.ahead:
+        yield f"conflict ahead: {pair.subplan} is {ahead(pair.other, pair.files)}"
 
 
 # For programs
@@ -137,10 +223,43 @@ def data(one: Overview, worktrees: Mapping[str, str]) -> dict[str, object]:
             "unknown": one.unknown,
             "tokens": one.tokens,
             "ceiling_tokens": one.token_ceiling,
+            "earlier_usd": one.earlier.cost / MICRO,
+            "earlier_tokens": one.earlier.tokens,
+            "earlier_unknown": one.earlier.unknown,
+            "counted_usd": _counted(one) / MICRO,
+            "counted_tokens": _counted_tokens(one),
         },
         "counts": dict(one.counts),
+        "limits": [{"agents": list(limit.agents), "until": _time(limit.until)} for limit in one.limits],
+        "failed_verifies": [_verify(verify) for verify in one.verifies],
+        "conflicts_ahead": [
+            {"subplan": pair.subplan, "other": pair.other, "files": list(pair.files)} for pair in one.ahead
+        ],
+        "push": None if one.push is None else one.push.to_json(),
+        "outside_changes": [to_builtins(warning) for warning in one.outside],
+        "next": [
+            {"command": suggestion.command, "does": suggestion.does} for suggestion in next_commands(one)
+        ],
         "subplans": [_row(row, worktrees) for row in one.subplans],
     }
+
+
+def _verify(verify: FailedVerify) -> dict[str, object]:
+    return {
+        "subplan": verify.subplan or None,
+        "command": verify.command or None,
+        "message": verify.message,
+        "tail": verify.tail,
+        "entries": list(verify.entries),
+        "fix": verify.fix or None,
+    }
+
+
+def _rejection(row: SubplanNow) -> dict[str, object] | None:
+    found = row.rejected
+    if found is None:
+        return None
+    return {"step": found.step, "attempt": found.attempt, "reason": found.reason}
 
 
 def _row(row: SubplanNow, worktrees: Mapping[str, str]) -> dict[str, object]:
@@ -150,6 +269,7 @@ def _row(row: SubplanNow, worktrees: Mapping[str, str]) -> dict[str, object]:
         "reason": row.reason,
         "message": row.message,
         "landing": row.landing,
+        "landing_place": row.landing_place,
         "conflict": list(row.conflict),
         "wanted": row.wanted,
         "step": row.step,
@@ -160,6 +280,8 @@ def _row(row: SubplanNow, worktrees: Mapping[str, str]) -> dict[str, object]:
         "pid": row.pid,
         "heartbeat_at": None if row.heartbeat_at is None else _time(row.heartbeat_at),
         "cost_usd": row.cost / MICRO,
+        "tokens": row.tokens,
+        "rejected": _rejection(row),
         "branch": row.branch,
         "worktree": worktrees.get(row.branch or ""),
         "blocked_by": list(row.blocked_by),

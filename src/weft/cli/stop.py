@@ -2,12 +2,15 @@
 
 import click
 
+from weft.cli.effects import Effect, WeftCommand
 from weft.cli.output import examples
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import ids_argument
 
 
 @click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
     epilog=examples("weft stop", "weft stop store", "weft stop --now"),
     short_help="End what runs, in a way that it can go on later.",
 )

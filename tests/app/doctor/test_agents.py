@@ -65,7 +65,7 @@ def test_one_that_no_step_needs_is_worth_a_warning(patient: Patient) -> None:
         ("'$HOME/x'", 0),
         ("./in-the-worktree", 0),
         ("[sh, -c, x]", 0),
-        ("'X=1 nothing'", 0),
+        ("'X=1 nothing'", 1),
     ],
 )
 def test_the_program_of_a_command_is_looked_for_where_it_can_be_told(

@@ -108,7 +108,7 @@ def test_a_target_that_is_gone_is_a_problem(patient: Patient) -> None:
     patient.plan(f"target: there\n{FAILS}").run()
     patient.git("branch", "-D", "there")
     told = patient.one("unmerged", fix=True)
-    assert (told.state, told.finding.command) == (State.PROBLEM, "git branch there COMMIT")
+    assert (told.state, told.finding.command) == (State.PROBLEM, f"git branch there {patient.tip()}")
     assert told.finding.found == "the branch there, on which the work of tried is to land, is gone"
 
 

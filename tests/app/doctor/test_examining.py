@@ -154,6 +154,6 @@ def test_what_cannot_be_looked_at_again_is_not_said_to_be_mended(tmp_path: Path)
 
 
 def test_within_a_step_nothing_is_mended(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing is mended from within a step"):
+    with pytest.raises(InputError, match="is refused inside a step"):
         doctor(tmp_path, fix=True, environ={"WEFT_RUN": "r", "WEFT_SUBPLAN": "a"})
     assert doctor(tmp_path, environ={"WEFT_RUN": "r", "PATH": ""}).told

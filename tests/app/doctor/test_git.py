@@ -39,7 +39,7 @@ def test_an_old_git_is_a_problem(patient: Patient, script: str, said: str) -> No
     shim(patient, "git", script)
     told = patient.one("git")
     assert (told.state, told.finding.found) == (State.PROBLEM, said)
-    assert told.finding.command.startswith("install git")
+    assert told.finding.advice.startswith("install git")
     assert patient.one("repository").state is State.UNKNOWN
 
 

@@ -99,7 +99,7 @@ def test_whoever_asks_is_no_orphan(patient: Patient) -> None:
     patient.plan(LANDS).run()
     patient.kill_supervisors()
     env = {**patient.environ, "WEFT_HOST": str(host_of(patient)), "WEFT_JOB": "r.1.1"}
-    shell = f"{sys.executable} -m weft doctor --fix --json; :"
+    shell = f"{sys.executable} -m weft doctor --json; :"
     done = subprocess.run(
         ["sh", "-c", shell], cwd=patient.root, env=env, capture_output=True, text=True, check=True
     )
@@ -127,7 +127,10 @@ def test_a_supervisor_that_died_is_tidied_up_after_and_the_run_goes_on(patient: 
     assert told.finding.found.endswith("is gone, and the end of 1 step is not known")
     assert told.finding.command == f"weft run {patient.root / 'weft.yaml'}"
     patient.doctor(fix=True)
-    assert sorted(file.name for file in host_of(patient).iterdir()) == ["lock", "log", "supervisor.log"]
+    left = {file.name for file in host_of(patient).iterdir()}
+    assert left - {"exits"} == {"lock", "log", "supervisor.log"}, (
+        "what the reaper records may come at any time"
+    )
     for name in ("here", "gate"):
         (patient.outside / name).unlink()
     (patient.outside / "gate").write_text("\n")
@@ -145,13 +148,47 @@ def test_a_supervisor_that_was_killed_when_it_had_nothing_to_do_is_worth_a_warni
     assert patient.wrong() == []
 
 
-def test_steps_of_a_run_that_is_over_are_a_problem(patient: Patient) -> None:
-    patient.kill_coordinator()
-    patient.sql("UPDATE run_states SET state = 'abandoned'")
+REPLACED = (
+    "INSERT INTO runs SELECT number + 1, 'newer', plan, file, directory, text, digest, created_at FROM runs",
+    "INSERT INTO run_states VALUES ('newer', 'completed')",
+    """INSERT INTO events SELECT NULL, at, 'newer', kind, subplan, step, attempt, outcome, cost, tokens, data, fact
+    FROM events WHERE kind = 'run_started'""",
+)
+"""A newer run of the same plan has started since."""
+ABANDONED = ("UPDATE run_states SET state = 'abandoned'",)
+
+
+@pytest.mark.parametrize("statements", [ABANDONED, REPLACED], ids=["abandoned", "replaced"])
+@pytest.mark.parametrize("frozen", [False, True], ids=["running", "frozen"])
+def test_steps_of_a_run_that_nothing_continues_are_ended(
+    patient: Patient, statements: tuple[str, ...], frozen: bool
+) -> None:
+    with patient.under_way() as process:
+        if frozen:
+            assert patient.weft("pause", "--freeze").returncode == 0
+        process.kill()
+    for statement in statements:
+        patient.sql(statement)
     (pid,) = patient.supervisors()
-    told = patient.one("supervisor", fix=True)
-    assert (told.state, told.finding.command) == (State.PROBLEM, f"kill -TERM {pid}")
-    assert f"is over, and its supervisor, process {pid}, still runs 1 step" in told.finding.found
+    steps = patient.processes()
+    told = patient.one("supervisor")
+    assert (told.state, told.finding.command) == (State.PROBLEM, "weft doctor --fix")
+    has = f"and its supervisor, process {pid}, still has 1 step{' (1 of them frozen)' if frozen else ''}"
+    assert told.finding.found.endswith(has)
+    assert patient.one("supervisor", fix=True).state is State.FIXED
+    assert [is_alive(step) for step in steps] == [False] * len(steps)
+    assert patient.doctor().of(State.PROBLEM) == []
+
+
+def test_a_run_that_is_recorded_as_paused_and_was_replaced_is_abandoned(patient: Patient) -> None:
+    patient.plan(LANDS).run()
+    patient.sql("UPDATE run_states SET state = 'paused'")
+    for statement in REPLACED:
+        patient.sql(statement)
+    told = patient.one("coordinator")
+    assert (told.state, told.finding.command) == (State.PROBLEM, "weft doctor --fix")
+    assert patient.one("coordinator", fix=True).state is State.FIXED
+    assert patient.told("coordinator") == []
 
 
 def test_a_supervisor_that_was_halted_is_named(patient: Patient) -> None:

@@ -43,7 +43,7 @@ def test_an_old_sqlite_is_a_problem_and_one_without_threads(
     assert "was built without threads" in one.found
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
     (one,) = sqlite(ground)
-    assert (one.state, one.command) == (State.PROBLEM, "install a newer Python")
+    assert (one.state, one.advice) == (State.PROBLEM, "install a newer Python")
 
 
 def test_where_processes_cannot_be_seen_it_says_so(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:

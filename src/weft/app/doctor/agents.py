@@ -1,11 +1,11 @@
 """The agents that the plan and the configuration name: their programs are there, and answer."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TypedDict
 
 from msgspec import Struct
 
@@ -73,7 +73,7 @@ def _judged(ground: Ground, named: _Named) -> Finding:
     program = program_of(agent)
     missing = _missing(ground, named, program)
     if missing:
-        return tell(f"agent {agent.name!r}: {missing[0]}", command=missing[1], subject=agent.name)
+        return tell(f"agent {agent.name!r}: {missing[0]}", **missing[1], subject=agent.name)
     try:
         adapter_of(agent.use)
     except InputError as error:
@@ -90,24 +90,32 @@ def _judged(ground: Ground, named: _Named) -> Finding:
     return fine(f"agent {agent.name!r} ({agent.use}): {said}")
 
 
-def _missing(ground: Ground, named: _Named, program: str | None) -> tuple[str, str] | None:
-    """What is not there, and what to type."""
+class _Remedy(TypedDict, total=False):
+    command: str
+    advice: str
+
+
+def _missing(ground: Ground, named: _Named, program: str | None) -> tuple[str, _Remedy] | None:
+    """What is not there, and what to type or to do."""
     agent = named.agent
     if agent.use == "scripted" and agent.script is not None:
         script = named.folder / agent.script
         return (
             None
             if script.is_file()
-            else (f"there is no script {script}", f"ls {shlex.quote(str(script.parent))}")
+            else (f"there is no script {script}", {"advice": f"write {script}, or name another in the plan"})
         )
     if program is None or "/" in program:  # where a path leads is up to the worktree
         return None
     if place_of(program, ground.environ) is not None:
         return None
     installed = ", ".join(installed_agents(ground.environ)) or "none"
+    install = ADAPTERS[agent.use].install
     return (
         f"its program {program!r} is not on the PATH; installed of those that Weft knows: {installed}",
-        ADAPTERS[agent.use].install or f"install {program}, or name another agent in the plan",
+        {"command": install}
+        if install
+        else {"advice": f"install {program}, or name another agent in the plan"},
     )
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from weft.app.doctor.findings import Check, Finding, problem, warning
 from weft.app.doctor.ground import Ground
 from weft.app.doctor.remains import Branch, Planned, Remains, find_remains
+from weft.app.suggestions import suggest
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.proven import Proof
 from weft.workspaces.git.refs import tip, tree_of
@@ -92,9 +93,13 @@ def unmerged(ground: Ground) -> Iterator[Finding]:
     for landing in ground.once(_landings):
         plan = landing.plan
         if not landing.is_target_there:
+            last = ground.last_landing(plan.run)
             yield problem(
                 f"the branch {plan.target}, on which the work of {plan.id} is to land, is gone",
-                command=f"git branch {shlex.quote(plan.target)} COMMIT",
+                command=suggest("git", "branch", plan.target, last).command if last else "",
+                advice=""
+                if last
+                else f"make the branch {plan.target} again, or name another target in the plan",
                 subject=plan.target,
             )
         for one in landing.unlanded:
@@ -108,15 +113,19 @@ def unmerged(ground: Ground) -> Iterator[Finding]:
 
 def _command(ground: Ground, plan: Planned, branch: Branch) -> str:
     record = plan.run.record
-    if record.state == "waiting":
-        return f"weft merge {branch.path}" if branch.path else "weft merge"
-    if not plan.run.has_ended:
-        return plan.run.command
-    if not branch.is_known:
-        return f"git log {plan.target}..{branch.shown}"
-    newest = ground.told.runs[0].record.run
-    run = "" if newest == record.run else f" --run {record.run}"
-    return f"weft diff {branch.path or '/'}{run}"
+    run = () if ground.told.runs[0].record.run == record.run else ("--run", record.run)
+    if plan.run.has_ended:
+        words = ("git", "log", f"{plan.target}..{branch.shown}")
+        return suggest(*(("weft", "diff", branch.path or "/", *run) if branch.is_known else words)).command
+    held = next((one for one in ground.held(plan.run) if _is_within(branch.path, one.subplan)), None)
+    if held is not None:
+        which = ("--list",) if held.needs_help else (*held.waits_for, held.subplan)
+        return suggest("weft", "merge", *which, *run).command
+    return suggest("weft", "answer", *run).command if ground.asks(plan.run) else plan.run.command
+
+
+def _is_within(path: str, group: str) -> bool:
+    return not path or f"{path}/".startswith(f"{group}/")
 
 
 # --- what has no worktree ---

@@ -8,15 +8,13 @@ from functools import partial
 
 from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
 from weft.app.doctor.ground import Ground, Run
+from weft.app.suggestions import suggest
+from weft.engine.run.run_state import NEEDS_COORDINATOR, RunState
 from weft.errors import WeftError
 from weft.hosts.leftovers import is_halted
 from weft.ports.journal import Holder
 from weft.store.health import ailments, is_wal_damaged
 from weft.store.sqlite import open_journal
-
-_NEEDS_SOMEBODY = frozenset({"running", "paused"})
-"""States of a run that a coordinator sets, and leaves when it goes, unless it dies."""
-
 
 # --- the journal ---
 
@@ -29,21 +27,24 @@ def journal(ground: Ground) -> Iterator[Finding]:
     if is_wal_damaged(path):
         yield problem(
             f"{path}-wal, which holds what was written last, does not begin as such a file; SQLite would drop it",
-            command=f"cp -a {ground.places.weft} {ground.places.weft}.saved",
+            command=suggest("cp", "-a", str(ground.places.weft), f"{ground.places.weft}.saved").command,
             subject=str(path),
         )
         return
     try:
         words = ailments(path, patience=ground.bounds.patience)
     except WeftError as error:
-        yield problem(str(error), command=f"cp -a {path} {path}.saved", subject=str(path))
+        yield problem(
+            str(error), command=suggest("cp", "-a", str(path), f"{path}.saved").command, subject=str(path)
+        )
         return
     if words is None:
         yield unknown(f"to check {path} takes longer than {ground.bounds.patience:g} s", subject=str(path))
     elif words:
         yield problem(
             f"{path} is damaged: {'; '.join(words)}",
-            command=f"sqlite3 {path} .recover",
+            command=suggest("cp", "-a", str(path), f"{path}.saved").command,
+            advice="then read what can be read of the copy: sqlite3 COPY .recover",
             subject=str(path),
         )
 
@@ -53,8 +54,26 @@ def journal(ground: Ground) -> Iterator[Finding]:
 
 def coordinator(ground: Ground) -> Iterator[Finding]:
     for run in ground.told.runs:
-        if run.record.state in _NEEDS_SOMEBODY and not run.is_led:
+        if run.record.state not in NEEDS_COORDINATOR or run.is_led:
+            continue
+        if not run.is_replaced:
             yield _left(ground, run)
+        elif not ground.told.holder_lives and not ground.is_at_work(run.record.run):  # else see `supervisor`
+            yield problem(
+                f"run {run.record.run} of {run.record.plan} is recorded as {run.record.state}, and a newer run of "
+                "the plan has started, so nothing continues it",
+                command="weft doctor --fix",
+                subject=run.record.run,
+                mend=partial(abandon, ground, run.record.run),
+            )
+
+
+def abandon(ground: Ground, run: str) -> None:
+    """Records that nothing continues a run. A living coordinator of another run keeps its journal."""
+    with closing(
+        open_journal(ground.places.journal, now=time.time(), command="weft doctor --fix")
+    ) as journal:
+        journal.set_run_state(run, RunState.ABANDONED)
 
 
 def _left(ground: Ground, run: Run) -> Finding:
@@ -79,7 +98,7 @@ def _put_down(ground: Ground, run: Run) -> None:
         open_journal(ground.places.journal, now=time.time(), command="weft doctor --fix")
     ) as journal:
         current = next(one.state for one in journal.runs(record.plan) if one.run == record.run)
-        if current in _NEEDS_SOMEBODY:  # somebody may have been quicker than we
+        if current in NEEDS_COORDINATOR:  # somebody may have been quicker than we
             journal.set_run_state(record.run, "abandoned" if run.started is None else "stopped")
 
 

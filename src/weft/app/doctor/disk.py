@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
-from weft.app.doctor.ground import ENDED, Bounds, Ground
+from weft.app.doctor.ground import Bounds, Ground
 from weft.app.doctor.remains import find_remains
+from weft.engine.run.run_state import FINISHED
 from weft.errors import WeftError
 
 _FAR = frozenset(
@@ -102,7 +103,7 @@ def logs(ground: Ground) -> Iterator[Finding]:
 
 
 def _is_over(ground: Ground, run: str) -> bool:
-    return run in ground.runs and ground.runs[run].record.state in ENDED
+    return run in ground.runs and ground.runs[run].record.state in FINISHED
 
 
 def _size(folder: Path) -> int:

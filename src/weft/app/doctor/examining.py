@@ -19,8 +19,8 @@ from msgspec import Struct, structs
 from weft.app.doctor.catalogue import CHECKS
 from weft.app.doctor.findings import Check, Finding, State, fine, unknown
 from weft.app.doctor.ground import Bounds, Ground
-from weft.errors import InputError, WeftError
-from weft.runtime.environment import inside_step
+from weft.app.step_limits import refuse_inside_step
+from weft.errors import WeftError
 
 LONGEST = 30.0
 """Seconds for one check."""
@@ -73,8 +73,8 @@ def doctor(
     watch: Watch = nobody_watches,
 ) -> Report:
     """What is found in the project that the directory belongs to; with `fix`, after what is safe was mended."""
-    if fix and inside_step(environ) is not None:
-        raise InputError("this is a step of a run, and nothing is mended from within a step; leave out --fix")
+    if fix:
+        refuse_inside_step(directory, "weft doctor --fix", environ)
     make = partial(Ground, directory, environ=environ, bounds=bounds)
     told = examine_twice(make, checks, watch=watch)
     if fix and any(one.finding.mend is not None for one in told):

@@ -31,7 +31,9 @@ class Finding(Struct, frozen=True, kw_only=True):
     found: str
     """A sentence without its full stop that names exactly what it is about."""
     command: str = ""
-    """What mends it, or shows more."""
+    """What fixes it, or shows more; it can be typed as it is, in the project."""
+    advice: str = ""
+    """What to do where no command does it."""
     subject: str = ""
     """What it is about, by a name that is the same when somebody looks again."""
     mend: Mend | None = None
@@ -52,12 +54,20 @@ def fine(found: str = "") -> Finding:
     return Finding(state=State.OK, found=found)
 
 
-def warning(found: str, *, command: str = "", subject: str = "", mend: Mend | None = None) -> Finding:
-    return Finding(state=State.WARNING, found=found, command=command, subject=subject, mend=mend)
+def warning(
+    found: str, *, command: str = "", advice: str = "", subject: str = "", mend: Mend | None = None
+) -> Finding:
+    return Finding(
+        state=State.WARNING, found=found, command=command, advice=advice, subject=subject, mend=mend
+    )
 
 
-def problem(found: str, *, command: str = "", subject: str = "", mend: Mend | None = None) -> Finding:
-    return Finding(state=State.PROBLEM, found=found, command=command, subject=subject, mend=mend)
+def problem(
+    found: str, *, command: str = "", advice: str = "", subject: str = "", mend: Mend | None = None
+) -> Finding:
+    return Finding(
+        state=State.PROBLEM, found=found, command=command, advice=advice, subject=subject, mend=mend
+    )
 
 
 def unknown(found: str, *, command: str = "", subject: str = "") -> Finding:

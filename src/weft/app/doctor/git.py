@@ -16,6 +16,7 @@ from weft.app.run_repository import ends_of, repository_of, worries
 from weft.errors import InputError
 from weft.plan.text.problems import PlanError
 from weft.workspaces.git.around import repository_around
+from weft.workspaces.git.concerns import uncommitted
 from weft.workspaces.git.linked import text_of
 from weft.workspaces.git.locks import is_stale
 from weft.workspaces.git.program import Git, GitError
@@ -56,12 +57,12 @@ def program(ground: Ground) -> Iterator[Finding]:
         yield fine("this is no repository, so git is not needed")
     elif git.trouble:
         yield problem(
-            f"the program `git` cannot be started: {git.trouble}", command="install git", subject="git"
+            f"the program `git` cannot be started: {git.trouble}", advice="install git", subject="git"
         )
     else:
         yield problem(
             f"this is {git.said}, and Weft needs {least} or newer",
-            command=f"install git {least} or newer, or set `isolation: dir` in the plan",
+            advice=f"install git {least} or newer, or set `isolation: dir` in the plan",
             subject="git",
         )
 
@@ -110,7 +111,7 @@ def _of_the_plan(ground: Ground) -> Iterator[Finding]:
         return
     for words in found.refusals:
         yield problem(words, command=f"weft check {shlex.quote(file)}", subject=words)
-    for words in found.notes:
+    for words in (*found.notes, *uncommitted(used)):
         yield fine(words)
 
 

@@ -14,7 +14,12 @@ from weft.app.files import Source
 from weft.app.journals import Book
 from weft.app.places import Places, absolute, project_of, used_project
 from weft.app.plans import PLAN_NAMES, load
+from weft.app.run_holds import held
+from weft.app.run_landing import move_of
+from weft.app.run_questions import open_questions
+from weft.app.run_rows import Held
 from weft.engine.run.facts import RunStarted
+from weft.engine.run.run_state import FINISHED
 from weft.errors import InputError, WeftError
 from weft.hosts.leftovers import Supervisor, find_supervisors
 from weft.plan.model import Plan
@@ -27,7 +32,6 @@ Made = TypeVar("Made")
 
 SETTLING = 60.0
 """Seconds that a coordinator may take until what it goes on with can be told from what it writes."""
-ENDED = frozenset({"completed", "failed", "abandoned"})
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
@@ -62,9 +66,12 @@ class Run(Struct, frozen=True, kw_only=True):
     waiting: tuple[Request, ...] = ()
     """What people have asked for, and nobody has taken up."""
 
+    is_replaced: bool = False
+    """Whether a newer run of the same plan has started, so that no command continues this one."""
+
     @property
     def has_ended(self) -> bool:
-        return self.record.state in ENDED
+        return self.record.state in FINISHED
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -145,6 +152,31 @@ class Ground:
         alone = (one.directory.parent.name for one in self.supervisors if one.is_at_work)
         return self.is_led(run) or run in alone
 
+    def held(self, run: Run) -> list[Held]:
+        """What a run holds until a person helps."""
+        with self._opened(run) as book:
+            return held(book)
+
+    def asks(self, run: Run) -> bool:
+        """Whether a run has a question that nobody has answered."""
+        with self._opened(run) as book:
+            return any(not question.answer for question in open_questions(book))
+
+    def last_landing(self, run: Run) -> str:
+        """The commit at which the run last left the target, or found it; empty if that is unknown."""
+        with self._opened(run) as book:
+            landings = [
+                move for one in book.events() if one.event.step == "@land" and (move := move_of(one.event))
+            ]
+        if landings:
+            return landings[-1].commit
+        return run.started.base if run.started is not None else ""
+
+    @contextmanager
+    def _opened(self, run: Run) -> Generator[Book]:
+        with closing(open_to_examine(self.places.journal)) as journal:
+            yield Book(self.places, journal, run.record)
+
     # --- the plan ---
 
     @cached_property
@@ -192,18 +224,23 @@ class _Reading(Struct, frozen=True):
         # One who mends takes the lease for a moment, too; that is no coordinator.
         lives = holder is not None and holder.pid != os.getpid() and is_alive(holder)
         leader = holder if lives else None
-        runs = tuple(self._run(record, leader) for record in self.journal.runs())
-        return Told(holder=holder, holder_lives=lives, runs=runs)
+        runs: list[Run] = []
+        started: set[str] = set()
+        for record in self.journal.runs():
+            runs.append(self._run(record, leader, is_replaced=record.plan in started))
+            started |= {record.plan} if runs[-1].started is not None else set()
+        return Told(holder=holder, holder_lives=lives, runs=tuple(runs))
 
-    def _run(self, record: RunRecord, leader: Holder | None) -> Run:
-        has_ended = record.state in ENDED
-        is_led = leader is not None and not has_ended and self._leads(leader, record)
+    def _run(self, record: RunRecord, leader: Holder | None, *, is_replaced: bool) -> Run:
+        has_ended = record.state in FINISHED
+        is_led = leader is not None and not has_ended and not is_replaced and self._leads(leader, record)
         book = Book(self.ground.places, self.journal, record)
         return Run(
             record=record,
-            command="" if has_ended else book.run_command(),
+            command="" if has_ended or is_replaced else book.run_command(),
             started=self._started(record.run),
             is_led=is_led,
+            is_replaced=is_replaced,
             waiting=tuple(self.journal.requests(record.run)) if is_led else (),
         )
 

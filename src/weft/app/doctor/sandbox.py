@@ -15,9 +15,7 @@ def sandbox(ground: Ground) -> Iterator[Finding]:
         return
     found = probe(ground.environ, network=need.network)
     if found.trouble:
-        yield problem(
-            f"the plan wants sandboxes, but {found.trouble}", command=found.command, subject="bwrap"
-        )
+        yield problem(f"the plan wants sandboxes, but {found.trouble}", advice=found.command, subject="bwrap")
     else:
         yield fine(f"{found.version} makes sandboxes")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from weft.app.doctor.findings import Check, Finding, warning
 from weft.app.doctor.ground import Ground
+from weft.app.suggestions import suggest
 from weft.engine.states import SubplanExecutionState
 from weft.runtime.status_files import read_status
 
@@ -18,7 +19,7 @@ def status_files(ground: Ground) -> Iterator[Finding]:
         if said:
             yield warning(
                 f"{file} {said}",
-                command=f"rm {file}",
+                command=suggest("rm", str(file)).command,
                 subject=str(file),
                 mend=partial(_remove, ground, file),
             )
@@ -33,8 +34,8 @@ def _stale(ground: Ground, file: Path) -> str:
         return ""
     if run not in ground.runs:
         return f"is of run {run}, which the journal does not know"
-    if ground.runs[run].record.state == "waiting":
-        return ""  # for an answer; the question is in the file
+    if ground.runs[run].record.state == "waiting" or state == ground.runs[run].record.state:
+        return ""  # for an answer, and the question is in the file; or it was stopped, and the file says so
     return f"says `{state}`, and run {run} is not under way ({ground.runs[run].record.state})"
 
 

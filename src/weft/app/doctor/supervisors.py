@@ -4,8 +4,14 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import anyio
+
+from weft.app.doctor.coordinator import abandon
 from weft.app.doctor.findings import Check, Finding, problem, warning
-from weft.app.doctor.ground import ENDED, Ground
+from weft.app.doctor.ground import Ground
+from weft.app.run_leaving import end_all
+from weft.app.suggestions import suggest
+from weft.engine.run.run_state import FINISHED
 from weft.hosts.leftovers import (
     StepProcess,
     Supervisor,
@@ -14,15 +20,16 @@ from weft.hosts.leftovers import (
     is_halted,
     tidy_up,
 )
+from weft.hosts.local import LocalHost
 
 
 def _run_of(supervisor: Supervisor) -> str:
     return supervisor.directory.parent.name
 
 
-def _goes_on(ground: Ground, run: str) -> str:
-    """What to type to have a run go on; of one that the journal does not know it cannot be told."""
-    return ground.runs[run].command if run in ground.runs else "weft run PLAN"
+def _resuming(ground: Ground, run: str) -> str:
+    """What to type to resume a run; empty for one that the journal does not know."""
+    return ground.runs[run].command if run in ground.runs else ""
 
 
 # --- supervisors ---
@@ -42,7 +49,7 @@ def supervisor(ground: Ground) -> Iterator[Finding]:
 def _dead(ground: Ground, one: Supervisor, run: str) -> Finding:
     """It comes to the same whether the next supervisor tidies up, or we do."""
     mend = partial(tidy_up, ground.runs_folder, one.directory)
-    if not one.unfinished or _has_ended(ground, run):
+    if not one.unfinished or _is_never_continued(ground, run):
         return warning(
             f"the supervisor of run {run}, process {one.pid}, was killed, and has left its socket or heartbeat in "
             f"{one.directory}",
@@ -53,7 +60,7 @@ def _dead(ground: Ground, one: Supervisor, run: str) -> Finding:
     return problem(
         f"the supervisor of run {run}, process {one.pid}, is gone, and the end of {_steps(one.unfinished)} is not "
         "known",
-        command=_goes_on(ground, run),
+        command=_resuming(ground, run) or "weft doctor --fix",
         subject=run,
         mend=mend,
     )
@@ -63,14 +70,16 @@ def _alone(ground: Ground, one: Supervisor, run: str) -> Iterator[Finding]:
     steps = one.unfinished
     if not steps:
         return  # it goes by itself in a moment
-    if _has_ended(ground, run):
+    takes_over = _resuming(ground, run)
+    if _is_never_continued(ground, run) or not takes_over:
         yield problem(
-            f"run {run} is over, and its supervisor, process {one.pid}, still runs {_steps(steps)}",
-            command=f"kill -TERM {one.pid}",
+            f"no command continues run {run}, and its supervisor, process {one.pid}, still has "
+            f"{_steps(steps)}{_halted(steps, one)}",
+            command="weft doctor --fix",
             subject=run,
+            mend=partial(_end, ground, one, run),
         )
     else:
-        takes_over = _goes_on(ground, run)
         yield warning(
             f"run {run} goes on without a coordinator: {_steps(steps)} under supervisor {one.pid}; `{takes_over}` "
             "takes over",
@@ -79,8 +88,26 @@ def _alone(ground: Ground, one: Supervisor, run: str) -> Iterator[Finding]:
         )
 
 
+def _halted(steps: tuple[str, ...], one: Supervisor) -> str:
+    """How many of the steps are frozen."""
+    pids = (one.history.begun[job].pids for job in steps)
+    frozen = sum(any(is_halted(pid) for pid, _ in of_job) for of_job in pids)
+    return f" ({frozen} of them frozen)" if frozen else ""
+
+
+def _end(ground: Ground, one: Supervisor, run: str) -> None:
+    """Ends the steps through their supervisor, which wakes frozen ones and ends itself then."""
+    anyio.run(end_all, LocalHost(one.directory))
+    if run in ground.runs and not _has_ended(ground, run) and not ground.told.holder_lives:
+        abandon(ground, run)
+
+
+def _is_never_continued(ground: Ground, run: str) -> bool:
+    return _has_ended(ground, run) or (run in ground.runs and ground.runs[run].is_replaced)
+
+
 def _has_ended(ground: Ground, run: str) -> bool:
-    return run in ground.runs and ground.runs[run].record.state in ENDED
+    return run in ground.runs and ground.runs[run].record.state in FINISHED
 
 
 def _steps(jobs: tuple[str, ...]) -> str:
@@ -102,7 +129,7 @@ def supervisor_hangs(ground: Ground) -> Iterator[Finding]:
                 f"the supervisor of run {_run_of(one)}, process {one.pid}, is alive, and its heartbeat "
                 f"{one.directory / 'heartbeat.json'} is {ground.now - one.beat_at:.0f} s old: it hangs, or "
                 "cannot write",
-                command=f"tail {one.directory / 'supervisor.log'}",
+                command=suggest("tail", str(one.directory / "supervisor.log")).command,
                 subject=str(one.pid),
             )
 
@@ -134,9 +161,10 @@ CHECKS = (
     Check(
         id="supervisor",
         looks_at="a supervisor that died while steps ran; one that runs steps without a coordinator (a "
-        "warning), or of a run that is over",
+        "warning), or of a run that no command continues, frozen or not",
         why="the supervisor sees how steps end; without it their ends are not known",
-        mends="of one that died: ends what is left of its steps, which count as lost; `weft run` does them again",
+        mends="of one that died: ends what is left of its steps, which count as lost; `weft run` does them again. "
+        "Of a run that no command continues: ends its steps, frozen ones too",
         examine=supervisor,
     ),
     Check(

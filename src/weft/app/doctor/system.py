@@ -5,18 +5,26 @@ import resource
 import sqlite3
 import sys
 from collections.abc import Iterator
+from typing import TypedDict
 
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
 from weft.app.doctor.ground import Bounds, Ground
 
+ENOUGH = 4_096
+"""Open files, or processes."""
 _LEAST_PYTHON = (3, 11)
 _LEAST_SQLITE = (3, 37, 0)
+
+
+class _Words(TypedDict, total=False):
+    command: str
+    advice: str
 
 
 def python(_ground: Ground) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] < _LEAST_PYTHON:
-        yield problem(f"this is Python {version}", command="install Python 3.11 or newer", subject="python")
+        yield problem(f"this is Python {version}", advice="install Python 3.11 or newer", subject="python")
     else:
         yield fine(f"Python {version} ({sys.executable})")
 
@@ -24,12 +32,10 @@ def python(_ground: Ground) -> Iterator[Finding]:
 def sqlite(_ground: Ground) -> Iterator[Finding]:
     version = sqlite3.sqlite_version
     if sqlite3.sqlite_version_info < _LEAST_SQLITE:
-        yield problem(
-            f"this Python has SQLite {version}", command="install a newer Python", subject="version"
-        )
+        yield problem(f"this Python has SQLite {version}", advice="install a newer Python", subject="version")
     elif sqlite3.threadsafety == 0:
         yield problem(
-            f"SQLite {version} was built without threads", command="install another Python", subject="threads"
+            f"SQLite {version} was built without threads", advice="install another Python", subject="threads"
         )
     else:
         yield fine(f"SQLite {version}")
@@ -47,16 +53,30 @@ def proc(_ground: Ground) -> Iterator[Finding]:
 
 
 def limits(ground: Ground) -> Iterator[Finding]:
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    files, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    processes, most_processes = resource.getrlimit(resource.RLIMIT_NPROC)
     bounds = ground.bounds
     if _is_below(files, bounds.files_warning):
         tell = problem if _is_below(files, bounds.files_problem) else warning
-        yield tell(f"a process may have only {files:,} files open", command="ulimit -n 4096", subject="files")
+        yield tell(
+            f"a process may have only {files:,} files open",
+            **_raised("-n", files, most_files),
+            subject="files",
+        )
     if _is_below(processes, bounds.processes):
         yield warning(
-            f"you may have only {processes:,} processes", command="ulimit -u 4096", subject="processes"
+            f"you may have only {processes:,} processes",
+            **_raised("-u", processes, most_processes),
+            subject="processes",
         )
+
+
+def _raised(option: str, limit: int, most: int) -> _Words:
+    """How to raise a limit; beyond the hard one only an administrator can."""
+    wanted = ENOUGH if most == resource.RLIM_INFINITY else min(ENOUGH, most)
+    if wanted > limit:
+        return {"command": f"ulimit {option} {wanted}"}
+    return {"advice": f"ask an administrator to raise the hard limit `ulimit -H {option}`"}
 
 
 def _is_below(limit: int, bound: int) -> bool:

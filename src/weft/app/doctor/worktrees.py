@@ -45,9 +45,11 @@ def lost(ground: Ground) -> Iterator[Finding]:
         if remains is None or one.is_there:
             continue
         name = (one.listed.branch or one.listed.head[:12]).removeprefix("refs/heads/")
+        is_locked = one.listed.locked is not None
         yield problem(
             f"the worktree {one.path} is registered, and its directory is gone; it had {name} checked out",
-            command=f"git worktree remove --force {_quoted(one.path)}",
+            # A worktree that is locked goes only if that is said twice.
+            command=f"git worktree remove --force{' --force' * is_locked} {_quoted(one.path)}",
             subject=str(one.path),
             mend=_forgetting(ground, remains, one),
         )
@@ -170,9 +172,16 @@ def broken(ground: Ground) -> Iterator[Finding]:
         try:
             require_registered(one.path, git_dir_of(one.path), remains.repository.common)
         except WorkspaceError as error:
-            yield problem(
-                str(error), command=f"git worktree repair {_quoted(one.path)}", subject=str(one.path)
-            )
+            yield problem(str(error), command=_repair(ground, one.path), subject=str(one.path))
+
+
+def _repair(ground: Ground, place: Path) -> str:
+    """Without a path git writes the links of all worktrees that it knows; named ones must have theirs."""
+    repair = "git worktree repair"
+    if not (place / ".git").is_dir():
+        return repair
+    saved = ground.places.weft / f"{place.name}.git.saved"
+    return f"mv {_quoted(place / '.git')} {_quoted(saved)} && {repair}"
 
 
 def locked(ground: Ground) -> Iterator[Finding]:

@@ -1,22 +1,16 @@
 """Text in the cells of a terminal: some characters take two of them, some none, and some must never get there."""
 
 import os
-import re
 from collections.abc import Mapping
-from functools import lru_cache
 from itertools import accumulate
 from typing import TextIO
-from unicodedata import category, east_asian_width
 
 from msgspec import Struct
 
 from weft.cli.output import clean
+from weft.cli.terminal import cells, cells_of, takes_colours, unpainted
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
-"""Colours, movements, titles: what programs tell a terminal."""
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-_NOTHING = frozenset({"Mn", "Me"})
-_WIDE = frozenset({"W", "F"})
 
 
 class Style(Struct, frozen=True, kw_only=True):
@@ -37,7 +31,7 @@ class Style(Struct, frozen=True, kw_only=True):
     def shown(self, text: str) -> str:
         """The text as one line without what would command the terminal."""
         if not text.isprintable():
-            text = clean(_ESCAPES.sub("", _last_written(text)).replace("\t", " "))
+            text = clean(unpainted(_last_written(text)).replace("\t", " "))
         return text if self.unicode or text.isascii() else text.encode("ascii", "replace").decode()
 
     def cut(self, text: str, width: int) -> str:
@@ -65,7 +59,7 @@ def style_of(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> 
     if stream is None or not stream.isatty() or environ.get("TERM", "dumb") == "dumb":
         return None
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
-    return Style(colours=not environ.get("NO_COLOR"), unicode=encoding == "utf8")
+    return Style(colours=takes_colours(stream, environ), unicode=encoding == "utf8")
 
 
 def _last_written(text: str) -> str:
@@ -73,25 +67,10 @@ def _last_written(text: str) -> str:
     return text.rstrip("\r\n").rpartition("\r")[2]
 
 
-def cells(text: str) -> int:
-    return len(text) if text.isascii() else sum(map(_cells_of, text))
-
-
-@lru_cache(maxsize=4096)
-def _cells_of(character: str) -> int:
-    if category(character) in _NOTHING:
-        return 0
-    return 2 if east_asian_width(character) in _WIDE else 1
-
-
 def _beginning(text: str, width: int) -> str:
     if text.isascii():
         return text[: max(0, width)]
-    return text[: sum(used <= width for used in accumulate(map(_cells_of, text)))]
-
-
-def unpainted(line: str) -> str:
-    return _ESCAPES.sub("", line)
+    return text[: sum(used <= width for used in accumulate(map(cells_of, text)))]
 
 
 def clock(seconds: float) -> str:

@@ -4,27 +4,33 @@ from collections.abc import Iterator
 
 from weft.app.run_costs import Costs, costs_of
 from weft.app.run_view import RunView
-from weft.cli.live.words import money, roughly, spent
+from weft.cli.live.words import roughly, spent
 from weft.plan.order.outline import ROOT
+from weft.plan.prices import dollars
 
 
 def cost_words(view: RunView) -> Iterator[str]:
     """As `$1.25 of $20.00, $0.40 reserved`; and the same of tokens, if they have a ceiling."""
     costs, known = costs_of(view), spent(view.rows[ROOT])
-    if known or (costs.reserved and costs.ceiling is not None):
-        yield f"{known or money(0)}{_of_ceiling(costs)}"
+    if costs.ceiling is None and known:
+        yield known
+    elif costs.ceiling is not None and (known or costs.reserved or costs.earlier or costs.earlier_unknown):
+        yield _of_ceiling(costs, costs.ceiling)
     yield from token_words(costs)
 
 
 def token_words(costs: Costs) -> Iterator[str]:
-    if costs.token_ceiling is not None and (costs.tokens or costs.reserved_tokens):
+    if costs.token_ceiling is not None and (costs.counted_tokens or costs.reserved_tokens):
         reserved = f", {roughly(costs.reserved_tokens)} reserved" if costs.reserved_tokens else ""
-        yield f"{roughly(costs.tokens)} of {roughly(costs.token_ceiling)} tokens{reserved}"
+        earlier = f" ({roughly(costs.earlier_tokens)} by earlier runs)" if costs.earlier_tokens else ""
+        counted, ceiling = roughly(costs.counted_tokens), roughly(costs.token_ceiling)
+        yield f"{counted} of {ceiling} tokens{earlier}{reserved}"
 
 
-def _of_ceiling(costs: Costs) -> str:
-    """What is reserved matters only where it may not fit."""
-    if costs.ceiling is None:
-        return ""
-    reserved = f", {money(costs.reserved)} reserved" if costs.reserved else ""
-    return f" of {money(costs.ceiling)}{reserved}"
+def _of_ceiling(costs: Costs, ceiling: int) -> str:
+    """What is reserved, and what earlier runs spent, matters only where it may not fit."""
+    unknown = costs.unknown + costs.earlier_unknown
+    known = f"{dollars(costs.counted)} + {unknown:,} unknown" if unknown else dollars(costs.counted)
+    earlier = f" ({dollars(costs.earlier)} by earlier runs)" if costs.earlier else ""
+    reserved = f", {dollars(costs.reserved)} reserved" if costs.reserved else ""
+    return f"{known} of {dollars(ceiling)}{earlier}{reserved}"

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from itertools import islice
 
 from weft.app.run_view import RunView
-from weft.cli.live.cells import Style, cells, clock
+from weft.cli.live.cells import Style, clock
 from weft.cli.live.cost_words import cost_words
+from weft.cli.live.outside_words import outside_lines
+from weft.cli.live.push_words import push_lines
 from weft.cli.live.table import tally_words
 from weft.cli.live.words import ahead, answer_command, count, time_left
+from weft.cli.terminal import cells
 from weft.engine.states import SubplanExecutionState as State
 
 QUESTIONS, CONFLICTS = 2, 2
@@ -20,6 +23,8 @@ def footer(view: RunView, now: float, width: int, height: int, style: Style) -> 
     """At most so many lines; what matters least is left out first."""
     last = [_progress(view, width, style), _state(view, now, width, style)]
     hints = [*_questions(view, style, width), *_merges(view, width), *_ahead(view, style), *_paused(view)]
+    hints += _push(view)
+    hints += [f"Warning: {line}" for line in outside_lines(view.outside[-1:])]
     hints = [style.paint(style.cut(style.shown(line), width), "yellow") for line in hints]
     return [*hints[: max(0, height - len(last))], *last][: max(height, 1)]
 
@@ -42,6 +47,12 @@ def _merges(view: RunView, width: int) -> Iterator[str]:
     if view.shelves.held:
         whole = "To see what to do about what is held, type: weft merge --list"
         yield whole if len(whole) <= width else "weft merge --list"
+
+
+def _push(view: RunView) -> Iterator[str]:
+    push = view.landings.push
+    if push is not None and not push.is_pushed:
+        yield push_lines(push)[0].replace("landed", "Landed", 1)
 
 
 def _paused(view: RunView) -> Iterator[str]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from weft.app.run_rows import LeftOut, RowView, StepView
 from weft.app.run_view import RunView, Tally
-from weft.cli.live.cells import Style, cells, clock
+from weft.cli.live.cells import Style, clock
 from weft.cli.live.choice import Choice
 from weft.cli.live.words import (
     count,
@@ -19,7 +19,9 @@ from weft.cli.live.words import (
     why_held,
     why_not,
 )
+from weft.cli.terminal import cells
 from weft.engine.run.facts import Wanted
+from weft.engine.run.judgement import REJECTED
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 
@@ -95,7 +97,7 @@ def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> Line:
         step, question = next(iter(one.questions.items()))
         time = clock(max(0.0, now - question.asked_at))
         return Line(sign="asking", name=name, step=step, time=time, cost=spent_shortly(one),
-                    detail=question.text, style="yellow")  # fmt: skip
+                    detail=question.headline, style="yellow")  # fmt: skip
     if one.steps:
         return _working(view, row, name, now)
     if one.state is State.PENDING:
@@ -139,6 +141,8 @@ def _working(view: RunView, row: int, name: str, now: float) -> Line:
     steps = list(one.steps.values())
     title = subplan.title if subplan.title != subplan.id else ""
     detail, style = _last_word(steps) or _why_again(one, steps) or title, "dim"
+    place = view.landings.place(row) if any(step.step == "@land" for step in steps) else ""
+    detail = place or detail
     wanted = wanted_word(view, row)
     if wanted:
         detail, style = wanted if wanted != "paused" else "pauses after this step", "yellow"
@@ -169,7 +173,8 @@ def _why_again(one: RowView, steps: Sequence[StepView]) -> str:
     """Until it says something itself."""
     if one.trouble is None or all(step.attempt == 1 for step in steps):
         return ""
-    return f"again, as {step_name(one.trouble.step)} failed: {what_failed(one.trouble)}"
+    ended = "was rejected" if one.trouble.how == REJECTED else "failed"
+    return f"again, as {step_name(one.trouble.step)} {ended}: {what_failed(one.trouble)}"
 
 
 def _idle(view: RunView, one: RowView, now: float) -> str:
@@ -215,7 +220,7 @@ def _landing(view: RunView, row: int) -> str:
     held = view.rows[row].held
     if held is not None:
         return why_held(held)
-    return "landed" if row in view.landings.landed else ""
+    return view.landings.place(row)
 
 
 def _group(view: RunView, row: int, name: str, now: float) -> Line:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from math import ceil
 
+from weft.app.landing_places import VERIFY_FAILED
 from weft.app.run_landing import Move
 from weft.app.run_rows import Held, RowView, StepFailure
-from weft.plan.report.costs import MICRO
+from weft.engine.run.judgement import REJECTED
+from weft.plan.prices import dollars
 
-_CENT = MICRO // 100
 _FILES = 3
 """So many are named."""
 
@@ -29,11 +30,6 @@ def time_left(seconds: float) -> str:
     return f"about {span(minutes * 60)} left"
 
 
-def money(amount: int) -> str:
-    """To the cent."""
-    return "<$0.01" if 0 < amount < _CENT else f"${amount / MICRO:,.2f}"
-
-
 def roughly(number: int) -> str:
     """As 950, 12.4k, 1.2M."""
     for size, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
@@ -45,13 +41,13 @@ def roughly(number: int) -> str:
 def spent(one: RowView) -> str:
     """What is known, and for how many calls it is not; empty if there is nothing to say."""
     if not one.unknown_costs:
-        return money(one.cost) if one.cost else ""
+        return dollars(one.cost) if one.cost else ""
     unknown = f"{one.unknown_costs:,} unknown"
-    return f"{money(one.cost)} + {unknown}" if one.cost else f"cost of {one.unknown_costs:,} unknown"
+    return f"{dollars(one.cost)} + {unknown}" if one.cost else f"cost of {one.unknown_costs:,} unknown"
 
 
 def spent_shortly(one: RowView) -> str:
-    return (money(one.cost) if one.cost else "") + ("+?" if one.cost else "$?") * bool(one.unknown_costs)
+    return (dollars(one.cost) if one.cost else "") + ("+?" if one.cost else "$?") * bool(one.unknown_costs)
 
 
 def step_name(step: str, attempt: int = 0, most: int = 0) -> str:
@@ -65,6 +61,8 @@ def step_name(step: str, attempt: int = 0, most: int = 0) -> str:
 def what_failed(failure: StepFailure) -> str:
     """As `exit code 1 (pytest -q)`."""
     said = failure.message.removeprefix(f"{failure.step}: ")
+    if failure.how == REJECTED:
+        return said
     if said in {"", "failed", f"failed ({failure.command})"}:
         said = _ending(failure)
     return f"{said} ({failure.command})" if failure.command and failure.command not in said else said
@@ -128,6 +126,8 @@ def why_held(held: Held) -> str:
         return f"lands after {some(held.waits_for)}"
     if held.asks:
         return "waits to land"
+    if held.red and held.message.startswith(f"{held.subplan} "):
+        return VERIFY_FAILED  # else the verify fails on the target itself
     if held.files:
         return f"{'in conflict' if held.conflict else 'in the way'}: {some(held.files)}"
     return first_line(held)

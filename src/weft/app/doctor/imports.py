@@ -1,0 +1,34 @@
+"""Whether tests in worktrees import the code of the checkout."""
+
+from collections.abc import Iterator
+
+from weft.app.doctor.findings import Check, Finding, fine, warning
+from weft.app.doctor.ground import Ground
+from weft.app.preflight.imports import import_findings, is_handled
+from weft.errors import InputError
+
+
+def imports(ground: Ground) -> Iterator[Finding]:
+    try:
+        plan = ground.plan
+    except InputError:  # another check reports it
+        return
+    if plan is None:
+        return
+    folder = ground.directory if ground.plan_file is None else ground.plan_file.directory
+    for found in import_findings(plan, folder, ground.environ):
+        if is_handled(found):
+            yield fine(found.message)
+        else:
+            yield warning(found.message, subject=found.message)
+
+
+CHECKS = (
+    Check(
+        id="imports",
+        looks_at="packages of the project that are installed as links to the checkout (`pip install -e`, "
+        "workspaces of npm, `npm link`), if commands of the plan may load them",
+        why="tests in a worktree would load the code of the checkout, and a broken slice would pass",
+        examine=imports,
+    ),
+)

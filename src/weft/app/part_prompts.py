@@ -1,0 +1,93 @@
+"""Prompts of slices: what is in the slice, and what the slices around it do.
+
+The goal and the list of files are given to each agent anyway. The prompt adds where the slice ends: which slices
+are done before it and may have changed what it uses, which wait for it, and which run at the same time and have
+files that are linked with its own. Each is named as `weft status` names it, with its title.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from weft.decompose.model import Part
+from weft.decompose.words import as_line
+
+_SHOWN = 4
+_END = "Change files of other slices only where they must change with these."
+
+
+class Prompts:
+    """Knows the whole tree."""
+
+    def __init__(self, whole: Part) -> None:
+        self._parts = dict(_by_path("", whole))
+        self._before = dict[str, list[str]]()
+        self._after = dict[str, list[str]]()
+        for path, part in self._parts.items():
+            for name in part.depends_on:
+                other = name if name.startswith("/") else f"{path.rpartition('/')[0]}/{name}"
+                self._before.setdefault(path, []).append(other)
+                self._after.setdefault(other, []).append(path)
+        self._linked = self._links()
+
+    def prompt(self, path: str) -> str:
+        """Of the leaf with this path; its own if it has one."""
+        leaf = self._parts[path]
+        return leaf.prompt or "\n".join(self._lines(path, leaf))
+
+    def _lines(self, path: str, leaf: Part) -> Iterator[str]:
+        files = "file" if len(leaf.files) == 1 else f"{len(leaf.files):,} files"
+        yield f"Do what the goal asks for in the {files} of this slice ({_plain(leaf.title)})."
+        before, after = self._around(path, self._before), self._around(path, self._after)
+        if before:
+            yield f"Done before it: {self._named(before)}."
+        if after:
+            yield f"Waiting for it, as they use it: {self._named(after)}."
+        ordered = {*before, *after}
+        linked = {other: pair for other, pair in self._linked.get(path, {}).items() if other not in ordered}
+        if linked:
+            yield f"At the same time, with files that are linked with these: {self._pairs(linked)}."
+        yield _END
+
+    def _around(self, path: str, others: Mapping[str, Sequence[str]]) -> list[str]:
+        """What the slice or a group around it has there."""
+        found = list[str]()
+        while path:
+            found += others.get(path, ())
+            path = path.rpartition("/")[0]
+        return [*dict.fromkeys(found)]
+
+    def _named(self, paths: Sequence[str]) -> str:
+        named = [f"{path[1:]} ({_plain(self._parts[path].title)})" for path in paths[:_SHOWN]]
+        return "; ".join(named) + _more(len(paths))
+
+    def _pairs(self, linked: Mapping[str, tuple[str, str]]) -> str:
+        pairs = [
+            f"{path[1:]} ({' with '.join(_plain(as_line(file)) for file in pair)})"
+            for path, pair in [*linked.items()][:_SHOWN]
+        ]
+        return "; ".join(pairs) + _more(len(linked))
+
+    def _links(self) -> dict[str, dict[str, tuple[str, str]]]:
+        """For each leaf those that a risk links with it, and a pair of files, its own first."""
+        leaf_of = {file: path for path, part in self._parts.items() if not part.parts for file in part.files}
+        found = dict[str, dict[str, tuple[str, str]]]()
+        pairs = [pair for part in self._parts.values() for risk in part.risks for pair in risk.files]
+        for first, second in pairs:
+            one, other = leaf_of[first], leaf_of[second]
+            found.setdefault(one, {}).setdefault(other, (first, second))
+            found.setdefault(other, {}).setdefault(one, (second, first))
+        return found
+
+
+def _by_path(path: str, part: Part) -> Iterator[tuple[str, Part]]:
+    yield path, part
+    for child in part.parts:
+        yield from _by_path(f"{path}/{child.id}", child)
+
+
+def _more(number: int) -> str:
+    return f"; and {number - _SHOWN:,} more" if number > _SHOWN else ""
+
+
+def _plain(text: str) -> str:
+    """Names of files are no templates, whatever is in them."""
+    return text.replace("{{", "{ {").replace("{%", "{ %")

@@ -1,0 +1,165 @@
+"""Whether tests in a worktree would import the code of the checkout in place of their own.
+
+That happens where a package of the project is installed as a link: `pip install -e` for Python, workspaces and
+`npm link` for Node, which looks for `node_modules` in all directories above a worktree too.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app.preflight.findings import Finding, warning
+from weft.app.preflight.planned_commands import planned_commands
+from weft.app.preflight.python_installs import CheckoutLink, can_precede, checkout_links
+from weft.plan.model import Command, Plan
+from weft.workspaces.git.around import repository_around
+
+_PYTHON = re.compile(r"(?<![\w./=-])((?:[\w.-]*/)*(?:python[\d.]*|pytest|py\.test))(?=\s|$)")
+_ITS_OWN = frozenset({"uv", "poetry", "pdm", "hatch", "tox", "nox", "rye", "pipenv", "pixi"})
+"""Programs that make an environment for each checkout."""
+_SCRIPTS = frozenset({"make", "gmake", "just", "task", "sh", "bash", "doit", "invoke"})
+"""Programs that run what a file of the project says."""
+_IN_PLACE = re.compile(r"python[\d.]*\s+-[mc]\b")
+"""Python puts its working directory first then."""
+_USUAL = ("pytest", "python3", "python")
+_MAKES_ENVIRONMENT = re.compile(r"-m venv\b|\bvirtualenv\b|\buv\b|\bpoetry\b|\bpip3? install\b|\bconda\b")
+_INSTALLS_MODULES = re.compile(r"\b(?:npm|pnpm|yarn|bun)\b")
+_NODE = frozenset({"npm", "npx", "node", "yarn", "pnpm", "bun", "jest", "vitest", "mocha", *_SCRIPTS})
+
+
+_HANDLED = "Weft sets PYTHONPATH to"
+
+
+class PythonImports(Struct, frozen=True, kw_only=True):
+    """The links into the checkout that the commands of a plan would import."""
+
+    links: tuple[CheckoutLink, ...] = ()
+    roots: tuple[Path, ...] = ()
+    """What of them is put first on the path of each worktree, from the plan's directory."""
+
+
+def python_imports(plan: Plan, folder: Path, environ: Mapping[str, str]) -> PythonImports:
+    top = repository_around(folder)
+    if top is None or not _has_worktrees(plan):
+        return PythonImports()
+    commands = [*_commands(plan)]
+    here = Path(os.path.realpath(folder))
+    is_in_place = all(_IN_PLACE.search(command) for command in commands if _named(command))
+    links = tuple(
+        link
+        for link in checkout_links(_programs(commands, folder), top, environ)
+        if not (is_in_place and link.root == here)
+    )
+    if "PYTHONPATH" in plan.env_allow:
+        return PythonImports(links=links)
+    roots = (link.root for link in links if can_precede(link, top))
+    return PythonImports(
+        links=links, roots=tuple(dict.fromkeys(Path(os.path.relpath(root, here)) for root in roots))
+    )
+
+
+def import_findings(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    found = python_imports(plan, folder, environ)
+    here = Path(os.path.realpath(folder))
+    for link in found.links:
+        root = Path(os.path.relpath(link.root, here))
+        yield warning("import", _python_message(link, root, is_first=root in found.roots))
+    yield from _node_findings(plan, folder)
+
+
+def is_handled(finding: Finding) -> bool:
+    """Whether Weft sees to it that worktrees come first, so that there is nothing to do."""
+    return _HANDLED in finding.message
+
+
+def _has_worktrees(plan: Plan) -> bool:
+    rows = range(len(plan.subplans))
+    return any(plan.scopes[row].settings.isolation == "worktree" for row in rows if plan.outline.is_leaf(row))
+
+
+# Python
+
+
+def _commands(plan: Plan) -> Iterator[str]:
+    """Those that may run Python in an environment that worktrees share."""
+    for planned in planned_commands(plan):
+        setup = " ".join(map(_text, plan.scopes[planned.row].settings.setup_commands))
+        text = _text(planned.command)
+        if not planned.purpose.startswith("agent ") and not _MAKES_ENVIRONMENT.search(f"{setup} {text}"):
+            yield text
+
+
+def _programs(commands: Iterable[str], folder: Path) -> list[str]:
+    """Those whose environment tests are run in, as far as commands name them."""
+    names = dict.fromkeys(name for command in commands for name in _named(command))
+    places = ((name, folder / name) for name in names)
+    return [str(place) if "/" in name and place.exists() else name for name, place in places]
+
+
+def _named(command: str) -> Sequence[str]:
+    first = Path((command.split() or [""])[0]).name
+    if first in _ITS_OWN or "PYTHONPATH=" in command:
+        return ()
+    return _PYTHON.findall(command) or (_USUAL if first in _SCRIPTS else ())
+
+
+def _text(command: Command) -> str:
+    return command if isinstance(command, str) else " ".join(command)
+
+
+def _python_message(link: CheckoutLink, root: Path, *, is_first: bool) -> str:
+    installed = (
+        f"the package {link.package} is installed in {link.site} as a link to this checkout (pip install -e)"
+    )
+    if is_first:
+        return f"{installed}; so that slices test their own code, {_HANDLED} {root} of each worktree"
+    path = "$PWD" if root == Path() else f"$PWD/{root}"
+    return (
+        f"{installed}, so a slice would test the code of the checkout; write `verify: PYTHONPATH={path} pytest "
+        "-q`, or give each worktree an environment of its own: `setup: python3 -m venv .venv && .venv/bin/pip "
+        "install -e .` and `verify: .venv/bin/pytest -q`"
+    )
+
+
+# Node
+
+
+def _node_findings(plan: Plan, folder: Path) -> Iterator[Finding]:
+    top = repository_around(folder)
+    if top is None or not _has_worktrees(plan) or not _runs_node(plan):
+        return
+    for modules in dict.fromkeys((folder / "node_modules", top / "node_modules")):
+        linked = [*_linked(modules, Path(os.path.realpath(top)))]
+        if linked:
+            more = f" and {len(linked) - 1} more" if len(linked) > 1 else ""
+            yield warning(
+                "import",
+                f"{modules / linked[0]}{more} is a link to this checkout (a workspace, or npm link), and Node "
+                "finds it from each worktree, so a slice would test the code of the checkout; write `setup: npm "
+                "ci` (or what installs your packages), and do not name node_modules under `link`",
+            )
+
+
+def _runs_node(plan: Plan) -> bool:
+    """Whether a command may load packages of the project, in a worktree that has none installed."""
+    for planned in planned_commands(plan):
+        setup = " ".join(map(_text, plan.scopes[planned.row].settings.setup_commands))
+        first = Path((_text(planned.command).split() or [""])[0]).name
+        if first in _NODE and not _INSTALLS_MODULES.search(setup):
+            return True
+    return False
+
+
+def _linked(modules: Path, top: Path) -> Iterator[str]:
+    """Packages that lead out of `node_modules`, into the checkout."""
+    if not modules.is_dir():
+        return
+    real = Path(os.path.realpath(modules))
+    for entry in sorted([*modules.iterdir(), *modules.glob("@*/*")]):
+        if entry.is_symlink():
+            target = Path(os.path.realpath(entry))
+            if target.is_relative_to(top) and not target.is_relative_to(real) and target.is_dir():
+                yield entry.relative_to(modules).as_posix()

@@ -1,0 +1,199 @@
+"""The preflight: everything that a plan needs of this machine and this repository, looked at before work starts.
+
+`weft check` reports all findings; the head of `weft run` and `weft start` refuses for the same ones. A finding
+refuses only where a run is certain to fail, and says what to type. What cannot be judged is not guessed.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct
+
+from weft.app.agent_programs import missing_programs
+from weft.app.places import project_of
+from weft.app.plan_agents import agents_of
+from weft.app.plans import project_layer
+from weft.app.preflight.findings import Finding, refusal, warning
+from weft.app.preflight.imports import import_findings
+from weft.app.preflight.planned_commands import planned_commands
+from weft.app.preflight.programs import MISSING, NOT_EXECUTABLE, Files, program_findings
+from weft.app.sandboxes import trouble
+from weft.app.shell_words import required_program
+from weft.errors import InputError
+from weft.plan.model import Plan
+from weft.workspaces.given import given
+
+if TYPE_CHECKING:
+    from weft.app.preflight.repository import RepositoryState
+
+_VARIABLE = re.compile(r"\{\{-?\s*env\.([A-Za-z_]\w*)\s*(?:\|\s*raw\s*)?-?\}\}")
+
+
+class Preflight(Struct, frozen=True, kw_only=True):
+    findings: tuple[Finding, ...]
+    state: "RepositoryState | None" = None
+    """None if no slice works in a worktree."""
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        return tuple(one.message for one in self.findings if one.refuses)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(one.message for one in self.findings if not one.refuses)
+
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know when a run starts: the warnings, and what is not committed."""
+        repository = None if self.state is None else self.state.repository
+        if repository is None:
+            return self.warnings
+        from weft.workspaces.git.concerns import uncommitted  # noqa: PLC0415 - of no use without git
+
+        return (*self.warnings, *uncommitted(repository))
+
+    def required(self) -> Self:
+        """Raises `InputError` with all refusals, if there are any."""
+        if self.refusals:
+            raise InputError("\n".join(self.refusals))
+        return self
+
+
+def preflight(
+    plan: Plan, folder: Path, environ: Mapping[str, str], *, done: Collection[str] = ()
+) -> Preflight:
+    """`folder`: where the plan is; `done`: subplans that an earlier run has completed."""
+    kinds = {
+        plan.scopes[row].settings.isolation for row in range(len(plan.subplans)) if plan.outline.is_leaf(row)
+    }
+    state = _repository_state(plan, folder, environ) if "worktree" in kinds else None
+    findings = (
+        *(() if state is None else state.findings),
+        *_of_agents(plan, folder, environ, done),
+        *program_findings(plan, folder, environ, files=_files(kinds, state, folder), done=done),
+        *_of_variables(plan, environ, done),
+        *_of_sandboxes(plan, environ),
+        *_of_approval(plan, folder, environ),
+        *_of_brought_files(plan, folder),
+        *import_findings(plan, folder, environ),
+        *_of_notifications(plan, project_of(folder).project, environ),
+    )
+    return Preflight(findings=findings, state=state)
+
+
+def _repository_state(plan: Plan, folder: Path, environ: Mapping[str, str]) -> "RepositoryState":
+    from weft.app.preflight.repository import examine_repository  # noqa: PLC0415 - of no use without git
+
+    return examine_repository(plan, folder, environ)
+
+
+def _files(kinds: Collection[str], state: "RepositoryState | None", folder: Path) -> Files:
+    """What judges paths of workspaces; where slices work in different kinds of them, nothing is judged."""
+    if kinds == {"worktree"}:
+        if state is None or state.repository is None or state.ends is None or _includes(state):
+            return _nothing_is_wrong
+        from weft.app.preflight.repository import files_of_commit  # noqa: PLC0415 - of no use without git
+
+        return files_of_commit(state.repository, state.ends.base)
+    if kinds == {"none"}:
+        return _files_of(folder)
+    return _always_missing if kinds == {"dir"} else _nothing_is_wrong
+
+
+def _includes(state: "RepositoryState") -> bool:
+    """Whether a file at the top brings more files into each worktree."""
+    assert state.repository is not None
+    return os.path.lexists(state.repository.top / ".worktreeinclude")
+
+
+def _files_of(folder: Path) -> Files:
+    def judge(path: str) -> str:
+        place = folder / path
+        if not place.exists():
+            return MISSING
+        return "" if os.access(place, os.X_OK) else NOT_EXECUTABLE
+
+    return judge
+
+
+def _nothing_is_wrong(_path: str) -> str:
+    return ""
+
+
+def _always_missing(path: str) -> str:
+    return "" if path.startswith("..") else MISSING
+
+
+# Agents
+
+
+def _of_agents(
+    plan: Plan, folder: Path, environ: Mapping[str, str], done: Collection[str]
+) -> Iterator[Finding]:
+    for missing in missing_programs(plan, environ, done=done):
+        yield refusal("agent", f"{missing} (weft agents lists what is installed)")
+    for agent in {agent.name: agent for agent in agents_of(plan)}.values():
+        if agent.script is not None and not (folder / agent.script).exists():
+            message = f"the agent {agent.name} plays the script {folder / agent.script}, which does not exist"
+            yield refusal("agent", f"{message}; write it, or name another one")
+
+
+def _of_variables(plan: Plan, environ: Mapping[str, str], done: Collection[str]) -> Iterator[Finding]:
+    """Of expressions only those are judged that are nothing but a variable."""
+    for planned in planned_commands(plan, done):
+        words = (planned.command,) if isinstance(planned.command, str) else planned.command
+        for name in dict.fromkeys(name for word in words for name in _VARIABLE.findall(word)):
+            if name not in environ:
+                message = f"{planned.purpose} reads env.{name}, which is not set; type: export {name}=VALUE"
+                yield Finding(kind="variable", message=message, refuses=not planned.may_be_skipped)
+
+
+def _of_approval(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """A run asks on a terminal, and is refused elsewhere."""
+    layer, project = project_layer(plan), project_of(folder).project
+    if layer is None:
+        return
+    from weft.app import approval  # noqa: PLC0415 - most projects have no configuration
+
+    request = approval.request_of(layer, project, environ)
+    if request is not None and not request.is_approved:
+        yield warning("approval", f"{approval.said(request)}; `weft config approve` shows and approves them")
+
+
+def _of_sandboxes(plan: Plan, environ: Mapping[str, str]) -> Iterator[Finding]:
+    said = trouble(plan, environ)
+    if said:
+        yield refusal("sandbox", said)
+
+
+# Files and notifications
+
+
+def _of_brought_files(plan: Plan, folder: Path) -> Iterator[Finding]:
+    wanted = {
+        (name, pattern)
+        for scope in {id(scope): scope for scope in plan.scopes}.values()
+        for name, patterns in (("copy", scope.settings.copy), ("link", scope.settings.link))
+        for pattern in patterns
+        if scope.settings.isolation != "none"
+    }
+    for name, pattern in sorted(wanted):
+        copies, links = ([pattern], []) if name == "copy" else ([], [pattern])
+        if folder.is_dir() and not given(folder, copies, links):
+            message = f"`{name}: {pattern}` matches no file in {folder}, so slices are given none"
+            yield warning("file", f"{message}; make it before the run, or remove the line")
+
+
+def _of_notifications(plan: Plan, project: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    path = environ.get("PATH", os.defpath)
+    for notify in plan.notify:
+        program = None if notify.run is None else required_program(notify.run)
+        if program is None:
+            continue
+        searched = str(project / program) if "/" in program else program
+        if which(searched, path=path) is None:
+            message = f"`notify` runs {program}, which is not there, so you would not be notified"
+            yield warning("notify", f"{message}; install it, or write another command")

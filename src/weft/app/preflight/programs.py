@@ -1,0 +1,154 @@
+"""Whether the programs that a plan's commands start with are there.
+
+A missing program is a refusal only where a run is certain to fail: the command is simple, nothing before it can
+install the program, and the plan does not allow it to fail. Everything else is a warning, or is not judged.
+"""
+
+import os
+import posixpath
+import shutil
+import subprocess
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
+
+from weft.app.preflight.findings import Finding, refusal, warning
+from weft.app.preflight.planned_commands import PlannedCommand, is_initial, planned_commands
+from weft.app.shell_words import required_program
+from weft.plan.model import Plan
+from weft.plan.order.globs import matches
+
+_NAMED = 3
+"""So many users of a program are named; the others are counted."""
+_SHELL = "/bin/sh"
+_ENVIRONMENTS = (".venv/bin", "venv/bin", "node_modules/.bin")
+"""Where programs are that an activated environment has on the PATH."""
+
+MISSING, NOT_EXECUTABLE = "missing", "not executable"
+Files = Callable[[str], str]
+"""What is wrong with a path of the workspace that a slice starts with: MISSING, NOT_EXECUTABLE or nothing."""
+
+
+class _Need(Struct, frozen=True, kw_only=True):
+    """A program that a command needs."""
+
+    program: str
+    planned: PlannedCommand
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it is looked for in the workspace."""
+        return "/" in self.program and not self.program.startswith("/")
+
+
+def program_findings(
+    plan: Plan, folder: Path, environ: Mapping[str, str], *, files: Files, done: Collection[str] = ()
+) -> Iterator[Finding]:
+    """`files`: judges a path in the workspace that slices start with; `folder`: where the plan is."""
+    needs = [*_needs(plan, done)]
+    yield from _of_the_machine([need for need in needs if not need.is_path], folder, environ)
+    yield from _of_the_workspace(plan, [need for need in needs if need.is_path], folder, files, done)
+
+
+def _needs(plan: Plan, done: Collection[str]) -> Iterator[_Need]:
+    for planned in planned_commands(plan, done):
+        program = required_program(planned.command)
+        if program is not None:
+            yield _Need(program=program, planned=planned)
+
+
+# On the machine
+
+
+def _of_the_machine(needs: Iterable[_Need], folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    path = environ.get("PATH", os.defpath)
+    is_fixed = all(os.path.isabs(entry) for entry in path.split(os.pathsep))  # noqa: PTH117 - text
+    users: dict[str, list[PlannedCommand]] = {}
+    for need in needs:
+        if not need.planned.has_own_path:
+            users.setdefault(need.program, []).append(need.planned)
+    for program, planned in users.items():
+        if _is_there(program, planned, path):
+            continue
+        is_certain = is_fixed and any(not one.may_be_installed and not one.may_be_skipped for one in planned)
+        where = "does not exist, or cannot be executed" if "/" in program else "is not on the PATH"
+        message = f"{_users(planned)} needs {program}, which {where}; {_advice(program, folder)}"
+        if is_certain:
+            yield refusal("program", message)
+        else:
+            yield warning("program", f"{message} (unless a command before it does)")
+
+
+def _is_there(program: str, planned: Iterable[PlannedCommand], path: str) -> bool:
+    if shutil.which(program, path=path) is not None:
+        return True
+    # The shell of the step may know a word that no list of ours has.
+    return all(isinstance(one.command, str) for one in planned) and _is_known_to_shell(program, path)
+
+
+def _is_known_to_shell(program: str, path: str) -> bool:
+    asked = subprocess.run(  # noqa: S603 - a fixed text; the word is a parameter of it
+        [_SHELL, "-c", 'command -v "$1"', _SHELL, program],
+        env={"PATH": path},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    return asked.returncode == 0
+
+
+def _advice(program: str, folder: Path) -> str:
+    for place in _ENVIRONMENTS:
+        if os.access(folder / place / program, os.X_OK):
+            return f"it is in {place}: put that on the PATH, by typing: export PATH={folder / place}:$PATH"
+    return "install it, or write another command"
+
+
+# In the workspace
+
+
+def _of_the_workspace(
+    plan: Plan, needs: Iterable[_Need], folder: Path, files: Files, done: Collection[str]
+) -> Iterator[Finding]:
+    users: dict[tuple[str, str], list[PlannedCommand]] = {}
+    for need in needs:
+        trouble = "" if _is_brought(plan, need) else files(need.program)
+        if trouble:
+            users.setdefault((need.program, trouble), []).append(need.planned)
+    broken = {
+        one.row for planned in users.values() for one in planned if one.is_first and not one.may_be_skipped
+    }
+    # A slice that starts well may make the file, and one that was done in an earlier run may have made it.
+    rows = range(len(plan.subplans))
+    initial = {row for row in rows if plan.outline.is_leaf(row) and is_initial(plan, row)}
+    is_certain = bool(initial) and initial == broken and not done
+    for (program, trouble), planned in users.items():
+        fails = is_certain and any(one.row in broken and one.is_first for one in planned)
+        message = f"{_users(planned)} needs {program}, which {_trouble(program, trouble, folder)}"
+        yield refusal("file", message) if fails else warning("file", f"{message} (unless a step makes it)")
+
+
+def _is_brought(plan: Plan, need: _Need) -> bool:
+    """Whether `copy` or `link` names the file, or a directory around it."""
+    settings, path = plan.scopes[need.planned.row].settings, PurePosixPath(posixpath.normpath(need.program))
+    places = [place.as_posix() for place in (path, *path.parents)][:-1]
+    return any(matches(glob, place) for glob in (*settings.copy, *settings.link) for place in places)
+
+
+def _trouble(program: str, trouble: str, folder: Path) -> str:
+    name = posixpath.normpath(program)
+    if trouble == NOT_EXECUTABLE:
+        return f"is not executable in the commit that slices start from; type: chmod +x {name}, and commit it"
+    if (folder / program).exists():
+        return (
+            "is not among the files that slices start with, although it is in the plan's directory; "
+            f"type: git add {name} && git commit -m 'add {name}', or write `copy: [{name}]` in the plan"
+        )
+    return "is not among the files that slices start with; add and commit it, or write another command"
+
+
+def _users(planned: Iterable[PlannedCommand]) -> str:
+    purposes = list(dict.fromkeys(one.purpose for one in planned))
+    first = ", ".join(purposes[:_NAMED])
+    return f"{first} and {len(purposes) - _NAMED} more" if len(purposes) > _NAMED else first

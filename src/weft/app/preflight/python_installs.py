@@ -1,0 +1,178 @@
+"""Python packages that are installed as links into the checkout (`pip install -e`).
+
+A test in a worktree that imports such a package gets the code of the checkout, whatever the slice has changed. The
+links are found by reading the few files that installers leave in `site-packages`; no Python is started.
+
+PYTHONPATH comes before such links: plain lines of `.pth` files are added at the end of `sys.path`, and the finders
+of setuptools and hatchling at the end of `sys.meta_path`. Other installers put theirs first, so for those nothing
+is promised.
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+_MOST = 1_000_000
+"""Bytes that are read of a file."""
+_EXEC = re.compile(rb"^'''exec' \"?(/[^\"\n]*?)\"? ")
+"""How pip names an interpreter whose path is too long for the first line of a script."""
+_KNOWN_FINDERS = ("__editable___", "_editable_impl_")
+_BUILT = "__editable__"
+
+
+class CheckoutLink(Struct, frozen=True, kw_only=True):
+    """An installed package whose code is in the checkout."""
+
+    package: str
+    site: Path
+    """The `site-packages` that it is installed in."""
+    root: Path
+    """The directory of the checkout that imports start from."""
+    yields_to_path: bool
+    """Whether PYTHONPATH comes before it for certain."""
+
+
+def checkout_links(programs: Iterable[str], top: Path, environ: Mapping[str, str]) -> list[CheckoutLink]:
+    """The links into the checkout at `top` of the environments that these programs run in."""
+    sites = [site for program in programs for site in site_folders(program, environ)]
+    return [link for site in dict.fromkeys(sites) for link in _links(site, Path(os.path.realpath(top)))]
+
+
+# Environments
+
+
+def site_folders(program: str, environ: Mapping[str, str]) -> list[Path]:
+    """The `site-packages` of the environment that a program is in; none if that cannot be told."""
+    place = shutil.which(program, path=environ.get("PATH", os.defpath))
+    if place is None:
+        return []
+    prefix = Path(place).parent.parent
+    if (prefix / "pyvenv.cfg").exists():
+        return _sites(prefix)
+    interpreter = _interpreter(Path(place))
+    if interpreter and interpreter != place:
+        return site_folders(interpreter, environ)
+    if Path(place).parent.name == "shims":  # pyenv; which version it is, is decided by a program of its own
+        return [site for version in sorted((prefix / "versions").glob("*")) for site in _sites(version)]
+    home = environ.get("HOME", "")
+    users = _sites(Path(home, ".local")) if home else []
+    return [*_sites(Path(os.path.realpath(place)).parent.parent), *users]
+
+
+def _sites(prefix: Path) -> list[Path]:
+    patterns = (
+        "lib/python3*/site-packages",
+        "lib/python3*/dist-packages",
+        "local/lib/python3*/dist-packages",
+    )
+    return [site for pattern in patterns for site in sorted(prefix.glob(pattern))]
+
+
+def _interpreter(script: Path) -> str:
+    """The Python that a script names in its first lines; empty if it names none."""
+    try:
+        with script.open("rb") as file:
+            first, second = file.readline(4096), file.readline(4096)
+    except OSError:
+        return ""
+    match = _EXEC.match(second)
+    words = os.fsdecode(first[2:]).split() if first.startswith(b"#!") else []
+    if match:
+        return os.fsdecode(match[1])
+    if words[:1] == ["/usr/bin/env"]:
+        words = words[1:]
+    return words[0] if words and Path(words[0]).name.startswith("python") else ""
+
+
+# Links
+
+
+def _links(site: Path, top: Path) -> Iterator[CheckoutLink]:
+    files = {file.name: _lines(file) for file in sorted(site.glob("*.pth"))}
+    covered: list[Path] = []
+    for file in sorted(site.glob("*.dist-info/direct_url.json")):
+        project = _editable(file)
+        if project is not None and _is_in(project, top):
+            covered.append(project)
+            package = file.parent.name.partition("-")[0]
+            root = project / "src" if (project / "src").is_dir() else project
+            yields = _yields(package, project, files)
+            yield CheckoutLink(package=package, site=site, root=root, yields_to_path=yields)
+    for name, lines in files.items():
+        for root in _entries(site, lines):
+            if _is_in(root, top) and not any(_is_in(root, project) for project in covered):
+                package = name.removesuffix(".pth")
+                yield CheckoutLink(
+                    package=package, site=site, root=root, yields_to_path=_BUILT not in str(root)
+                )
+
+
+def _editable(file: Path) -> Path | None:
+    """The project that a package is installed from as a link."""
+    try:
+        data = json.loads("".join(_lines(file)))
+        if data["dir_info"]["editable"] is not True:
+            return None
+        return Path(os.path.realpath(unquote(urlsplit(str(data["url"])).path)))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _yields(package: str, project: Path, files: Mapping[str, list[str]]) -> bool:
+    """Whether the link is a plain path, or a finder that is known to come last."""
+    for name, lines in files.items():
+        is_own = name.startswith((f"{_BUILT}.{package}-", f"_editable_impl_{package}."))
+        finders = [line for line in lines if line.startswith("import ")]
+        if is_own and all(line.removeprefix("import ").startswith(_KNOWN_FINDERS) for line in finders):
+            return True
+        if not is_own and any(_is_in(Path(line), project) for line in lines if line.startswith("/")):
+            return True
+    return False
+
+
+def _entries(site: Path, lines: Iterable[str]) -> Iterator[Path]:
+    """The directories that a `.pth` file adds to the path."""
+    for line in lines:
+        if line and not line.startswith(("#", "import ", "import\t")):
+            yield Path(os.path.realpath(site / line))
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    return path == folder or path.is_relative_to(folder)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(_MOST).decode(errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+# PYTHONPATH
+
+
+def can_precede(link: CheckoutLink, top: Path) -> bool:
+    """Whether the worktree's own copy of the root can be put first without changing what else is imported.
+
+    PYTHONPATH comes before the standard library and all that is installed. So the root must be a directory of its
+    own, such as `src`, and nothing in it may have the name of another module.
+    """
+    if not link.yields_to_path or link.root == Path(os.path.realpath(top)) or not link.root.is_dir():
+        return False
+    names = {_module(entry.name) for entry in link.root.iterdir()} - {""}
+    others = {_module(entry.name) for entry in link.site.iterdir()} - {""}
+    return bool(names) and names.isdisjoint(sys.stdlib_module_names) and names.isdisjoint(others)
+
+
+def _module(name: str) -> str:
+    """The module that an entry of an import path is; empty if it is none."""
+    stem, _, suffix = name.partition(".")
+    return stem if suffix in {"", "py"} and stem.isidentifier() and stem != "__pycache__" else ""

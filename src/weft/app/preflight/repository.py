@@ -1,0 +1,85 @@
+"""The repository that slices start from: whether they can, and which files they find there."""
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app import run_repository
+from weft.app.preflight.findings import Finding, refusal, warning
+from weft.app.preflight.programs import MISSING, NOT_EXECUTABLE, Files
+from weft.errors import InputError
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+from weft.workspaces.git.remote import UPSTREAM, missing_remote
+from weft.workspaces.git.repository import Ends, Repository
+
+_FILE, _EXECUTABLE = "100644", "100755"
+
+
+class RepositoryState(Struct, frozen=True, kw_only=True):
+    """The repository of a plan with worktrees, as a run would use it."""
+
+    findings: tuple[Finding, ...]
+    repository: Repository | None = None
+    """None if it cannot be used."""
+    ends: Ends | None = None
+    """None if it is not known where work starts and lands."""
+
+
+def examine_repository(plan: Plan, folder: Path, environ: Mapping[str, str]) -> RepositoryState:
+    """All that a run would refuse, and what a person should know before it starts."""
+    try:
+        repository = run_repository.repository_of(plan, folder, environ)
+        ends = run_repository.ends_of(plan, repository)
+        concerns = run_repository.worries(plan, repository, ends)
+    except InputError as error:
+        return RepositoryState(findings=(refusal("repository", str(error)),))
+    findings = (
+        *(refusal("repository", message) for message in concerns.refusals),
+        *(warning("repository", message) for message in concerns.notes),
+        *_push_findings(plan, repository, ends),
+    )
+    return RepositoryState(findings=findings, repository=repository, ends=ends)
+
+
+def _push_findings(plan: Plan, repository: Repository, ends: Ends) -> Iterator[Finding]:
+    push = plan.scopes[ROOT].settings.merge_push
+    if push:
+        message = missing_remote(repository.git, ends.target, UPSTREAM if push is True else str(push))
+        if message:
+            yield refusal("repository", message)
+
+
+def files_of_commit(repository: Repository, commit: str) -> Files:
+    """Judges paths from the plan's directory in a worktree of the commit."""
+
+    def judge(path: str) -> str:
+        place = posixpath.normpath((repository.inside / path).as_posix())
+        if place.startswith(".."):
+            return ""  # outside of the worktree there may be anything
+        return _judged(repository, commit, place)
+
+    return judge
+
+
+def _judged(repository: Repository, commit: str, place: str) -> str:
+    listed = repository.git.ask("ls-tree", "-z", "--full-tree", commit, "--", f":(literal){place}")
+    mode = listed.text.partition(" ")[0]
+    if mode in {_FILE, _EXECUTABLE}:
+        return "" if mode == _EXECUTABLE or _ignores_modes(repository) else NOT_EXECUTABLE
+    # A link, or a path below a link or a submodule, leads to files that the commit does not list.
+    return "" if mode or _is_below_another(repository, commit, place) else MISSING
+
+
+def _is_below_another(repository: Repository, commit: str, place: str) -> bool:
+    folders = [parent.as_posix() for parent in Path(place).parents][:-1]
+    if not folders:
+        return False
+    listed = repository.git.fields("ls-tree", "-z", "--full-tree", commit, "--", *folders)
+    return any(not entry.startswith("040000 ") for entry in listed)
+
+
+def _ignores_modes(repository: Repository) -> bool:
+    return repository.git.ask("config", "--type=bool", "--get", "core.fileMode").text == "false"

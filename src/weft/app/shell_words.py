@@ -1,0 +1,91 @@
+"""What can be said for certain about a command for a shell without running it.
+
+A shell's text can do anything, so only simple commands are read: words, redirections, and `&&` between them. Of
+those the first word is the program. Of any other text nothing is said.
+"""
+
+import shlex
+
+from weft.plan.model import Command
+
+_SIMPLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+@%,:")
+"""What the first word of a shell's text may hold to be the name of a program for certain."""
+_SHELL_KNOWS = frozenset(
+    {".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen",
+     "complete", "continue", "coproc", "declare", "dirs", "disown", "do", "done", "echo", "elif", "else", "enable",
+     "esac", "eval", "exec", "exit", "export", "false", "fc", "fg", "fi", "for", "function", "getopts", "hash",
+     "help", "history", "if", "in", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd",
+     "pwd", "read", "readarray", "readonly", "return", "select", "set", "shift", "shopt", "source", "suspend",
+     "test", "then", "time", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset",
+     "until", "wait", "while"}
+)  # fmt: skip
+"""Words that some /bin/sh does not look for on the PATH."""
+_HARMLESS = frozenset(
+    {":", "[", "cat", "cd", "date", "echo", "exit", "false", "grep", "head", "ls", "mkdir", "printf", "pwd",
+     "read", "rm", "sleep", "sort", "tail", "test", "touch", "true", "uname", "wc"}
+)  # fmt: skip
+"""Programs that make no other program available."""
+_REDIRECTIONS = frozenset({">", ">>", "<", ">&", "<&", "&>"})
+_AND = "&&"
+_OPERATORS = frozenset("();<>|&")
+"""What operators consist of."""
+
+
+def first_word(command: Command) -> str | None:
+    """The program that a command starts with; None if that is a word of the shell, or cannot be told."""
+    if not isinstance(command, str):
+        return None if "{{" in command[0] else command[0]
+    words = command.split()
+    while words and _is_assignment(words[0]):
+        words = words[1:]
+    if not words or words[1:2] == ["()"]:
+        return None
+    return words[0] if set(words[0]) <= _SIMPLE and words[0] not in _SHELL_KNOWS else None
+
+
+def required_program(command: Command) -> str | None:
+    """The program without which the command fails for certain; None if there is no telling."""
+    if isinstance(command, str) and not _is_simple(command):
+        return None
+    return first_word(command)
+
+
+def may_install(command: Command) -> bool:
+    """Whether a program may be there after the command that was not there before."""
+    if not isinstance(command, str):
+        return command[0] not in _HARMLESS
+    tokens = _tokens(command)
+    if tokens is None:
+        return True
+    is_start = True
+    for token in tokens:
+        is_operator = bool(token) and set(token) <= _OPERATORS
+        if is_start and not is_operator and token not in _HARMLESS:
+            return True
+        is_start = is_operator and token not in _REDIRECTIONS
+    return False
+
+
+def _is_assignment(word: str) -> bool:
+    """`NAME=value`; another PATH leads to other programs, so the word behind that one is not judged."""
+    name, equals, value = word.partition("=")
+    return bool(equals) and name.isidentifier() and name != "PATH" and set(value) <= _SIMPLE
+
+
+def _is_simple(command: str) -> bool:
+    tokens = None if "\n" in command.strip() else _tokens(command)
+    operators = [token for token in tokens or () if token and set(token) <= _OPERATORS]
+    return tokens is not None and all(one in _REDIRECTIONS or one == _AND for one in operators)
+
+
+def _tokens(command: str) -> list[str] | None:
+    """Words and operators; None if the text has parts that are commands themselves, or cannot be read."""
+    if "$(" in command or "`" in command or "{{" in command:
+        return None
+    lexer = shlex.shlex(command.strip().replace("\n", " ; "), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return list(lexer)
+    except ValueError:
+        return None

@@ -1,0 +1,60 @@
+"""What each command does to a run or a project, declared where the command is, so that none can forget it.
+
+A step of a run may use the commands that read, and none that changes something: see `weft.app.step_limits`.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class Effect(Enum):
+    READS = "reads"
+    """Changes no run and no project: it prints, or writes a file that the user names."""
+    CHANGES = "changes"
+    """Changes a run, a project or the user's settings, or spends money."""
+
+
+class WeftCommand(click.Command):
+    """A command with its effect; one that changes something is refused inside a step."""
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - as click has it
+        effect: Effect,
+        changes_with: Sequence[str] = (),
+        **extra: Any,  # noqa: ANN401 - as click has it
+    ) -> None:
+        """`changes_with`: the parameters that make a command that reads change something."""
+        super().__init__(*args, **extra)
+        self.effect = effect
+        self.changes_with = tuple(changes_with)
+
+    def effect_of(self, params: Mapping[str, object]) -> Effect:
+        return Effect.CHANGES if any(params[name] for name in self.changes_with) else self.effect
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
+        if self.effect_of(ctx.params) is Effect.CHANGES:
+            from weft.app.step_limits import refuse_inside_step
+
+            options = [f"--{name}" for name in self.changes_with if ctx.params[name]]
+            folder = Path(ctx.find_root().params["directory"])
+            refuse_inside_step(folder, " ".join([ctx.command_path, *options]), os.environ)
+        return super().invoke(ctx)
+
+
+class WeftGroup(click.Group):
+    """A group whose commands all declare their effect."""
+
+    command_class = WeftCommand
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        if not isinstance(cmd, WeftCommand | WeftGroup):
+            raise TypeError(
+                f"the command {name or cmd.name} declares no effect: give it cls=WeftCommand and effect=…"
+            )
+        super().add_command(cmd, name)

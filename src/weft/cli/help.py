@@ -1,0 +1,42 @@
+"""`weft help`: the help of a command, for those who type the word first."""
+
+import click
+
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, show_lines
+
+
+def _complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    command: click.Command | None = context.find_root().command
+    for word in context.params.get("words") or ():
+        command = command.get_command(context, word) if isinstance(command, click.Group) else None
+    names = command.list_commands(context) if isinstance(command, click.Group) else []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    epilog=examples("weft help run", "weft help net check"),
+    short_help="Show the help of weft or of a command.",
+)
+@click.argument("words", metavar="[COMMAND]", nargs=-1, shell_complete=_complete)
+@click.pass_context
+def help(context: click.Context, words: tuple[str, ...]) -> int:  # noqa: A001 - as the command is called
+    """Show what `weft COMMAND --help` shows; without COMMAND, the list of all commands."""
+    shown = context.find_root()
+    for word in words:
+        group = shown.command
+        if not isinstance(group, click.Group):
+            raise click.UsageError(
+                f"{shown.command_path} has no commands of its own; type: {_typed(shown)}", context
+            )
+        name, command, _ = group.resolve_command(shown, [word])  # raises a usage error for an unknown name
+        assert command is not None
+        shown = click.Context(command, info_name=name, parent=shown)
+    show_lines(shown.get_help().splitlines())
+    return 0
+
+
+def _typed(shown: click.Context) -> str:
+    return shown.command_path.replace("weft ", "weft help ", 1)

@@ -1,0 +1,68 @@
+"""What `weft status` suggests to type next."""
+
+from collections.abc import Iterator
+
+from weft.app.run_overview import Overview, SubplanNow
+from weft.app.run_rows import BECAUSE_OF_OTHERS
+from weft.app.run_signals import VERIFY
+from weft.app.suggestions import Suggestion, suggest
+from weft.engine.run.run_state import UNFINISHED, RunState
+
+WHOLE = "/"
+"""How the whole plan is named in `weft logs`."""
+
+
+def next_commands(one: Overview) -> Iterator[Suggestion]:
+    """The most urgent first; each can be typed as it is."""
+    if one.is_last:
+        yield from _steering(one)
+        yield from _settling(one)
+    yield from _looking(one)
+    if one.is_last and one.state == "failed" and not _is_out_of_money(one):
+        does = "runs what failed again; what is completed stays so"
+        yield suggest("weft", "run", *one.plan_words, does=does)
+
+
+def _steering(one: Overview) -> Iterator[Suggestion]:
+    alive = one.coordinator is not None and one.coordinator.alive
+    if not alive and one.state in UNFINISHED - {RunState.WAITING}:
+        yield suggest("weft", "start", *one.plan_words, does="resumes it")
+    if not alive and _is_out_of_money(one):
+        does = "resumes, and counts budgets from zero"
+        yield suggest("weft", "run", *one.plan_words, "--fresh-budget", does=does)
+    if one.limits and one.state in UNFINISHED:
+        yield suggest("weft", "resume", "--limits", does="ends the usage limit now")
+    if one.wants and one.state in UNFINISHED:
+        yield suggest("weft", "resume", does="resumes what was paused or stopped")
+
+
+def _settling(one: Overview) -> Iterator[Suggestion]:
+    if any(row.question for row in one.subplans):
+        yield suggest("weft", "answer", does="lists what is asked")
+    if any(row.landing == "conflict" for row in one.subplans):
+        yield suggest("weft", "merge", "--list", does="says how to settle what is in conflict")
+    if any(row.landing == "held" for row in one.subplans):
+        yield suggest("weft", "merge", does="lands what is held, if nothing is in the way any more")
+    if one.push is not None and one.push.is_final and one.push.command:
+        yield suggest(*one.push.command.split(), does="pushes what has landed")
+
+
+def _looking(one: Overview) -> Iterator[Suggestion]:
+    run = () if one.is_last else ("--run", one.run)
+    for verify in one.verifies:
+        name = verify.subplan or one.plan
+        subplan = verify.subplan or next(iter(verify.entries), WHOLE)
+        words = ("weft", "logs", f"{subplan}:{verify.step}", *run)
+        whose = f"the verify of {name}" if verify.step == VERIFY else "the verify before a landing"
+        yield suggest(*words, does=f"shows what {whose} wrote")
+    failed = next((row for row in one.subplans if _failed_itself(row)), None)
+    if failed is not None:
+        yield suggest("weft", "logs", failed.path, *run, does="shows what its steps wrote")
+
+
+def _is_out_of_money(one: Overview) -> bool:
+    return any(row.reason == "budget" for row in one.subplans)
+
+
+def _failed_itself(row: SubplanNow) -> bool:
+    return row.is_leaf and row.state == "failed" and row.reason not in BECAUSE_OF_OTHERS and row.has_output

@@ -1,0 +1,141 @@
+"""The terminal behind a stream: how wide it is, whether it takes colours, and how many cells a text fills.
+
+No other module of the command line decides how wide its text may be. A text module yields a `Paragraph` for prose
+and a `Row` for a line of a table or list; `folded` breaks both between words, at the width of the stream that they
+are written to. Lines that are to be copied as they are, such as commands and the output of steps, stay plain
+strings, and are never broken.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Self, TextIO
+from unicodedata import category, east_asian_width
+
+NARROWEST, WIDEST = 40, 120
+"""Columns: narrower text is a ladder, and the eye does not find the next line of wider text."""
+WITHOUT_TERMINAL = 100
+"""Columns of prose in a file or a pipe."""
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+"""Colours, movements, titles: what programs send to command a terminal."""
+_WORD = re.compile(r"(\s*)(\S+)")
+_COMBINING = frozenset({"Mn", "Me"})
+_WIDE = frozenset({"W", "F"})
+_OFF = frozenset({"", "0", "false"})
+
+
+# Colours
+
+
+def takes_colours(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether to paint: `NO_COLOR` decides first, then `FORCE_COLOR`, then whether the stream is a terminal."""
+    if environ.get("NO_COLOR"):
+        return False
+    if forces_colours(environ):
+        return True
+    return stream is not None and stream.isatty() and environ.get("TERM") != "dumb"
+
+
+def forces_colours(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the user wants colours also in files and pipes."""
+    if environ.get("NO_COLOR"):
+        return False
+    return any(environ.get(name, "").lower() not in _OFF for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
+
+
+# Width
+
+
+def text_width(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> int | None:
+    """The columns that text may fill; None in a file or a pipe, if `COLUMNS` does not set them."""
+    columns = environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return _bounded(int(columns))
+    found = terminal_size(stream)
+    return None if found is None else _bounded(found[0])
+
+
+def _bounded(columns: int) -> int:
+    return max(NARROWEST, min(columns, WIDEST))
+
+
+def terminal_size(stream: TextIO | None) -> tuple[int, int] | None:
+    """Columns and lines of the terminal; None if there is none or it does not know."""
+    if stream is None:
+        return None
+    try:
+        columns, lines = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        return None
+    return (columns, lines) if columns and lines else None
+
+
+# Text that may be broken between words
+
+
+class Paragraph(str):
+    """A line of prose."""
+
+    __slots__ = ("hang",)
+    hang: int
+    """How far the second and later lines are indented."""
+    default: int | None = WITHOUT_TERMINAL
+    """Columns where there is no terminal."""
+
+    def __new__(cls, text: str, hang: int = 0) -> Self:
+        line = super().__new__(cls, text)
+        line.hang = hang
+        return line
+
+
+class Row(Paragraph):
+    """A line of a table or list. In a file or a pipe it stays whole, as programs read those line by line."""
+
+    __slots__ = ()
+    default = None
+
+
+def folded(lines: Iterable[str], width: int | None) -> Iterator[str]:
+    """The lines, with paragraphs and rows broken to at most so many columns, if their words allow that."""
+    for line in lines:
+        most = (width or line.default) if isinstance(line, Paragraph) else None
+        if most is None:
+            yield line
+        else:
+            assert isinstance(line, Paragraph)
+            yield from _folded(line, most, line.hang)
+
+
+def _folded(text: str, width: int, hang: int) -> Iterator[str]:
+    line, used, is_begun = "", 0, False
+    for blank, word in _WORD.findall(text):
+        size, gap = cells(unpainted(word)), len(blank)
+        if is_begun and used + gap + size > width:
+            yield line
+            line, used = " " * hang + word, hang + size
+        else:
+            line, used = line + " " * gap + word, used + gap + size
+        is_begun = True
+    yield line
+
+
+# Cells
+
+
+def cells(text: str) -> int:
+    """How many columns of a terminal a text fills: some characters take two, some none."""
+    return len(text) if text.isascii() else sum(map(cells_of, text))
+
+
+@lru_cache(maxsize=4096)
+def cells_of(character: str) -> int:
+    if category(character) in _COMBINING:
+        return 0
+    return 2 if east_asian_width(character) in _WIDE else 1
+
+
+def unpainted(text: str) -> str:
+    """The text without escape sequences."""
+    return _ESCAPES.sub("", text)

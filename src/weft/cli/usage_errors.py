@@ -1,0 +1,27 @@
+"""Values of options that are no numbers, in words that say which numbers are allowed."""
+
+import re
+
+import click
+
+_NO_NUMBER = re.compile(r"(?P<value>.*) is not a valid (?P<kind>integer|float)(?: range)?\.", re.DOTALL)
+_NOUNS = {"integer": "a whole number", "float": "a number"}
+
+
+def with_allowed_values(error: click.BadParameter) -> click.BadParameter:
+    """The error, with what is allowed if click's own words do not say it."""
+    match = _NO_NUMBER.fullmatch(error.message)
+    if match is None:
+        return error
+    noun = _NOUNS[match["kind"]]
+    said = f"{match['value']} is not {noun}; allowed is {noun}{_bounds(error.param)}."
+    return click.BadParameter(said, ctx=error.ctx, param=error.param, param_hint=error.param_hint)
+
+
+def _bounds(parameter: click.Parameter | None) -> str:
+    """From where to where; without bounds, an example."""
+    kind = None if parameter is None else parameter.type
+    if not isinstance(kind, click.IntRange | click.FloatRange) or kind.min is None:
+        default = None if parameter is None else parameter.default
+        return f", such as {default}" if isinstance(default, int | float) else ""
+    return f" from {kind.min:g} on" if kind.max is None else f" from {kind.min:g} to {kind.max:g}"

@@ -1,0 +1,78 @@
+"""Runs in virtual time that are cut off, and the runs that continue after them."""
+
+from collections.abc import Iterable, Mapping
+
+from engine.run.stories import Ends
+from weft.app.slice_progress import SliceProgress, progress_of
+from weft.engine.run.engine import Engine
+from weft.engine.run.events import Event
+from weft.engine.run.facts import AnyFact, EarlierSlice, RunStarted
+from weft.engine.run.orders import Launch, Ordered, Prepare
+from weft.engine.run.simulate import Happening, SimulatedRun, Simulator
+from weft.plan.compile.compiled import CompiledPlan
+
+
+def play(
+    compiled: CompiledPlan,
+    ends: Ends,
+    continued: Iterable[EarlierSlice] = (),
+    *,
+    is_kept: bool = True,
+    env: dict[str, str] | None = None,
+) -> SimulatedRun:
+    """How a step ends is given by `path:step`, once for all or for each attempt."""
+
+    def world(order: Ordered) -> Happening:
+        if isinstance(order, Prepare):
+            return Happening(kept=is_kept and order.continues is not None)
+        if not isinstance(order, Launch):
+            return Happening()
+        found = ends.get(f"{order.path}:{order.step}", Happening())
+        return found if isinstance(found, Happening) else found[min(order.attempt, len(found)) - 1]
+
+    return Simulator(compiled, world).play(env=env, continued=tuple(continued))
+
+
+def cut_off(compiled: CompiledPlan, facts: Iterable[AnyFact]) -> dict[str, EarlierSlice]:
+    """What the next run continues after, if this one hears these facts and no more."""
+    engine, events = Engine(compiled), list[Event]()
+    for fact in facts:
+        engine.apply(fact)
+        events += engine.taken()[0]
+    return progress(events)
+
+
+def progress(events: Iterable[Event]) -> dict[str, EarlierSlice]:
+    found: dict[str, SliceProgress] = {}
+    for event in events:
+        if isinstance(event.fact, RunStarted):
+            found |= {one.subplan: progress_of("next", one.subplan, one) for one in event.fact.continued}
+        if event.kind == "subplan_state" and event.outcome == "completed":
+            found.pop(event.subplan, None)
+        elif event.subplan:
+            found.setdefault(event.subplan, progress_of("first", event.subplan, None)).hear(event)
+    slices = {path: one.earlier() for path, one in found.items()}
+    return {path: one for path, one in slices.items() if one is not None}
+
+
+def launched(run: SimulatedRun) -> list[str]:
+    """The plan's own steps, with their attempts, in the order in which they were launched."""
+    orders = [order for order in run.orders if isinstance(order, Launch) and "@" not in order.step]
+    return [f"{order.path}:{order.step} {order.attempt}" for order in orders]
+
+
+def ended(events: Iterable[Event]) -> list[str]:
+    """How the plan's own steps ended, in this run or in an earlier one."""
+    return [
+        f"{event.subplan}:{event.step} {event.attempt} {event.outcome}"
+        for event in events
+        if event.kind == "step_finished" and "@" not in event.step
+    ]
+
+
+def states(run: SimulatedRun) -> Mapping[str, str]:
+    return {
+        event.subplan: event.outcome
+        for _, event in run.events
+        if event.kind == "subplan_state" and event.outcome in {"completed", "failed"}
+    }
