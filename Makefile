@@ -12,7 +12,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras $(LOCK)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oracle test-agents check format bench compare lock clean
+.PHONY: help setup demo test test-oracle test-agents soak check format bench compare lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test-oracle: $(ORACLE)/ready ## our verdicts against pm4py's and SNAKES's
 test-agents: $(VENV)/ready ## real coding agents, installed first, with a scripted model; AGENTS="codex goose" for some
 	@$(BIN)/python tests/real_agents/installing.py $(AGENTS)
 	@WEFT_AGENTS="$(AGENTS)" $(BIN)/pytest -c tests/real_agents/pytest.ini -n 2 --dist loadgroup tests/real_agents
+
+soak: $(VENV)/ready ## long runs that are killed, paused and limited; SEEDS="1 2", SLICES=40, MINUTES=10
+	@PYTHONPATH=tests $(BIN)/python -m e2e.soak $(SEEDS) --slices $(or $(SLICES),40) --minutes $(or $(MINUTES),10)
 
 check: $(VENV)/ready ## format, lint, types, layers, dependencies, dead code
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format"; exit 1; }

@@ -9,6 +9,7 @@ from benchmarks.compare.processes import Cost, median_costs
 from benchmarks.compare.table import Row, at_most
 from benchmarks.compare.worktrees import files_of, spent
 from benchmarks.repositories import Files, Project, project
+from weft.ports.landing import Entry
 from weft.ports.workspaces import MergeRequest, Work, WorkspaceRequest
 from weft.workspaces.git.foreseeing import Foresight
 from weft.workspaces.git.names import Names
@@ -47,6 +48,15 @@ class Landing:
         workspaces = self._project.workspaces(plan, target=plan)
         return spent(lambda: merge_and_land(workspaces, self._slices))
 
+    def ready(self) -> Cost:
+        """The last hop alone: all branches land as one batch."""
+        plan = next(self._plans)
+        self._begin(plan)
+        self._project.git.do("branch", plan, "main")
+        self._project.plain_git("switch", "main")
+        workspaces = self._project.workspaces(plan, target=plan)
+        return spent(lambda: land(workspaces, self._slices))
+
     def _begin(self, plan: str) -> Names:
         names = Names(plan=plan)
         self._project.begun(names, {path: self._files(plan, at) for at, path in enumerate(self._slices)})
@@ -81,11 +91,18 @@ class FromWorktrees:
 
 
 def merge_and_land(workspaces: WorktreeWorkspaces, slices: Sequence[str]) -> None:
-    """One after the other."""
-    for number, path in enumerate(slices, 1):
-        request = MergeRequest(path=path, subject=f"Merge {path}", not_landed=tuple(slices[number:]))
-        assert workspaces.merge(request).moves
-        assert workspaces.land(request).moves
+    """Merged one after the other, landed together."""
+    for path in slices:
+        assert workspaces.merge(MergeRequest(path=path, subject=f"Merge {path}")).moves
+    land(workspaces, slices)
+
+
+def land(workspaces: WorktreeWorkspaces, slices: Sequence[str]) -> None:
+    """As one batch of the landing queue."""
+    entries = [Entry(path=path, subject=f"Merge {path}") for path in slices]
+    chain = workspaces.target.build(entries, not_landed=slices)
+    assert len(chain.links) == len(slices)
+    assert workspaces.target.advance(chain)
 
 
 def landing(sizes: Sizes) -> list[Row]:
@@ -99,6 +116,23 @@ def landing(sizes: Sizes) -> list[Row]:
             lambda: lands.ours(checked_out=True),
             there.ours,
         )
+    return [*_ready(sizes), *_merged_and_landed(branches, git, memory, checkout, worktree)]
+
+
+def _ready(sizes: Sizes) -> list[Row]:
+    entries = sizes(100, 2)
+    with project(files_of(sizes)) as one:
+        lands = Landing(one, entries)
+        git, ours = median_costs(sizes(3, 1), lands.by_git, lands.ready)
+    return [
+        Row(name=f"{entries} ready entries landed beside `git merge --no-ff` in a checkout: wall",
+            figure=ours.wall / git.wall, bar=at_most(0.1), ours=f"{ours.wall:.2f} s", beside=f"{git.wall:.2f} s"),
+        Row(name="the same: CPU", figure=ours.cpu / git.cpu, bar=None,
+            ours=f"{ours.cpu:.2f} s", beside=f"{git.cpu:.2f} s"),
+    ]  # fmt: skip
+
+
+def _merged_and_landed(branches: int, git: Cost, memory: Cost, checkout: Cost, worktree: Cost) -> list[Row]:
     name = f"{branches} branches merged and landed"
     return [
         Row(name=f"{name} beside `git merge --no-ff` in a checkout: wall", figure=memory.wall / git.wall,

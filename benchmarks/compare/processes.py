@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
@@ -107,7 +108,8 @@ def _waited_for_an_orphan() -> bool:
     """Whether there was one. Who lives on in case there is more to do would keep us waiting: it is killed."""
     me = os.getpid()
     for orphan in Path(f"/proc/{me}/task/{me}/children").read_text("ascii").split():
-        os.kill(int(orphan), signal.SIGKILL)
+        with suppress(ProcessLookupError):  # a supervisor and its parent end together
+            os.kill(int(orphan), signal.SIGKILL)
     try:
         os.wait()
     except ChildProcessError:

@@ -27,6 +27,7 @@ from benchmarks.decomposition.histories import Tree, build, later_commits
 from benchmarks.decomposition.packages import Package, releases_of
 from weft.app.decomposing import propose
 from weft.app.source_files import files_below
+from weft.decompose.attachments import without_strays
 from weft.decompose.model import Limits, Signals
 from weft.decompose.parts import decompose
 from weft.decompose.references.signals import signals_of
@@ -132,7 +133,8 @@ def measured(package: Package, cache: Path, told: Callable[[str], None]) -> Meas
     proposal = propose(top, "Try it.", globs=(), limits=Limits(), environ=os.environ)
     seconds = time.process_time() - begin
     files = files_below(top, (), os.environ)
-    signals = signals_of(files.sources(), files.manifests(), files.commits, name=top.name)
+    every_file = signals_of(files.sources(), files.manifests(), files.commits, name=top.name)
+    signals, _strays = without_strays(every_file)
     history, later = (
         pairs_of(commits, signals.paths, most=MOST_FILES_OF_A_COMMIT)
         for commits in (files.commits, later_commits(top))
