@@ -45,13 +45,13 @@ class Traces(Struct, frozen=True):
     """How often each step of the plan has run."""
 
 
-def made(root: Path) -> Repository:
+def made(root: Path, plan: str = PLAN) -> Repository:
     """What slices start from is not what they land on: that has moved, and one of them is in conflict with it."""
     repository = Repository(root)
     repository.commit(same="s\n")
     repository.git("tag", "start")
     repository.commit(same="person\n")
-    return repository.plan(PLAN)
+    return repository.plan(plan)
 
 
 def traces(repository: Repository) -> Traces:
@@ -162,7 +162,8 @@ def test_killed_at_a_call_of_git(folder: Path, driver: Driver, whole: Traces, wh
 def test_killed_while_it_lands_where_the_target_is_checked_out(
     folder: Path, driver: Driver, whole: Traces, when: str, number: int
 ) -> None:
-    repository = made(folder / "project")
+    # Two landings for sure: results that are ready at the same time would otherwise land in one batch.
+    repository = made(folder / "project", PLAN.replace("{mode: auto}", "{mode: auto, batch: 1}"))
     assert driver.run(repository, "coordinator", f"forward.{when}", number) == "killed"
     check(repository, whole)
 
