@@ -8,7 +8,7 @@ from weft.engine.run.budget import ALERTS, Budget
 from weft.engine.run.ceilings import budgets_of, carry
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event
-from weft.engine.run.orders import Launch, Ordered
+from weft.engine.run.orders import Land, Launch, Merge, Ordered, Prepare
 from weft.engine.run.simulate import SimulatedRun
 from weft.net.game import Firing, TokenGame
 from weft.net.model import PlaceKind
@@ -27,11 +27,14 @@ class Laws:
         self.plan = compiled.plan
         self.reserved: dict[tuple[int, int], tuple[int, int]] = {}
         self.net = NetOfRun(compiled)
+        self.prepared: set[int] = set()
+        """Firings that make workspaces, as of the last fact."""
 
     def watch(self, run: SimulatedRun) -> None:
         self.net.follow(run.engine)
         flying = run.engine.in_flight
         self.limits_hold(flying)
+        self.finishing_goes_before_starting(run.engine, flying)
         self.who_waits_holds_no_slot(run.engine)
         for firing in run.engine._board.firings.values():
             self.reserved[firing.serial, firing.execution] = firing.reserved
@@ -51,6 +54,24 @@ class Laws:
             if row == ROOT or "max_parallel" in subplan.settings:
                 slices = {order.row for order in inside if _is_work(order)}
                 assert len(slices) <= settings.max_parallel or self.plan.outline.is_leaf(row)
+
+    def finishing_goes_before_starting(self, engine: Engine, flying: Iterable[Ordered]) -> None:
+        """When a workspace is made, there is a place for it beside all that work or are being merged."""
+        new = [order for order in flying if isinstance(order, Prepare) and order.firing not in self.prepared]
+        self.prepared = {order.firing for order in flying if isinstance(order, Prepare)}
+        firings, outline = engine._board.firings, self.plan.outline
+        busy = {
+            order.row
+            for order in flying
+            if outline.is_leaf(order.row)
+            and not isinstance(order, Land)
+            and not (isinstance(order, Merge) and firings[order.firing].frozen)
+        }
+        for row, subplan in enumerate(self.plan.subplans):
+            below = range(row, row + outline.sizes[row])
+            is_limit = row == ROOT or ("max_parallel" in subplan.settings and not outline.is_leaf(row))
+            if is_limit and any(order.row in below for order in new):
+                assert len(busy.intersection(below)) <= self.plan.scopes[row].settings.max_parallel
 
     def agents_hold(self, launches: list[Launch]) -> None:
         busy = Counter(order.agent.name for order in launches if order.agent is not None)

@@ -24,8 +24,8 @@ from weft.plan.text.document import Table
 
 FORMAT = 1
 """To be raised when digests come to mean something else."""
-NET = 2
-"""To be raised when the net of a plan changes: a run that an older net has left cannot be resumed with it."""
+NET = 3
+"""To be raised when the net of a plan changes, or what begins first: an older run cannot be resumed with it."""
 SIZE = 16
 
 _WORDS = ("prompt", "title", "goal")

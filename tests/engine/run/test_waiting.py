@@ -19,6 +19,7 @@ from engine.run.stories import (
     says,
     tell,
 )
+from weft.engine.run.events import Event
 from weft.engine.run.facts import Controlled, How, Wanted
 from weft.engine.run.simulate import Interruptions, Reply
 
@@ -175,3 +176,74 @@ def test_a_slice_that_was_stopped_by_a_person_lets_others_have_its_place_and_its
     assert story.started == ["a:work", "b:work", "a:work"]
     assert set(story.states.values()) == {"completed"}
     assert most_at_once(story) == 1
+
+
+# Merges
+
+
+def workspaces_at_once(story: Story) -> int:
+    """How many slices had a workspace and were not merged yet, at the same time."""
+    count = most = 0
+    for event in story.events:
+        count += (event.kind, event.step) == ("step_started", "@workspace")
+        count -= (event.kind, event.step) == ("step_finished", "@merge")
+        most = max(most, count)
+    return most
+
+
+def test_a_slice_has_its_place_until_it_is_merged() -> None:
+    names = [f"s{number}" for number in range(12)]
+    story = tell(
+        plan(*map(leaf, names), max_parallel=3),
+        {f"{name}:@merge": says("", seconds=10.0) for name in names},
+    )
+    assert set(story.states.values()) == {"completed"}
+    assert workspaces_at_once(story) == 3
+
+
+def test_in_the_limit_of_a_group_too() -> None:
+    names = [f"s{number}" for number in range(6)]
+    story = tell(
+        plan(group("g", *map(leaf, names), max_parallel=2), *[leaf(f"t{n}", run("work")) for n in range(6)]),
+        {f"g/{name}:@merge": says("", seconds=10.0) for name in names},
+    )
+    inside = Story(story.run)
+    inside.events = [event for event in story.events if event.subplan.startswith("g/")]
+    assert set(story.states.values()) == {"completed"}
+    assert workspaces_at_once(inside) == 2
+
+
+def test_a_merge_that_waits_for_a_person_takes_no_place() -> None:
+    names = [f"s{number}" for number in range(9)]
+    held = [ends(How.HELD, message="both changed it", conflict=True), DONE]
+    story = tell(
+        plan(*map(leaf, names), max_parallel=2),
+        {f"{name}:@merge": held for name in names[:4]},
+        replies={f"{name}:@merge": Reply(after=1000.0) for name in names[:4]},
+    )
+    assert set(story.states.values()) == {"completed"}
+    assert len(begun_before(story, 100.0)) == len(names)
+
+
+def test_a_merge_that_a_person_has_frozen_holds_up_no_new_slice() -> None:
+    """Nor do those that wait behind it for the branch."""
+    names = [f"s{number}" for number in range(9)]
+
+    def frozen(facts: int) -> Controlled | None:
+        freezes = Controlled(at=0.0, subplan="s0", wanted=Wanted.FREEZE)
+        return freezes if facts == frozen_after else None
+
+    slow = {"s0:@merge": says("", seconds=30.0)}
+    compiled = plan(*map(leaf, names), max_parallel=2)
+    undisturbed = tell(compiled, slow)
+    frozen_after = 1 + [(e.kind, e.subplan, e.step) for e in facts_of(undisturbed)].index(
+        ("step_finished", "s0", "work")
+    )
+    story = tell(compiled, slow, interruptions=Interruptions(says=frozen))
+    assert set(story.states.values()) == {"completed"}
+    thawed = next(at for at, event in story.run.events if event.kind == "resumed")
+    assert len(begun_before(story, thawed)) == len(names)
+
+
+def facts_of(story: Story) -> list[Event]:
+    return [event for event in story.events if event.fact is not None]

@@ -1,4 +1,6 @@
-"""Which slices may begin beyond `max_parallel`, while others wait and have lent their slots.
+"""Which slices may begin: none that would take the place of a slice that is about to be merged.
+
+What follows is about slices that begin beyond `max_parallel`, while others wait and have lent their slots.
 
 As long as fewer slices have begun than a limit allows, a slice begins when it has its slots; its workspace is then
 ready when its first step can start. A slice that waits lends its slots. They are of use only to slices that can
@@ -11,6 +13,7 @@ counts as passed over, as a claim does, and then begins all the same; its first 
 """
 
 from weft.engine.run.allocator import PATIENCE
+from weft.engine.run.backlog import Backlog
 from weft.engine.run.board import Board
 from weft.engine.run.gates import Entry, Gates
 from weft.engine.run.spending import Spending
@@ -21,6 +24,7 @@ class Admission:
     def __init__(self, board: Board, spending: Spending) -> None:
         self._board = board
         self._spending = spending
+        self._backlog = Backlog(board)
         self._gates = Gates(board)
         self._since: dict[int, int] = {}
         """Of slices that wait for room in a pool: how much of that was granted before."""
@@ -28,6 +32,8 @@ class Admission:
     def opens(self, number: int) -> bool:
         """Whether a slice that is ready, and for which there are slots, may begin now."""
         row = self._board.candidates[number]
+        if not self._backlog.leaves_place(row):
+            return False
         opens = self._is_within_limits(row) or self._can_work(row)
         if opens:
             self._since.pop(row, None)
@@ -42,7 +48,8 @@ class Admission:
 
     def _can_work(self, row: int) -> bool:
         gate = self._gates.of(row)
-        assert gate is not None
+        if gate.works_at_once:
+            return True
         able = [entry for entry in gate.entries if not self._waits_for_agent(row, entry)]
         if any(self._board.allocator.has_room(entry.claims) for entry in able):
             return True

@@ -78,6 +78,8 @@ class Board(Struct, eq=False, kw_only=True):
     """By the pool of a limit: how many slices have lent their slots of it to others."""
     perhaps_idle: dict[Play, None] = {}
     """Slices that may have come to wait, in the order in which that was noticed."""
+    backlog: dict[Play, None] = {}
+    """Slices whose steps have ended and that are about to be merged, in the order in which they came."""
     overtaken: set[int] = set()
     """Rows of slices that were passed over so often that their first step waits no longer than it must."""
     candidates: dict[int, int] = {}

@@ -29,15 +29,16 @@ class Gate(Struct, frozen=True):
     """Those steps each of which needs something; one of them is enough to begin with."""
     ceilings: tuple[int, ...]
     """The rows around the slice whose budgets count what it spends."""
+    works_at_once: bool = False
+    """Whether the slice can begin to work as soon as it has its slots; then the rest is empty."""
 
 
 class Gates:
     def __init__(self, board: Board) -> None:
         self._board = board
-        self._known: dict[tuple[int, int, int], Gate | None] = {}
+        self._known: dict[tuple[int, int, int], Gate] = {}
 
-    def of(self, row: int) -> Gate | None:
-        """None for a slice that can begin to work as soon as it has its slots."""
+    def of(self, row: int) -> Gate:
         board, plan = self._board, self._board.plan
         around = row if plan.subplans[row].settings else plan.outline.parents[row]
         key = (board.compiled.shape_of[row], id(plan.scopes[row]), around)
@@ -45,10 +46,10 @@ class Gates:
             self._known[key] = self._made(row)
         return self._known[key]
 
-    def _made(self, row: int) -> Gate | None:
+    def _made(self, row: int) -> Gate:
         entries = tuple(self._entries(row))
         if not all(entry.claims or entry.agent for entry in entries):
-            return None
+            return Gate((), (), works_at_once=True)
         return Gate(entries, self._ceilings(row) if any(entry.agent for entry in entries) else ())
 
     def _entries(self, row: int) -> Iterator[Entry]:

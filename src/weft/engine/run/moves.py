@@ -7,6 +7,7 @@ again for all that is needed to continue. So nothing is held while something is 
 a branch is under way.
 """
 
+from weft.engine.run.backlog import Backlog
 from weft.engine.run.board import Board
 from weft.engine.run.lanes import Claims
 from weft.engine.run.plays import Firing, Play, Ticket
@@ -20,6 +21,7 @@ MERGES_FIRST = -(1 << 60)
 class Moves:
     def __init__(self, board: Board) -> None:
         self._board = board
+        self._backlog = Backlog(board)
 
     # At once
 
@@ -61,6 +63,7 @@ class Moves:
         firing = Firing(serial=board.serial, play=play, move=move, claims=claims, step=move.act.step)
         board.firings[firing.serial] = firing
         play.firings[firing.serial] = firing
+        self._backlog.began(play, move.act.role)
         return firing
 
     def ends(self, firing: Firing) -> None:
@@ -73,6 +76,7 @@ class Moves:
         if firing.lent:
             self.regains(firing, ())
         self.gives_back(firing)
+        self._backlog.left(play)
 
     def leads(self, firing: Firing, outcome: str) -> None:
         self._put_down(firing.play, firing.move, outcome)
@@ -94,10 +98,12 @@ class Moves:
         self.gives_back(firing)
         firing.lent = True
         self._board.perhaps_idle[firing.play] = None
+        self._backlog.left(firing.play)
 
     def regains(self, firing: Firing, claims: Claims) -> None:
         self._board.saw(firing.play, firing.move.name, "regained")
         firing.claims, firing.parked, firing.lent = claims, "", False
+        self._backlog.began(firing.play, firing.move.act.role)
 
     def lend_slots(self) -> bool:
         """Has each slice of which nothing is under way give its slots to others; whether there was one.
@@ -165,7 +171,9 @@ class Moves:
             board.paused.add(number)
             ticket.claims, ticket.slots = (), False
             board.perhaps_idle[play] = None
+            self._backlog.left(play)
             return
+        self._backlog.waits(ticket)
         ticket.claims = claims = board.claims(play, move)
         ticket.slots = play.lent or (move.takes_slot and ticket.firing is None)
         if ticket.slots:
@@ -242,4 +250,5 @@ class Moves:
     def _forget(self, number: int) -> Ticket:
         ticket = self._board.tickets.pop(number)
         del ticket.play.tickets[number]
+        self._backlog.left(ticket.play)
         return ticket
