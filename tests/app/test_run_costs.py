@@ -71,6 +71,8 @@ def test_as_json_money_is_dollars() -> None:
     costs = Costs(
         cost=1_250_000,
         reserved=400_000,
+        unreported=50_000,
+        unreported_tokens=3,
         ceiling=20_000_000,
         unknown=2,
         tokens=7,
@@ -84,10 +86,12 @@ def test_as_json_money_is_dollars() -> None:
     assert costs.to_json() == {
         "usd": 1.25,
         "reserved_usd": 0.4,
+        "unreported_usd": 0.05,
         "ceiling_usd": 20.0,
         "unknown": 2,
         "tokens": 7,
         "reserved_tokens": 0,
+        "unreported_tokens": 3,
         "ceiling_tokens": 9,
         "earlier_usd": 0.25,
         "earlier_tokens": 2,

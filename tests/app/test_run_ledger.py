@@ -111,9 +111,9 @@ def test_a_check_reports_each_ceiling_below_which_something_was_spent(runs: Past
         "tokens": 400,
         "unknown": 0,
         "ceilings": [
-            {"path": "", "unit": "usd", "spent": 1.5, "ceiling": 2.0},
-            {"path": "", "unit": "tokens", "spent": 400, "ceiling": 1_000},
-            {"path": "g", "unit": "usd", "spent": 1.5, "ceiling": 1.0},
+            {"path": "", "unit": "usd", "spent": 1.5, "ceiling": 2.0, "unreported": 0.0},
+            {"path": "", "unit": "tokens", "spent": 400, "ceiling": 1_000, "unreported": 0},
+            {"path": "g", "unit": "usd", "spent": 1.5, "ceiling": 1.0, "unreported": 0.0},
         ],
     }
 

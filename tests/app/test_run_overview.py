@@ -165,8 +165,15 @@ def test_costs_that_nobody_knows_are_counted(book: Written) -> None:
 
 
 def test_costs_that_nobody_knows_are_counted_while_it_runs(book: Written) -> None:
-    book.tell(*BEGUN, *[Event(kind="cost_unknown", subplan="store/model", step="work")] * 2)
-    assert seen(book).unknown == 2
+    unknown = Event(kind="cost_unknown", subplan="store/model", step="work", data={"reserved": 50_000})
+    book.tell(*BEGUN, *[unknown] * 2)
+    assert (seen(book).unknown, seen(book).unreported) == (2, 100_000)
+
+
+def test_a_reset_releases_what_stays_reserved(book: Written) -> None:
+    unknown = Event(kind="cost_unknown", subplan="store/model", step="work", data={"reserved": 50_000})
+    book.tell(*BEGUN, unknown, Event(kind="budget", outcome="reset"), unknown)
+    assert seen(book).unreported == 50_000
 
 
 def test_what_a_running_step_has_spent_counts_once_and_less_is_reserved_for_it(book: Written) -> None:

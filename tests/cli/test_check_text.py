@@ -500,6 +500,18 @@ def test_what_earlier_runs_leave_of_the_ceilings_is_told() -> None:
     ]
 
 
+def test_what_unreported_calls_of_earlier_runs_keep_is_no_longer_left() -> None:
+    found = report({"id": "a"})
+    use = CeilingUse(path="", unit="usd", spent=1_000_000, ceiling=2_000_000, unreported=300_000)
+    earlier = EarlierRuns(total=EarlierSpending(cost=1_000_000, unknown=2), ceilings=(use,))
+    told = list(check_lines(found, before_any_run(found), (), earlier, verbose=False))
+    assert [line[LABEL:] for line in told[-3:]] == [
+        "$0.30 stays reserved for agent calls that did not report their cost.",
+        "That leaves $0.70 of $2.00, the budget of the plan.",
+        "To count from zero, type: weft run --fresh-budget",
+    ]
+
+
 def test_without_a_ceiling_there_is_nothing_to_reset() -> None:
     found = report({"id": "a"})
     earlier = EarlierRuns(total=EarlierSpending(cost=1_900_000))

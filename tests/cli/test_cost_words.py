@@ -66,6 +66,18 @@ def test_what_is_unknown_is_told_beside_what_is_known() -> None:
     assert words(story) == ["$1.25 + 1 unknown of $20.00"]
 
 
+def test_what_unreported_calls_keep_is_reserved() -> None:
+    story = Story(*slices("a", "b"), budget={"usd": 2, "tokens": "5M"})
+    earlier = EarlierSpending(subplan="a", unknown=1, assumed=250_000, assumed_tokens=1_000)
+    story.start(fact=RunStarted(at=0.0, run="r", earlier=(earlier,)))
+    story.begin("a", "b")
+    story.run("b", tokens=500)
+    story.tell("cost_unknown", "b", "code", reserved=100_000, reserved_tokens=2_000)
+    assert words(story) == ["$0.00 + 2 unknown of $2.00, $0.35 reserved", "500 of 5M tokens, 3k reserved"]
+    story.tell("budget", outcome="reset")
+    assert words(story) == ["$0.00 + 1 unknown of $2.00"]
+
+
 def test_the_summary_tells_both_units_also_if_a_cost_is_unknown() -> None:
     story = running(budget={"usd": 20, "tokens": "5M"})
     story.run("a", tokens=1_000)

@@ -143,6 +143,17 @@ def test_of_many_only_some_are_listed() -> None:
     assert len(told) == MOST_ROWS + 4
 
 
+def test_what_unreported_calls_keep_is_shown_with_the_command_that_releases_it() -> None:
+    one = view(
+        unreported=100_000, unknown=2, ceiling=0.1, earlier=EarlierSpending(unknown=5, assumed=250_000)
+    )
+    assert shown(one)[-1] == (
+        "$0.35 stays reserved for agent calls that did not report their cost; "
+        "to count the budget from zero, type: weft run --fresh-budget"
+    )
+    assert shown(view(unreported=100_000, unknown=2))[-1:] == shown(view(unknown=2))[-1:]
+
+
 def test_colours_are_for_terminals() -> None:
     painted = list(lines(view(row("a", "failed"), state="failed"), 0.0, Style()))
     assert painted[0] == "tried  \x1b[31mfailed\x1b[0m  run r1  (process 7)"
@@ -151,13 +162,16 @@ def test_colours_are_for_terminals() -> None:
 
 def test_for_programs_all_is_there() -> None:
     one = row(branch="weft/p/a", pid=9, heartbeat_at=1.5, conflict=("f",), blocked_by=("b",), cost=250_000)
-    earlier = EarlierSpending(cost=250_000, tokens=9, unknown=1)
-    overview = view(one, cost=500_000, ceiling=20.0, earlier=earlier, uncounted=(100_000, 0))
+    earlier = EarlierSpending(cost=250_000, tokens=9, unknown=1, assumed=100_000)
+    overview = view(
+        one, cost=500_000, unreported=50_000, ceiling=20.0, earlier=earlier, uncounted=(100_000, 0)
+    )
     told = data(overview, {"weft/p/a": "/trees/a"})
     assert told["coordinator"] == {"pid": 7, "alive": True, "started_at": "1970-01-01T00:00:01.000Z"}
     assert told["cost"] == {
         "usd": 0.5,
         "reserved_usd": 0.0,
+        "unreported_usd": 0.15,
         "ceiling_usd": 20.0,
         "unknown": 0,
         "tokens": 0,

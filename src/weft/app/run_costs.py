@@ -14,11 +14,14 @@ class Costs(Struct, frozen=True, kw_only=True):
     """As far as it is known."""
     reserved: int = 0
     """For what is under way, beyond what that is known to have spent."""
+    unreported: int = 0
+    """What stays reserved for calls that did not report their cost, those of earlier runs included."""
     ceiling: int | None = None
     unknown: int = 0
     """Agent calls that have ended and did not say what they cost."""
     tokens: int = 0
     reserved_tokens: int = 0
+    unreported_tokens: int = 0
     token_ceiling: int | None = None
     earlier: int = 0
     """What earlier runs of the plan spent, and counts against the ceiling."""
@@ -41,10 +44,12 @@ class Costs(Struct, frozen=True, kw_only=True):
         return {
             "usd": self.cost / MICRO,
             "reserved_usd": self.reserved / MICRO,
+            "unreported_usd": self.unreported / MICRO,
             "ceiling_usd": None if self.ceiling is None else self.ceiling / MICRO,
             "unknown": self.unknown,
             "tokens": self.tokens,
             "reserved_tokens": self.reserved_tokens,
+            "unreported_tokens": self.unreported_tokens,
             "ceiling_tokens": self.token_ceiling,
             "earlier_usd": self.earlier / MICRO,
             "earlier_tokens": self.earlier_tokens,
@@ -65,10 +70,12 @@ def costs_of(view: RunView) -> Costs:
     return Costs(
         cost=whole.cost,
         reserved=reserved,
+        unreported=view.unreported[0] + view.earlier.assumed,
         ceiling=settings.budget,
         unknown=whole.unknown_costs,
         tokens=whole.tokens,
         reserved_tokens=reserved_tokens,
+        unreported_tokens=view.unreported[1] + view.earlier.assumed_tokens,
         token_ceiling=settings.budget_tokens,
         earlier=view.earlier.cost,
         earlier_tokens=view.earlier.tokens,

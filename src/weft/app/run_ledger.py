@@ -24,9 +24,6 @@ from weft.plan.report.costs import MICRO
 from weft.ports.journal import JournalReader
 from weft.store.sqlite import open_reader
 
-_CUT_OFF = frozenset({"infra", "limited", "stopped"})
-"""Outcomes of executions that are done again and reserve as much again, so nothing stays reserved."""
-
 
 class _Execution(Struct):
     """One of an agent that has not ended."""
@@ -63,7 +60,7 @@ class Ledger(Struct):
         for event in events:
             run._hear(event)
         for execution in run._open.values():
-            run.add(_end(execution, None, None, is_cut_off=False))
+            run.add(_end(execution, None, None))
         for spending in run.entries.values():
             self.add(spending)
         self.is_reset = run.is_reset
@@ -90,21 +87,30 @@ class Ledger(Struct):
 
     def _finish(self, event: Event, execution: _Execution | None) -> None:
         if execution is not None:
-            # An amount that was only heard of while the agent ran stands in the event, and not in the fact.
-            fact = event.fact if isinstance(event.fact, Ended) else None
-            cost = None if fact is not None and fact.cost is None and event.cost else event.cost
-            tokens = None if fact is not None and fact.tokens is None and event.tokens else event.tokens
-            self.add(_end(execution, cost, tokens, is_cut_off=event.outcome in _CUT_OFF))
+            execution.cost = max(execution.cost, event.cost or 0)
+            execution.tokens = max(execution.tokens, event.tokens or 0)
+            cost, tokens = _reported(event)
+            self.add(_end(execution, cost, tokens))
         elif event.cost or event.tokens:
             self.add(EarlierSpending(subplan=event.subplan, cost=event.cost or 0, tokens=event.tokens or 0))
 
 
-def _end(execution: _Execution, cost: int | None, tokens: int | None, *, is_cut_off: bool) -> EarlierSpending:
-    """What an execution comes to; None is what it did not report."""
-    assumed = 0 if cost is not None or is_cut_off else max(0, execution.reserved - execution.cost)
-    assumed_tokens = (
-        0 if tokens is not None or is_cut_off else max(0, execution.reserved_tokens - execution.tokens)
+def _reported(event: Event) -> tuple[int | None, int | None]:
+    """The cost and the tokens of an execution that has ended; None for a mere lower bound."""
+    # An amount that was only heard of while the agent ran stands in the event, and not in the fact. Journals of
+    # older versions mark no tokens.
+    fact = event.fact if isinstance(event.fact, Ended) else None
+    cost_is_open = event.data.get("cost_at_least") or (fact is not None and fact.cost is None and event.cost)
+    tokens_are_open = event.data.get("tokens_at_least") or (
+        fact is not None and fact.tokens is None and event.tokens
     )
+    return None if cost_is_open else event.cost, None if tokens_are_open else event.tokens
+
+
+def _end(execution: _Execution, cost: int | None, tokens: int | None) -> EarlierSpending:
+    """What an execution comes to. What it did not report, None, stays reserved, however it ended."""
+    assumed = 0 if cost is not None else max(0, execution.reserved - execution.cost)
+    assumed_tokens = 0 if tokens is not None else max(0, execution.reserved_tokens - execution.tokens)
     return EarlierSpending(
         subplan=execution.subplan,
         cost=execution.cost if cost is None else cost,
@@ -151,10 +157,16 @@ class CeilingUse(Struct, frozen=True, kw_only=True):
     spent: int
     """Micro-dollars, or tokens."""
     ceiling: int
+    unreported: int = 0
+    """What stays reserved for agent calls that did not report their cost."""
+
+    @property
+    def left(self) -> int:
+        return max(0, self.ceiling - self.spent - self.unreported)
 
     @property
     def is_used_up(self) -> bool:
-        return self.spent >= self.ceiling
+        return not self.left
 
     def to_json(self) -> dict[str, object]:
         size = MICRO if self.unit == "usd" else 1
@@ -163,6 +175,7 @@ class CeilingUse(Struct, frozen=True, kw_only=True):
             "unit": self.unit,
             "spent": self.spent / size if self.unit == "usd" else self.spent,
             "ceiling": self.ceiling / size if self.unit == "usd" else self.ceiling,
+            "unreported": self.unreported / size if self.unit == "usd" else self.unreported,
         }
 
 
@@ -197,10 +210,12 @@ def earlier_runs_of(plan: Plan, spendings: Sequence[EarlierSpending]) -> Earlier
     budgets = budgets_of(plan)
     carry(plan, budgets, spendings)
     uses = (
-        CeilingUse(path=path, unit=unit, spent=budget.spent[row], ceiling=ceiling)
+        CeilingUse(
+            path=path, unit=unit, spent=budget.spent[row], ceiling=ceiling, unreported=budget.assumed[row]
+        )
         for row, path in enumerate(plan.outline.paths)
         for unit, budget in zip(("usd", "tokens"), budgets, strict=True)
-        if (ceiling := budget.ceiling(row)) is not None and budget.spent[row]
+        if (ceiling := budget.ceiling(row)) is not None and budget.taken(row)
     )
     return EarlierRuns(total=total(spendings), ceilings=tuple(uses))
 

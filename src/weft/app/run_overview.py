@@ -90,6 +90,8 @@ class Overview(Struct, frozen=True, kw_only=True):
     token_ceiling: str | None = None
     """As it is written."""
     reserved: int = 0
+    unreported: int = 0
+    """Micro-dollars that stay reserved for agent calls of this run that did not report their cost."""
     earlier: EarlierSpending = EarlierSpending()
     """What earlier runs of the plan spent, and counts against its ceilings."""
     uncounted: tuple[int, int] = (0, 0)
@@ -143,6 +145,7 @@ def overview(book: Book, *, everything: bool = False, now: float | None = None) 
         ceiling=_dollars(plan.budget),
         token_ceiling=_tokens(plan.budget),
         reserved=told.reserved,
+        unreported=told.unreported,
         earlier=EarlierSpending() if told.is_reset else total(spent_before(journal, record.plan, record.run)),
         uncounted=told.uncounted,
         wants=told.wants_something,
@@ -189,6 +192,7 @@ class _Told:
         self._with_output: set[str] = set()
         self.tokens = 0
         self.unknown = 0
+        self.unreported = 0
         self.is_reset = False
         self.uncounted = (0, 0)
 
@@ -249,12 +253,14 @@ class _Told:
             case "budget" if one.outcome == "reset":
                 heard = self._totals.all()
                 self.is_reset = True
+                self.unreported = 0
                 self.uncounted = (sum(self.costs.values()) - heard[0], self.tokens - heard[1])
             case "left_out":
                 self._left_out.add(one.subplan)
                 self._landings[one.subplan] = ("unmerged", (), str(_data(one).get("message", "")))
             case "cost_unknown":
                 self.unknown += 1
+                self.unreported += int(_data(one).get("reserved", 0))
             case "run_finished":
                 self.unknown = int(_data(one).get("unknown_costs", 0))
             case _:

@@ -14,7 +14,7 @@ from weft.app.run_ledger import total
 from weft.app.run_rows import BECAUSE_OF_OTHERS, LeftOut, Question, RowView, StepFailure, StepView
 from weft.app.run_shelves import Shelves
 from weft.app.run_signals import OutsideWarning, outside_warning
-from weft.app.run_totals import Totals
+from weft.app.run_totals import Amounts, Totals
 from weft.engine.run.events import Event
 from weft.engine.run.facts import EarlierSpending, RunStarted, Wanted
 from weft.engine.run.judgement import REJECTED
@@ -51,6 +51,8 @@ class RunView:
         self.earlier = EarlierSpending()
         """What earlier runs of the plan spent, and counts against its ceilings."""
         self.uncounted = (0, 0)
+        self.unreported: Amounts = (0, 0)
+        """What stays reserved for agent calls of this run that did not report their cost."""
         """Micro-dollars and tokens that this run spent before its budget was reset."""
         self.version = 0
         """Goes up with each change."""
@@ -71,7 +73,7 @@ class RunView:
             "step_finished": self._step_finished, "step_cancelled": self._step_cancelled,
             "ask": self._ask, "answered": self._answered, "spent": self._spent, "limited": self._limited,
             "merge": self._merge, "conflict_ahead": self._conflict_ahead, "left_out": self._left_out,
-            "budget": self._budget, "outside_changed": self._outside_changed,
+            "budget": self._budget, "cost_unknown": self._cost_unknown, "outside_changed": self._outside_changed,
             "limits_ended": self._limits_ended, "push": self.landings.pushed, "verify": self._verify,
         }  # fmt: skip
         self._count_slices()
@@ -320,7 +322,13 @@ class RunView:
         if event.outcome == "reset":
             cost, tokens = self.totals.all()
             self.earlier = EarlierSpending()
+            self.unreported = (0, 0)
             self.uncounted = (self.rows[ROOT].cost - cost, self.rows[ROOT].tokens - tokens)
+
+    def _cost_unknown(self, event: Event, _at: float) -> None:
+        money, tokens = self.unreported
+        data = event.data
+        self.unreported = (money + data.get("reserved", 0), tokens + data.get("reserved_tokens", 0))
 
     def _limited(self, event: Event, _at: float) -> None:
         self.rows[self._numbers[event.subplan]].limited_until = event.data["until"]

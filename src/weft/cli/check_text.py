@@ -242,7 +242,9 @@ def _spent_earlier(earlier: EarlierRuns) -> Iterator[str]:
         say = dollars if use.unit == "usd" else _tokens
         of = f"the budget of {use.path or 'the plan'}"
         over = ", which is used up" if use.is_used_up else ""
-        yield f"That leaves {say(max(0, use.ceiling - use.spent))} of {say(use.ceiling)}, {of}{over}."
+        if use.unreported:
+            yield f"{say(use.unreported)} stays reserved for agent calls that did not report their cost."
+        yield f"That leaves {say(use.left)} of {say(use.ceiling)}, {of}{over}."
     if earlier.ceilings:
         yield "To count from zero, type: weft run --fresh-budget"
 

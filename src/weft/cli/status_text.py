@@ -91,6 +91,16 @@ def _money(one: Overview) -> str:
     )
 
 
+def _unreported(one: Overview) -> Iterator[str]:
+    """What a ceiling lacks though it was not spent, and how to release it."""
+    kept = one.unreported + one.earlier.assumed
+    if kept and one.ceiling is not None:
+        yield (
+            f"{dollars(kept)} stays reserved for agent calls that did not report their cost; "
+            "to count the budget from zero, type: weft run --fresh-budget"
+        )
+
+
 def _counted(one: Overview) -> int:
     """Micro-dollars that count against the ceiling."""
     return one.cost - one.uncounted[0] + one.earlier.cost
@@ -165,7 +175,7 @@ def _next(one: Overview) -> Iterator[str]:
 
 def _signals(one: Overview, now: float, style: Style) -> Iterator[str]:
     """What is to be known beside the subplans; empty if there is nothing."""
-    found = [*_limits(one, now), *_verifies(one, style), *_push(one, style), *_ahead(one)]
+    found = [*_unreported(one), *_limits(one, now), *_verifies(one, style), *_push(one, style), *_ahead(one)]
     found += [f"warning: {line}" for line in outside_lines(one.outside)]
     if found:
         yield ""
@@ -219,6 +229,7 @@ def data(one: Overview, worktrees: Mapping[str, str]) -> dict[str, object]:
         "cost": {
             "usd": one.cost / MICRO,
             "reserved_usd": one.reserved / MICRO,
+            "unreported_usd": (one.unreported + one.earlier.assumed) / MICRO,
             "ceiling_usd": one.ceiling,
             "unknown": one.unknown,
             "tokens": one.tokens,

@@ -25,7 +25,8 @@ from weft.plan.text.document import Table
 FORMAT = 1
 """To be raised when digests come to mean something else."""
 NET = 3
-"""To be raised when the net of a plan changes, or what begins first: an older run cannot be resumed with it."""
+"""To be raised when the net of a plan changes, or what the engine makes of a fact: then a run of an older version
+cannot be resumed, and a new run carries its completed work over."""
 SIZE = 16
 
 _WORDS = ("prompt", "title", "goal")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.engine.run.budget import ALERTS, Budget
+from weft.engine.run.budget import ALERTS, Budget, Settled
 
 # The whole, a group with two slices in it, and a slice beside the group.
 WHOLE, GROUP, FIRST, SECOND, BESIDE = range(5)
@@ -31,7 +31,7 @@ def test_what_a_slice_reserves_and_spends_counts_in_every_group_around_it() -> N
     one.open(1, FIRST, 50)
     one.open(2, BESIDE, 7)
     assert one.reserved == [57, 50, 50, 0, 7]
-    assert one.settle(1, 30) == 30
+    assert one.settle(1, 30) == Settled(30)
     assert one.reserved == [7, 0, 0, 0, 7]
     assert one.spent == [30, 30, 30, 0, 0]
 
@@ -39,7 +39,7 @@ def test_what_a_slice_reserves_and_spends_counts_in_every_group_around_it() -> N
 def test_a_cost_that_nobody_knows_is_counted_and_is_not_spent() -> None:
     one = budget({GROUP: 10})
     one.open(1, SECOND, 10)
-    assert one.settle(1, None) is None
+    assert one.settle(1, None).reported is None
     assert (one.spent[WHOLE], one.reserved[WHOLE]) == (0, 0)
     assert one.unknown == [1, 1, 0, 1, 0]
     assert one.alerts() == []
@@ -51,13 +51,6 @@ def test_what_was_reserved_for_a_cost_that_nobody_knows_stays_taken() -> None:
     one.settle(1, None)
     assert one.assumed == [7, 7, 0, 7, 0]
     assert (one.fits(FIRST, 3), one.fits(FIRST, 4)) == (None, GROUP)
-
-
-def test_unless_it_is_not_to_be_expected_that_it_cost_so_much() -> None:
-    one = budget({GROUP: 10})
-    one.open(1, SECOND, 10)
-    one.settle(1, None, assume=False)
-    assert (one.assumed[GROUP], one.unknown[GROUP], one.fits(FIRST, 10)) == (0, 1, None)
 
 
 def test_a_cost_of_nothing_is_known() -> None:
@@ -102,7 +95,7 @@ def test_the_end_settles_what_was_heard_whatever_it_says(cost: int) -> None:
     one = budget()
     one.open(1, FIRST, 50)
     one.heard(1, 20)
-    assert one.settle(1, cost) == cost
+    assert one.settle(1, cost) == Settled(cost)
     assert (one.spent, one.reserved) == ([cost, cost, cost, 0, 0], [0] * 5)
 
 
@@ -110,7 +103,7 @@ def test_an_end_without_a_word_leaves_what_was_heard_and_the_rest_unknown() -> N
     one = budget()
     one.open(1, FIRST, 50)
     one.heard(1, 20)
-    assert one.settle(1, None) == 20
+    assert one.settle(1, None).reported == 20
     assert (one.spent[WHOLE], one.assumed[WHOLE], one.unknown[WHOLE]) == (20, 30, 1)
 
 
@@ -298,10 +291,10 @@ class Life:
         number, step = self.rng.choice(list(self.running.items()))
         del self.running[number]
         cost = self.rng.choice([None, self.rng.randint(step.heard, step.limit)])
-        known = self.budget.settle(number, cost)
-        assert (known or 0) == (step.heard if cost is None else cost)
-        self.ended.append((step.row, known or 0))
-        self.overrun.append((step.row, max(0, (known or 0) - step.estimate)))
+        known = self.budget.settle(number, cost).amount
+        assert known == (step.heard if cost is None else cost)
+        self.ended.append((step.row, known))
+        self.overrun.append((step.row, max(0, known - step.estimate)))
         if cost is None:
             self.unknown.append((step.row, step.reserved))
 

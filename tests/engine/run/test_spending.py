@@ -335,11 +335,18 @@ def test_of_what_could_not_be_started_the_cost_is_known() -> None:
     assert "unknown_costs" not in story.last.data
 
 
-def test_of_what_met_a_limit_nothing_is_assumed() -> None:
-    compiled = plan(leaf("a", agent("work", max_cost=1.0)), budget=1.0)
-    story = tell(compiled, {"a:work": [LIMITED, LIMITED, spends(0.5)]})
+def test_what_met_a_limit_and_did_not_report_its_cost_keeps_its_reservation() -> None:
+    compiled = plan(leaf("a", agent("work", max_cost=1.0)), budget=2.5)
+    story = tell(compiled, {"a:work": [LIMITED, spends(0.5)]})
     assert story.states == {"a": "completed"}
-    assert story.last.data["unknown_costs"] == 2
+    assert story.last.data["unknown_costs"] == 1
+    assert tell(compiled, {"a:work": [LIMITED, LIMITED, spends(0.5)]}).states == {"a": "budget"}
+
+
+def test_what_met_a_limit_and_reports_its_cost_keeps_nothing() -> None:
+    compiled = plan(leaf("a", agent("work", max_cost=1.0)), budget=1.0)
+    refused = ends(How.LIMITED, wait=100.0, cost=0)
+    assert tell(compiled, {"a:work": [refused, refused, spends(0.5)]}).states == {"a": "completed"}
 
 
 def test_what_is_reserved_where_nothing_is_known_is_a_setting() -> None:
@@ -432,7 +439,7 @@ def test_what_is_heard_of_a_running_step_ends_agents_at_the_ceiling() -> None:
     assert story.why("b")["message"] == "the budget of the plan is used up: $1.20 of $1.00 spent"
     assert [event.data["percent"] for event in story.of("budget")] == [75, 90, 100]
     assert story.span("a:work")[1] < 25.0
-    assert (story.last.cost, story.last.tokens, story.last.data["unknown_costs"]) == (1_200_000, 6, 1)
+    assert (story.last.cost, story.last.tokens, story.last.data["unknown_costs"]) == (1_200_000, 6, 2)
 
 
 def test_drain_lets_a_step_finish_that_is_heard_to_have_passed_the_ceiling() -> None:
@@ -526,9 +533,9 @@ def test_a_successor_counts_what_was_heard_before_as_its_predecessor_did() -> No
         assert story.finished == undisturbed.finished
 
 
-def test_of_what_was_stopped_with_the_run_nothing_is_assumed() -> None:
-    compiled = plan(leaf("a", agent("work", max_cost=1.0)), budget=1.0)
-    story = tell(compiled, {"a:work": SLOW}, interruptions=Interruptions(stops=after(2)))
+def test_what_was_stopped_with_the_run_goes_on_while_there_is_money_for_another_execution() -> None:
+    slices = [leaf("a", agent("work", max_cost=1.0))]
+    story = tell(plan(*slices, budget=2.0), {"a:work": SLOW}, interruptions=Interruptions(stops=after(2)))
     assert story.states == {"a": "completed"}
     assert story.finished == ["a:work stopped", "a:work done"]
 

@@ -14,14 +14,17 @@ def cost_words(view: RunView) -> Iterator[str]:
     costs, known = costs_of(view), spent(view.rows[ROOT])
     if costs.ceiling is None and known:
         yield known
-    elif costs.ceiling is not None and (known or costs.reserved or costs.earlier or costs.earlier_unknown):
+    elif costs.ceiling is not None and (
+        known or costs.reserved or costs.unreported or costs.earlier or costs.earlier_unknown
+    ):
         yield _of_ceiling(costs, costs.ceiling)
     yield from token_words(costs)
 
 
 def token_words(costs: Costs) -> Iterator[str]:
     if costs.token_ceiling is not None and (costs.counted_tokens or costs.reserved_tokens):
-        reserved = f", {roughly(costs.reserved_tokens)} reserved" if costs.reserved_tokens else ""
+        kept = costs.reserved_tokens + costs.unreported_tokens
+        reserved = f", {roughly(kept)} reserved" if kept else ""
         earlier = f" ({roughly(costs.earlier_tokens)} by earlier runs)" if costs.earlier_tokens else ""
         counted, ceiling = roughly(costs.counted_tokens), roughly(costs.token_ceiling)
         yield f"{counted} of {ceiling} tokens{earlier}{reserved}"
@@ -32,5 +35,6 @@ def _of_ceiling(costs: Costs, ceiling: int) -> str:
     unknown = costs.unknown + costs.earlier_unknown
     known = f"{dollars(costs.counted)} + {unknown:,} unknown" if unknown else dollars(costs.counted)
     earlier = f" ({dollars(costs.earlier)} by earlier runs)" if costs.earlier else ""
-    reserved = f", {dollars(costs.reserved)} reserved" if costs.reserved else ""
+    kept = costs.reserved + costs.unreported
+    reserved = f", {dollars(kept)} reserved" if kept else ""
     return f"{known} of {dollars(ceiling)}{earlier}{reserved}"

@@ -5,8 +5,9 @@ reserves what it may cost before it starts; what it is heard to have spent meanw
 reserved for it, and when it ends, what it did cost takes the place of both. As long as nothing costs more than was
 reserved for it, what fits when it starts never takes any row past its ceiling.
 
-What nobody knows is no cost of nothing: of a step that ended without a word about it, what was reserved stays
-taken, so that a ceiling holds also for agents that never tell. It is not called spent.
+A step that ends without a report of its cost may have cost all that was reserved for it, however it ended: done,
+failed, stopped, cancelled, lost or limited. So that amount stays taken, and its next execution reserves another:
+otherwise each stop and resume would spend the same amount again below the ceiling. It is not called spent.
 """
 
 from bisect import insort
@@ -19,6 +20,28 @@ ALERTS = (75, 90, 100)
 
 ENOUGH = 3
 """So many costs of a kind must be known before more is inferred from them."""
+
+
+class Settled(Struct, frozen=True):
+    """What a step that has ended counts as."""
+
+    amount: int = 0
+    """What it cost; at least, if that is not known."""
+    is_known: bool = True
+    kept: int = 0
+    """What stays reserved for it, as it did not report its cost."""
+
+    @property
+    def reported(self) -> int | None:
+        """None if nothing at all is known."""
+        return self.amount if self.is_known or self.amount else None
+
+
+class Bill(Struct, frozen=True):
+    """What an execution of an agent that has ended counts as, in money and in tokens."""
+
+    money: Settled = Settled()
+    tokens: Settled = Settled()
 
 
 class _Account(Struct):
@@ -154,22 +177,22 @@ class Budget:
     def is_open(self, step: int) -> bool:
         return step in self._accounts
 
-    def settle(self, step: int, cost: int | None, *, kind: str = "", assume: bool = True) -> int | None:
-        """A step has ended; None is a cost that nobody knows. What it counts as, if anything is known of it.
+    def settle(self, step: int, cost: int | None, *, kind: str = "") -> Settled:
+        """Counts a step that has ended; None is a cost that it did not report.
 
-        `kind` is that of steps which may be expected to cost as much. `assume`: whether what nobody knows may well
-        be as much as was reserved for it.
+        `kind` is that of steps which may be expected to cost as much.
         """
         account = self._accounts.pop(step)
+        kept = account.reserved if cost is None else 0
         known = account.spent if cost is None else cost
         self._change(account.row, known - account.spent, -account.reserved)
         if cost is None:
             for group in self._around(account.row):
                 self.unknown[group] += 1
-                self.assumed[group] += account.reserved if assume else 0
+                self.assumed[group] += kept
         elif kind:
             insort(self._costs.setdefault(kind, []), cost)
-        return None if cost is None and not known else known
+        return Settled(known, is_known=cost is not None, kept=kept)
 
     def _change(self, row: int, spent: int, reserved: int) -> None:
         for group in self._around(row):

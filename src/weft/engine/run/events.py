@@ -51,7 +51,8 @@ conflict_ahead   ahead, over                              other, files
 left_out                                                  group (it goes on without), culprits, message
 spent                                                     firing, execution; of a step under way: cost and tokens
                                                           are what it has spent so far, all in all
-cost_unknown                                              firing, execution: it has ended without telling its cost
+cost_unknown                                              firing, execution: it has ended without telling its cost;
+                                                          reserved, reserved_tokens: what stays reserved for it
 outside_changed                                           place (a slice; empty for the user's checkout),
                                                           directory, files, more (how many others), during (steps
                                                           of agents that ran meanwhile): see `OutsideChange`

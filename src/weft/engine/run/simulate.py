@@ -38,6 +38,8 @@ from weft.plan.compile.compiled import CompiledPlan
 DYING = 0.001
 """Seconds that an execution takes to end when it is told to."""
 
+_TERMINATED = 15
+"""SIGTERM, by which such an execution ends."""
 _AFTER_ALL = 1 << 60
 
 
@@ -272,8 +274,10 @@ class Simulator:
             case Halt():
                 key = (order.firing, order.execution)
                 if self._under_way.get(key, 0.0) > self._now + DYING:
-                    how = How(order.how)
-                    self._ends(key, DYING, Ended(at=0.0, firing=key[0], execution=key[1], how=how))
+                    fact = Ended(
+                        at=0.0, firing=key[0], execution=key[1], how=How(order.how), signal=_TERMINATED
+                    )
+                    self._ends(key, DYING, fact)
             case Freeze():
                 self._freeze((order.firing, order.execution), thaw=order.thaw)
             case Order():

@@ -10,10 +10,8 @@ longer each time, whatever it is told.
 
 from collections.abc import Iterable
 
-from msgspec import Struct
-
 from weft.engine.run.board import Board
-from weft.engine.run.budget import Budget
+from weft.engine.run.budget import Bill, Budget, Settled
 from weft.engine.run.ceilings import carry
 from weft.engine.run.dooming import Dooming
 from weft.engine.run.facts import BudgetReset, EarlierSpending, Ended, How, Spent
@@ -35,8 +33,9 @@ SOONEST, LONGEST, LATEST = 1.0, 900.0, 7 * 86400.0
 _DOUBLINGS = 10
 
 _PERHAPS_NEVER_RAN = frozenset({How.INFRA, How.CANCELLED, How.STOPPED})
-_BROKEN_OFF = frozenset({How.INFRA, How.LIMITED, How.STOPPED})
-"""Ends before the work was done; it is done again, and reserves as much again."""
+"""Ends that a process need not have been started for; then it has neither an exit code nor a signal."""
+_KILLED = 9
+"""SIGKILL."""
 _WHOLE = frozenset({How.DONE, How.FAILED, How.TIMEOUT})
 """Ends of executions from whose cost something follows for others."""
 
@@ -174,30 +173,33 @@ class Spending:
 
     # Ends
 
-    def settles(self, firing: Firing, fact: Ended, how: How) -> tuple[int | None, int | None]:
-        """What an execution has cost, as far as anybody knows; it is counted once, here."""
+    def settles(self, firing: Firing, fact: Ended, how: How) -> Bill | None:
+        """Counts what an execution has cost, once; None for what is no agent's and has no cost."""
         launch = firing.launch
         agent = None if launch is None else launch.agent
         if agent is None and fact.cost is None:
-            return None, None
+            return None
         kind = ""
         if agent is not None and how in _WHOLE:
             kind = agent.name
             self._met.pop(account_of(agent), None)
-        has_run = fact.exit_code is not None or fact.signal is not None or how not in _PERHAPS_NEVER_RAN
         cost, tokens = (
-            self._settle(budget, firing, _Bill(said, kind, has_run=has_run, assumed=how not in _BROKEN_OFF))
-            for (_, budget), said in zip(self._units, (fact.cost, fact.tokens), strict=True)
+            self._settle(budget, firing, fact, (amount, kind))
+            for (_, budget), amount in zip(self._units, (fact.cost, fact.tokens), strict=True)
         )
-        return cost, tokens
+        return Bill(cost, tokens)
 
-    def _settle(self, budget: Budget, firing: Firing, bill: "_Bill") -> int | None:
-        step, said = firing.serial, bill.said
+    def _settle(self, budget: Budget, firing: Firing, fact: Ended, report: tuple[int | None, str]) -> Settled:
+        """`report`: the amount, if the execution reported it, and the kind of execution."""
+        step, (reported, kind) = firing.serial, report
         if not budget.is_open(step):
             budget.open(step, firing.play.row, 0)
-        if said is None and not bill.has_run and not budget.so_far(step):
-            said = 0
-        return budget.settle(step, said, kind=bill.kind, assume=bill.assumed)
+        if reported is None and _never_ran(fact) and not budget.so_far(step):
+            reported = 0
+        if reported is not None and _is_cut_short(fact):
+            budget.heard(step, reported)
+            reported = None
+        return budget.settle(step, reported, kind=kind)
 
     def alerts(self, ended: Firing | None = None) -> None:
         """Tells of ceilings that come nearer. Where one is reached, the agents below it may have to end."""
@@ -263,15 +265,14 @@ class Spending:
             self._board.order(WakeAt(at=at))
 
 
-class _Bill(Struct, frozen=True):
-    """What is said of the cost of an execution."""
+def _never_ran(fact: Ended) -> bool:
+    # By what was reported: an execution that was lost is cancelled if its slice was, and it did run.
+    return fact.how in _PERHAPS_NEVER_RAN and fact.exit_code is None and fact.signal is None
 
-    said: int | None
-    kind: str
-    """That of executions which may be expected to cost as much."""
-    has_run: bool
-    assumed: bool
-    """Whether what nobody knows may well be what was reserved for it."""
+
+def _is_cut_short(fact: Ended) -> bool:
+    """Whether it had no time for a last report, so that it may have spent more than it reported."""
+    return fact.how is How.LOST or fact.signal == _KILLED
 
 
 def account_of(agent: Agent) -> str:

@@ -6,7 +6,7 @@ from msgspec.structs import asdict
 
 from weft.engine.run import idling
 from weft.engine.run.board import Board
-from weft.engine.run.budget import Budget
+from weft.engine.run.budget import Bill, Budget
 from weft.engine.run.events import Event
 from weft.engine.run.facts import (
     Answered,
@@ -209,9 +209,9 @@ class Telling:
         self._tell_of(firing, "step_started", data)
 
     def finished(
-        self, firing: Firing, fact: Ended, how: How, costs: Costs, judgement: Judgement | None = None
+        self, firing: Firing, fact: Ended, how: How, bill: Bill | None, judgement: Judgement | None = None
     ) -> None:
-        """Carries the fact, as it was told; `how`, `costs` and `judgement` are what it came to."""
+        """Carries the fact, as it was told; `how`, `bill` and `judgement` are what it came to."""
         if self._board.quiet:
             return
         data: Data = {"firing": firing.serial, "execution": firing.execution, **_said(fact)}
@@ -223,15 +223,22 @@ class Telling:
             data |= {"message": judgement.reason, "rejected_by": judgement.rejected_by}
         if how is not How.DONE or is_rejected:
             data["tail"] = output_tail(fact.result, fact.errors)
-        at_least = fact.cost is None and bool(costs[0])
-        if at_least:
-            data["cost_at_least"] = True
+        costs: Costs = (None, None) if bill is None else (bill.money.reported, bill.tokens.reported)
+        if bill is not None:
+            data |= _lower_bounds(bill)
         self._tell_of(firing, "step_finished", data, REJECTED if is_rejected else how, (fact, costs))
         for change in fact.outside:
             self._outside_changed(firing, change)
-        if firing.launch is not None and (costs[0] is None or at_least):
-            which: Data = {"firing": firing.serial, "execution": firing.execution}
-            self._tell("cost_unknown", firing.play.path, part_name(firing.move), firing.attempt, "", which)
+        if firing.launch is not None and bill is not None and not bill.money.is_known:
+            self._unreported(firing, bill)
+
+    def _unreported(self, firing: Firing, bill: Bill) -> None:
+        """An agent has ended and did not report its cost; the event says what stays reserved for it."""
+        data: Data = {"firing": firing.serial, "execution": firing.execution}
+        for name, settled in zip(_RESERVED, (bill.money, bill.tokens), strict=True):
+            if settled.kept:
+                data[name] = settled.kept
+        self._tell("cost_unknown", firing.play.path, part_name(firing.move), firing.attempt, "", data)
 
     def ended_before(self, firing: Firing, fact: Ended, run: str, judgement: Judgement | None) -> None:
         """A step is not launched, since it ended in an earlier run; what it cost is counted there."""
@@ -367,3 +374,9 @@ def _said(fact: Ended) -> Data:
         "seconds": round(fact.seconds, 3),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _lower_bounds(bill: Bill) -> Data:
+    """Marks the amounts of an event that are only known to be reached."""
+    amounts = (("cost_at_least", bill.money), ("tokens_at_least", bill.tokens))
+    return {name: True for name, settled in amounts if settled.amount and not settled.is_known}
