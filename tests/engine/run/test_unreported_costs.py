@@ -100,10 +100,10 @@ def test_an_agent_that_was_never_started_keeps_nothing(how: How) -> None:
 
 
 def three_slices() -> CompiledPlan:
-    dear = {"max_cost": MOST / 1_000_000}
+    most = MOST / 1_000_000
     return plan(
-        group("g", leaf("a", agent("work", **dear), run("check")), leaf("b", agent("work", **dear))),
-        leaf("c", agent("work", **dear)),
+        group("g", leaf("a", agent("work", max_cost=most), run("check")), leaf("b", agent("work", max_cost=most))),
+        leaf("c", agent("work", max_cost=most)),
         budget=CEILING / 1_000_000, failure_mode="continue_on_error", infra_retries=2,
     )  # fmt: skip
 
