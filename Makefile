@@ -12,7 +12,8 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras $(LOCK)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oracle test-agents soak check format bench compare lock clean
+.PHONY: help setup demo test test-oracle test-agents prefetch soak format bench compare lock clean
+.PHONY: check check-ruff check-mypy check-basedpyright check-structure
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,14 +35,26 @@ test-agents: $(VENV)/ready ## real coding agents, installed first, with a script
 	@$(BIN)/python tests/real_agents/installing.py $(AGENTS)
 	@WEFT_AGENTS="$(AGENTS)" $(BIN)/pytest -c tests/real_agents/pytest.ini -n 2 --dist loadgroup tests/real_agents
 
+prefetch: $(VENV)/ready $(ORACLE)/ready ## all that test-oracle and test-agents install
+	@$(BIN)/python tests/real_agents/installing.py $(AGENTS)
+
 soak: $(VENV)/ready ## long runs that are killed, paused and limited; SEEDS="1 2", SLICES=40, MINUTES=10
 	@PYTHONPATH=tests $(BIN)/python -m e2e.soak $(SEEDS) --slices $(or $(SLICES),40) --minutes $(or $(MINUTES),10)
 
 check: $(VENV)/ready ## format, lint, types, layers, dependencies, dead code
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-basedpyright check-mypy check-ruff check-structure
+
+check-ruff: $(VENV)/ready
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet
+
+check-mypy: $(VENV)/ready
 	@$(BIN)/mypy
+
+check-basedpyright: $(VENV)/ready
 	@$(BIN)/basedpyright
+
+check-structure: $(VENV)/ready
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/deptry src
 	@$(BIN)/vulture

@@ -27,9 +27,15 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in listed.stdout.decode().split("\0") if name]
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_module_is_small_enough_to_be_one_idea(source: Path) -> None:
-    assert len(source.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+def syntax_trees() -> Iterator[tuple[Path, ast.Module]]:
+    """Each module of the package, by its path in it, as a syntax tree."""
+    for source in SOURCES:
+        yield source.relative_to(ROOT / "src" / "weft"), ast.parse(source.read_text(encoding="utf-8"))
+
+
+def test_a_module_is_small_enough_to_be_one_idea() -> None:
+    lengths = {source: len(source.read_text(encoding="utf-8").splitlines()) for source in SOURCES}
+    assert {source: length for source, length in lengths.items() if length > MAX_LINES} == {}
 
 
 def test_the_public_names_are_these() -> None:
@@ -141,35 +147,32 @@ def test_locked_requirements_have_hashes_and_no_addresses() -> None:
         assert all("==" in line and line.endswith("\\") for line in pinned)
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_amounts_of_money_are_printed_by_one_function(source: Path) -> None:
-    texts = [
-        node
-        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
-        if isinstance(node, ast.JoinedStr)
-    ]
-    signs = [
-        text.lineno
-        for text in texts
-        for part, following in pairwise(text.values)
-        if isinstance(part, ast.Constant)
+def test_amounts_of_money_are_printed_by_one_function() -> None:
+    modules = {path for path, tree in syntax_trees() if any(map(_prints_dollars, ast.walk(tree)))}
+    assert modules == {Path("plan/prices.py")}
+
+
+def _prints_dollars(node: ast.AST) -> bool:
+    """Whether an f-string puts a value behind a dollar sign."""
+    return isinstance(node, ast.JoinedStr) and any(
+        isinstance(part, ast.Constant)
         and str(part.value).endswith("$")
         and isinstance(following, ast.FormattedValue)
-    ]
-    assert bool(signs) is (source.relative_to(ROOT / "src" / "weft") == Path("plan/prices.py")), signs
+        for part, following in pairwise(node.values)
+    )
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_sets_of_run_states_are_defined_in_one_module(source: Path) -> None:
+def test_sets_of_run_states_are_defined_in_one_module() -> None:
     states = {str(state) for state in RunState}
     only_of_runs = states - {str(state) for state in SubplanExecutionState}
     lists = [
-        node.lineno
-        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        (path, node.lineno)
+        for path, tree in syntax_trees()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Set | ast.List | ast.Tuple)
         and len(node.elts) > 1
-        and all(isinstance(one, ast.Constant) and one.value in states for one in node.elts)
-        and any(isinstance(one, ast.Constant) and one.value in only_of_runs for one in node.elts)
+        and all(isinstance(element, ast.Constant) and element.value in states for element in node.elts)
+        and any(isinstance(element, ast.Constant) and element.value in only_of_runs for element in node.elts)
     ]
     assert lists == []
 
