@@ -12,6 +12,7 @@ from weft.ports.workspaces import HeldError
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit
 from workspaces.killing import ALWAYS, NOT, Kill, Killer, Outcome, Wish, killer
+from workspaces.snapshots import digest
 from workspaces.trees import put
 from workspaces.worlds import World, repository_in
 
@@ -227,8 +228,13 @@ def test_killed_anywhere_and_done_again_all_is_as_if_nothing_had_happened(
     undisturbed = attempt()
     expected = state(undisturbed)
     assert not undisturbed.killed
+    seen: set[bytes] = set()
     for number, after in product(range(1, undisturbed.commands + 1), (False, True)):
         assert attempt(Kill(number, after=after)).killed
+        if (left := digest(top.parent)) in seen:  # most commands of git only read
+            shutil.rmtree(top.parent)
+            continue
+        seen.add(left)
         again = kills.do(wish)
         where = f"killed {'after' if after else 'before'} command {number}"
         assert differences(state(again), expected) == {}, where

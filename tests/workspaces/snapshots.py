@@ -1,0 +1,51 @@
+"""The state of a directory with repositories in it, as a digest: equal digests mean equal futures.
+
+Two things are left out: when a file changed, and what an index of git remembers about that.
+"""
+
+import os
+import stat
+import struct
+from hashlib import blake2b
+from pathlib import Path
+
+_HEADER = struct.Struct(">4sLL")
+_ENTRY = struct.Struct(">10L20sH")
+_SIGNATURE, _VERSION = b"DIRC", 2
+_CHECKSUM = 20
+
+
+def digest(folder: Path) -> bytes:
+    total = blake2b()
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted([*files, *folders]):
+            path = Path(place) / name
+            total.update(f"{path.relative_to(folder)}\0{path.lstat().st_mode:o}\0".encode())
+            content = _content(path)
+            total.update(len(content).to_bytes(8, "big") + content)
+    return total.digest()
+
+
+def _content(path: Path) -> bytes:
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        return os.fsencode(path.readlink())
+    if not stat.S_ISREG(mode):
+        return b""
+    content = path.read_bytes()
+    return _entries(content) if path.name == "index" else content
+
+
+def _entries(index: bytes) -> bytes:
+    """An index without what it remembers about files, which is different in each copy of a repository."""
+    signature, version, count = _HEADER.unpack_from(index)
+    assert (signature, version) == (_SIGNATURE, _VERSION)
+    kept, at = [index[: _HEADER.size]], _HEADER.size
+    for _ in range(count):
+        fields = _ENTRY.unpack_from(index, at)
+        mode, name, flags = fields[6], fields[10], fields[11]
+        end = index.index(b"\0", at + _ENTRY.size)
+        kept.append(b"%o %s %d %s\0" % (mode, name, flags, index[at + _ENTRY.size : end]))
+        at += (end - at + 8) & ~7  # entries are padded with 1 to 8 NUL bytes
+    return b"".join([*kept, index[at:-_CHECKSUM]])
