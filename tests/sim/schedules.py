@@ -17,16 +17,17 @@ WORLDS = 5
 
 
 def seeds(part: int, gate: int) -> Iterator[int]:
-    """The seeds of a part: in a gate the same ones always, and so many; else a tenth of them, others each time.
+    """The seeds of a part: in a gate the same ones always, and so many; else a few, others each time.
 
-    WEFT_SEED=N repeats one.
+    WEFT_SEED=N repeats one, WEFT_SCHEDULES=N tries N times as many as a gate does, others each time.
     """
     if "WEFT_SEED" in os.environ:
         yield from [int(os.environ["WEFT_SEED"])][part:]
     elif os.environ.get("WEFT_EXAMPLES") == "gate":
         yield from range(part * gate, (part + 1) * gate)
     else:
-        for _ in range(gate // 10):
+        times = float(os.environ.get("WEFT_SCHEDULES", "0.3"))
+        for _ in range(max(1, int(gate * times))):
             yield SystemRandom().randrange(10**9)
 
 

@@ -31,7 +31,7 @@ def test_a_run_continues_wherever_an_earlier_one_was_cut_off(part: int) -> None:
             }
             assert not done & launched(second)
 
-    for_each(part, 20, check)
+    for_each(part, 8, check)
 
 
 def continuing(compiled: CompiledPlan, world: str, continued: tuple[EarlierSlice, ...]) -> SimulatedRun:
