@@ -1,7 +1,7 @@
 """Whatever the plan, the world and the fate of the coordinator: the laws of a run hold.
 
-More than three thousand schedules in a gate, each from a seed; WEFT_SEED=N repeats one, and WEFT_SCHEDULES=N plays N
-times as many, others each time.
+More than three thousand schedules in a gate, each from a seed; WEFT_SEED=N repeats one, and WEFT_SCHEDULES=N
+plays N times as many, others each time.
 """
 
 from random import Random

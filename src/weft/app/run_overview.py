@@ -191,8 +191,7 @@ class _Told:
         self._tokens: dict[str, int] = {}
         self._with_output: set[str] = set()
         self.tokens = 0
-        self.unknown = 0
-        self.unreported = 0
+        self.unknown = self.unreported = 0
         self.is_reset = False
         self.uncounted = (0, 0)
 

@@ -1,9 +1,32 @@
 """Sums of what steps spend, of which totals are heard while they run: nothing is counted twice."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from weft.engine.run.facts import EarlierSpending
+
 Amounts = tuple[int, int]
 """Micro-dollars, and tokens."""
 Execution = tuple[int, int]
 """The firing, and which execution of it."""
+
+
+class Charges(Struct):
+    """The amounts that count for or against a plan's ceilings, beside what its present run spends."""
+
+    earlier: EarlierSpending = EarlierSpending()
+    """Spent by earlier runs of the plan."""
+    uncounted: Amounts = (0, 0)
+    """Spent by this run before its budget was reset."""
+    unreported: Amounts = (0, 0)
+    """Reserved for agent calls of this run that did not report their cost."""
+
+    def add_unreported(self, data: Mapping[str, Any]) -> None:
+        """Adds the reservation that an event `cost_unknown` names."""
+        money, tokens = self.unreported
+        self.unreported = (money + data.get("reserved", 0), tokens + data.get("reserved_tokens", 0))
 
 
 class Totals:

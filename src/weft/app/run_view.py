@@ -14,9 +14,9 @@ from weft.app.run_ledger import total
 from weft.app.run_rows import BECAUSE_OF_OTHERS, LeftOut, Question, RowView, StepFailure, StepView
 from weft.app.run_shelves import Shelves
 from weft.app.run_signals import OutsideWarning, outside_warning
-from weft.app.run_totals import Amounts, Totals
+from weft.app.run_totals import Charges, Totals
 from weft.engine.run.events import Event
-from weft.engine.run.facts import EarlierSpending, RunStarted, Wanted
+from weft.engine.run.facts import RunStarted, Wanted
 from weft.engine.run.judgement import REJECTED
 from weft.engine.run.wishes import Wishes
 from weft.engine.states import SubplanExecutionState as State
@@ -33,7 +33,7 @@ Tally = dict[State, int]
 
 
 class RunView:
-    def __init__(self, plan: Plan) -> None:  # noqa: PLR0915 - one for each attribute
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.outline = plan.outline
         self.run = ""
@@ -48,12 +48,7 @@ class RunView:
         """What people want of it, where that is not that it goes on."""
         self.totals = Totals()
         """What was heard of steps under way."""
-        self.earlier = EarlierSpending()
-        """What earlier runs of the plan spent, and counts against its ceilings."""
-        self.uncounted = (0, 0)
-        self.unreported: Amounts = (0, 0)
-        """What stays reserved for agent calls of this run that did not report their cost."""
-        """Micro-dollars and tokens that this run spent before its budget was reset."""
+        self.charges = Charges()
         self.version = 0
         """Goes up with each change."""
         self.ended_at: float | None = None
@@ -170,7 +165,7 @@ class RunView:
         self.run = event.data.get("run", "")
         if isinstance(event.fact, RunStarted):
             self.landings.target = event.fact.target
-            self.earlier = total(event.fact.earlier or ())
+            self.charges.earlier = total(event.fact.earlier or ())
         self.state = "running"
         self._since = at
 
@@ -321,14 +316,11 @@ class RunView:
         """What is under way when the budget is reset counts with all that it spends."""
         if event.outcome == "reset":
             cost, tokens = self.totals.all()
-            self.earlier = EarlierSpending()
-            self.unreported = (0, 0)
-            self.uncounted = (self.rows[ROOT].cost - cost, self.rows[ROOT].tokens - tokens)
+            spent = self.rows[ROOT].cost - cost, self.rows[ROOT].tokens - tokens
+            self.charges = Charges(uncounted=spent)
 
     def _cost_unknown(self, event: Event, _at: float) -> None:
-        money, tokens = self.unreported
-        data = event.data
-        self.unreported = (money + data.get("reserved", 0), tokens + data.get("reserved_tokens", 0))
+        self.charges.add_unreported(event.data)
 
     def _limited(self, event: Event, _at: float) -> None:
         self.rows[self._numbers[event.subplan]].limited_until = event.data["until"]
