@@ -22,6 +22,7 @@ WeftError
 ├── WorkspaceError              a workspace is not as it was left (in `weft.workspaces.errors`)
 ├── AnswerRefusedError          what an agent answered cannot be taken (in `weft.app.refining`)
 ├── BusyError                   another process runs plans here (in `weft.store.errors`)
+├── DamagedError                the journal does not hold what was written (in `weft.store.errors`)
 ├── LeaseLostError              another process has taken over (in `weft.store.errors`)
 └── SubplanExecutionError       a subplan failed (in `weft.engine.results`, as is its group)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.pasts import Past, a_group, a_plan, a_slice, past
+from store.books import sign
 from weft.app.eligibility import eligibility_of
 from weft.app.eligible import Eligibility
 from weft.engine.run.events import Event
@@ -86,6 +87,7 @@ def test_so_is_one_in_which_a_row_is_broken(story: Past) -> None:
     story.ran("r1", PLAN, done=["store/model"])
     with closing(sqlite3.connect(story.root / ".weft" / "weft.db")) as database, database:
         database.execute("UPDATE events SET data = '{' WHERE kind = 'subplan_state'")
+    sign(story.root / ".weft" / "weft.db")
     assert {said[:35] for said in reasons(story).values()} == {"cannot read: entry 2 of the journal"}
 
 
@@ -93,6 +95,7 @@ def test_and_one_whose_plan_cannot_be_read_any_more(story: Past) -> None:
     story.ran("r1", PLAN, done=["store/model"])
     with closing(sqlite3.connect(story.root / ".weft" / "weft.db")) as database, database:
         database.execute("UPDATE runs SET text = 'weft: 1'")
+    sign(story.root / ".weft" / "weft.db")
     said = f"cannot read: the plan of an earlier run, in {story.root}/.weft/weft.db: "
     assert [one.startswith(said) for one in reasons(story).values()] == [True] * 3
     assert not found(story).is_known

@@ -25,7 +25,7 @@ from weft.cli.merge_text import Teller
 from weft.engine.run.events import Recorded
 from weft.errors import InputError, WeftError
 from weft.store.lease import take_lock
-from weft.store.sqlite import LOCK_FILE
+from weft.store.lock import LOCK_FILE
 
 READY = """
 subplans:

@@ -10,6 +10,7 @@ import pytest
 
 from app.run_stories import Story, slices
 from cli.running import Project
+from store.books import sign
 from weft.app.run_rows import StepFailure
 from weft.cli.live.cells import Style
 from weft.cli.live.words import what_failed
@@ -94,5 +95,6 @@ def test_a_journal_of_an_older_version_can_be_replayed(ran: Project) -> None:
             "UPDATE events SET outcome = 'done', data = json_remove(data, '$.message', '$.rejected_by', '$.tail')"
             " WHERE outcome = 'rejected'"
         )
+    sign(ran.journal)
     assert ran.weft("replay").exit_code == 0
     assert "look done" in ran.weft("events").stdout

@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from cli.running import Project
+from store.books import sign
 
 PLAN = """
 failure_mode: continue_on_error
@@ -46,6 +47,7 @@ def copied(ran: Project, project: Project) -> Project:
 def tamper(project: Project, statement: str) -> None:
     with closing(sqlite3.connect(project.journal)) as database, database:
         assert database.execute(statement).rowcount == 1
+    sign(project.journal)
 
 
 def number_of(project: Project, **fields: str) -> int:
@@ -117,7 +119,7 @@ def test_an_event_that_was_deleted_before_a_fact_is_told(copied: Project) -> Non
 
 def test_an_event_that_was_added_is_told(copied: Project) -> None:
     last = len(copied.events()) + 1
-    values = "at, run, kind, 'a' AS subplan, step, attempt, 'completed', cost, tokens, data, NULL"
+    values = "at, run, kind, 'a' AS subplan, step, attempt, 'completed', cost, tokens, data, NULL, NULL"
     tamper(copied, f"INSERT INTO events SELECT {last}, {values} FROM events WHERE kind = 'run_finished'")
     assert difference(copied) == [
         f"event {last} does not follow from what was before it: run_finished of a, completed"

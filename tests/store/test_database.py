@@ -11,11 +11,12 @@ import pytest
 
 from app.privileges import without_privileges
 from contracts.journal_contract import ask, kinds, record, told
-from store.books import add, opened, wal_of
+from store.books import add, opened, sign, wal_of
 from store.faulty_vfs import disk_without_shared_memory
 from weft.engine.run.events import Event
 from weft.engine.run.facts import Woke
 from weft.errors import InputError, WeftError
+from weft.store.errors import DamagedError
 from weft.store.queries import MIGRATIONS, QUERIES
 from weft.store.sqlite import SqliteReader, open_journal, open_reader
 
@@ -190,21 +191,97 @@ def test_a_damaged_journal_is_kept_and_said_to_be_damaged(path: Path) -> None:
     path.write_bytes(damaged)
     with (
         closing(open_reader(path)) as reader,
-        pytest.raises(WeftError, match="it is damaged; move it away with"),
+        pytest.raises(
+            DamagedError,
+            match=r"is damaged: SQLite says: .*; to keep all that can be read of it, type: weft doctor --fix",
+        ),
     ):
         reader.runs()
     assert path.read_bytes() == damaged
+
+
+@pytest.mark.parametrize("column", ["at", "kind", "subplan", "step", "attempt", "outcome", "cost", "data"])
+def test_an_entry_that_has_changed_is_refused_by_all_who_read_it(path: Path, column: str) -> None:
+    with opened(path, with_run=True) as journal:
+        event = Event(kind="subplan_state", subplan="a", outcome="running", cost=3, fact=Woke(at=1.0))
+        journal.append("r1", [(1.0, event)])
+        assert [one.kind for one in journal.lives("r1", ["a"])] == ["subplan_state"]
+        changed = "7" if column in {"at", "attempt", "cost"} else f"replace({column}, 'a', 'b') || ' '"
+        sql(path, f"UPDATE events SET {column} = {changed}")
+        for read in (
+            lambda: list(journal.events("r1")),
+            lambda: journal.glance("r1"),
+        ):
+            with pytest.raises(DamagedError, match=r"entry 1 is not as it was written; .* weft doctor --fix"):
+                read()
+        assert list(journal.facts("r1")) == [Woke(at=1.0)]  # which has a checksum of its own
+
+
+def test_a_fact_that_has_changed_is_refused(path: Path) -> None:
+    with opened(path, with_run=True) as journal:
+        journal.append("r1", [(1.0, Event(kind="woke", fact=Woke(at=1.0)))])
+        sql(path, "UPDATE events SET fact = replace(fact, '1.0', '1.5')")
+        with pytest.raises(DamagedError, match="entry 1 is not as it was written"):
+            list(journal.facts("r1"))
+        with pytest.raises(DamagedError, match="entry 1 is not as it was written"):
+            list(journal.events("r1"))
+
+
+@pytest.mark.parametrize(
+    ("change", "damage"),
+    [
+        ("UPDATE runs SET text = text || ' '", "run r1 is not as it was written"),
+        ("UPDATE run_states SET state = 'rynning'", "the state of run r1 is not as it was written"),
+        ("UPDATE runs SET text = CAST(x'ff' AS TEXT)", "SQLite says: Could not decode to UTF-8"),
+    ],
+)
+def test_a_run_that_has_changed_is_refused(path: Path, change: str, damage: str) -> None:
+    with opened(path, with_run=True) as journal:
+        sql(path, change)
+        with pytest.raises(DamagedError, match=damage):
+            journal.runs()
+        with pytest.raises(DamagedError, match=damage):
+            journal.record("r1")
+
+
+def test_a_state_of_a_subplan_that_there_is_not_is_refused(path: Path) -> None:
+    with opened(path, with_run=True) as journal:
+        journal.append("r1", [(1.0, Event(kind="subplan_state", subplan="a", outcome="running"))])
+        assert journal.states("r1") == {"a": "running"}
+        sql(path, "UPDATE events SET outcome = 'rynning'")
+        with pytest.raises(DamagedError, match="the state of a is not as it was written"):
+            journal.states("r1")
+
+
+def test_a_journal_without_checksums_can_be_read_and_gets_them_when_it_is_written(path: Path) -> None:
+    with opened(path, with_run=True) as journal:
+        add(journal, ["a", "b"])
+        before = list(journal.events("r1"))
+    sql(path, "ALTER TABLE events DROP COLUMN checksum")
+    sql(path, "ALTER TABLE runs DROP COLUMN checksum")
+    sql(path, "PRAGMA user_version = 3")
+    with closing(open_reader(path)) as reader:
+        assert (list(reader.events("r1")), reader.runs()) == (before, [record()])
+        assert [one.seq for one in reader.glance("r1")] == [1, 2]
+    with opened(path) as journal:
+        add(journal, ["c"])
+        assert kinds(journal) == ["a", "b", "c"]
+        sql(path, "UPDATE events SET kind = 'x' WHERE seq = 1")
+        with pytest.raises(DamagedError, match="entry 1"):
+            list(journal.events("r1"))
 
 
 def test_an_entry_that_cannot_be_read_is_named(path: Path) -> None:
     with opened(path, with_run=True) as journal:
         journal.append("r1", [(1.0, Event(kind="woke", data={"a": 1}, fact=Woke(at=1.0)))] * 2)
         sql(path, """UPDATE events SET fact = '{"fact": "dreamt", "at": 1.0}' WHERE seq = 2""")
+        sign(path)
         with pytest.raises(
             WeftError, match=r"entry 2 of the journal cannot be read \(Invalid value 'dreamt'"
         ):
             list(journal.facts("r1"))
         sql(path, "UPDATE events SET data = '[' WHERE seq = 1")
+        sign(path)
         with pytest.raises(
             WeftError, match=r"entry 1 of the journal cannot be read .* with the version that wrote it"
         ):

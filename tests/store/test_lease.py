@@ -18,7 +18,8 @@ from store.coordinators import Coordinator
 from weft.errors import InputError, WeftError
 from weft.store.errors import BusyError, LeaseLostError
 from weft.store.lease import is_alive, new_holder
-from weft.store.sqlite import LOCK_FILE, open_journal, open_reader
+from weft.store.lock import LOCK_FILE
+from weft.store.sqlite import open_journal, open_reader
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ from weft.plan.templates.render import render
 from weft.plan.text.problems import suggestion
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.lease import busy, take_lock
-from weft.store.sqlite import LOCK_FILE, open_reader
+from weft.store.lock import LOCK_FILE
+from weft.store.sqlite import open_reader
 from weft.workspaces.git.leftovers import Finding, Goes, Judge, Judgement, Left, Stays, Why, remove
 from weft.workspaces.git.names import dotted
 from weft.workspaces.git.refs import tip

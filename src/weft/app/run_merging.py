@@ -29,7 +29,8 @@ from weft.plan.compile.compile import compile_plan
 from weft.plan.model import Plan
 from weft.store.errors import BusyError
 from weft.store.lease import take_lock
-from weft.store.sqlite import LOCK_FILE, open_journal
+from weft.store.lock import LOCK_FILE
+from weft.store.sqlite import open_journal
 from weft.workspaces.git.program import Git
 
 PATIENCE = 25

@@ -15,11 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import InputError, WeftError
+from weft.store.checksums import event_checksum, row_checksum
+from weft.store.errors import DamagedError
 from weft.store.failures import BUSY_SECONDS, explained, explained_system_error
+from weft.store.lock import LOCK_FILE, is_locked
+from weft.store.pages import lost_with_log
 from weft.store.queries import MIGRATIONS, QUERIES, statements
+from weft.store.wal import read_wal
 
 NOTHING_YET = "nothing has been run here yet; type: weft run"
 _OURS = 0x57656674
+_WITH_CHECKSUMS = 4
+_WRITES = "rwc"
 _WAL_BYTES_KEPT = 16 * 1024 * 1024
 _LEAST_SQLITE = (3, 37, 0)  # the first with STRICT tables
 
@@ -30,6 +37,16 @@ class Database:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self.connection = connection
+        self.version = 0
+        """How far the tables were when the file was opened, or migrated."""
+
+    @property
+    def has_checksums(self) -> bool:
+        return self.version >= _WITH_CHECKSUMS
+
+    def checked_rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
+        """Rows whose last column is their checksum; None in a journal of an older version."""
+        return self.rows(query if self.has_checksums else query.replace("checksum", "NULL"), values)
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
         try:
@@ -63,7 +80,7 @@ class Database:
 
 def open_to_write(path: Path) -> Database:
     """The file, made if it is not there. Still without tables: see `migrate`."""
-    return _open(path, "rwc", _prepare_to_write)
+    return _open(path, _WRITES, _prepare_to_write)
 
 
 def open_to_read(path: Path) -> Database:
@@ -92,6 +109,8 @@ def _open(path: Path, mode: str, prepare: Callable[[Database], None]) -> Databas
         )
     if _is_there(path) and not path.is_file():
         raise InputError(f"the journal {path}: it is not a regular file; move it away or name another")
+    if mode == _WRITES or not is_locked(path.with_name(LOCK_FILE)):
+        _refuse_damaged_log(path)
     database = _connect(path, mode)
     try:
         database.rows("PRAGMA synchronous = FULL")
@@ -101,6 +120,23 @@ def _open(path: Path, mode: str, prepare: Callable[[Database], None]) -> Databas
         database.close()
         raise
     return database
+
+
+def _refuse_damaged_log(path: Path) -> None:
+    """While a coordinator is at work this is not needed: it has verified the log, and writes to it."""
+    try:
+        has_log = Path(f"{path}-wal").stat().st_size > 0
+    except OSError:
+        return
+    if not has_log:
+        return
+    try:
+        wal = read_wal(path)
+        dropped = 0 if wal.is_whole else lost_with_log(path, wal)
+    except OSError as error:
+        raise explained_system_error(f"cannot read {path}-wal", error) from None
+    if dropped:
+        raise DamagedError(path, f"SQLite would drop {dropped:,} of the transactions in {path.name}-wal")
 
 
 def _is_there(path: Path) -> bool:
@@ -130,10 +166,13 @@ def _connect(path: Path, mode: str) -> Database:
 def migrate(database: Database) -> None:
     """Bring the tables up to date, within the transaction of the caller."""
     version = _version(database)
+    database.connection.create_function("row_checksum", -1, _of_row, deterministic=True)
+    database.connection.create_function("event_checksum", -1, _of_event, deterministic=True)
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
         for statement in statements(script):
             database.connection.execute(statement)
         database.connection.execute(f"PRAGMA user_version = {number}")
+    database.version = len(MIGRATIONS)
 
 
 def _version(database: Database) -> int:
@@ -149,4 +188,13 @@ def _version(database: Database) -> int:
             f"the journal {database.path}: it was made by a newer Weft (its version is {version}, and this one "
             f"knows {len(MIGRATIONS)}); use that Weft, or a newer one"
         )
-    return int(version)
+    database.version = int(version)
+    return database.version
+
+
+def _of_row(*values: object) -> int:
+    return row_checksum(values)
+
+
+def _of_event(seq: int, *values: object) -> int:
+    return event_checksum(seq, values)

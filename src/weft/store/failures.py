@@ -9,6 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from weft.errors import InputError, WeftError
+from weft.store.errors import DamagedError, NotJournalError
 
 BUSY_SECONDS = 30.0
 """How long one waits for another process to end its transaction; each is a matter of milliseconds."""
@@ -30,10 +31,9 @@ _MEANINGS: dict[int, tuple[type[WeftError], str]] = {
         InputError,
         "you may not write to it or to its directory; give yourself the permission",
     ),
-    sqlite3.SQLITE_NOTADB: (InputError, "it is not a journal of Weft; move the file away or name another"),
-    sqlite3.SQLITE_CORRUPT: (
-        WeftError,
-        "it is damaged; move it away with its -wal and -shm files and keep them: `sqlite3` can `.recover` much",
+    sqlite3.SQLITE_NOTADB: (
+        NotJournalError,
+        "it is not a journal of Weft; move the file away or name another; if it was one, type: weft doctor --fix",
     ),
     sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY: (InputError, "it has no such run"),
     sqlite3.SQLITE_CONSTRAINT_UNIQUE: (InputError, "it has a run of this name"),
@@ -49,10 +49,17 @@ def explained(error: Exception, path: Path) -> Exception:
     if isinstance(error, UnicodeEncodeError):
         return not_text(error)
     code = getattr(error, "sqlite_errorcode", None)
+    if (code or 0) & _LOW_BYTE == sqlite3.SQLITE_CORRUPT or _is_undecodable(error):
+        return DamagedError(path, f"SQLite says: {error}")
     if code is None:
         return error
     kind, meaning = _MEANINGS.get(code) or _MEANINGS.get(code & _LOW_BYTE) or (WeftError, "it cannot be used")
     return kind(f"the journal {path}: {meaning} (SQLite says: {error})")
+
+
+def _is_undecodable(error: Exception) -> bool:
+    """Whether a text in the file is not UTF-8: it was when it was written. Python says so, without a code."""
+    return isinstance(error, sqlite3.OperationalError) and "decode to UTF-8" in str(error)
 
 
 def not_text(error: UnicodeEncodeError) -> WeftError:

@@ -8,14 +8,11 @@ from time import monotonic
 
 from weft.engine.run.facts import AnyFact
 from weft.errors import WeftError
-from weft.store import rows
 from weft.store.database import open_to_read
 from weft.store.failures import explained
 from weft.store.queries import QUERIES
 from weft.store.sqlite import SqliteReader
 
-_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
-_HEADER = 32
 _STEPS_BETWEEN_LOOKS = 10_000
 _INTERRUPTED = "interrupted"
 _FIRST_PAGES = 5
@@ -31,9 +28,8 @@ class HealthReader(SqliteReader):
 
     def first_fact(self, run: str) -> AnyFact | None:
         """None if nothing has happened in it, or if what has cannot be read by this Weft."""
-        for seq, fact in self._database.rows(QUERIES["facts"], (run, 0, 1)):
-            with suppress(WeftError):
-                return rows.to_fact(seq, fact)
+        with suppress(WeftError):
+            return next(self.facts(run), None)
         return None
 
 
@@ -47,7 +43,10 @@ def ailments(path: Path, *, patience: float) -> Sequence[str] | None:
     with closing(open_to_read(path)) as database:
         database.connection.set_progress_handler(lambda: monotonic() > until, _STEPS_BETWEEN_LOOKS)
         try:
-            found = database.connection.execute(f"PRAGMA quick_check({_FIRST_PAGES})").fetchall()
+            found = database.connection.execute(f"PRAGMA integrity_check({_FIRST_PAGES})").fetchall()
+            _verify_rows(SqliteReader(database), until)
+        except TimeoutError:
+            return None
         except sqlite3.Error as error:
             if str(error) == _INTERRUPTED:
                 return None
@@ -56,14 +55,11 @@ def ailments(path: Path, *, patience: float) -> Sequence[str] | None:
     return [] if words == ["ok"] else words
 
 
-def is_wal_damaged(path: Path) -> bool:
-    """Whether the file of what was written last is there and does not begin as one.
-
-    SQLite would take it for empty, and remove it. One that is too short for a beginning has never held anything.
-    """
-    try:
-        with Path(f"{path}-wal").open("rb") as stream:
-            header = stream.read(_HEADER)
-    except FileNotFoundError:
-        return False
-    return len(header) == _HEADER and header[:4] not in _MAGIC
+def _verify_rows(reader: SqliteReader, until: float) -> None:
+    """Raises a `DamagedError` for a row that does not fit its checksum, `TimeoutError` if it takes too long."""
+    for record in reader.runs():
+        for _ in reader.events(record.run):
+            if monotonic() > until:
+                raise TimeoutError
+        reader.states(record.run)
+        reader.requests(record.run)

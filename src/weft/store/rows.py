@@ -24,7 +24,7 @@ _decode_fact: Decoder[AnyFact] = Decoder(AnyFact)
 def to_row(run: str, at: float, event: Event) -> EventRow:
     data, fact = event.data, event.fact
     return (
-        at,
+        float(at),  # as SQLite returns it: the checksum is of what is read
         run,
         event.kind,
         event.subplan,

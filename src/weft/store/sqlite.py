@@ -6,23 +6,29 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
 from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import AnyFact
+from weft.engine.run.run_state import RunState
+from weft.engine.states import SubplanExecutionState
 from weft.errors import InputError, WeftError
 from weft.ports.journal import Glimpse, Holder, Request, RunRecord
 from weft.store import rows
+from weft.store.checksums import event_checksum, fact_checksum, rest_checksum, row_checksum
 from weft.store.database import Database, migrate, open_to_read, open_to_write
-from weft.store.errors import LeaseLostError
+from weft.store.errors import DamagedError, LeaseLostError
 from weft.store.failures import explained_system_error
 from weft.store.lease import busy, current_holder, is_alive, new_holder, take_lock
+from weft.store.lock import LOCK_FILE
 from weft.store.queries import QUERIES
 
-LOCK_FILE = "coordinator.lock"
 _TRIES, _PAUSE = 20, 0.05
 """How often the lock of somebody who is dead is tried, and the seconds between."""
+_STATES = frozenset(map(str, RunState))
+_SUBPLAN_STATES = frozenset(map(str, SubplanExecutionState))
 _PAGE = 256
 """So many rows are read at once: enough to be quick, and few enough to be held in memory."""
 
@@ -37,36 +43,68 @@ class SqliteReader:
         self._version = self._data_version()
 
     def runs(self, plan: str | None = None) -> Sequence[RunRecord]:
-        fields = RunRecord.__struct_fields__
-        found = self._database.rows(QUERIES["runs"], (plan, plan))
-        return [RunRecord(**dict(zip(fields, row, strict=True))) for row in found]
+        return [self._record(row) for row in self._database.checked_rows(QUERIES["runs"], (plan, plan))]
+
+    def _record(self, row: Sequence[Any]) -> RunRecord:
+        *values, state, checksum = row
+        self._verify(checksum is None or checksum == row_checksum(tuple(values)), f"run {values[0]}")
+        self._verify(state in _STATES, f"the state of run {values[0]}")
+        return RunRecord(**dict(zip(RunRecord.__struct_fields__, (*values, state), strict=True)))
+
+    def _verify(self, is_sound: bool, what: str) -> None:  # noqa: FBT001 - the first is what is verified
+        if not is_sound:
+            raise DamagedError(self._database.path, f"{what} is not as it was written")
+
+    def _page(self, query: str, values: Sequence[object]) -> list[Any]:
+        """Rows of events without their facts, verified and without their checksums."""
+        page = self._database.checked_rows(query, values)
+        run = values[0]
+        for row in page:
+            seq, at, *rest, checksum = row
+            is_sound = rest_checksum(checksum) == row_checksum((seq, at, run, *rest)) if checksum else False
+            self._verify(is_sound or not self._database.has_checksums, f"entry {seq}")
+        return page
 
     def events(self, run: str, *, after: int = 0) -> Iterator[Recorded]:
-        while page := self._database.rows(_EVENTS, (run, after, _PAGE)):
-            yield from [rows.to_recorded(run, row) for row in page]
+        while page := self._database.checked_rows(_EVENTS, (run, after, _PAGE)):
+            for row in page:
+                seq, at, *rest, checksum = row
+                is_sound = not self._database.has_checksums or checksum == event_checksum(
+                    seq, (at, run, *rest)
+                )
+                self._verify(is_sound, f"entry {seq}")
+            yield from [rows.to_recorded(run, row[:-1]) for row in page]
             after = page[-1][0]
 
     def facts(self, run: str) -> Iterator[AnyFact]:
         """Only those, in order: all that recovery needs, at a fraction of the cost."""
         after = 0
-        while page := self._database.rows(_FACTS, (run, after, _PAGE)):
-            yield from [rows.to_fact(seq, fact) for seq, fact in page]
+        while page := self._database.checked_rows(_FACTS, (run, after, _PAGE)):
+            for seq, fact, checksum in page:
+                is_sound = not self._database.has_checksums or (checksum or 0) >> 32 == fact_checksum(
+                    seq, fact
+                )
+                self._verify(is_sound, f"entry {seq}")
+            yield from [rows.to_fact(seq, fact) for seq, fact, _ in page]
             after = page[-1][0]
 
     def record(self, run: str | None = None) -> RunRecord | None:
-        fields = RunRecord.__struct_fields__
-        found = self._database.rows(QUERIES["record"], (run, run))
-        return RunRecord(**dict(zip(fields, found[0], strict=True))) if found else None
+        found = self._database.checked_rows(QUERIES["record"], (run, run))
+        return self._record(found[0]) if found else None
 
     def glance(self, run: str) -> Sequence[Glimpse]:
-        return [Glimpse(*row) for row in self._database.rows(QUERIES["glance"], (run,))]
+        return [Glimpse(*row[:-1]) for row in self._page(QUERIES["glance"], (run,))]
 
     def states(self, run: str) -> Mapping[str, str]:
-        return dict(self._database.rows(QUERIES["states"], (run,)))
+        found = self._database.rows(QUERIES["states"], (run,))
+        # They come from an index, which has no checksum.
+        for subplan, state in found:
+            self._verify(state in _SUBPLAN_STATES and isinstance(subplan, str), f"the state of {subplan}")
+        return dict(found)
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
         values = (run, after, rows.to_json(list(subplans)))
-        return [Glimpse(*row) for row in self._database.rows(QUERIES["lives"], values)]
+        return [Glimpse(*row[:-1]) for row in self._page(QUERIES["lives"], values)]
 
     def holder(self) -> Holder | None:
         return current_holder(self._database)
@@ -119,7 +157,7 @@ class SqliteJournal(SqliteReader):
     def add_run(self, record: RunRecord) -> None:
         *values, state = (getattr(record, name) for name in record.__struct_fields__)
         with self._writing() as (connection, _):
-            connection.execute(QUERIES["add_run"], values)
+            connection.execute(QUERIES["add_run"], (*values, row_checksum(tuple(values))))
             connection.execute(QUERIES["add_run_state"], (state, record.run))
 
     def set_run_state(self, run: str, state: str) -> None:
@@ -136,7 +174,7 @@ class SqliteJournal(SqliteReader):
         added = [rows.to_row(run, at, event) for at, event in events]
         with self._writing() as (connection, last_before):
             last = last_before + len(added)
-            connection.executemany(_ADD_EVENT, added)
+            connection.executemany(_ADD_EVENT, _numbered(added, last_before))
             if taken:
                 connection.executemany(QUERIES["take_request"], [(last, number, run) for number in taken])
             if state is not None and connection.execute(QUERIES["set_run_state"], (state, run)).rowcount != 1:
@@ -148,7 +186,7 @@ class SqliteJournal(SqliteReader):
         with self._writing() as (connection, last_before):
             if connection.execute(QUERIES["requests"], (run,)).fetchone() is not None:
                 return None
-            connection.executemany(_ADD_EVENT, added)
+            connection.executemany(_ADD_EVENT, _numbered(added, last_before))
         return last_before + len(added)
 
     def close(self) -> None:
@@ -172,6 +210,12 @@ class SqliteJournal(SqliteReader):
                     f"another Weft has taken over {self._database.path}; this one has stopped writing to it"
                 )
             yield connection, found[0]
+
+
+def _numbered(added: Sequence[rows.EventRow], last: int) -> Iterator[tuple[object, ...]]:
+    """Rows with their numbers and checksums."""
+    for seq, row in enumerate(added, start=last + 1):
+        yield (seq, *row, event_checksum(seq, row))
 
 
 def open_journal(path: Path, *, now: float, command: str = "") -> SqliteJournal:

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from e2e.repositories import Repository
+from store.books import sign
 from weft.app.doctor.examining import Report, Told, doctor
 from weft.app.doctor.findings import State
 from weft.app.doctor.ground import Bounds
@@ -86,6 +87,8 @@ class Patient(Repository):
     def sql(self, statement: str, *values: object) -> None:
         with closing(sqlite3.connect(self.root / ".weft" / "weft.db")) as database, database:
             database.execute(statement, values)
+        if "events" in statement or "runs" in statement:
+            sign(self.root / ".weft" / "weft.db")
 
     def state(self) -> str:
         return self.story().state

@@ -13,6 +13,7 @@ from app.doctor.patients import LANDS, Patient, bystander
 from hosts.places import start_time
 from weft.app.doctor.findings import State
 from weft.store.lease import take_lock
+from weft.store.lock import LOCK_FILE
 from weft.store.sqlite import open_journal
 
 
@@ -68,12 +69,39 @@ def test_a_damaged_end_of_the_journal_is_found_before_anybody_drops_it(patient: 
     patient.plan(LANDS).run()
     wal = Path(f"{journal_of(patient)}-wal")
     wal.write_bytes(b"x" * 100)
-    told = patient.one("journal", fix=True)
-    assert (told.state, told.finding.command) == (
-        State.PROBLEM,
-        f"cp -a {patient.root / '.weft'} {patient.root / '.weft'}.saved",
-    )
+    told = patient.one("journal")
+    assert (told.state, told.finding.command) == (State.PROBLEM, "weft doctor --fix")
     assert wal.read_bytes() == b"x" * 100
+    assert patient.one("journal", fix=True).state is State.FIXED
+    assert wal.with_name("weft.db.damaged-wal").read_bytes() == b"x" * 100
+    assert not wal.exists()
+
+
+def test_a_byte_that_has_changed_in_a_row_is_found_and_all_before_it_is_kept(patient: Patient) -> None:
+    patient.plan(LANDS).run()
+    patient.sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = journal_of(patient).read_bytes()
+    changed = data.replace(b"run_finished", b"run_finishes")
+    journal_of(patient).write_bytes(changed)
+    told = patient.one("journal")
+    assert "is not as it was written" in told.finding.found
+    assert "lost: 1 entries" in told.finding.found
+    assert patient.one("journal", fix=True).state is State.FIXED
+    assert journal_of(patient).with_name("weft.db.damaged").read_bytes() == changed
+    assert patient.wrong() == []
+
+
+def test_a_damaged_journal_is_left_to_a_coordinator_that_has_it_open(patient: Patient) -> None:
+    patient.plan(LANDS).run()
+    journal_of(patient).write_bytes(
+        journal_of(patient).read_bytes().replace(b"run_finished", b"run_finishes")
+    )
+    lock = take_lock(patient.root / ".weft" / LOCK_FILE)
+    assert lock is not None
+    told = patient.one("journal", fix=True)
+    os.close(lock)
+    assert told.tried == "a coordinator has the journal open; end it first, with: weft stop"
+    assert not journal_of(patient).with_name("weft.db.damaged").exists()
 
 
 def test_a_journal_that_takes_too_long_to_check_is_unknown(patient: Patient) -> None:

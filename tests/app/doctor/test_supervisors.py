@@ -149,10 +149,11 @@ def test_a_supervisor_that_was_killed_when_it_had_nothing_to_do_is_worth_a_warni
 
 
 REPLACED = (
-    "INSERT INTO runs SELECT number + 1, 'newer', plan, file, directory, text, digest, created_at FROM runs",
+    "INSERT INTO runs SELECT number + 1, 'newer', plan, file, directory, text, digest, created_at, NULL FROM runs",
     "INSERT INTO run_states VALUES ('newer', 'completed')",
-    """INSERT INTO events SELECT NULL, at, 'newer', kind, subplan, step, attempt, outcome, cost, tokens, data, fact
-    FROM events WHERE kind = 'run_started'""",
+    """INSERT INTO events
+    SELECT NULL, at, 'newer', kind, subplan, step, attempt, outcome, cost, tokens, data, fact, NULL FROM events
+    WHERE kind = 'run_started'""",
 )
 """A newer run of the same plan has started since."""
 ABANDONED = ("UPDATE run_states SET state = 'abandoned'",)

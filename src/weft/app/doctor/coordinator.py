@@ -1,8 +1,9 @@
 """The journal, and whoever is to write it."""
 
+import os
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 
@@ -13,7 +14,11 @@ from weft.engine.run.run_state import NEEDS_COORDINATOR, RunState
 from weft.errors import WeftError
 from weft.hosts.leftovers import is_halted
 from weft.ports.journal import Holder
-from weft.store.health import ailments, is_wal_damaged
+from weft.store.errors import DamagedError, NotJournalError
+from weft.store.health import ailments
+from weft.store.lease import take_lock
+from weft.store.lock import LOCK_FILE
+from weft.store.salvage import rebuild, salvage
 from weft.store.sqlite import open_journal
 
 # --- the journal ---
@@ -24,29 +29,49 @@ def journal(ground: Ground) -> Iterator[Finding]:
     if not ground.is_used:
         yield fine("nothing has been run here yet")
         return
-    if is_wal_damaged(path):
-        yield problem(
-            f"{path}-wal, which holds what was written last, does not begin as such a file; SQLite would drop it",
-            command=suggest("cp", "-a", str(ground.places.weft), f"{ground.places.weft}.saved").command,
-            subject=str(path),
-        )
-        return
     try:
         words = ailments(path, patience=ground.bounds.patience)
+    except DamagedError as error:
+        yield _damaged(ground, f"{path} is damaged: {error.damage}")
+        return
     except WeftError as error:
-        yield problem(
-            str(error), command=suggest("cp", "-a", str(path), f"{path}.saved").command, subject=str(path)
-        )
+        yield _unusable(ground, error)
         return
     if words is None:
         yield unknown(f"to check {path} takes longer than {ground.bounds.patience:g} s", subject=str(path))
     elif words:
-        yield problem(
-            f"{path} is damaged: {'; '.join(words)}",
-            command=suggest("cp", "-a", str(path), f"{path}.saved").command,
-            advice="then read what can be read of the copy: sqlite3 COPY .recover",
-            subject=str(path),
-        )
+        yield _damaged(ground, f"{path} is damaged: {'; '.join(words)}")
+
+
+def _unusable(ground: Ground, error: WeftError) -> Finding:
+    """A file that is no journal may have been one before its first bytes changed: then there are runs in it."""
+    path = ground.places.journal
+    with suppress(OSError):
+        if isinstance(error, NotJournalError) and salvage(path).runs:
+            return _damaged(ground, f"{path} is damaged: it does not begin as a database")
+    return problem(
+        str(error), command=suggest("cp", "-a", str(path), f"{path}.saved").command, subject=str(path)
+    )
+
+
+def _damaged(ground: Ground, damage: str) -> Finding:
+    path = ground.places.journal
+    return problem(
+        f"{damage}; {salvage(path).report}",
+        command="weft doctor --fix",
+        subject=str(path),
+        mend=partial(_rebuild, ground),
+    )
+
+
+def _rebuild(ground: Ground) -> None:
+    lock = take_lock(ground.places.weft / LOCK_FILE)
+    if lock is None:
+        raise WeftError("a coordinator has the journal open; end it first, with: weft stop")
+    try:
+        rebuild(ground.places.journal)
+    finally:
+        os.close(lock)
 
 
 # --- the coordinator ---
@@ -133,9 +158,11 @@ def coordinator_hangs(ground: Ground) -> Iterator[Finding]:
 CHECKS = (
     Check(
         id="journal",
-        looks_at="`.weft/weft.db` can be opened, is of a known version and passes SQLite's quick check; its "
-        "`-wal` file is one",
+        looks_at="`.weft/weft.db` can be opened, is of a known version and passes SQLite's integrity check; each "
+        "row fits its checksum; its `-wal` file is one, and SQLite reads all of it",
         why="all that is known of runs is in the journal",
+        mends="makes a new journal of all that can be read, and keeps the damaged one beside it as "
+        "`weft.db.damaged`; what is lost is listed; a run that has lost its end counts as abandoned",
         examine=journal,
     ),
     Check(

@@ -20,13 +20,13 @@ from weft.app.run_questions import open_questions
 from weft.app.run_rows import Held
 from weft.engine.run.facts import RunStarted
 from weft.engine.run.run_state import FINISHED
-from weft.errors import InputError, WeftError
+from weft.errors import InputError
 from weft.hosts.leftovers import Supervisor, find_supervisors
 from weft.plan.model import Plan
 from weft.ports.journal import Holder, Request, RunRecord
-from weft.store.health import HealthReader, is_wal_damaged, open_to_examine
+from weft.store.health import HealthReader, open_to_examine
 from weft.store.lease import busy, is_alive, take_lock
-from weft.store.sqlite import LOCK_FILE
+from weft.store.lock import LOCK_FILE
 
 Made = TypeVar("Made")
 
@@ -126,11 +126,9 @@ class Ground:
 
     @cached_property
     def told(self) -> Told:
-        """Raises `WeftError` if the journal cannot be read. Without what was written last it is not opened."""
+        """Raises `WeftError` if the journal cannot be read."""
         if not self.is_used:
             return Told()
-        if is_wal_damaged(self.places.journal):
-            raise WeftError(f"{self.places.journal}-wal, the end of the journal, is damaged")
         with closing(open_to_examine(self.places.journal)) as journal:
             return _Reading(self, journal).told()
 

@@ -1,4 +1,5 @@
--- Each query has a name and says what it is for. Values are given in the order of the question marks.
+-- Each query has a name and says what it is for. Values are given in the order of the question marks. Before a journal of
+-- an older version is migrated, `checksum` is read as NULL.
 
 -- name: version
 -- How far the tables are, whose they are, and how many: in one query, as they may be made at this moment.
@@ -21,7 +22,7 @@ RETURNING epoch;
 SELECT pid, started, nonce, epoch, since, command FROM lease;
 
 -- name: add_run
-INSERT INTO runs (run, plan, file, directory, text, digest, created_at) VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT INTO runs (run, plan, file, directory, text, digest, created_at, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: add_run_state
 INSERT INTO run_states (state, run) VALUES (?, ?);
@@ -31,24 +32,24 @@ UPDATE run_states SET state = ? WHERE run = ?;
 
 -- name: runs
 -- Newest first; the plan is given twice, and NULL means any.
-SELECT run, plan, file, directory, text, digest, created_at, state
+SELECT run, plan, file, directory, text, digest, created_at, state, checksum
 FROM runs JOIN run_states USING (run)
 WHERE ? IS NULL OR plan = ?
 ORDER BY number DESC;
 
 -- name: add_event
--- The sequence number is the next one by itself.
-INSERT INTO events (at, run, kind, subplan, step, attempt, outcome, cost, tokens, data, fact)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+-- The sequence number is the next one: it comes first, as the checksum depends on it.
+INSERT INTO events (seq, at, run, kind, subplan, step, attempt, outcome, cost, tokens, data, fact, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: events
 -- One page of a run's events after a sequence number.
-SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, fact
+SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, fact, checksum
 FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?;
 
 -- name: facts
 -- One page of a run's facts after a sequence number.
-SELECT seq, fact FROM events WHERE run = ? AND seq > ? AND fact IS NOT NULL ORDER BY seq LIMIT ?;
+SELECT seq, fact, checksum FROM events WHERE run = ? AND seq > ? AND fact IS NOT NULL ORDER BY seq LIMIT ?;
 
 -- name: states
 -- The states of subplans, in the order in which each came to them; of a subplan the last one is the one it is in.
@@ -56,7 +57,7 @@ SELECT subplan, outcome FROM events WHERE run = ? AND kind = 'subplan_state' ORD
 
 -- name: glance
 -- What else a picture of a run needs, without the daily life of steps. The condition is that of an index.
-SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data
+SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
 FROM events
 WHERE run = ?
     AND (kind NOT IN ('step_started', 'step_finished', 'step_skipped', 'subplan_state', 'woke')
@@ -65,7 +66,7 @@ ORDER BY seq;
 
 -- name: lives
 -- All of some subplans, which are given as JSON, after a sequence number.
-SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data
+SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
 FROM events
 WHERE run = ? AND seq > ? AND kind IN ('step_started', 'step_finished', 'subplan_state')
     AND subplan IN (SELECT value FROM json_each(?))
@@ -73,7 +74,7 @@ ORDER BY seq;
 
 -- name: record
 -- Of the run of that id; NULL, given twice, means the one in which something happened last: an older one may go on.
-SELECT run, plan, file, directory, text, digest, created_at, state
+SELECT run, plan, file, directory, text, digest, created_at, state, checksum
 FROM runs JOIN run_states USING (run)
 WHERE ? IS NULL OR run = ?
 ORDER BY

@@ -1,0 +1,241 @@
+"""The rows of a journal, read from the pages of its file and of its log without SQLite.
+
+The rows verify themselves: each has a checksum of all that is in it, its number included. So they need no tree of
+pages to be found by, and no index. Every page is looked at by itself; what parses as a row and fits its checksum is
+a row of the journal, wherever it stands and how often. Rows are only ever added, so an older version of a page has
+nothing in it that is not true.
+"""
+
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from weft.engine.run.run_state import RunState
+from weft.errors import WeftError
+from weft.store import rows
+from weft.store.checksums import event_checksum, row_checksum
+from weft.store.wal import Wal
+
+Values = tuple[object, ...]
+_PAGE = 4096
+_PAGE_SIZES = frozenset(1 << bits for bits in range(9, 16))
+_TABLE_LEAF, _INDEX_LEAF = 0x0D, 0x0A
+_EVENT_COLUMNS, _RUN_COLUMNS, _STATE_COLUMNS = 13, 9, 2
+_STATES = frozenset(map(str, RunState))
+_INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+"""The types of a column in a record, and how many bytes they have."""
+_FLOAT, _BLOB = 7, 12
+"""From the second on: blobs are even, texts odd; the length is in the type."""
+_LONGEST = 1 << 28
+"""Bytes of a row that is believed."""
+
+
+class Page(Struct, frozen=True):
+    """A version of a page."""
+
+    number: int
+    data: bytes
+    transaction: int
+    """0: SQLite reads it. Otherwise which of the transactions it is in that SQLite would drop with its log."""
+
+
+class Pages:
+    """All versions of all pages, the oldest first. Raises `OSError`."""
+
+    def __init__(self, path: Path, wal: Wal) -> None:
+        file = _bytes_of(path)
+        self.size = _page_size(file)
+        self.versions: list[Page] = [
+            Page(number, file[start : start + self.size], transaction=0)
+            for number, start in enumerate(range(0, len(file), self.size), start=1)
+        ]
+        if wal.page_size == self.size:
+            self.versions += _logged(wal, _bytes_of(Path(f"{path}-wal")))
+        self._newest = {page.number: page.data for page in self.versions}
+
+    def overflow(self, number: int, length: int) -> bytes:
+        """What a row has on further pages."""
+        parts: list[bytes] = []
+        while length > 0 and number in self._newest:
+            page = self._newest[number]
+            parts.append(page[4 : 4 + length])
+            length -= len(parts[-1])
+            (number,) = struct.unpack_from(">I", page)
+            if not parts[-1] or len(parts) * self.size > _LONGEST:
+                break
+        return b"".join(parts)
+
+
+def _logged(wal: Wal, log: bytes) -> Iterator[Page]:
+    dropped = 1
+    for frame in wal.frames:
+        data = log[frame.offset : frame.offset + wal.page_size]
+        yield Page(frame.page, data, transaction=0 if frame.is_sound else dropped)
+        dropped += frame.is_commit and not frame.is_sound
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _page_size(file: bytes) -> int:
+    size = int.from_bytes(file[16:18], "big") if file.startswith(b"SQLite format 3\0") else 0
+    return size if size in _PAGE_SIZES else _PAGE
+
+
+def _records(pages: Pages) -> Iterator[tuple[int, Values, int]]:
+    """Whatever parses as a row: its number, 0 in an index, its columns, and the transaction of the page."""
+    for version in pages.versions:
+        page = version.data
+        head = 100 if version.number == 1 else 0
+        kind = page[head] if len(page) > head + 8 else 0
+        if kind not in {_TABLE_LEAF, _INDEX_LEAF}:
+            continue
+        (count,) = struct.unpack_from(">H", page, head + 3)
+        for place in range(head + 8, min(head + 8 + 2 * count, len(page) - 1), 2):
+            with suppress(IndexError, ValueError, struct.error):
+                (cell,) = struct.unpack_from(">H", page, place)
+                yield (*_cell(pages, page, cell, is_table=kind == _TABLE_LEAF), version.transaction)
+
+
+def _cell(pages: Pages, page: bytes, at: int, *, is_table: bool) -> tuple[int, Values]:
+    length, at = _varint(page, at)
+    rowid = 0
+    if is_table:
+        rowid, at = _varint(page, at)
+    if length > _LONGEST:
+        raise ValueError(length)
+    most = pages.size - 35 if is_table else (pages.size - 12) * 64 // 255 - 23
+    if length <= most:
+        return rowid, _columns(page[at : at + length])
+    least = (pages.size - 12) * 32 // 255 - 23
+    local = least + (length - least) % (pages.size - 4)
+    local = local if local <= most else least
+    (overflow,) = struct.unpack_from(">I", page, at + local)
+    return rowid, _columns(page[at : at + local] + pages.overflow(overflow, length - local))
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for place in range(at, at + 8):
+        value = value << 7 | data[place] & 0x7F
+        if not data[place] & 0x80:
+            return value, place + 1
+    return value << 8 | data[at + 8], at + 9
+
+
+def _columns(record: bytes) -> Values:
+    size, at = _varint(record, 0)
+    types: list[int] = []
+    while at < size:
+        kind, at = _varint(record, at)
+        types.append(kind)
+    values: list[object] = []
+    at = size
+    for kind in types:
+        length = _length(kind)
+        part = record[at : at + length]
+        if len(part) < length:
+            raise IndexError(at)
+        values.append(_value(kind, part))
+        at += length
+    return tuple(values)
+
+
+def _length(kind: int) -> int:
+    if kind >= _BLOB:
+        return (kind - _BLOB) // 2
+    return _INTEGERS.get(kind, 0) if kind != _FLOAT else 8
+
+
+def _value(kind: int, part: bytes) -> object:
+    if kind == 0:
+        return None
+    if kind in {8, 9}:
+        return kind - 8
+    if kind in _INTEGERS:
+        return int.from_bytes(part, "big", signed=True)
+    if kind == _FLOAT:
+        return struct.unpack(">d", part)[0]
+    return part.decode() if kind % 2 else part  # a UnicodeDecodeError is a ValueError
+
+
+# --- rows ---
+
+
+def _as_float(value: object) -> object:
+    """SQLite keeps a float without a fraction as a whole number."""
+    return float(value) if isinstance(value, int) else value
+
+
+class Rows:
+    """What can be read of a journal."""
+
+    def __init__(self, pages: Pages) -> None:
+        self.seen: set[int] = set()
+        """The numbers of the entries that SQLite reads."""
+        self.dropped: dict[int, set[int]] = {}
+        """The numbers of those in each transaction that SQLite would drop."""
+        self.runs: dict[int, Values] = {}
+        self.events: dict[int, Values] = {}
+        self.states: dict[str, str] = {}
+        self.spoiled: dict[int, object] = {}
+        """Entries that do not fit their checksums, and the runs that they seem to be of."""
+        for rowid, columns, transaction in _records(pages):
+            match len(columns):
+                case 2:
+                    self._take_state(columns)
+                case 8 | 9:
+                    self._take_run(rowid, columns)
+                case 12 | 13:
+                    self._take_event(rowid, columns, transaction)
+                case _:
+                    pass
+
+    def _take_state(self, columns: Values) -> None:
+        run, state = columns
+        if isinstance(run, str) and isinstance(state, str) and state in _STATES:
+            self.states[run] = state
+
+    def _take_run(self, number: int, columns: Values) -> None:
+        values = (*columns[1:7], _as_float(columns[7]))
+        if not all(isinstance(value, str) for value in values[:6]) or not isinstance(values[6], float):
+            return
+        if len(columns) < _RUN_COLUMNS or columns[8] == row_checksum(values):
+            self.runs[number] = values
+
+    def _take_event(self, seq: int, columns: Values, transaction: int) -> None:
+        values = (_as_float(columns[1]), *columns[2:12])
+        has_checksum = len(columns) == _EVENT_COLUMNS
+        if columns[12] == event_checksum(seq, values) if has_checksum else _is_readable(seq, values):
+            self.events[seq] = values
+            (self.dropped.setdefault(transaction, set()) if transaction else self.seen).add(seq)
+        else:
+            self.spoiled[seq] = values[1]
+
+
+def _is_readable(seq: int, values: Values) -> bool:
+    """Of a row of an older version, without a checksum."""
+    with suppress(WeftError, msgspec.MsgspecError, TypeError, ValueError):
+        at, _, *rest = values
+        rows.to_recorded("", (seq, at, *rest))  # type: ignore[arg-type]
+        return True
+    return False
+
+
+def lost_with_log(path: Path, wal: Wal) -> int:
+    """How many transactions with entries that stand nowhere else SQLite would drop with the end of its log.
+
+    None if that may be what a power cut leaves: the last transaction, or what an earlier one left behind.
+    """
+    rows_ = Rows(Pages(path, wal))
+    last = max(rows_.seen, default=0)
+    lost = sum(any(seq > last for seq in seqs) for seqs in rows_.dropped.values())
+    return max(lost, wal.is_foreign) if wal.is_headless else max(0, lost - 1)

@@ -1,0 +1,154 @@
+"""Reads what is left of a damaged journal, and makes a sound one of it.
+
+What a run did is a sequence, and a sequence with a gap means nothing after it. So of each run all is kept up to
+the first entry that is missing while the run was under way; the run then counts as abandoned, as no coordinator
+can resume what it does not know. Entries get new numbers without gaps.
+"""
+
+import os
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.engine.run.run_state import RunState
+from weft.store.checksums import event_checksum, row_checksum
+from weft.store.database import migrate, open_to_write
+from weft.store.pages import Pages, Rows
+from weft.store.queries import QUERIES
+from weft.store.wal import read_wal
+
+Values = tuple[object, ...]
+_STATES = frozenset(map(str, RunState))
+
+
+class Salvage(Struct, frozen=True, kw_only=True):
+    """What can be read of a journal."""
+
+    runs: tuple[Values, ...]
+    """Those whose beginning is there, in their order: the columns of a run and its state."""
+    events: tuple[Values, ...]
+    """The columns of an entry, without its number and checksum."""
+    lost_entries: int
+    cut_runs: tuple[str, ...]
+    """Runs that have lost their end."""
+    lost_runs: tuple[str, ...]
+    """Runs that have lost their beginning, and with it everything."""
+
+    @property
+    def report(self) -> str:
+        """A sentence without its full stop."""
+        kept = f"{len(self.events):,} entries of {len(self.runs):,} runs can be kept"
+        lost = [f"{self.lost_entries:,} entries"] if self.lost_entries else []
+        lost += [f"the end of run {run}" for run in self.cut_runs]
+        lost += [f"run {run}" for run in self.lost_runs]
+        return f"{kept}; lost: {', '.join(lost)}" if lost else f"{kept}; nothing else is known to be lost"
+
+
+def salvage(path: Path) -> Salvage:
+    """What can be read of the journal of that name; nothing is written. Raises `OSError`."""
+    found = Rows(Pages(path, read_wal(path)))
+    spoiled = {seq: run for seq, run in found.spoiled.items() if seq not in found.events}
+    missing = sorted({*_missing(sorted(found.events)), *spoiled})
+    by_run: dict[object, list[int]] = {}
+    for seq in sorted(found.events):
+        by_run.setdefault(found.events[seq][1], []).append(seq)
+    kept: list[int] = []
+    cut: list[str] = []
+    lost: list[str] = []
+    runs: list[Values] = []
+    for _, values in sorted(found.runs.items()):
+        name = str(values[0])
+        seqs = by_run.pop(name, [])
+        if seqs and found.events[seqs[0]][2] != "run_started":
+            lost.append(name)
+            continue
+        whole = _before_gap(seqs, missing)
+        kept += whole
+        is_cut = len(whole) < len(seqs) or name in spoiled.values()
+        cut += [name] if is_cut else []
+        runs.append((*values, _state(found, name, whole, is_cut=is_cut)))
+    lost += [str(run) for run in by_run]
+    return Salvage(
+        runs=tuple(runs),
+        events=tuple(found.events[seq] for seq in sorted(kept)),
+        lost_entries=len(missing) + len(found.events) - len(kept),
+        cut_runs=tuple(cut),
+        lost_runs=tuple(lost),
+    )
+
+
+def _missing(seqs: Sequence[int]) -> Iterator[int]:
+    for before, after in pairwise([0, *seqs]):
+        yield from range(before + 1, min(after, before + 1_000_000))
+
+
+def _before_gap(seqs: Sequence[int], missing: Sequence[int]) -> Sequence[int]:
+    if not seqs:
+        return seqs
+    gap = bisect_left(missing, seqs[0])
+    return seqs if gap == len(missing) else seqs[: bisect_left(seqs, missing[gap])]
+
+
+def _state(found: Rows, run: str, seqs: Sequence[int], *, is_cut: bool) -> str:
+    if is_cut:
+        return RunState.ABANDONED
+    _, _, kind, *_, outcome = found.events[seqs[-1]][:7] if seqs else (None,) * 7
+    if kind == "run_finished" and outcome in _STATES:
+        return str(outcome)
+    return found.states.get(run, RunState.ABANDONED)
+
+
+# --- a new file ---
+
+
+def rebuild(path: Path) -> Path:
+    """Puts a sound journal in the place of a damaged one, which is kept beside it; returns where.
+
+    Only while no other process has it open for writing.
+    """
+    found = salvage(path)
+    new = path.with_name(f"{path.name}.new")
+    for name in _with_companions(new):
+        name.unlink(missing_ok=True)
+    _write(new, found.runs, found.events)
+    aside = _free_name(path)
+    for old, kept in zip(_with_companions(path), _with_companions(aside), strict=True):
+        with suppress(FileNotFoundError):
+            os.link(old, kept)
+    # A log belongs to the file beside it: the one of the old file must be gone before the new one has its name.
+    for old in _with_companions(path)[1:]:
+        old.unlink(missing_ok=True)
+    new.replace(path)
+    return aside
+
+
+def _with_companions(path: Path) -> list[Path]:
+    return [path, *(path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm"))]
+
+
+def _free_name(path: Path) -> Path:
+    names = (
+        path.with_name(f"{path.name}.damaged{number}") for number in ("", *(f"-{n}" for n in range(2, 1000)))
+    )
+    return next(name for name in names if not os.path.lexists(name))
+
+
+def _write(path: Path, runs: Iterable[Values], events: Iterable[Values]) -> None:
+    database = open_to_write(path)
+    try:
+        with database.transaction() as connection:
+            migrate(database)
+            for *values, state in runs:
+                connection.execute(QUERIES["add_run"], (*values, row_checksum(tuple(values))))
+                connection.execute(QUERIES["add_run_state"], (state, values[0]))
+            connection.executemany(
+                QUERIES["add_event"],
+                ((seq, *values, event_checksum(seq, values)) for seq, values in enumerate(events, start=1)),
+            )
+        database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        database.close()

@@ -1,0 +1,94 @@
+"""The write-ahead log of SQLite, read as a file.
+
+SQLite takes a log for good up to the first frame whose checksum is wrong, and drops the rest without a word: so it
+recovers from a power cut in the middle of a transaction. A byte that changes later makes it drop transactions that
+were committed, and the first process that closes the database removes them from the disk. So the log is verified
+before the database is opened. Only the last transaction may be incomplete: then a power cut has kept it from being
+committed.
+"""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+_HEADER, _FRAME_HEADER = 32, 24
+_LITTLE, _BIG = 0x377F0682, 0x377F0683
+"""The first word of a log, by the byte order of its checksums."""
+_PAGE_SIZES = frozenset(1 << bits for bits in range(9, 17))
+_USUAL_PAGE = 4096
+_WORD = 0xFFFFFFFF
+
+Sums = tuple[int, int]
+
+
+class Frame(Struct, frozen=True):
+    page: int
+    is_commit: bool
+    offset: int
+    """Where its page begins in the file."""
+    is_sound: bool
+    """Whether SQLite reads it: its checksum fits, and those of all before it."""
+
+
+class Wal(Struct, frozen=True):
+    page_size: int = _USUAL_PAGE
+    frames: tuple[Frame, ...] = ()
+    """Those of the present generation, whether sound or not, up to the last commit."""
+    is_headless: bool = False
+    """Whether its header is damaged, so that SQLite reads nothing of it."""
+    is_foreign: bool = False
+    """Whether it does not even begin as a log."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether SQLite reads all of it."""
+        return all(frame.is_sound for frame in self.frames) and not self.is_foreign
+
+
+def read_wal(path: Path) -> Wal:
+    """The log of a database, empty if there is none. Raises `OSError`."""
+    try:
+        data = Path(f"{path}-wal").read_bytes()
+    except FileNotFoundError:
+        return Wal()
+    if len(data) < _HEADER + _FRAME_HEADER:
+        return Wal()
+    magic, _, size, _, *salts, sum1, sum2 = struct.unpack_from(">8I", data)
+    order = ">" if magic == _BIG else "<"
+    is_foreign = magic not in {_LITTLE, _BIG} and any(data)
+    is_sound = not is_foreign and _sums(data[:24], order, (0, 0)) == (sum1, sum2)
+    if not is_sound:
+        size = size if size in _PAGE_SIZES else _USUAL_PAGE
+        salts = list(struct.unpack_from(">2I", data, _HEADER + 8))
+    frames = list(_frames(data, size, tuple(salts), (order, (sum1, sum2)) if is_sound else None))
+    while frames and not frames[-1].is_commit:
+        frames.pop()
+    return Wal(size, tuple(frames), is_headless=not is_sound, is_foreign=is_foreign)
+
+
+def _frames(
+    data: bytes, size: int, salts: tuple[int, ...], check: tuple[str, Sums] | None
+) -> Iterator[Frame]:
+    """`check`: the byte order and the checksum so far; None once it does not fit."""
+    step = _FRAME_HEADER + size
+    for start in range(_HEADER, len(data) - step + 1, step):
+        page, commit, salt1, salt2, *sums = struct.unpack_from(">6I", data, start)
+        is_ours = (salt1, salt2) == salts
+        if check is not None:
+            order, before = check
+            after = _sums(data[start : start + 8], order, before)
+            after = _sums(data[start + _FRAME_HEADER : start + step], order, after)
+            check = (order, after) if is_ours and after == tuple(sums) else None
+        if is_ours:
+            yield Frame(page, bool(commit), start + _FRAME_HEADER, is_sound=check is not None)
+
+
+def _sums(data: bytes, order: str, sums: Sums) -> Sums:
+    first, second = sums
+    words = struct.unpack(f"{order}{len(data) // 4}I", data)
+    for word, other in zip(words[::2], words[1::2], strict=True):
+        first = first + word + second & _WORD
+        second = second + other + first & _WORD
+    return first, second
