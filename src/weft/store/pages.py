@@ -1,9 +1,9 @@
 """The rows of a journal, read from the pages of its file and of its log without SQLite.
 
 The rows verify themselves: each has a checksum of all that is in it, its number included. So they need no tree of
-pages to be found by, and no index. Every page is looked at by itself; what parses as a row and fits its checksum is
-a row of the journal, wherever it stands and how often. Rows are only ever added, so an older version of a page has
-nothing in it that is not true.
+pages to be found by, and no index. Every page is looked at by itself; what parses as a row and fits its checksum
+is a row of the journal, wherever it stands and how often. Rows are only ever added, so an older version of a page
+has nothing in it that is not true.
 """
 
 import struct
