@@ -10,6 +10,7 @@ WeftError
 │   ├── VariablesError          settings in environment variables (in `weft.plan.loading.variables`)
 │   ├── NotApprovedError        commands that came with a project, and nobody approved (in `weft.app.approval`)
 │   ├── TooLargeToDrawError     a picture that nobody could read (in `weft.plan.pictures`)
+│   ├── PreflightError          a machine or repository where a run would fail (in `weft.app.preflight.findings`)
 │   ├── ConfigError             a setting of the wrong type or out of its range
 │   └── SubplanTreeError        a cycle, an unknown dependency, something that cannot be called
 ├── MoveError                   a move that the net does not allow; the marking is as it was
@@ -37,7 +38,9 @@ class WeftError(Exception):
 
     def lines(self) -> Iterator[str]:
         """What is told to a person."""
-        yield f"error: {self}"
+        first, *more = str(self).splitlines() or [""]
+        yield f"error: {first}"
+        yield from (f"  {line}" for line in more)
 
 
 class InputError(WeftError):

@@ -75,7 +75,7 @@ def test_only_a_project_with_a_journal_has_been_used(tmp_path: Path) -> None:
     assert used_project(inner).project == tmp_path
     (tmp_path / ".weft" / "weft.db").unlink()
     with pytest.raises(
-        InputError, match=f"nothing has been run in {inner} yet; to run the plan, type: weft run"
+        InputError, match=f"nothing has been run in {inner} yet; to write a plan, type: weft init"
     ):
         used_project(inner)
 

@@ -11,17 +11,19 @@ import click
 
 from weft.cli.main import cli
 
-_TOLD = re.compile(r"(?:\btype|\bAnswer with|what helps): ((?:weft|git) .*)$", re.MULTILINE)
+_TOLD = re.compile(
+    r"(?:\btype|\bAnswer with|\bstop it with|what helps|how far it is|to stop it|or after|wrong with it): "
+    r"((?:weft|git) .*?)(?=; |, then|, or |, and | \(|\.$|\. |,$| takes over|$)",
+    re.MULTILINE,
+)
 _LISTED = re.compile(r"^(?:Next {7}| {11}|)(weft [a-z]+(?: [^ ]+)*)(?: {2,}\S.*)?$", re.MULTILINE)
 """In the list of commands at the end of a summary or of `weft status`."""
-_END = re.compile(r"; |, then|, or | \(|\.$|\. |,$| takes over")
-"""Where a sentence continues behind a command."""
 _PLACEHOLDER = re.compile(r"[A-Z][A-Z_-]{2,}")
 
 
 def commands_in(text: str) -> list[str]:
-    told = [_END.split(found)[0].rstrip() for found in _TOLD.findall(text)]
-    return [*told, *_LISTED.findall(text)]
+    """The commands that the text suggests, each once."""
+    return list(dict.fromkeys([*_TOLD.findall(text), *_LISTED.findall(text)]))
 
 
 def check_suggestions(text: str) -> None:

@@ -117,7 +117,7 @@ def test_in_a_directory_of_the_project_it_is_the_same(ran: Ran, tmp_path: Path) 
 def test_where_nothing_has_been_run_that_is_told(project: Project, command: Sequence[str]) -> None:
     done = project.weft(*command)
     assert (done.exit_code, done.stdout) == (2, "")
-    said = "error: nothing has been run in PROJECT yet; to run the plan, type: weft run"
+    said = "error: nothing has been run in PROJECT yet; to write a plan, type: weft init"
     assert project.told(done.stderr) == [said]
     assert not (project.root / ".weft").exists()
 

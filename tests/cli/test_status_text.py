@@ -12,6 +12,7 @@ from weft.app.run_signals import ConflictAhead, FailedVerify, OutsideWarning, Re
 from weft.cli.live.cells import Style
 from weft.cli.status_next import next_commands
 from weft.cli.status_text import MOST_ROWS, data, lines, worktrees_of
+from weft.cli.terminal import folded
 from weft.engine.run.facts import EarlierSpending
 
 PLAIN = Style(colours=False)
@@ -95,7 +96,7 @@ def test_what_needs_somebody_says_what() -> None:
         row("d", "failed", message="it broke"),
     )
     assert shown(view(*rows))[3:] == [
-        "* a  running              asks: Sure?",
+        "* a  waiting              asks: Sure?",
         "+ b  completed, conflict               conflict in x, y",
         "+ c  completed, held                   a file is in the way",
         "x d  failed                            it broke",
@@ -123,7 +124,21 @@ def test_nothing_is_to_be_resumed_in_a_run_that_is_over(state: str) -> None:
 @pytest.mark.parametrize("landing", ["held", "conflict"])
 def test_what_waits_for_a_person_to_merge_it_does_not_run(landing: str) -> None:
     told = shown(view(row("a", landing=landing), coordinator=None, state="waiting"))
+    assert told[1] == f"1 {landing}, 3 pending"
     assert told[3] == f"* a  {landing}"
+
+
+def test_what_waits_for_an_answer_does_not_run_unless_another_step_does() -> None:
+    asks, works = row("a", question="Sure?"), row("b", question="Sure?", pid=9)
+    told = shown(view(asks, works, counts={"pending": 3, "running": 2}))
+    assert told[1] == "1 waiting, 1 running, 3 pending"
+    assert [line.split()[2] for line in told[3:5]] == ["waiting", "running"]
+
+
+def test_a_command_to_type_is_not_broken() -> None:
+    one = view(row("a-slice-with-a-long-name", "failed", message="x", has_output=True), state="failed")
+    lines = [line for line in folded(shown(one), 40) if line.startswith("weft logs")]
+    assert lines == ["weft logs a-slice-with-a-long-name"]
 
 
 def test_only_what_matters_is_listed_unless_everything_is_wanted() -> None:
@@ -299,7 +314,7 @@ def test_a_rejected_step_says_why() -> None:
 
 
 def test_of_a_question_about_a_result_the_first_line_is_shown() -> None:
-    assert shown(view(row(question="Good?\nIts result:\n7")))[3] == "* a  running  asks: Good?"
+    assert shown(view(row(question="Good?\nIts result:\n7")))[3] == "* a  waiting  asks: Good?"
 
 
 def test_a_failed_run_says_what_to_type() -> None:

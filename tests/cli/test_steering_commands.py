@@ -303,7 +303,7 @@ def test_what_was_resumed_before_it_was_started_again_is_not_paused(project: Pro
     done = project.process("resume")
     assert project.told(done.stdout + done.stderr) == [
         "run RUN is not paused any more",
-        "no coordinator works on it now; to continue it, type: weft start",
+        "no coordinator works on it now; to resume it, type: weft start",
     ]
     assert "goes on in the background" in weft(project, "start")
     until(project, "completed")

@@ -17,6 +17,7 @@ from weft.cli.terminal import (
     NARROWEST,
     WIDEST,
     WITHOUT_TERMINAL,
+    Command,
     Paragraph,
     Row,
     cells,
@@ -122,6 +123,24 @@ TEXT = "Start     one two three"
         (Paragraph("日本 日本 x"), 9, ["日本 日本", "x"]),
         (Paragraph("\x1b[31mone\x1b[0m two"), 7, ["\x1b[31mone\x1b[0m two"]),
         (Paragraph("  inset"), 40, ["  inset"]),
+        (
+            Paragraph("Not there; type: git add 'a, b' && git commit, and push it."),
+            20,
+            ["Not there; type:", "git add 'a, b' && git commit,", "and push it."],
+        ),
+        (Paragraph("To see it, type: weft check x"), 20, ["To see it, type:", "weft check x"]),
+        (
+            Command("Next weft merge --list", "shows it all", width=24, hang=2),
+            30,
+            ["Next weft merge --list  shows", "  it all"],
+        ),
+        (
+            Command("Next weft merge --list", "shows it", width=24, hang=2),
+            10,
+            ["Next weft merge --list", "  shows it"],
+        ),
+        (Command("weft run", "", width=24), 5, ["weft run"]),
+        (Command("weft run", "does it", width=10), None, ["weft run  does it"]),
     ],
 )
 def test_prose_is_broken_between_words_and_plain_lines_are_not(

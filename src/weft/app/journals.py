@@ -120,8 +120,15 @@ class Book(Struct, frozen=True):
         return started.chosen if isinstance(started, RunStarted) else ()
 
     def run_command(self) -> str:
-        """What to type to have it go on."""
-        return shlex.join(["weft", "run", *self.plan_words(), *self.chosen()])
+        """The command that resumes the run in the foreground."""
+        return self._command("run")
+
+    def start_command(self) -> str:
+        """The command that resumes the run in the background."""
+        return self._command("start")
+
+    def _command(self, name: str) -> str:
+        return shlex.join(["weft", name, *self.plan_words(), *self.chosen()])
 
     def plan_words(self) -> list[str]:
         """How the plan is named on the command line; nothing if it need not be."""

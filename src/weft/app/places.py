@@ -111,7 +111,15 @@ def used_project(folder: Path) -> Places:
     for place in (folder, *folder.parents, *_main_checkout(folder)):
         if os.path.lexists(place / FOLDER / "weft.db"):
             return Places(place)
-    raise InputError(f"nothing has been run in {folder} yet; to run the plan, type: weft run")
+    raise InputError(f"nothing has been run in {folder} yet; {_first_step(folder)}")
+
+
+def _first_step(folder: Path) -> str:
+    from weft.app.plans import PLAN_NAMES  # noqa: PLC0415 - slow to load, and rarely needed
+
+    if any((folder / name).exists() for name in PLAN_NAMES):
+        return "to run the plan, type: weft run"
+    return "to write a plan, type: weft init"
 
 
 def _main_checkout(folder: Path) -> Iterator[Path]:

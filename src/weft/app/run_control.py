@@ -6,7 +6,7 @@ now: where there is none, nothing is left for the next one to trip over.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -45,6 +45,8 @@ class Steered(Struct, frozen=True, kw_only=True):
     """Of the run, then."""
     under_way: tuple[str, ...] = ()
     """The steps that are under way there."""
+    start_command: str
+    """The command that resumes the run."""
 
 
 class DeafError(WeftError):
@@ -109,6 +111,7 @@ def steer(
         alive=alive,
         state=book.state(),
         under_way=steps,
+        start_command=book.start_command(),
     )
 
 
@@ -174,7 +177,15 @@ def refuse_to_retry(book: Book, names: Sequence[str]) -> tuple[str, ...]:
     for path in subplans:
         state = states.get(path, "pending")
         if state != "failed":
-            raise InputError(f"{path} has not failed: it is {state}; to have the run go on, type: weft start")
+            raise InputError(f"{path} has not failed: it is {state}; {_instead_of_retry(book, states)}")
     if not subplans and "failed" not in states.values():
-        raise InputError(f"nothing has failed in run {book.run.run}; to run the plan, type: weft start")
+        raise InputError(f"nothing has failed in run {book.run.run}; {_instead_of_retry(book, states)}")
     return subplans
+
+
+def _instead_of_retry(book: Book, states: Mapping[str, str]) -> str:
+    if "failed" in states.values():
+        return "to retry what has failed, type: weft retry"
+    if book.state() in UNFINISHED:
+        return f"to resume the run, type: {book.start_command()}"
+    return f"to do everything once more, type: {book.start_command()} --fresh"

@@ -29,6 +29,8 @@ class EndedLimits(Struct, frozen=True, kw_only=True):
     """Whether a coordinator works on the run."""
     state: str
     """That of the run."""
+    start_command: str
+    """The command that resumes the run."""
 
 
 def end_limits(book: Book, *, sign: Sign = no_sign) -> EndedLimits:
@@ -41,7 +43,14 @@ def end_limits(book: Book, *, sign: Sign = no_sign) -> EndedLimits:
         book.journal.ask(run, _KIND, subplan="", step="", data={}, at=time.time())
     if agents and alive:
         alive = await_taken(book, _KIND, sign)
-    return EndedLimits(run=run, agents=agents, changed=changed, alive=alive, state=state)
+    return EndedLimits(
+        run=run,
+        agents=agents,
+        changed=changed,
+        alive=alive,
+        state=state,
+        start_command=book.start_command(),
+    )
 
 
 def _limited_agents(book: Book) -> tuple[str, ...]:

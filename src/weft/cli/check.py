@@ -68,10 +68,10 @@ def check(
         if place is not None:
             _explain(source, place, flags, as_json=as_json)
             return 0
-        return _check(source, flags, plan_only=plan_only, verbose=verbose, as_json=as_json)
+        return _check(source, flags, plan or "", plan_only=plan_only, verbose=verbose, as_json=as_json)
 
 
-def _check(source: Source, flags: Flags, *, plan_only: bool, verbose: bool, as_json: bool) -> int:
+def _check(source: Source, flags: Flags, plan: str, *, plan_only: bool, verbose: bool, as_json: bool) -> int:
     from weft.app.plan_check import check
     from weft.cli.check_text import check_lines
 
@@ -81,7 +81,12 @@ def _check(source: Source, flags: Flags, *, plan_only: bool, verbose: bool, as_j
     else:
         show_lines(
             check_lines(
-                checked.report, checked.eligibility, checked.findings, checked.earlier, verbose=verbose
+                checked.report,
+                checked.eligibility,
+                checked.findings,
+                checked.earlier,
+                verbose=verbose,
+                plan=plan,
             )
         )
     code = _REFUSED if checked.is_refused else _EXIT[checked.report.finish.answer]

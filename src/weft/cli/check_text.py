@@ -4,6 +4,7 @@ The text is short for a small plan and bounded for a large one: of every list th
 is counted. All of it is in `--json`.
 """
 
+import shlex
 from collections.abc import Iterator, Sequence
 from math import ceil, floor
 
@@ -37,7 +38,9 @@ def check_lines(
     earlier: EarlierRuns = NOTHING_SPENT,
     *,
     verbose: bool,
+    plan: str = "",
 ) -> Iterator[str]:
+    """`plan`: as it was named on the command line, empty if it was not."""
     yield from section("Error", (f"{_upper(one.message)}." for one in findings if one.refuses))
     yield from section("Finish", _finish(report, verbose=verbose))
     if report.finish.answer is not Answer.REFUTED:  # else the rest would be built on sand
@@ -49,7 +52,7 @@ def check_lines(
         yield from section("Chain", _chain(report, verbose=verbose))
         yield from section("Verify", _verifies(report.landing_verifies))
         yield from section("Time", _time(report, verbose=verbose))
-        yield from section("Cost", (*_cost(report, verbose=verbose), *_spent_earlier(earlier)))
+        yield from section("Cost", (*_cost(report, verbose=verbose), *_spent_earlier(earlier, plan)))
     warnings = [f"{problem.at}: {problem.message}" for problem in report.plan_warnings]
     warnings += (f"{_upper(one.message)}." for one in findings if not one.refuses)
     yield from section("Warning", _warnings(warnings, verbose=verbose))
@@ -231,7 +234,7 @@ def _cost(report: CheckReport, *, verbose: bool) -> Iterator[str]:
         yield "When a budget is reached nothing new starts; a step under way then can still go beyond it."
 
 
-def _spent_earlier(earlier: EarlierRuns) -> Iterator[str]:
+def _spent_earlier(earlier: EarlierRuns, plan: str) -> Iterator[str]:
     """What earlier runs of the plan leave of its ceilings."""
     if not (earlier.total.cost or earlier.total.tokens or earlier.total.unknown):
         return
@@ -246,7 +249,8 @@ def _spent_earlier(earlier: EarlierRuns) -> Iterator[str]:
             yield f"{say(use.unreported)} stays reserved for agent calls that did not report their cost."
         yield f"That leaves {say(use.left)} of {say(use.ceiling)}, {of}{over}."
     if earlier.ceilings:
-        yield "To count from zero, type: weft run --fresh-budget"
+        command = shlex.join(["weft", "run", *filter(None, [plan]), "--fresh-budget"])
+        yield f"To count from zero, type: {command}"
 
 
 def _tokens(amount: int) -> str:

@@ -45,7 +45,7 @@ def tell(done: Steered) -> None:
     if done.state == RunState.FAILED and done.wanted is Wanted.GO:
         note("to run what failed once more, type: weft retry")
     elif done.state in UNFINISHED and (done.wanted is Wanted.GO or done.changed):
-        note("no coordinator works on it now; to continue it, type: weft start")
+        note(f"no coordinator works on it now; to resume it, type: {done.start_command}")
 
 
 _DONE = {

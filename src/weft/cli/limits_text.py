@@ -23,7 +23,7 @@ def end_usage_limits(*, as_json: bool) -> None:
         return
     show_lines([_line(ended)])
     if ended.agents and not ended.alive:
-        note("no coordinator works on it now; to continue it, type: weft start")
+        note(f"no coordinator works on it now; to resume it, type: {ended.start_command}")
 
 
 def _line(ended: EndedLimits) -> str:

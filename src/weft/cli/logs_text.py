@@ -17,6 +17,8 @@ from weft.cli.output import clean, note, show_lines, write_bytes, write_text
 from weft.cli.terminal import takes_colours
 
 _RULE = "──"
+_NOT_RUN = "infra"
+"""The outcome of a step whose program could not be started or was not found."""
 
 
 class Page:
@@ -81,7 +83,8 @@ def _ending(log: StepLog) -> str:
     end = _end(log)
     is_idle = end["outcome"] == "done" and end.get("changed") is False
     said = "; ".join(filter(None, (end["message"], "it changed nothing" if is_idle else "")))
-    return f"{end['outcome']}: {said}" if said else str(end["outcome"])
+    outcome = "failed" if end["outcome"] == _NOT_RUN else str(end["outcome"])
+    return f"{outcome}: {said}" if said else outcome
 
 
 class ForPrograms:

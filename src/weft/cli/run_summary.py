@@ -5,7 +5,7 @@ As with `weft check`, a word at the left says what a line is about, and of every
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice, repeat
 
 from weft.app.run_costs import costs_of
 from weft.app.run_rows import RowView, StepFailure
@@ -24,7 +24,7 @@ from weft.cli.live.words import (
     what_failed,
     why_not,
 )
-from weft.cli.terminal import Row
+from weft.cli.terminal import Command, Row
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 from weft.plan.prices import dollars
@@ -51,7 +51,7 @@ def summary_lines(
 
     `changed`: how many files the subplans have changed that wait to land. `has_next`: whether to say what to type.
     """
-    lines = [_outcome(view, now), ""]
+    lines = [Row(_outcome(view, now), hang=2), ""]
     lines += _section("Failed", _failed(view))
     lines += _section("Left out", left_out_lines(view, _tail))
     lines += _section("Blocked", _because_of_others(view, "blocked"))
@@ -71,7 +71,13 @@ def summary_lines(
 
 def next_lines(view: RunView, plan: str = "") -> list[str]:
     """What to type."""
-    return list(_section("Next", _next(view, plan), folds=False))
+    commands = list(_commands(view, plan))
+    width = min(_COMMAND, max((len(command) for command, does in commands if does), default=0))
+    labels = chain(["Next"], repeat(""))
+    return [
+        Command(f"{label:<{LABEL}} {command}", does, width=LABEL + 3 + width, hang=LABEL + 3)
+        for label, (command, does) in zip(labels, commands, strict=False)
+    ]
 
 
 def _section(label: str, lines: Iterable[str], *, folds: bool = True) -> Iterator[str]:
@@ -206,13 +212,6 @@ def _cost(view: RunView) -> Iterator[str]:
     unsaid = f"{count(whole.unknown_costs, 'agent call')} did not say what {they} cost"
     yield f"{dollars(whole.cost)} and more: {unsaid}" if whole.cost else f"unknown: {unsaid}"
     yield from token_words(costs_of(view))
-
-
-def _next(view: RunView, plan: str) -> Iterator[str]:
-    commands = list(_commands(view, plan))
-    width = min(_COMMAND, max((len(command) for command, does in commands if does), default=0))
-    for command, does in commands:
-        yield f"{command:<{width}}  {does}" if does else command
 
 
 def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from weft.cli.live.outside_words import outside_lines
 from weft.cli.live.push_words import push_lines
 from weft.cli.live.words import ahead, span
 from weft.cli.status_next import next_commands
-from weft.cli.terminal import Row, cells
+from weft.cli.terminal import Command, Row, cells
 from weft.engine.run.run_state import AT_REST, RunState
 from weft.plan.prices import dollars
 
@@ -26,6 +26,7 @@ TAIL_LINES = 8
 """Of the end of the output of a verify that failed."""
 _COMMAND = 24
 """Columns for a command, before what it does."""
+_RUNNING = "running"
 _HANG = 4
 """How far the rest of a line that is too long is indented."""
 _SIGNS = {"running": "*", "failed": "x", "completed": "+", "pending": "."}
@@ -70,7 +71,7 @@ def _head(one: Overview, style: Style) -> str:
 
 
 def _progress(one: Overview) -> str:
-    counts = [f"{count:,} {state}" for state, count in one.counts.items() if count]
+    counts = [f"{count:,} {state}" for state, count in _counts(one).items() if count]
     parts = [", ".join(reversed(counts)) or "no slices"]
     if one.cost or one.unknown or one.ceiling is not None or one.earlier.cost:
         parts.append(_money(one))
@@ -79,6 +80,26 @@ def _progress(one: Overview) -> str:
         earlier = f" ({one.earlier.tokens:,} by earlier runs)" if one.earlier.tokens else ""
         parts.append(f"{_counted_tokens(one):,}{ceiling} tokens{earlier}")
     return "  ".join(parts)
+
+
+def _counts(one: Overview) -> dict[str, int]:
+    """Slices by state. What waits for a person does not run, and counts as what it is in the table."""
+    counts = dict(one.counts)
+    for row in one.subplans:
+        state = _waits_as(row)
+        if state and row.is_leaf:
+            counts[_RUNNING] -= 1
+            counts[state] = counts.get(state, 0) + 1
+    return counts
+
+
+def _waits_as(row: SubplanNow) -> str:
+    """The state of a subplan that cannot proceed until a person has helped; empty of any other."""
+    if row.state != _RUNNING:
+        return ""
+    if row.landing in {"held", "conflict"}:
+        return row.landing
+    return "waiting" if row.question and row.pid is None else ""
 
 
 def _money(one: Overview) -> str:
@@ -123,8 +144,8 @@ def _cells(row: SubplanNow, now: float, run: str) -> tuple[str, ...]:
 
 
 def _state(row: SubplanNow, run: str) -> str:
-    if row.landing in {"held", "conflict"} and row.state == "running":
-        return row.landing  # its steps are done, and nothing runs until a person has helped
+    if _waits_as(row):
+        return _waits_as(row)
     if run == RunState.STOPPED and row.state == "running":
         return "stopped"
     if row.wanted != "go" and row.state in {"running", "pending"}:
@@ -167,7 +188,7 @@ def _next(one: Overview) -> Iterator[str]:
         width = max(_COMMAND, *(len(suggestion.command) + 2 for suggestion in commands))
         yield ""
         for suggestion in commands:
-            yield Row(f"{suggestion.command:<{width}}{suggestion.does}", hang=_HANG)
+            yield Command(suggestion.command, suggestion.does, width=width, hang=_HANG)
 
 
 # Below the table

@@ -44,5 +44,5 @@ def stop(*, names: tuple[str, ...], now: bool, waits: bool, as_json: bool) -> in
         elif done.alive and waits and not names:
             await_end(book)
             if not as_json:
-                note(f"run {done.run} is {book.state()}; to have it go on, type: weft start")
+                note(f"run {done.run} is {book.state()}; to resume it, type: {done.start_command}")
     return 0

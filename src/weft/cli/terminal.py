@@ -2,8 +2,8 @@
 
 No other module of the command line decides how wide its text may be. A text module yields a `Paragraph` for prose
 and a `Row` for a line of a table or list; `folded` breaks both between words, at the width of the stream that they
-are written to. Lines that are to be copied as they are, such as commands and the output of steps, stay plain
-strings, and are never broken.
+are written to. A command within prose, after `type:`, is not broken, and neither is that of a `Command` row. Lines
+that are to be copied as they are, such as the output of steps, stay plain strings, and are never broken.
 """
 
 import os
@@ -20,7 +20,13 @@ WITHOUT_TERMINAL = 100
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 """Colours, movements, titles: what programs send to command a terminal."""
-_WORD = re.compile(r"(\s*)(\S+)")
+_WORD = re.compile(
+    r"""(\s*)(
+        (?<=\btype:\ )(?=\S)(?:'[^']*'|"[^"]*"|[^'"])+?(?=;\ |,\ |\ \(|\.?$)[;,.]?  # a command, which stays whole
+        |\S+
+    )""",
+    re.VERBOSE,
+)
 _COMBINING = frozenset({"Mn", "Me"})
 _WIDE = frozenset({"W", "F"})
 _OFF = frozenset({"", "0", "false"})
@@ -97,6 +103,20 @@ class Row(Paragraph):
     default = None
 
 
+class Command(Row):
+    """A command to type, and what it does. The command stays whole, and so can be copied."""
+
+    __slots__ = ("typed",)
+    typed: str
+    """The command, with what stands before it."""
+
+    def __new__(cls, typed: str, does: str, *, width: int, hang: int = 0) -> Self:
+        """`width`: the columns of the command."""
+        line = super().__new__(cls, f"{typed:<{width}}{does}" if does else typed, hang)
+        line.typed = typed
+        return line
+
+
 def folded(lines: Iterable[str], width: int | None) -> Iterator[str]:
     """The lines, with paragraphs and rows broken to at most so many columns, if their words allow that."""
     for line in lines:
@@ -105,20 +125,21 @@ def folded(lines: Iterable[str], width: int | None) -> Iterator[str]:
             yield line
         else:
             assert isinstance(line, Paragraph)
-            yield from _folded(line, most, line.hang)
+            yield from _folded(line, most)
 
 
-def _folded(text: str, width: int, hang: int) -> Iterator[str]:
-    line, used, is_begun = "", 0, False
-    for blank, word in _WORD.findall(text):
+def _folded(line: Paragraph, width: int) -> Iterator[str]:
+    start = line.typed if isinstance(line, Command) else ""
+    text, used, is_begun = start, cells(start), bool(start)
+    for blank, word in _WORD.findall(line[len(start) :]):
         size, gap = cells(unpainted(word)), len(blank)
         if is_begun and used + gap + size > width:
-            yield line
-            line, used = " " * hang + word, hang + size
+            yield text
+            text, used = " " * line.hang + word, line.hang + size
         else:
-            line, used = line + " " * gap + word, used + gap + size
+            text, used = text + " " * gap + word, used + gap + size
         is_begun = True
-    yield line
+    yield text
 
 
 # Cells

@@ -1,6 +1,8 @@
 """What a plan needs of the machine and the repository: refused where a run is certain to fail, never otherwise."""
 
 import os
+import re
+import subprocess
 from collections.abc import Collection
 from pathlib import Path
 
@@ -38,6 +40,12 @@ class Scene:
 
     def refusals(self, text: str, **more: object) -> list[str]:
         return [*self.look(text, **more).refusals]  # type: ignore[arg-type]
+
+    def type(self, message: str) -> None:
+        """Types the command that the message suggests, in a directory elsewhere."""
+        (command,) = re.findall(r"type: (.*?)(?:; |$)", message)
+        environ = {**surroundings(self.folder.parent), "PATH": os.environ["PATH"]}
+        subprocess.run(["/bin/sh", "-c", command], cwd=self.machine.home, env=environ, check=True)
 
     def warnings(self, text: str, **more: object) -> list[str]:
         found = self.look(text, **more)  # type: ignore[arg-type]
@@ -165,23 +173,45 @@ AGENT = "agents: {c: {use: command, command: ./agent.sh}}\n"
 ALONE = AGENT + "subplans: [{id: a, prompt: x, verify: test -e x}]"
 
 
-def test_a_script_that_no_slice_can_have_is_refused(scene: Scene, git: Git) -> None:
-    (said,) = scene.refusals(ALONE, git=True)
-    assert said.startswith("agent c needs ./agent.sh, which is not among the files that slices start with")
+@pytest.mark.parametrize("at", ["", "sub"])
+@pytest.mark.parametrize("is_ignored", [False, True])
+def test_a_script_that_no_slice_can_have_is_refused_until_what_is_suggested_is_typed(
+    scene: Scene, git: Git, at: str, is_ignored: bool
+) -> None:
+    commit(git, {"sub/x": "", ".gitignore": "agent.sh\n" if is_ignored else ""})
+    (said,) = scene.refusals(ALONE, git=True, at=at)
+    assert said == (
+        "agent c needs ./agent.sh, which is not among the files that slices start with; add and commit it, "
+        "or write another command"
+    )
+    (scene.folder / at / "agent.sh").write_text(SCRIPT)
+    (said,) = scene.refusals(ALONE, git=True, at=at)
+    assert said.endswith("; to leave it out of git, write `copy: [agent.sh]` in the plan")
+    scene.type(said)
+    (said,) = scene.refusals(ALONE, git=True, at=at)
+    assert "is not executable in the commit that slices start from" in said
+    scene.type(said)
+    assert scene.refusals(ALONE, git=True, at=at) == []
+    assert git.line("status", "--porcelain") == ""
+
+
+def test_a_script_that_copy_or_link_brings_is_no_refusal(scene: Scene, git: Git) -> None:
+    commit(git, {"x": ""})
     (scene.folder / "agent.sh").write_text(SCRIPT)
-    (said,) = scene.refusals(ALONE, git=True)
-    assert "type: git add agent.sh && git commit -m 'add agent.sh', or write `copy: [agent.sh]`" in said
     assert scene.refusals(f"copy: [agent.sh]\n{ALONE}", git=True) == []
     assert len(scene.refusals(f"copy: [other]\n{ALONE}", git=True)) == 1
     tools = ALONE.replace("./agent.sh", "./tools/agent.sh")
     assert scene.refusals(f"link: [tools]\n{tools}", git=True) == []
-    git.do("add", "agent.sh")
-    git.do("commit", "--quiet", "--message", "script")
-    (said,) = scene.refusals(ALONE, git=True)
-    assert "is not executable in the commit that slices start from; type: chmod +x agent.sh" in said
-    (scene.folder / "agent.sh").chmod(0o755)
-    git.do("commit", "--quiet", "--all", "--message", "executable")
-    assert scene.refusals(ALONE, git=True) == []
+
+
+def test_a_script_above_the_plans_directory_cannot_be_copied(scene: Scene, git: Git) -> None:
+    commit(git, {"sub/x": ""})
+    (scene.folder / "agent.sh").write_text(SCRIPT)
+    (said,) = scene.refusals(ALONE.replace("./agent.sh", "../agent.sh"), git=True, at="sub")
+    assert "`copy:" not in said
+    scene.type(said)
+    (said,) = scene.refusals(ALONE.replace("./agent.sh", "../agent.sh"), git=True, at="sub")
+    assert "is not executable" in said
 
 
 def test_where_the_plan_is_below_the_top_paths_begin_there(scene: Scene, git: Git) -> None:
@@ -220,14 +250,18 @@ def test_in_the_plans_own_directory_its_files_count(scene: Scene) -> None:
     text = f"isolation: none\npolicy: serial\n{ALONE}"
     assert len(scene.refusals(text)) == 1
     (scene.folder / "agent.sh").write_text(SCRIPT)
-    assert "not executable" in scene.refusals(text)[0]
-    (scene.folder / "agent.sh").chmod(0o755)
+    (said,) = scene.refusals(text)
+    assert "is not executable" in said
+    scene.type(said)
     assert scene.refusals(text) == []
 
 
 def test_a_directory_of_its_own_has_no_files_at_first(scene: Scene) -> None:
     (scene.folder / "agent.sh").write_text(SCRIPT)
-    assert len(scene.refusals(f"isolation: dir\n{ALONE}")) == 1
+    (said,) = scene.refusals(f"isolation: dir\n{ALONE}")
+    assert said.endswith(
+        "is not in the directories that slices start with; write `copy: [agent.sh]` in the plan"
+    )
     assert scene.refusals(f"isolation: dir\ncopy: [agent.sh]\n{ALONE}") == []
 
 
@@ -250,12 +284,19 @@ def test_a_plan_in_a_directory_that_the_commit_does_not_have_is_refused(scene: S
     assert "the plan is in plans/, and the commit" in said
     base = git.line("rev-parse", "HEAD")
     (scene.folder / "plans" / "weft.yaml").touch()
-    command = said.partition("type: ")[2].partition(";")[0]
-    assert command == (f"git -C {scene.folder} add plans/ && git -C {scene.folder} commit -m 'add a plan'")
-    git.do("add", "plans/")
-    git.do("commit", "--quiet", "--message", "add a plan")
+    scene.type(said)
     assert scene.refusals(PLAIN, git=True, at="plans") == []
     assert len(scene.refusals(f"base: {base}\ntarget: main\n{PLAIN}", git=True, at="plans")) == 1
+
+
+def test_a_plan_in_a_directory_that_git_ignores_is_refused(scene: Scene, git: Git) -> None:
+    commit(git, {".gitignore": "plans\n"})
+    (scene.folder / "plans").mkdir()
+    (said,) = scene.refusals(PLAIN, git=True, at="plans")
+    assert said == (
+        "the plan is in plans/, which git ignores, so slices would not have this directory; move the plan to a "
+        "directory that git tracks"
+    )
 
 
 def test_a_signature_that_cannot_be_made_is_refused(scene: Scene, git: Git) -> None:
@@ -313,13 +354,13 @@ def test_all_that_is_refused_is_said_at_once(scene: Scene) -> None:
     text = "isolation: dir\nsandbox: bwrap\nsubplans: [{id: a, steps: [{id: s, run: nothing}]}]"
     with pytest.raises(InputError) as refused:
         scene.look(text).required()
-    assert len(str(refused.value).splitlines()) == 2
+    assert [line.partition(":")[0] for line in refused.value.lines()] == ["error", "error"]
 
 
 def test_a_variable_that_is_not_set_is_refused_where_a_command_reads_it(scene: Scene) -> None:
     text = "isolation: dir\nenv_allow: [TOKEN]\nsubplans: [{id: a, steps: [{id: s, run: 'echo {{ READ }}'MORE}]}]"
     (said,) = scene.refusals(text.replace("READ", "env.TOKEN").replace("MORE", ""))
-    assert said == "step a:s reads env.TOKEN, which is not set; type: export TOKEN=VALUE"
+    assert said == "step a:s reads env.TOKEN, which is not set; set it before you start Weft"
     (said,) = scene.warnings(text.replace("READ", "env.TOKEN | raw").replace("MORE", ", on_error: continue"))
     assert "env.TOKEN" in said
     assert scene.warnings(text.replace("READ", "env.TOKEN | default(1)").replace("MORE", "")) == []

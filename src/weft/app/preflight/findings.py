@@ -1,6 +1,10 @@
 """What a preflight finds."""
 
+from collections.abc import Iterator, Sequence
+
 from msgspec import Struct
+
+from weft.errors import InputError
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -23,3 +27,15 @@ def refusal(kind: str, message: str) -> Finding:
 
 def warning(kind: str, message: str) -> Finding:
     return Finding(kind=kind, message=message, refuses=False)
+
+
+class PreflightError(InputError):
+    """A run would fail on this machine or in this repository; holds every reason."""
+
+    def __init__(self, refusals: Sequence[str]) -> None:
+        super().__init__("\n".join(refusals))
+        self.refusals = tuple(refusals)
+
+    def lines(self) -> Iterator[str]:
+        """Each reason is an error of its own."""
+        return (f"error: {refusal}" for refusal in self.refusals)

@@ -5,7 +5,9 @@ refuses only where a run is certain to fail, and says what to type. What cannot 
 """
 
 import os
+import posixpath
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from shutil import which
@@ -17,13 +19,12 @@ from weft.app.agent_programs import missing_programs
 from weft.app.places import project_of
 from weft.app.plan_agents import agents_of
 from weft.app.plans import project_layer
-from weft.app.preflight.findings import Finding, refusal, warning
+from weft.app.preflight.findings import Finding, PreflightError, refusal, warning
 from weft.app.preflight.imports import import_findings
 from weft.app.preflight.planned_commands import planned_commands
-from weft.app.preflight.programs import MISSING, NOT_EXECUTABLE, Files, program_findings
+from weft.app.preflight.programs import Files, program_findings
 from weft.app.sandboxes import trouble
 from weft.app.shell_words import required_program
-from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.workspaces.given import given
 
@@ -56,9 +57,9 @@ class Preflight(Struct, frozen=True, kw_only=True):
         return (*self.warnings, *uncommitted(repository))
 
     def required(self) -> Self:
-        """Raises `InputError` with all refusals, if there are any."""
+        """Raises `PreflightError` with all refusals, if there are any."""
         if self.refusals:
-            raise InputError("\n".join(self.refusals))
+            raise PreflightError(self.refusals)
         return self
 
 
@@ -113,8 +114,10 @@ def _files_of(folder: Path) -> Files:
     def judge(path: str) -> str:
         place = folder / path
         if not place.exists():
-            return MISSING
-        return "" if os.access(place, os.X_OK) else NOT_EXECUTABLE
+            return f"is not in {folder}; write it, or write another command"
+        if os.access(place, os.X_OK):
+            return ""
+        return f"is not executable; type: chmod +x {shlex.quote(str(place))}"
 
     return judge
 
@@ -124,7 +127,9 @@ def _nothing_is_wrong(_path: str) -> str:
 
 
 def _always_missing(path: str) -> str:
-    return "" if path.startswith("..") else MISSING
+    name = posixpath.normpath(path)
+    advice = f"is not in the directories that slices start with; write `copy: [{name}]` in the plan"
+    return "" if name.startswith("..") else advice
 
 
 # Agents
@@ -147,7 +152,9 @@ def _of_variables(plan: Plan, environ: Mapping[str, str], done: Collection[str])
         words = (planned.command,) if isinstance(planned.command, str) else planned.command
         for name in dict.fromkeys(name for word in words for name in _VARIABLE.findall(word)):
             if name not in environ:
-                message = f"{planned.purpose} reads env.{name}, which is not set; type: export {name}=VALUE"
+                message = (
+                    f"{planned.purpose} reads env.{name}, which is not set; set it before you start Weft"
+                )
                 yield Finding(kind="variable", message=message, refuses=not planned.may_be_skipped)
 
 

@@ -25,9 +25,9 @@ _SHELL = "/bin/sh"
 _ENVIRONMENTS = (".venv/bin", "venv/bin", "node_modules/.bin")
 """Where programs are that an activated environment has on the PATH."""
 
-MISSING, NOT_EXECUTABLE = "missing", "not executable"
 Files = Callable[[str], str]
-"""What is wrong with a path of the workspace that a slice starts with: MISSING, NOT_EXECUTABLE or nothing."""
+"""What is wrong with a path of the workspace that a slice starts with, and what to do about it: the rest of a
+sentence that begins with "which"; empty if nothing is wrong."""
 
 
 class _Need(Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ def program_findings(
     """`files`: judges a path in the workspace that slices start with; `folder`: where the plan is."""
     needs = [*_needs(plan, done)]
     yield from _of_the_machine([need for need in needs if not need.is_path], folder, environ)
-    yield from _of_the_workspace(plan, [need for need in needs if need.is_path], folder, files, done)
+    yield from _of_the_workspace(plan, [need for need in needs if need.is_path], files, done)
 
 
 def _needs(plan: Plan, done: Collection[str]) -> Iterator[_Need]:
@@ -109,7 +109,7 @@ def _advice(program: str, folder: Path) -> str:
 
 
 def _of_the_workspace(
-    plan: Plan, needs: Iterable[_Need], folder: Path, files: Files, done: Collection[str]
+    plan: Plan, needs: Iterable[_Need], files: Files, done: Collection[str]
 ) -> Iterator[Finding]:
     users: dict[tuple[str, str], list[PlannedCommand]] = {}
     for need in needs:
@@ -125,7 +125,7 @@ def _of_the_workspace(
     is_certain = bool(initial) and initial == broken and not done
     for (program, trouble), planned in users.items():
         fails = is_certain and any(one.row in broken and one.is_first for one in planned)
-        message = f"{_users(planned)} needs {program}, which {_trouble(program, trouble, folder)}"
+        message = f"{_users(planned)} needs {program}, which {trouble}"
         yield refusal("file", message) if fails else warning("file", f"{message} (unless a step makes it)")
 
 
@@ -134,18 +134,6 @@ def _is_brought(plan: Plan, need: _Need) -> bool:
     settings, path = plan.scopes[need.planned.row].settings, PurePosixPath(posixpath.normpath(need.program))
     places = [place.as_posix() for place in (path, *path.parents)][:-1]
     return any(matches(glob, place) for glob in (*settings.copy, *settings.link) for place in places)
-
-
-def _trouble(program: str, trouble: str, folder: Path) -> str:
-    name = posixpath.normpath(program)
-    if trouble == NOT_EXECUTABLE:
-        return f"is not executable in the commit that slices start from; type: chmod +x {name}, and commit it"
-    if (folder / program).exists():
-        return (
-            "is not among the files that slices start with, although it is in the plan's directory; "
-            f"type: git add {name} && git commit -m 'add {name}', or write `copy: [{name}]` in the plan"
-        )
-    return "is not among the files that slices start with; add and commit it, or write another command"
 
 
 def _users(planned: Iterable[PlannedCommand]) -> str:

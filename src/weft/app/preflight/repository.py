@@ -1,6 +1,7 @@
 """The repository that slices start from: whether they can, and which files they find there."""
 
 import posixpath
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from msgspec import Struct
 
 from weft.app import run_repository
 from weft.app.preflight.findings import Finding, refusal, warning
-from weft.app.preflight.programs import MISSING, NOT_EXECUTABLE, Files
+from weft.app.preflight.programs import Files
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
@@ -67,10 +68,41 @@ def files_of_commit(repository: Repository, commit: str) -> Files:
 def _judged(repository: Repository, commit: str, place: str) -> str:
     listed = repository.git.ask("ls-tree", "-z", "--full-tree", commit, "--", f":(literal){place}")
     mode = listed.text.partition(" ")[0]
-    if mode in {_FILE, _EXECUTABLE}:
-        return "" if mode == _EXECUTABLE or _ignores_modes(repository) else NOT_EXECUTABLE
+    if mode == _EXECUTABLE:
+        return ""
+    if mode == _FILE:
+        return "" if _ignores_modes(repository) else _not_executable(repository.top, place)
     # A link, or a path below a link or a submodule, leads to files that the commit does not list.
-    return "" if mode or _is_below_another(repository, commit, place) else MISSING
+    return "" if mode or _is_below_another(repository, commit, place) else _missing(repository, place)
+
+
+def _not_executable(top: Path, place: str) -> str:
+    git, name = f"git -C {shlex.quote(str(top))}", shlex.quote(place)
+    return (
+        "is not executable in the commit that slices start from; to commit it as executable, type: "
+        f"chmod +x {shlex.quote(str(top / place))} && {git} add --chmod=+x {name} && {_commit(git, place)}"
+    )
+
+
+def _missing(repository: Repository, place: str) -> str:
+    if not (repository.top / place).exists():
+        return "is not among the files that slices start with; add and commit it, or write another command"
+    inside = posixpath.relpath(place, repository.inside.as_posix())
+    git = f"git -C {shlex.quote(str(repository.top))}"
+    # Git adds a file that .gitignore names only if it is forced to.
+    return (
+        "is not among the files that slices start with, although it is in your checkout; to commit it, type: "
+        f"{git} add --force {shlex.quote(place)} && {_commit(git, place)}"
+        + (
+            ""
+            if inside.startswith("..")
+            else f"; to leave it out of git, write `copy: [{inside}]` in the plan"
+        )
+    )
+
+
+def _commit(git: str, place: str) -> str:
+    return f"{git} commit -m {shlex.quote(f'add {place}')} {shlex.quote(place)}"
 
 
 def _is_below_another(repository: Repository, commit: str, place: str) -> bool:

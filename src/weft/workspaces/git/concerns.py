@@ -107,6 +107,12 @@ def _of_directory(repository: Repository, ends: Ends, entries: Sequence[bytes]) 
     inside = os.fsencode(repository.inside.as_posix()) + b"/"
     if repository.inside == Path() or any(entry.partition(b"\t")[2].startswith(inside) for entry in entries):
         return
+    if repository.git.says_yes("-C", str(repository.top), "check-ignore", "--quiet", "--", shown(inside)):
+        yield (
+            f"the plan is in {shown(inside)}, which git ignores, so slices would not have this directory; "
+            "move the plan to a directory that git tracks"
+        )
+        return
     git = f"git -C {shlex.quote(str(repository.top))}"
     yield (
         f"the plan is in {shown(inside)}, and the commit {ends.base[:12]} that slices start from has no such "
