@@ -38,9 +38,7 @@ class WeftError(Exception):
 
     def lines(self) -> Iterator[str]:
         """What is told to a person."""
-        first, *more = str(self).splitlines() or [""]
-        yield f"error: {first}"
-        yield from (f"  {line}" for line in more)
+        yield f"error: {self}"
 
 
 class InputError(WeftError):

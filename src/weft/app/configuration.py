@@ -9,7 +9,7 @@ from msgspec import Struct
 from weft.app import plans
 from weft.app.approval import Request, request_of
 from weft.app.files import Source
-from weft.app.places import FOLDER, absolute, project_of
+from weft.app.places import FOLDER, PLAN_NAMES, absolute, project_of
 from weft.errors import InputError
 from weft.plan.language.commands import plain
 from weft.plan.language.kinds_of_many import MapOf
@@ -95,7 +95,7 @@ def configured(directory: Path, environ: Mapping[str, str]) -> Configured:
 
 def _beside(directory: Path) -> Source:
     """A plan that is not there, but would lie there."""
-    return Source(name=plans.PLAN_NAMES[0], directory=directory, holds="plan")
+    return Source(name=PLAN_NAMES[0], directory=directory, holds="plan")
 
 
 def explained(directory: Path, name: str, environ: Mapping[str, str]) -> KeyExplained:
@@ -142,7 +142,7 @@ class ReadFile(Struct, frozen=True, kw_only=True):
 def files(directory: Path, environ: Mapping[str, str]) -> Iterator[ReadFile]:
     """Those that are read for a directory, or would be if they were there; the nearest to the work first."""
     folder = absolute(directory)
-    name = plans.usual_name(directory) or plans.PLAN_NAMES[0]
+    name = plans.usual_name(directory) or PLAN_NAMES[0]
     named = {one.where: one.path for one in plans.config_files(_beside(directory), folder, environ)}
     project = project_of(folder).project / FOLDER / "config.yaml"
     for what, path in {"plan": folder / name, "project": project, "user": named["user"]}.items():

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from weft.app.files import Source, failure, save_text
 from weft.app.first_texts import config_text, plan_text, what_to_edit
-from weft.app.places import FOLDER, IGNORED, absolute, project_of
-from weft.app.plans import PLAN_NAMES, load
+from weft.app.places import FOLDER, IGNORED, PLAN_NAMES, absolute, project_of
+from weft.app.plans import load
 from weft.app.preflight.imports import import_findings
 from weft.app.survey import Found, survey
 from weft.errors import InputError, WeftError

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.files import STDIN, Source
-from weft.app.places import Places, absolute, used_project
+from weft.app.places import PLAN_NAMES, Places, absolute, used_project
 from weft.app.step_limits import find_sight
 from weft.app.subplan_journal import SubplanJournal, is_inside
 from weft.engine.run.events import Recorded
@@ -132,8 +132,6 @@ class Book(Struct, frozen=True):
 
     def plan_words(self) -> list[str]:
         """How the plan is named on the command line; nothing if it need not be."""
-        from weft.app.plans import PLAN_NAMES  # noqa: PLC0415 - slow to load, and rarely needed
-
         if self.run.file == Source(name=STDIN).shown:
             return [STDIN]
         file = Path(self.run.directory, Path(self.run.file).name)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from weft.agents.words import one_line
 from weft.app.files import STDIN, Source
-from weft.app.plans import PLAN_NAMES
+from weft.app.places import PLAN_NAMES
 from weft.app.run_events import timestamp
 from weft.app.run_landing import held_of
 from weft.app.run_rows import BECAUSE_OF_OTHERS, Held

@@ -26,6 +26,8 @@ from weft.errors import InputError
 from weft.workspaces.git.around import has_repository, repository_around
 
 FOLDER = ".weft"
+PLAN_NAMES = ("weft.yaml", "weft.yml")
+"""The files that hold a plan where none is named."""
 IGNORED = (
     "# Git keeps the settings and the schema, and nothing else in here.\n*\n!config.yaml\n!schema.json\n"
 )
@@ -115,8 +117,6 @@ def used_project(folder: Path) -> Places:
 
 
 def _first_step(folder: Path) -> str:
-    from weft.app.plans import PLAN_NAMES  # noqa: PLC0415 - slow to load, and rarely needed
-
     if any((folder / name).exists() for name in PLAN_NAMES):
         return "to run the plan, type: weft run"
     return "to write a plan, type: weft init"

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.files import STDIN, Source, read_text
-from weft.app.places import absolute, project_around, user_folder, with_tilde
+from weft.app.places import PLAN_NAMES, absolute, project_around, user_folder, with_tilde
 from weft.errors import FileFormatError, InputError
 from weft.garbage import without_gc
 from weft.plan.language.adapters import ADAPTERS
@@ -39,7 +39,6 @@ Flags = Mapping[str, str | None]
 """Texts from the command line by the names of settings, read as the plan language reads them; None: not given."""
 NO_FLAGS: Flags = {}
 
-PLAN_NAMES = ("weft.yaml", "weft.yml")
 _CONFIG = Path(".weft", "config.yaml")
 
 

@@ -18,8 +18,7 @@ from weft.app.file_history import history_of, words
 from weft.app.files import failure
 from weft.app.handwork import is_packed, is_signed, is_squeezed, marked
 from weft.app.part_checks import is_test
-from weft.app.places import FOLDER
-from weft.app.plans import PLAN_NAMES
+from weft.app.places import FOLDER, PLAN_NAMES
 from weft.decompose.references.manifests import NAMES
 from weft.decompose.references.signals import Source, bytes_to_read, is_read
 from weft.errors import InputError

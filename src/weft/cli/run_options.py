@@ -51,7 +51,7 @@ def plan_and_ids(words: Sequence[str], directory: Path) -> tuple[str | None, tup
 
 def _is_plan(word: str, directory: Path) -> bool:
     from weft.app.files import STDIN
-    from weft.app.plans import PLAN_NAMES
+    from weft.app.places import PLAN_NAMES
 
     if word == STDIN or word.endswith(_ENDINGS):
         return True

@@ -33,6 +33,12 @@ from weft.plan.templates.interpreters import code_reader
         ("ruby -r json -e", "ruby -e"),
         ("node --eval", "node --eval"),
         ("php -d a=b -r", "php -r"),
+        ("$SHELL -c", "$SHELL -c"),
+        ("${BASH} -ec", "${BASH} -ec"),
+        ("trap", "trap"),
+        ("if trap --", "trap"),
+        ("pwsh -NoProfile -Command", "pwsh -Command"),
+        ("nix-shell -p hello --run", "nix-shell --run"),
     ],
 )
 def test_the_next_word_is_code(before: str, program: str) -> None:
@@ -62,6 +68,10 @@ def test_the_next_word_is_code(before: str, program: str) -> None:
         "python3 script.py",
         "node script.js -e",
         "gcc -c",
+        "$CC -c",
+        "trap 'rm x'",
+        "echo trap",
+        "nix-shell",
     ],
 )
 def test_the_next_word_is_no_code(before: str) -> None:

@@ -282,6 +282,21 @@ def test_a_template_that_cannot_be_checked_before_is_refused_with_a_value_that_w
         render(command, {"v": "a b"}, quote=True)
 
 
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ('sh -c "{{ v }}"', "as an argument after the code, as in sh -c 'echo \"$1\"' sh {{ … }}, or in"),
+        ("eval {{ v }}", 'hand the value over in an environment variable, by env, and read it as "$NAME"'),
+        ("trap 'rm {{ v }}' EXIT", "hand the value over in an environment variable, by env"),
+        ("ssh host rm {{ v }}", "over on standard input, as in printf %s {{ … }} | ssh HOST COMMAND"),
+    ],
+)  # fmt: skip
+def test_the_advice_fits_the_program(command: str, advice: str) -> None:
+    with pytest.raises(RenderError) as told:
+        check_command(command)
+    assert advice in str(told.value)
+
+
 def test_through_raw_the_author_answers_for_it() -> None:
     check_command('sh -c "echo {{ v | raw }}"')
     assert render('sh -c "echo {{ v | raw }}"', {"v": "$(x)"}, quote=True) == 'sh -c "echo $(x)"'

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from weft.app.doctor.findings import Check, Finding, fine, problem
 from weft.app.doctor.ground import Ground
 from weft.app.files import Source, read_text
-from weft.app.plans import PLAN_NAMES, ConfigFile, config_files
+from weft.app.places import PLAN_NAMES
+from weft.app.plans import ConfigFile, config_files
 from weft.errors import InputError
 from weft.plan.loading.load import read_config
 from weft.plan.text.document import LIMITS

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from weft.app.files import Source
 from weft.app.journals import Book
-from weft.app.places import Places, absolute, project_of, used_project
-from weft.app.plans import PLAN_NAMES, load
+from weft.app.places import PLAN_NAMES, Places, absolute, project_of, used_project
+from weft.app.plans import load
 from weft.app.run_holds import held
 from weft.app.run_landing import move_of
 from weft.app.run_questions import open_questions

@@ -8,6 +8,7 @@ arguments after the code are safe (`sh -c 'echo "$1"' sh VALUE`), and so are env
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,7 @@ class _Interpreter:
 
 _INTERPRETERS = (
     _Interpreter(
-        names=re.compile("sh|bash|dash|ash|zsh|ksh|mksh|fish"),
+        names=re.compile(r"sh|bash|dash|ash|zsh|ksh|mksh|fish|\$\{?(?:SHELL|BASH)\}?"),
         option=re.compile(r"-[A-Za-z]*c[A-Za-z]*"),
         with_value=frozenset({"-o", "-O", "+o", "+O", "--rcfile", "--init-file"}),
     ),
@@ -47,10 +48,18 @@ _INTERPRETERS = (
         option=re.compile(r"-[a-z]*[ep]|--eval|--print"),
         with_value=frozenset({"-r", "--require", "--import"}),
     ),
+    _Interpreter(
+        names=re.compile("pwsh|powershell"),
+        option=re.compile(r"-(?:c|command|commandwithargs|cwa)", re.IGNORECASE),
+        with_value=frozenset({"-WorkingDirectory", "-wd", "-ExecutionPolicy", "-ep"}),
+    ),
+    _Interpreter(names=re.compile("nix-shell"), option=re.compile("--run|--command"), operands_first=True),
     _Interpreter(names=re.compile("php"), option=re.compile(r"-r|--run"), with_value=frozenset({"-d", "-c"})),
 )
 _SSH_WITH_VALUE = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*[bcDEeFIiJLlmOopQRSWw]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_TRAPS = (["trap"], ["trap", "--"])
+"""The first argument of `trap` is code, and the others are signals."""
 _BEFORE_A_COMMAND = frozenset(
     {"!", "{", "if", "then", "elif", "else", "while", "until", "do", "time", "command", "builtin"}
 )
@@ -58,8 +67,9 @@ _BEFORE_A_COMMAND = frozenset(
 
 def code_reader(words: Sequence[str]) -> str | None:
     """The program that reads the next word of a command as code; None if there is none."""
-    if _command_name(words) == "eval":
-        return "eval"
+    command = _command_words(words)
+    if command[:1] == ["eval"] or command in _TRAPS:
+        return command[0]
     for at, word in enumerate(words):
         name, after = word.rpartition("/")[2], words[at + 1 :]
         if name == "ssh" and _names_a_host(after):
@@ -71,9 +81,11 @@ def code_reader(words: Sequence[str]) -> str | None:
     return None
 
 
-def _command_name(words: Sequence[str]) -> str:
-    names = (word for word in words if word not in _BEFORE_A_COMMAND and not _ASSIGNMENT.fullmatch(word))
-    return next(names, "")
+def _command_words(words: Sequence[str]) -> list[str]:
+    """The name of the command and its arguments, without what may stand before it."""
+    return [
+        *dropwhile(lambda word: word in _BEFORE_A_COMMAND or _ASSIGNMENT.fullmatch(word) is not None, words)
+    ]
 
 
 def _code_option(interpreter: _Interpreter, words: Sequence[str]) -> str | None:

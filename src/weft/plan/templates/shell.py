@@ -143,8 +143,10 @@ class _Reader:
 
 def code_refusal(program: str) -> str:
     """What is wrong with a value in an argument that the program reads as code."""
-    return (
-        f"{program} reads this text as code, and would run what is in the value; hand the value over as an "
-        "argument after the code, as in sh -c 'echo \"$1\"' sh {{ … }}, or in an environment variable, by env, "
-        'and read it as "$NAME"'
-    )
+    refused = f"{program} reads this text as code, and would run what is in the value; hand the value over "
+    if program == "ssh":  # it joins its arguments, and passes no environment on
+        return f"{refused}on standard input, as in printf %s {{{{ … }}}} | ssh HOST COMMAND"
+    variable = 'in an environment variable, by env, and read it as "$NAME"'
+    if program in {"eval", "trap"}:
+        return refused + variable
+    return f"{refused}as an argument after the code, as in sh -c 'echo \"$1\"' sh {{{{ … }}}}, or {variable}"
