@@ -114,6 +114,18 @@ def test_python_that_starts_in_the_project_imports_from_there(machine: Machine) 
     assert messages(machine, "python3 -m pytest -q") == []
 
 
+def test_python_that_starts_in_the_project_does_not_find_what_is_below_another_directory(
+    machine: Machine,
+) -> None:
+    (machine.site / "__editable__.shop-0.pth").write_text("import __editable___shop_0_finder\n")
+    finder = machine.site / "__editable___shop_0_finder.py"
+    finder.write_text(f"MAPPING: dict[str, str] = {{'shop': '{machine.top}/lib/shop'}}\n")
+    (machine.top / "lib").mkdir()
+    machine.package.rename(machine.top / "lib" / "shop")
+    (machine.top / "src").rmdir()
+    assert roots(machine, "python3 -m pytest -q") == ["lib"]
+
+
 # Node
 
 

@@ -94,6 +94,19 @@ def test_a_link_into_the_checkout_is_found_and_its_source_can_come_first(
     assert can_precede(link, machine.top)
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("__editable___shop_0_finder.py", "lib/shop"), ("_editable_impl_shop.py", "lib/shop/__init__.py")],
+)
+def test_a_finder_names_the_directory_that_imports_start_from(machine: Machine, name: str, path: str) -> None:
+    (machine.top / "lib").mkdir()
+    machine.package.rename(machine.top / "lib" / "shop")
+    machine.install(url=machine.top, pth=SETUPTOOLS_FINDER)
+    (machine.site / name).write_text(f"TOP = '{machine.top}'\nMAPPING = {{'shop': '{machine.top}/{path}'}}\n")
+    (link,) = machine.links()
+    assert (link.root, can_precede(link, machine.top)) == (machine.top / "lib", True)
+
+
 def test_a_finder_of_another_installer_may_come_first_itself(machine: Machine) -> None:
     machine.install(url=machine.top, pth="import _shop_editable_loader", name="shop-editable.pth")
     (link,) = machine.links()

@@ -277,7 +277,8 @@ def test_a_result_that_fits_is_parsed_and_stays_as_it_is(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "the result is not JSON: Input data was truncated"),
+        ("", "the result is empty, not JSON"),
+        (" \n", "the result is empty, not JSON"),
         ("Sorry.", "the result is not JSON: JSON is malformed: invalid character (byte 0)"),
         (
             "```json\n[1 2]\n```",

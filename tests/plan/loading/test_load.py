@@ -421,6 +421,10 @@ FIRST = "no step comes before this one"
     ("text", "said"),
     [
         ("subplans:\n  a: {prompt: x}\n", "as in - id: a"),
+        (
+            "pipelines: {p: {steps: [{id: s, run: x}]}}\nsubplans: []",
+            "leave out the key 'steps', and write the list in its place",
+        ),
         ("subplans:\n  id: a\n  prompt: x\n", "begin each entry with a dash, as in - id: …"),
         ("subplans: [{id: a, steps: {id: s, run: x}}]", "begin each entry with a dash, as in - id: …"),
         ("agents: [{use: claude}]\nsubplans: []", "write NAME: before each entry, in place of its dash"),

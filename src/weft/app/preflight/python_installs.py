@@ -25,6 +25,8 @@ _EXEC = re.compile(rb"^'''exec' \"?(/[^\"\n]*?)\"? ")
 """How pip names an interpreter whose path is too long for the first line of a script."""
 _KNOWN_FINDERS = ("__editable___", "_editable_impl_")
 _BUILT = "__editable__"
+_QUOTED_PATH = re.compile(r"""(['"])(/[^'"\n]+)\1""")
+"""Finders name the packages that they find by absolute paths."""
 
 
 class CheckoutLink(Struct, frozen=True, kw_only=True):
@@ -102,8 +104,8 @@ def _links(site: Path, top: Path) -> Iterator[CheckoutLink]:
         if project is not None and _is_in(project, top):
             covered.append(project)
             package = file.parent.name.partition("-")[0]
-            root = project / "src" if (project / "src").is_dir() else project
             yields = _yields(package, project, files)
+            root = _finder_root(site, package, project)
             yield CheckoutLink(package=package, site=site, root=root, yields_to_path=yields)
     for name, lines in files.items():
         for root in _entries(site, lines):
@@ -112,6 +114,17 @@ def _links(site: Path, top: Path) -> Iterator[CheckoutLink]:
                 yield CheckoutLink(
                     package=package, site=site, root=root, yields_to_path=_BUILT not in str(root)
                 )
+
+
+def _finder_root(site: Path, package: str, project: Path) -> Path:
+    """The directory that the package is imported from: where its finder says, else the usual one."""
+    patterns = (f"__editable___{package}_*_finder.py", f"_editable_impl_{package}.py")
+    for file in (file for pattern in patterns for file in sorted(site.glob(pattern))):
+        for match in _QUOTED_PATH.finditer("\n".join(_lines(file))):
+            place = Path(os.path.realpath(match[2]))
+            if _is_in(place, project) and place != project:
+                return place.parents[1] if place.name == "__init__.py" else place.parent
+    return project / "src" if (project / "src").is_dir() else project
 
 
 def _editable(file: Path) -> Path | None:

@@ -167,6 +167,8 @@ def json_in(step: Step, text: str) -> object:
 
 def json_of(text: str, *, of_agent: bool) -> object:
     """The JSON that a result is; an agent may have put it into a block of its own, with words around it."""
+    if not text.strip():
+        raise NotJsonError("the result is empty, not JSON")
     try:
         return _parsed(text)
     except NotJsonError as error:

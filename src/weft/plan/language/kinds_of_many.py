@@ -112,6 +112,8 @@ class ListOf(Struct, frozen=True):
         first = next(iter(table.entries), "")
         if not keys or not first.isprintable():
             return ""
+        if len(table.entries) == 1 and isinstance(table.entries[first][1], Items) and first not in keys:
+            return f"; leave out the key {first!r}, and write the list in its place"
         if first in keys:
             return f"; begin each entry with a dash, as in - {first}: …"
         return f"; write each name as an entry, as in - id: {first}" if "id" in keys else ""
