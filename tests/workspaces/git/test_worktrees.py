@@ -343,7 +343,7 @@ def test_a_worktree_whose_checkout_was_cut_off_is_not_used_and_made_anew(
         of(DyingGit(git, 3)).make(place, branch=BRANCH, commit=head)
     write(place, {"README": "hel"})
     (entry(git) / "index.lock").touch()
-    with pytest.raises(WorkspaceError, match="was not made to its end; type `weft run` again"):
+    with pytest.raises(WorkspaceError, match="was not made to its end; run the plan again"):
         worktrees.prove(place, BRANCH)
     worktrees.make(place, branch=BRANCH, commit=head)
     assert files(place) == FILES

@@ -68,7 +68,7 @@ class Ground(Struct, frozen=True, kw_only=True):
             raise HeldError(f"there is no branch {branch}, and nothing is known of what {whose} did; {ANEW}")
         raise HeldError(
             f"the branch {branch} of {whose} is gone; to have it back, type: git branch {branch} {last[:12]}, "
-            "then type: weft run"
+            "then run the plan again"
         )
 
     def has_landed(self, path: str) -> bool:
@@ -87,7 +87,7 @@ class Ground(Struct, frozen=True, kw_only=True):
         wishes = changes(moves)
         if not move(self.git, wishes, reason=f"weft: {reason}"):
             refs = ", ".join(one.ref for one in wishes)
-            raise WorkspaceError(f"{refs}: moved by somebody else at this moment; type `weft run` again")
+            raise WorkspaceError(f"{refs}: moved by somebody else at this moment; run the plan again")
 
     # Commits
 

@@ -87,7 +87,7 @@ class Starting:
             raise HeldError(
                 f"{path} cannot start, for what it depends on does not go together: {branch} and {start[:12]} "
                 f"changed the same files ({listed(files)}); to settle it, type: git switch {branch}, then: git "
-                f"merge {start[:12]}, mend and commit the files, and type: weft run",
+                f"merge {start[:12]}, fix and commit the files, and run the plan again",
                 files,
                 conflict=True,
             )

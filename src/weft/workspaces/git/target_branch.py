@@ -149,8 +149,8 @@ class TargetBranch:
             names = ", ".join(strangers[:_NAMED]) + (", …" if len(strangers) > _NAMED else "")
             raise HeldError(
                 f"{path} is built on the work of {names}, which has not landed and is not part of this run; to "
-                "land it as well, type: weft run (or, if the plan has it no more, merge its branch yourself); "
-                "to leave it out, type: weft run --fresh"
+                "land it as well, run the whole plan (or, if the plan has it no more, merge its branch yourself); "
+                "to leave it out, run the plan with --fresh"
             )
 
     def _link(self, draft: _Draft, entry: Entry, head: str, brings: Sequence[str]) -> None:

@@ -158,7 +158,7 @@ class Worktrees:
         git_dir = git_dir_of(directory)
         require_registered(directory, git_dir, self._common)
         if is_unfinished(git_dir):
-            raise WorkspaceError(f"the worktree {directory} was not made to its end; type `weft run` again")
+            raise WorkspaceError(f"the worktree {directory} was not made to its end; run the plan again")
         refuse_operation(directory, git_dir)
         git = self._git.at(directory)
         answer = git.ask("rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
