@@ -9,10 +9,10 @@ import pytest
 
 from app.books import Written, started, written
 from app.run_stories import group, slices
-from weft.app.run_holds import chosen, held, subplans
+from weft.app.run_holds import Holds, chosen, held, paused, subplans
 from weft.app.run_merging import Waiting, merge
 from weft.app.run_rows import Held
-from weft.engine.run.events import Event
+from weft.engine.run.events import Event, Recorded
 from weft.errors import InputError
 
 PLAN = json.dumps({
@@ -166,12 +166,24 @@ def asked(subplan: str) -> Event:
     return Event(kind="merge_asked", data={"subplan": subplan})
 
 
+def waits(wanted: tuple[tuple[str, str], ...], *events: Event) -> Waiting:
+    """What waits for these, which were held, after the events."""
+    first = [ends(path, step) for path, step in wanted]
+    recorded = [
+        Recorded(seq=seq, at=0.0, run="r1", event=event) for seq, event in enumerate((*first, *events), 1)
+    ]
+    holds = Holds()
+    for one in recorded[: len(wanted)]:
+        holds.hear(one)
+    waiting = Waiting([Held(subplan=path, step=step, message="") for path, step in wanted], holds)
+    for one in recorded[len(wanted) :]:
+        waiting.hear(one)
+    return waiting
+
+
 def waiting(*events: Event) -> list[str]:
     """Of `cli` and `store`, what is still waited for after that."""
-    one = Waiting([Held(subplan=path, step="@land", message="") for path in ("cli", "store")])
-    for event in events:
-        one.hear(event)
-    return sorted(path for path, _ in one.keys)
+    return sorted(path for path, _ in waits((("cli", "@land"), ("store", "@land")), *events).keys)
 
 
 def test_each_is_waited_for_until_it_has_been_tried() -> None:
@@ -192,3 +204,61 @@ def test_what_lands_after_another_is_waited_for_again_when_that_has_landed() -> 
     assert waiting(*both, first, ends("store", "@land", "done")) == ["cli"]
     assert waiting(*both, first, ends("store", "@land", "held")) == []
     assert waiting(*both, first, ends("store", "@land", "done"), ends("cli", "@land", "done")) == []
+
+
+def says(subplan: str, wanted: str) -> Event:
+    return Event(kind="resumed" if wanted == "go" else "paused", subplan=subplan, outcome=wanted)
+
+
+@pytest.mark.parametrize("wanted", ["pause", "freeze", "stop"])
+@pytest.mark.parametrize("where", ["store/model", "store", ""])
+def test_a_workspace_whose_slice_is_paused_is_not_waited_for_until_it_continues(
+    where: str, wanted: str
+) -> None:
+    workspace = (("store/model", "@workspace"),)
+    assert not waits(workspace, asked("store/model")).is_over
+    assert waits(workspace, says(where, wanted), asked("store/model")).is_over
+    assert waits(workspace, asked("store/model"), says(where, wanted)).is_over
+    assert not waits(workspace, says(where, wanted), says("store/model", "go")).is_over
+
+
+def test_a_merge_is_waited_for_even_if_its_slice_is_paused_unless_its_processes_stand_still() -> None:
+    merge_of_cli = (("cli", "@merge"),)
+    assert not waits(merge_of_cli, says("cli", "freeze"), asked("cli")).is_over
+    assert not waits(merge_of_cli, says("cli", "freeze"), asked("cli"), tries("cli")).is_over
+    assert waits(merge_of_cli, asked("cli"), tries("cli"), says("cli", "freeze")).is_over
+    assert not waits(merge_of_cli, asked("cli"), tries("cli"), says("cli", "pause")).is_over
+    frozen = (asked("cli"), tries("cli"), says("cli", "freeze"))
+    assert not waits(merge_of_cli, *frozen, says("", "go")).is_over
+
+
+def test_a_landing_does_not_stand_still() -> None:
+    landing = (("cli", "@land"),)
+    assert not waits(landing, asked("cli"), tries("cli", "@land"), says("", "freeze")).is_over
+
+
+def test_a_stop_ends_with_the_next_coordinator_and_a_pause_does_not() -> None:
+    workspace = (("cli", "@workspace"),)
+    again = Event(kind="recovered")
+    assert not waits(workspace, says("cli", "stop"), again).is_over
+    assert waits(workspace, says("cli", "pause"), again).is_over
+
+
+@pytest.mark.parametrize(
+    "event",
+    [Event(kind="step_cancelled", subplan="cli", step="@merge", data=STEP), becomes("cli", "failed")],
+    ids=["cancelled", "given up"],
+)
+def test_what_is_given_up_is_not_waited_for(event: Event) -> None:
+    both = (("cli", "@merge"), ("store", "@merge"))
+    assert waits(both, asked("cli"), asked("store"), event).keys == {("store", "@merge")}
+
+
+def test_what_is_paused_is_named_if_it_is_still_held(told: Written) -> None:
+    told.tell(ends("cli", "@workspace"), ends("store/disk", "@workspace"), ends("store/model", "@merge"))
+    with told.opened() as book:
+        wanted = held(book)
+        assert paused(book, wanted) == []
+    told.tell(says("", "pause"), becomes("store/disk", "failed"))
+    with told.opened() as book:
+        assert paused(book, wanted) == ["cli"]

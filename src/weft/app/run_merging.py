@@ -3,6 +3,9 @@
 One process at a time may work in a project, and who that is can change at any moment: a run ends while it is
 asked, or begins just before we would. So we look again until all that is wanted has been tried. Whether anybody is
 there the lock of the journal tells: a process that has ended its run may live on, as when it asks a person.
+
+A request always gets an answer. What is not tried, because its subplan is paused or because nothing in the run
+moves without a person, is not waited for; it stays held. A coordinator that takes up no requests is reported.
 """
 
 import os
@@ -15,7 +18,9 @@ from msgspec.structs import replace
 
 from weft.app.journals import LOOKS_EVERY, Book
 from weft.app.run_beginning import resumed
-from weft.app.run_holds import Holds, Key, ask, held, is_run, key_of, list_held, look
+from weft.app.run_control import PATIENCE as TAKEN_WITHIN
+from weft.app.run_control import deaf_error
+from weft.app.run_holds import MERGES, Holds, Key, ask, held, is_run, key_of, list_held, look
 from weft.app.run_plans import plan_of
 from weft.app.run_repository import names_of, repository_of
 from weft.app.run_rows import Held
@@ -24,6 +29,7 @@ from weft.app.run_workspaces import Workplaces
 from weft.app.step_limits import refuse_inside_step
 from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import Resumed
+from weft.engine.run.run_state import RunState
 from weft.errors import WeftError
 from weft.plan.compile.compile import compile_plan
 from weft.plan.model import Plan
@@ -35,8 +41,8 @@ from weft.workspaces.git.program import Git
 
 PATIENCE = 25
 """So often we look who works in the project before we give up; one that has just begun may not say at once."""
-
-
+_STANDS_STILL = frozenset({RunState.PAUSED, RunState.WAITING})
+"""Nothing happens in such a run before a person does something."""
 _IDLE = 10
 """After so many looks at a journal that does not change, we look whether anybody is there."""
 
@@ -66,10 +72,10 @@ def _tried(
 ) -> bool:
     """False if that could not be, as somebody else works in the project just now, or did."""
     try:
-        _merge_here(book, wanted, audience, environ)
+        _merge_here(book, holds, wanted, audience, environ)
     except BusyError:
         if is_run(book, holds):
-            return _asked(book, holds.seq, wanted, audience)
+            return _asked(book, holds, wanted, audience)
         if _is_at_another(book, holds):
             raise
         return False
@@ -102,23 +108,33 @@ def _changed(git: Git, start: str, head: str) -> int:
 # By whoever runs the plan
 
 
-def _asked(book: Book, after: int, wanted: Sequence[Held], audience: Audience) -> bool:
-    """Whether all of it has been tried; if not, whoever ran the plan does not any more."""
+def _asked(book: Book, holds: Holds, wanted: Sequence[Held], audience: Audience) -> bool:
+    """Whether the coordinator has answered; if not, it has left the run."""
     ask(book, wanted)
-    waiting, idle = Waiting(wanted), 0
-    for is_news in book.looks(follow=True):
-        idle = 0 if is_news else idle + 1
-        for one in book.journal.events(book.run.run, after=after) if is_news else ():
-            after = one.seq
-            audience.hears([one])
-            waiting.hear(one.event)
-        if not waiting.keys:
+    waiting, idle = Waiting(wanted, holds), 0
+    until = time.monotonic() + TAKEN_WITHIN
+    for _ in book.looks(follow=True):
+        # The state before the events: if there are no new ones, it is the state after the last of those heard.
+        state, is_taken = book.state(), not _is_requested(book)
+        news = list(book.journal.events(book.run.run, after=waiting.seq))
+        audience.hears(news)
+        for one in news:
+            waiting.hear(one)
+        if waiting.is_over or (is_taken and not news and state in _STANDS_STILL):
             return True
+        if not is_taken and time.monotonic() > until:
+            raise deaf_error(book)
+        idle = 0 if news else idle + 1
         if idle == _IDLE:
             idle = 0
             if _is_free(book):
                 return False
     return False
+
+
+def _is_requested(book: Book) -> bool:
+    """Whether the coordinator has not taken up a merge that was asked for."""
+    return any(request.kind == "merge" for request in book.journal.requests(book.run.run))
 
 
 def _is_free(book: Book) -> bool:
@@ -130,20 +146,35 @@ def _is_free(book: Book) -> bool:
 
 
 class Waiting:
-    """Which of the things that were asked for have not been tried yet."""
+    """Which of the things that were asked for are to be tried, and have not been yet."""
 
-    def __init__(self, wanted: Iterable[Held]) -> None:
+    def __init__(self, wanted: Iterable[Held], holds: Holds) -> None:
+        """`holds` is what was held before; it is kept up to date with the events."""
         self.keys = {key_of(one) for one in wanted}
+        self._holds = holds
         self._asked: set[str] = set()
         self._later: dict[Key, Sequence[str]] = {}
         """What was tried, and is tried again as soon as others have landed."""
 
-    def hear(self, event: Event) -> None:
+    @property
+    def seq(self) -> int:
+        """The number of the last event."""
+        return self._holds.seq
+
+    @property
+    def is_over(self) -> bool:
+        return all(self._holds.is_paused(key) for key in self.keys)
+
+    def hear(self, one: Recorded) -> None:
+        self._holds.hear(one)
+        event = one.event
         key = (event.subplan, event.step)
         if event.kind == "merge_asked":
             self._asked.add(event.data["subplan"])
         elif event.kind == "step_finished" and key in self.keys:
             self._finished(key, event)
+        elif event.kind in {"step_cancelled", "subplan_state"}:  # nothing of it is held any more
+            self.keys.intersection_update(self._holds.found)
 
     def _finished(self, key: Key, event: Event) -> None:
         if event.outcome == "held" and event.subplan not in self._asked:
@@ -162,10 +193,13 @@ class Waiting:
 
 
 class _Listener:
-    """Passes on what it hears, and knows when all that was wanted has been tried."""
+    """Passes on what it hears, and knows when all that was wanted has been tried.
 
-    def __init__(self, wanted: Iterable[Held], audience: Audience) -> None:
-        self._waiting = Waiting(wanted)
+    Without a coordinator only merges and landings are tried.
+    """
+
+    def __init__(self, wanted: Iterable[Held], holds: Holds, audience: Audience) -> None:
+        self._waiting = Waiting((one for one in wanted if one.step in MERGES), holds)
         self._audience = audience
         self.begins = audience.begins
         self.looks = audience.looks
@@ -173,14 +207,16 @@ class _Listener:
 
     def hears(self, events: Sequence[Recorded]) -> None:
         for one in events:
-            self._waiting.hear(one.event)
+            self._waiting.hear(one)
         self._audience.hears(events)
 
     def has_heard_all(self) -> bool:
-        return not self._waiting.keys
+        return self._waiting.is_over
 
 
-def _merge_here(book: Book, wanted: Sequence[Held], audience: Audience, environ: Mapping[str, str]) -> None:
+def _merge_here(
+    book: Book, holds: Holds, wanted: Sequence[Held], audience: Audience, environ: Mapping[str, str]
+) -> None:
     journal = open_journal(book.places.journal, now=time.time(), command="weft merge")
     try:
         compiled = compile_plan(plan_of(book))
@@ -188,9 +224,14 @@ def _merge_here(book: Book, wanted: Sequence[Held], audience: Audience, environ:
         ask(book, wanted)
         begun, engine, first = resumed(book.run, compiled, journal, workplaces)
         assert isinstance(first, Resumed)
-        listener = _Listener(wanted, audience)
+        listener = _Listener(wanted, holds, audience)
         listener.begins(begun)
-        stage = Stage(begun, engine, journal, listener, environ, enough=listener.has_heard_all)
+
+        def is_enough() -> bool:
+            stands_still = engine.state in _STANDS_STILL and not _is_requested(book)
+            return listener.has_heard_all() or stands_still
+
+        stage = Stage(begun, engine, journal, listener, environ, enough=is_enough)
         anyio.run(stage.play, replace(first, merges_only=True), False)
     except BaseExceptionGroup as group:
         raise cause(group) from None

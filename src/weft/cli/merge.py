@@ -26,7 +26,8 @@ def merge(*, names: tuple[str, ...], lists: bool, run_id: str | None, as_json: b
 
     What is held waits for a person: it is to be agreed to, it is in conflict, or a file is in the way. The message
     says what to do about that. Of a group, ID means all that is held in it. If somebody runs the plan, it is asked
-    to do this; else it is done here, and nothing else of the run begins: type `weft run` for that.
+    to do this; else it is done here, and nothing else of the run begins: type `weft run` for that. What is paused
+    and cannot be merged yet stays held, until `weft resume`.
 
     Exit code: 0 if nothing of that is held any more; 4 if something is; 1 if something failed; 2 if there is no
     such subplan, or it is not held; 130 if it was stopped.
@@ -35,18 +36,20 @@ def merge(*, names: tuple[str, ...], lists: bool, run_id: str | None, as_json: b
     from weft.app.journals import open_book
     from weft.app.run_merging import merge as try_again
     from weft.cli.landing_text import few
-    from weft.cli.merge_text import Teller, data, held_lines
+    from weft.cli.merge_text import Teller, data, held_lines, paused_lines
 
     with open_book(directory(), run_id) as book:
         run, command = book.run.run, book.run_command()
         teller = Teller(None if as_json else lambda line: show_lines([line]))
         wanted = run_holds.chosen(book, names)
         left = wanted if lists else try_again(book, wanted, teller)
+        paused = run_holds.paused(book, wanted)
         others = [one for one in run_holds.held(book) if one not in left] if teller.merged else []
     if as_json:
-        show_json(data(run, teller.merged, left))
+        show_json(data(run, teller.merged, left, paused))
     else:
         show_lines(held_lines(left))
+        show_lines(paused_lines(paused))
         if not wanted:
             note(f"nothing of {' or '.join(names)} is held" if names else f"run {run} holds nothing")
         elif others:
@@ -55,4 +58,4 @@ def merge(*, names: tuple[str, ...], lists: bool, run_id: str | None, as_json: b
             note(f"to have the run go on, type: {command}")
     if teller.interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_FAILED if teller.failed else EXIT_WAITING if left else 0
+    return EXIT_FAILED if teller.failed else EXIT_WAITING if left or paused else 0

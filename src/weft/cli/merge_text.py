@@ -80,5 +80,12 @@ def held_lines(held: Sequence[Held]) -> Iterator[str]:
         yield from (f"  {line}".rstrip() for line in more)
 
 
-def data(run: str, merged: Sequence[Arrived], held: Sequence[Held]) -> dict[str, object]:
-    return {"run": run, "merged": to_builtins(merged), "held": to_builtins(held)}
+def paused_lines(paused: Sequence[str]) -> Iterator[str]:
+    for path in paused:
+        yield f"{path} is paused and was not tried; to let it continue, type: weft resume {path}"
+
+
+def data(
+    run: str, merged: Sequence[Arrived], held: Sequence[Held], paused: Sequence[str]
+) -> dict[str, object]:
+    return {"run": run, "merged": to_builtins(merged), "held": to_builtins(held), "paused": list(paused)}

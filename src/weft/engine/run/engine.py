@@ -184,6 +184,7 @@ class Engine:
                 self._pausing.wakes(fact)
             case Controlled():
                 self._control.says(fact)
+                self._holding.released()
             case StopAsked():
                 self._pausing.stops(fact)
             case Resumed():
@@ -191,6 +192,7 @@ class Engine:
                 self._pausing.resumes(fact)
                 if not fact.merges_only:
                     self._control.resumes()
+                    self._holding.released()
 
     def _start(self, fact: RunStarted) -> None:
         one = self._board

@@ -2,14 +2,15 @@
 
 Nothing is wrong with the work, and nothing has moved. What is held stays open as a move of the net and lends what
 it claims. It is tried again when somebody asks for it, when what it waits for has landed, and when the run goes
-on.
+on. While its subplan is paused it stays held, and is tried when it may continue; only merges and landings that a
+person has asked for are tried all the same.
 """
 
 from collections.abc import Callable
 
 from weft.engine.run.board import Board
 from weft.engine.run.facts import Ended, How, MergeAsked
-from weft.engine.run.moves import Moves
+from weft.engine.run.moves import MERGING, Moves
 from weft.engine.run.orders import RESOLVE, Land
 from weft.engine.run.plays import Firing, Play, Ticket
 from weft.engine.run.telling import Telling
@@ -48,8 +49,7 @@ class Holding:
             for firing in board.held.values()
             if firing.waits_for and landed.issuperset(firing.waits_for) and not firing.asks
         }
-        self._retry(lambda firing: firing.serial in ready)
-        return bool(ready)
+        return self._retry(lambda firing: firing.serial in ready)
 
     def asked(self, fact: MergeAsked) -> None:
         """By a person, for one subplan and what is in it, or for all."""
@@ -78,8 +78,7 @@ class Holding:
             return False
         board.joins_queue = False
         red = {firing.serial for firing in board.held.values() if firing.red and _is_agreed(firing)}
-        self._retry(lambda firing: firing.serial in red)
-        return bool(red)
+        return self._retry(lambda firing: firing.serial in red)
 
     def previews(self) -> bool:
         """Has all results about which a person will be asked verified together, before the question.
@@ -92,8 +91,7 @@ class Holding:
             return False
         for firing in asked:
             firing.presented = firing.preview = True
-        self._retry(lambda firing: firing.preview)
-        return True
+        return self._retry(lambda firing: firing.preview)
 
     @property
     def _verifies(self) -> bool:
@@ -107,12 +105,27 @@ class Holding:
     def resumes(self) -> None:
         self._retry(lambda _: True)
 
-    def _retry(self, which: Callable[[Firing], bool]) -> None:
+    def released(self) -> None:
+        """People let something continue: what was to be tried again and belongs to it is tried now."""
+        self._retry(lambda firing: firing.is_to_retry)
+
+    def _retry(self, which: Callable[[Firing], bool]) -> bool:
+        """Whether something is tried again. What is paused stays held until it may continue."""
         board = self._board
-        for firing in [one for one in board.held.values() if which(one)]:
+        chosen = [firing for firing in board.held.values() if which(firing)]
+        ready = [firing for firing in chosen if self._may_begin(firing)]
+        for firing in chosen:
+            firing.is_to_retry = True
+        for firing in ready:
             del board.held[firing.serial]
-            firing.parked = "asking"
-            self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing))
+            firing.parked, firing.is_to_retry = "asking", False
+            self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing, was_held=True))
+        return bool(ready)
+
+    def _may_begin(self, firing: Firing) -> bool:
+        if self._board.merges_only and firing.move.act.role not in MERGING:
+            return False
+        return not self._moves.is_paused(firing.play, firing.move)
 
 
 def _is_agreed(firing: Firing) -> bool:
