@@ -351,6 +351,9 @@ def test_a_request_for_the_workspace_of_a_paused_slice_is_answered_at_once(repos
         run.wait()
     done = weft(repository, "merge", "h/x")
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (4, paused)
+    with repository.started("run") as run:
+        (repository.outside / "merged").write_text("\n")
+        assert run.wait() == 4
     assert tries() == 2
 
 
