@@ -9,7 +9,7 @@ import pytest
 
 from app.books import Written, started, written
 from app.run_stories import group, slices
-from weft.app.run_holds import Holds, chosen, held, paused, subplans
+from weft.app.run_holds import Holds, chosen, chosen_now, held, paused, subplans
 from weft.app.run_merging import Waiting, merge
 from weft.app.run_rows import Held
 from weft.engine.run.events import Event, Recorded
@@ -262,3 +262,73 @@ def test_what_is_paused_is_named_if_it_is_still_held(told: Written) -> None:
     told.tell(says("", "pause"), becomes("store/disk", "failed"))
     with told.opened() as book:
         assert paused(book, wanted) == ["cli"]
+
+
+# Completed parts
+
+
+def meant_now(told: Written, *names: str) -> tuple[list[str], tuple[str, ...]]:
+    with told.opened() as book:
+        wanted, parts = chosen_now(book, names)
+        return subplans(wanted), parts
+
+
+def test_with_parts_all_that_is_held_in_the_group_is_meant_too(told: Written) -> None:
+    told.tell(ends("cli"), ends("store/model"))
+    assert meant_now(told, "store") == (["store/model"], ("store",))
+    assert meant_now(told, "store/disk") == ([], ("store/disk",))
+
+
+def test_parts_may_be_asked_for_in_a_run_that_has_failed_but_not_in_one_that_was_replaced(
+    told: Written,
+) -> None:
+    told.tell(ends("cli"), state="failed")
+    assert meant_now(told, "store") == ([], ("store",))
+    told.tell(state="abandoned")
+    with pytest.raises(InputError, match="run r1 was replaced by a newer run; leave out --run"):
+        meant_now(told, "store")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ((), "say which group is to land its completed parts, as in: weft merge ID --now"),
+        (("stor",), "there is no subplan 'stor'; did you mean 'store'?"),
+    ],
+)
+def test_parts_of_what_is_not_there_are_refused(told: Written, names: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        meant_now(told, *names)
+    assert str(error.value) == said
+
+
+def test_parts_without_a_branch_are_refused(tmp_path: Path) -> None:
+    with written(tmp_path) as one, pytest.raises(InputError, match="docs has no branch that could land"):
+        meant_now(one, "docs")
+
+
+def asked_now(subplan: str, parts: list[str], joins: list[str]) -> Event:
+    return Event(kind="merge_asked", data={"subplan": subplan, "parts": parts, "joins": joins})
+
+
+def parts_end(subplan: str, outcome: str = "landed") -> Event:
+    return Event(kind="parts", subplan=subplan, outcome=outcome)
+
+
+def waits_for_parts(*events: Event) -> bool:
+    waiting = Waiting([], Holds(), ["store"])
+    for seq, event in enumerate(events, 1):
+        waiting.hear(Recorded(seq=seq, at=0.0, run="r1", event=event))
+    return not waiting.is_over
+
+
+def test_completed_parts_are_waited_for_until_each_landing_has_ended() -> None:
+    request = asked_now("store", ["store", "store/h"], ["store/x"])
+    assert waits_for_parts()
+    assert waits_for_parts(asked("store")), "another request, which is not for the parts"
+    assert not waits_for_parts(asked_now("store", [], []))
+    assert waits_for_parts(request, parts_end("store"), parts_end("store/h"))
+    assert waits_for_parts(request, parts_end("store", "started"), ends("store/x", "@land", "done"))
+    ended = (parts_end("store", "held"), parts_end("store/h"), ends("store/x", "@land", "done"))
+    assert not waits_for_parts(request, *ended)
+    assert waits_for_parts(request, becomes("store", "completed"), becomes("store/x", "completed"))

@@ -12,7 +12,7 @@ from weft.app.run_plans import plan_of
 from weft.app.run_rows import Held
 from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import Wanted
-from weft.engine.run.run_state import FINISHED
+from weft.engine.run.run_state import FINISHED, RunState
 from weft.engine.run.wishes import Wishes
 from weft.engine.states import SubplanExecutionState as State
 from weft.errors import InputError
@@ -168,7 +168,27 @@ def subplans(found: Iterable[Held]) -> list[str]:
     return list(dict.fromkeys(one.subplan for one in found))
 
 
-def ask(book: Book, wanted: Iterable[Held]) -> None:
-    """Whoever runs the plan, or will, is asked to try them again."""
+def ask(book: Book, wanted: Iterable[Held], now: Iterable[str] = ()) -> None:
+    """Asks the coordinator, or the next one, to try them again, and to land the completed parts of `now`."""
     for path in subplans(wanted):
         book.journal.ask(book.run.run, "merge", subplan=path, step="", data={}, at=time.time())
+    for path in now:
+        book.journal.ask(book.run.run, "merge", subplan=path, step="", data={"now": True}, at=time.time())
+
+
+def chosen_now(book: Book, names: Sequence[str]) -> tuple[list[Held], tuple[str, ...]]:
+    """What is held in these subplans, and the subplans whose completed parts may land at once."""
+    if not names:
+        raise InputError("say which group is to land its completed parts, as in: weft merge ID --now")
+    if book.state() == RunState.ABANDONED:
+        raise InputError(f"run {book.run.run} was replaced by a newer run; leave out --run")
+    plan, found = plan_of(book), list_held(book, look(book))
+    paths = [str(path) for path in plan.outline.paths]
+    for name in names:
+        if name not in paths[1:]:
+            raise InputError(f"there is no subplan {name!r}{suggestion(name, paths[1:])}")
+        if plan.scopes[paths.index(name)].settings.isolation != "worktree":
+            raise InputError(f"{name} has no branch that could land: its isolation is not `worktree`")
+    return [one for one in found if any(f"{one.subplan}/".startswith(f"{name}/") for name in names)], tuple(
+        names
+    )

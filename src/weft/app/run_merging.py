@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import anyio
+from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.app.journals import LOOKS_EVERY, Book
@@ -43,6 +44,10 @@ PATIENCE = 25
 """So often we look who works in the project before we give up; one that has just begun may not say at once."""
 _STANDS_STILL = frozenset({RunState.PAUSED, RunState.WAITING})
 """Nothing happens in such a run before a person does something."""
+_PARTS = "@parts"
+"""In place of a step: the completed parts of a subplan."""
+_OPEN_BEFORE_THE_END = frozenset({"@workspace", "@verify", "@merge"})
+"""What is not held any more once its subplan has ended."""
 _IDLE = 10
 """After so many looks at a journal that does not change, we look whether anybody is there."""
 
@@ -52,30 +57,39 @@ def merge(
     wanted: Sequence[Held],
     audience: Audience,
     *,
+    now: Sequence[str] = (),
     environ: Mapping[str, str] = os.environ,
     patience: int = PATIENCE,
 ) -> list[Held]:
-    """Has them tried again; what of them is held then."""
+    """Has them tried again, and the completed parts of the subplans `now` landed; what of them is held then."""
     refuse_inside_step(book.places.project, "weft merge", environ)
     keys = {key_of(one) for one in wanted}
     for _ in range(patience):
         holds = look(book)
         left = [one for one in list_held(book, holds) if key_of(one) in keys]
-        if not left or _tried(book, holds, left, audience, environ):
+        wish = Wish(left, now)
+        if not (left or now) or _tried(book, holds, wish, audience, environ):
             return [one for one in held(book) if key_of(one) in keys]
         time.sleep(LOOKS_EVERY)
     raise WeftError(f"another Weft works in {book.places.project}, at what cannot be told; try again later")
 
 
-def _tried(
-    book: Book, holds: Holds, wanted: Sequence[Held], audience: Audience, environ: Mapping[str, str]
-) -> bool:
+class Wish(Struct, frozen=True):
+    """What a person asks for."""
+
+    held: Sequence[Held]
+    """To be tried again."""
+    now: Sequence[str] = ()
+    """Subplans whose completed parts are to land."""
+
+
+def _tried(book: Book, holds: Holds, wish: Wish, audience: Audience, environ: Mapping[str, str]) -> bool:
     """False if that could not be, as somebody else works in the project just now, or did."""
     try:
-        _merge_here(book, holds, wanted, audience, environ)
+        _merge_here(book, holds, wish, audience, environ)
     except BusyError:
         if is_run(book, holds):
-            return _asked(book, holds, wanted, audience)
+            return _asked(book, holds, wish, audience)
         if _is_at_another(book, holds):
             raise
         return False
@@ -108,10 +122,10 @@ def _changed(git: Git, start: str, head: str) -> int:
 # By whoever runs the plan
 
 
-def _asked(book: Book, holds: Holds, wanted: Sequence[Held], audience: Audience) -> bool:
+def _asked(book: Book, holds: Holds, wish: Wish, audience: Audience) -> bool:
     """Whether the coordinator has answered; if not, it has left the run."""
-    ask(book, wanted)
-    waiting, idle = Waiting(wanted, holds), 0
+    ask(book, wish.held, wish.now)
+    waiting, idle = Waiting(wish.held, holds, wish.now), 0
     until = time.monotonic() + TAKEN_WITHIN
     for _ in book.looks(follow=True):
         # The state before the events: if there are no new ones, it is the state after the last of those heard.
@@ -148,8 +162,10 @@ def _is_free(book: Book) -> bool:
 class Waiting:
     """Which of the things that were asked for are to be tried, and have not been yet."""
 
-    def __init__(self, wanted: Iterable[Held], holds: Holds) -> None:
+    def __init__(self, wanted: Iterable[Held], holds: Holds, now: Iterable[str] = ()) -> None:
         """`holds` is what was held before; it is kept up to date with the events."""
+        self._now = set(now)
+        """Subplans whose completed parts are to land, and the request has not been taken up."""
         self.keys = {key_of(one) for one in wanted}
         self._holds = holds
         self._asked: set[str] = set()
@@ -163,18 +179,31 @@ class Waiting:
 
     @property
     def is_over(self) -> bool:
-        return all(self._holds.is_paused(key) for key in self.keys)
+        return not self._now and all(self._holds.is_paused(key) for key in self.keys)
 
     def hear(self, one: Recorded) -> None:
         self._holds.hear(one)
         event = one.event
         key = (event.subplan, event.step)
         if event.kind == "merge_asked":
-            self._asked.add(event.data["subplan"])
+            self._taken_up(event)
+        elif event.kind == "parts" and event.outcome != "started":
+            self.keys.discard((event.subplan, _PARTS))
         elif event.kind == "step_finished" and key in self.keys:
             self._finished(key, event)
-        elif event.kind in {"step_cancelled", "subplan_state"}:  # nothing of it is held any more
-            self.keys.intersection_update(self._holds.found)
+        elif event.kind == "step_cancelled":
+            self.keys.discard(key)
+        elif event.kind == "subplan_state":  # of what has ended, only a landing is held
+            gone = {key for key in self.keys if key[0] == event.subplan and key[1] in _OPEN_BEFORE_THE_END}
+            self.keys -= gone - self._holds.found.keys()
+
+    def _taken_up(self, event: Event) -> None:
+        path = event.data["subplan"]
+        self._asked.add(path)
+        if "parts" in event.data and path in self._now:
+            self._now.remove(path)
+            self.keys.update((part, _PARTS) for part in event.data["parts"])
+            self.keys.update((result, "@land") for result in event.data["joins"])
 
     def _finished(self, key: Key, event: Event) -> None:
         if event.outcome == "held" and event.subplan not in self._asked:
@@ -198,8 +227,8 @@ class _Listener:
     Without a coordinator only merges and landings are tried.
     """
 
-    def __init__(self, wanted: Iterable[Held], holds: Holds, audience: Audience) -> None:
-        self._waiting = Waiting((one for one in wanted if one.step in MERGES), holds)
+    def __init__(self, wish: Wish, holds: Holds, audience: Audience) -> None:
+        self._waiting = Waiting((one for one in wish.held if one.step in MERGES), holds, wish.now)
         self._audience = audience
         self.begins = audience.begins
         self.looks = audience.looks
@@ -214,17 +243,15 @@ class _Listener:
         return self._waiting.is_over
 
 
-def _merge_here(
-    book: Book, holds: Holds, wanted: Sequence[Held], audience: Audience, environ: Mapping[str, str]
-) -> None:
+def _merge_here(book: Book, holds: Holds, wish: Wish, audience: Audience, environ: Mapping[str, str]) -> None:
     journal = open_journal(book.places.journal, now=time.time(), command="weft merge")
     try:
         compiled = compile_plan(plan_of(book))
         workplaces = Workplaces(compiled.plan, book.places, Path(book.run.directory), environ)
-        ask(book, wanted)
+        ask(book, wish.held, wish.now)
         begun, engine, first = resumed(book.run, compiled, journal, workplaces)
         assert isinstance(first, Resumed)
-        listener = _Listener(wanted, holds, audience)
+        listener = _Listener(wish, holds, audience)
         listener.begins(begun)
 
         def is_enough() -> bool:

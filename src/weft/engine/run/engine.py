@@ -41,6 +41,7 @@ from weft.engine.run.holding import Holding
 from weft.engine.run.landing_record import LandingRecord, QueueFact
 from weft.engine.run.moves import MERGING, Moves
 from weft.engine.run.orders import AnyOrder, Ordered
+from weft.engine.run.part_landings import PartLandings
 from weft.engine.run.pausing import Pausing
 from weft.engine.run.plays import Amounts, Firing
 from weft.engine.run.scopes import Scopes
@@ -75,6 +76,7 @@ class Engine:
         self._control = Control(one, moves, self._scopes, self._starting, self._telling)
         self._pausing = Pausing(one, moves, self._starting, self._spending, self._holding, self._telling)
         self._landing_record = LandingRecord(self._telling)
+        self._part_landings = PartLandings(one)
         self._moves = moves
         self._over = ""
 
@@ -87,6 +89,8 @@ class Engine:
     @property
     def state(self) -> str:
         """running, paused, waiting, stopped, completed or failed."""
+        if self._board.part_landings:
+            return "running"
         if self._over:
             return self._over
         if self.waits_for_people:
@@ -106,13 +110,14 @@ class Engine:
         """Whether nothing is under way but questions, and what is held."""
         one = self._board
         waiting = len(one.questions) + len(one.held)
-        return bool(waiting) and waiting == len(one.firings) and not one.throttled and not one.paused
+        is_idle = waiting == len(one.firings) and not one.part_landings
+        return bool(waiting) and is_idle and not one.throttled and not one.paused
 
     @property
     def in_flight(self) -> Sequence[Ordered]:
         """What was ordered and has not been reported as ended, in the order it was begun."""
         found = [firing.order for firing in self._board.firings.values() if not firing.parked]
-        return [order for order in found if order is not None]
+        return [*(order for order in found if order is not None), *self._board.part_landings.values()]
 
     def spent_so_far(self, firing: int) -> Amounts:
         """What its execution under way is known to have spent."""
@@ -187,6 +192,7 @@ class Engine:
                 self._holding.released()
             case StopAsked():
                 self._pausing.stops(fact)
+                self._part_landings.stops(now=fact.now)
             case Resumed():
                 self._over = "" if self._over == "stopped" else self._over
                 self._pausing.resumes(fact)
@@ -220,8 +226,12 @@ class Engine:
 
     def _executed(self, fact: Ended | Spent) -> None:
         """What is said of an execution, if it is under way; else it comes too late."""
-        firing = self._board.firings.get(fact.firing)
-        if firing is None or firing.execution != fact.execution or not firing.is_under_way:
+        firing, parts = self._board.firings.get(fact.firing), self._board.part_landings.get(fact.firing)
+        if parts is not None and isinstance(fact, Ended):
+            self._part_landings.ended(parts, fact)
+            if self._over and not self._board.part_landings:
+                self._telling.run_finished(self._over, ())
+        elif firing is None or firing.execution != fact.execution or not firing.is_under_way:
             self._telling.noted("ignored", fact, firing=fact.firing, execution=fact.execution)
         elif isinstance(fact, Spent):
             self._spending.hears(firing, fact)
@@ -254,10 +264,25 @@ class Engine:
         self._spending.looks_again()
 
     def _person_said(self, fact: Answered | MergeAsked) -> None:
-        if isinstance(fact, MergeAsked):
-            self._holding.asked(fact)
-        else:
+        if isinstance(fact, Answered):
             self._answered(fact)
+        elif fact.now:
+            self._land_parts(fact)
+        else:
+            self._holding.asked(fact)
+
+    def _land_parts(self, fact: MergeAsked) -> None:
+        """All that is completed in a group lands: what waits for its turn, and parts of what lands as a whole."""
+        board, outline = self._board, self._board.plan.outline
+        rows = (
+            []
+            if self._over
+            else [row for row, path in enumerate(outline.paths) if _is_in(path, fact.subplan)]
+        )
+        joins = [board.path(row) for row in self._scopes.release_landings(rows)]
+        parts = list(self._part_landings.rows_of(fact.subplan))
+        self._holding.asked(fact, joins=joins, parts=[board.path(row) for row in parts])
+        self._part_landings.start(parts)
 
     def _answered(self, fact: Answered) -> None:
         firing = next((one for one in self.questions() if _is_asked(one, fact)), None)
@@ -337,6 +362,8 @@ class Engine:
 
     def _look_whether_over(self) -> None:
         one = self._board
+        if one.part_landings:
+            return
         if self._scopes.finished:
             self._finish("failed" if ROOT in one.failures else "completed")
         elif one.stopping:
@@ -385,6 +412,10 @@ def _meant(firing: Firing, how: How) -> How:
     if how is How.HELD:
         return how if not firing.step and firing.launch is None else How.FAILED
     return How.LOST if how is How.STOPPED and not firing.halted else how
+
+
+def _is_in(path: str, group: str) -> bool:
+    return path == group or path.startswith(f"{group}/")
 
 
 def _is_asked(firing: Firing, fact: Answered) -> bool:

@@ -6,7 +6,7 @@ on. While its subplan is paused it stays held, and is tried when it may continue
 person has asked for are tried all the same.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from weft.engine.run.board import Board
 from weft.engine.run.facts import Ended, How, MergeAsked
@@ -51,9 +51,9 @@ class Holding:
         }
         return self._retry(lambda firing: firing.serial in ready)
 
-    def asked(self, fact: MergeAsked) -> None:
-        """By a person, for one subplan and what is in it, or for all."""
-        self._telling.noted("merge_asked", fact, subplan=fact.subplan)
+    def asked(self, fact: MergeAsked, **more: Sequence[str]) -> None:
+        """By a person, for one subplan and what is in it, or for all. `more` is told as well."""
+        self._telling.noted("merge_asked", fact, subplan=fact.subplan, **more)
         board = self._board
         inside = f"{fact.subplan}/"
 

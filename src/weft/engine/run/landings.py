@@ -5,8 +5,8 @@ never will join. That must not hold up everything for ever: when nothing is unde
 the first of those that wait joins.
 """
 
-from collections.abc import Iterator, Sequence
-from heapq import heappop, heappush
+from collections.abc import Collection, Iterator, Sequence
+from heapq import heapify, heappop, heappush
 
 
 class Landings:
@@ -32,6 +32,13 @@ class Landings:
             self._first += 1
         while self._waiting and self._waiting[0] <= self._first:
             yield heappop(self._waiting)
+
+    def take(self, landings: Collection[int]) -> list[int]:
+        """Those of the landings that wait; they join now."""
+        taken = sorted(landing for landing in self._waiting if landing in landings)
+        self._waiting = [landing for landing in self._waiting if landing not in landings]
+        heapify(self._waiting)
+        return taken
 
     def release(self) -> int | None:
         """The first of those that wait; None if none does."""

@@ -236,6 +236,14 @@ class Scopes:
             self._land(number)
         return number is not None
 
+    def release_landings(self, rows: Iterable[int]) -> list[int]:
+        """Of these rows, those whose landing only waited for its turn; they join the queue now."""
+        numbers = {self._landings[row] for row in rows if row in self._landings}
+        taken = self._landing_order.take(numbers)
+        for number in taken:
+            self._land(number)
+        return [self._wiring.landings[number] for number in taken]
+
     def _heard(self, one: int) -> None:
         """Those who wait for a row, or for a landing, hear that it has ended."""
         for later in self._wiring.hears[one]:
