@@ -53,7 +53,7 @@ def test_a_group_of_which_parts_have_landed_says_so_and_is_unmerged_still() -> N
     story = notes()
     story.begin("store", "store/model")
     moves = [{"ref": "refs/heads/main", "before": "b" * 40, "after": "a" * 40}]
-    row = story.view.outline.paths.index("store")
+    row = [str(path) for path in story.view.outline.paths].index("store")
     story.tell("parts", "store", outcome="held", parts=[], moves=[])
     assert story.view.landings.place(row) == ""
     story.tell("parts", "store", outcome="landed", parts=["store/model"], moves=moves)

@@ -8,7 +8,7 @@ from engine.run.stories import group, leaf, run
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event
 from weft.engine.run.facts import AnyFact, Ended, How, MergeAsked, RefMove, Resumed, RunStarted, StopAsked
-from weft.engine.run.orders import AnyOrder, Halt, Land, Launch
+from weft.engine.run.orders import AnyOrder, Freeze, Halt, Land, Launch, WakeAt
 from weft.plan.compile.compile import compile_plan
 from weft.plan.loading.load import load_plan
 
@@ -44,7 +44,7 @@ class Driver:
         if isinstance(order, Launch) and order.path in self.waits:
             self.open[order.path] = order
             return None
-        if isinstance(order, Land | Halt) or not hasattr(order, "path"):
+        if isinstance(order, Land | Halt | Freeze | WakeAt):
             return None
         how = How.FAILED if isinstance(order, Launch) and order.path in self.fails else How.DONE
         return Ended(at=1.0, firing=order.firing, execution=order.execution, how=how)

@@ -54,8 +54,6 @@ from weft.errors import StateError
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.order.outline import ROOT
 
-_UNFINISHED = frozenset({How.STOPPED, How.LIMITED, How.LOST, How.INFRA, How.HELD})
-
 
 class Engine:
     def __init__(self, compiled: CompiledPlan, *, quiet: bool = False, trace: bool = False) -> None:
@@ -76,7 +74,7 @@ class Engine:
         self._control = Control(one, moves, self._scopes, self._starting, self._telling)
         self._pausing = Pausing(one, moves, self._starting, self._spending, self._holding, self._telling)
         self._landing_record = LandingRecord(self._telling)
-        self._part_landings = PartLandings(one)
+        self._part_landings = PartLandings(one, self._scopes, self._holding)
         self._moves = moves
         self._over = ""
 
@@ -241,7 +239,7 @@ class Engine:
     def _ended(self, firing: Firing, fact: Ended) -> None:
         how = fact.how
         if how is not How.DONE:
-            how = self._holding.meant(firing, _meant(firing, how), fact)
+            how = self._holding.meant(firing, fact)
         idling.note(firing, fact)
         interruption.note(firing, how, fact)
         judgement = self._ending.judgement(firing, how, fact)
@@ -267,22 +265,9 @@ class Engine:
         if isinstance(fact, Answered):
             self._answered(fact)
         elif fact.now:
-            self._land_parts(fact)
+            self._part_landings.asked(fact)
         else:
             self._holding.asked(fact)
-
-    def _land_parts(self, fact: MergeAsked) -> None:
-        """All that is completed in a group lands: what waits for its turn, and parts of what lands as a whole."""
-        board, outline = self._board, self._board.plan.outline
-        rows = (
-            []
-            if self._over
-            else [row for row, path in enumerate(outline.paths) if _is_in(path, fact.subplan)]
-        )
-        joins = [board.path(row) for row in self._scopes.release_landings(rows)]
-        parts = list(self._part_landings.rows_of(fact.subplan))
-        self._holding.asked(fact, joins=joins, parts=[board.path(row) for row in parts])
-        self._part_landings.start(parts)
 
     def _answered(self, fact: Answered) -> None:
         firing = next((one for one in self.questions() if _is_asked(one, fact)), None)
@@ -305,7 +290,7 @@ class Engine:
             return True
         if self._board.stopping or not self.waits_for_people:
             return False
-        return self._scopes.release_landing() or self._holding.previews()
+        return bool(self._scopes.release_landings()) or self._holding.previews()
 
     def _settle(self) -> None:
         """Until nothing more can happen before the next fact."""
@@ -395,27 +380,6 @@ class Engine:
     def _finish(self, state: str, stuck: Sequence[str] = ()) -> None:
         self._over = state
         self._telling.run_finished(state, stuck)
-
-
-def _meant(firing: Firing, how: How) -> How:
-    """What an end comes to that is none of the work's own.
-
-    What was to be ended for good is cancelled, even if it was stopped, limited, held or lost meanwhile. What ended
-    as if it had been told to, and had not, is lost. Only agents have usage limits, and no step or agent is held.
-    """
-    if firing.halted == "cancelled":
-        return How.CANCELLED if how in _UNFINISHED else how
-    if how is How.CANCELLED:
-        return How.STOPPED if firing.halted else How.LOST
-    if how is How.LIMITED:
-        return how if firing.launch is not None else How.INFRA
-    if how is How.HELD:
-        return how if not firing.step and firing.launch is None else How.FAILED
-    return How.LOST if how is How.STOPPED and not firing.halted else how
-
-
-def _is_in(path: str, group: str) -> bool:
-    return path == group or path.startswith(f"{group}/")
 
 
 def _is_asked(firing: Firing, fact: Answered) -> bool:

@@ -15,6 +15,8 @@ from weft.engine.run.orders import RESOLVE, Land
 from weft.engine.run.plays import Firing, Play, Ticket
 from weft.engine.run.telling import Telling
 
+_UNFINISHED = frozenset({How.STOPPED, How.LIMITED, How.LOST, How.INFRA, How.HELD})
+
 
 class Holding:
     def __init__(self, board: Board, moves: Moves, telling: Telling) -> None:
@@ -22,8 +24,9 @@ class Holding:
         self._moves = moves
         self._telling = telling
 
-    def meant(self, firing: Firing, how: How, fact: Ended) -> How:
+    def meant(self, firing: Firing, fact: Ended) -> How:
         """A conflict that an agent is to resolve is not held; unless nothing but merges may begin."""
+        how = _meant(firing, fact.how)
         way = firing.move.ways.get("conflict")
         is_resolved = way is not None and not way.ends and not self._board.merges_only
         if RESOLVE in firing.play.attempts and not firing.play.attempts[RESOLVE]:
@@ -131,3 +134,20 @@ class Holding:
 def _is_agreed(firing: Firing) -> bool:
     """Whether it is a result that may land without a further question."""
     return not isinstance(firing.order, Land) or firing.order.agreed
+
+
+def _meant(firing: Firing, how: How) -> How:
+    """What an end comes to that is none of the work's own.
+
+    What was to be ended for good is cancelled, even if it was stopped, limited, held or lost meanwhile. What ended
+    as if it had been told to, and had not, is lost. Only agents have usage limits, and no step or agent is held.
+    """
+    if firing.halted == "cancelled":
+        return How.CANCELLED if how in _UNFINISHED else how
+    if how is How.CANCELLED:
+        return How.STOPPED if firing.halted else How.LOST
+    if how is How.LIMITED:
+        return how if firing.launch is not None else How.INFRA
+    if how is How.HELD:
+        return how if not firing.step and firing.launch is None else How.FAILED
+    return How.LOST if how is How.STOPPED and not firing.halted else how

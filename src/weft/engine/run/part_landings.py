@@ -7,28 +7,37 @@ later, once, and git brings the rest then. It ends in any case, and is not held;
 again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from weft.engine.run.board import Board
 from weft.engine.run.events import Event
-from weft.engine.run.facts import Ended, How
+from weft.engine.run.facts import Ended, How, MergeAsked
+from weft.engine.run.holding import Holding
 from weft.engine.run.orders import Halt, Land
+from weft.engine.run.scopes import Scopes
 from weft.plan.order.outline import ROOT
 
 
 class PartLandings:
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, scopes: Scopes, holding: Holding) -> None:
         self._board = board
         self._outline = board.plan.outline
+        self._scopes = scopes
+        self._holding = holding
 
-    def start(self, rows: Iterable[int]) -> None:
-        """Has these land, unless that is under way."""
-        under_way = {order.row for order in self._board.part_landings.values()}
+    def asked(self, fact: MergeAsked) -> None:
+        """All that is completed in a group lands: what waits for its turn, and parts of what lands as a whole."""
+        board = self._board
+        inside = [row for row, path in enumerate(self._outline.paths) if _is_in(path, fact.subplan)]
+        joins = [board.path(row) for row in self._scopes.release_landings(inside)]
+        rows = list(self._rows_of(fact.subplan))
+        self._holding.asked(fact, joins=joins, parts=[board.path(row) for row in rows])
+        under_way = {order.row for order in board.part_landings.values()}
         for row in rows:
             if row not in under_way:
                 self._start(row)
 
-    def rows_of(self, path: str) -> Iterator[int]:
+    def _rows_of(self, path: str) -> Iterator[int]:
         """The subplans whose branches hold all completed work of one that cannot land as a whole yet."""
         row = next((row for row, each in enumerate(self._outline.paths) if each == path), ROOT)
         if row != ROOT and self._lands_with_group(row):
@@ -92,6 +101,10 @@ class PartLandings:
         for order in self._board.part_landings.values():
             halt = Halt(firing=order.firing, execution=order.execution, how="stopped", now=now)
             self._board.order(halt)
+
+
+def _is_in(path: str, group: str) -> bool:
+    return path == group or path.startswith(f"{group}/")
 
 
 def _number(order: Land) -> dict[str, object]:

@@ -229,16 +229,9 @@ class Scopes:
             self._play(self._wiring.landings[number], self._board.compiled.landing_shapes[number], number)
             joining.extend(self._landing_order.passed(number))
 
-    def release_landing(self) -> bool:
-        """Whether there was a landing that only waited for its turn."""
-        number = self._landing_order.release()
-        if number is not None:
-            self._land(number)
-        return number is not None
-
-    def release_landings(self, rows: Iterable[int]) -> list[int]:
-        """Of these rows, those whose landing only waited for its turn; they join the queue now."""
-        numbers = {self._landings[row] for row in rows if row in self._landings}
+    def release_landings(self, rows: Iterable[int] | None = None) -> list[int]:
+        """Has landings that only wait for their turn join the queue: of these rows, or else the first one."""
+        numbers = None if rows is None else {self._landings.get(row, -1) for row in rows}
         taken = self._landing_order.take(numbers)
         for number in taken:
             self._land(number)
