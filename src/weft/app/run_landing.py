@@ -171,6 +171,13 @@ class Landings:
             self.push = None
             self._places.end(self._plan.outline.paths[row], landed_place(move.commit))
 
+    def parts(self, event: Event, _at: float) -> None:
+        """A landing of completed parts has started or ended."""
+        move = move_of(event)
+        if event.outcome == "landed" and move is not None:
+            self.push = None
+            self._places.end(event.subplan, f"{landed_place(move.commit)} in part")
+
     def pushed(self, event: Event, _at: float) -> None:
         self.push = push_state(event.data)
 

@@ -139,6 +139,8 @@ class _Story(Struct):
                 self.completed[event.subplan] = _HERE
             case "step_finished", "done", "@land":
                 self.landed.add(event.subplan)
+            case "parts", "landed", _:
+                self.landed.update(event.data["parts"])
             case "left_out", _, _:
                 self.left_out.add(event.subplan)
             case _:

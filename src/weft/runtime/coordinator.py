@@ -187,7 +187,7 @@ def fact_of(request: Request, *, at: float) -> Requested:
     data, subplan = request.data, request.subplan
     match request.kind:
         case "merge":
-            return MergeAsked(at=at, subplan=subplan)
+            return MergeAsked(at=at, subplan=subplan, now=bool(data.get("now")))
         case "limits":
             return LimitsEnded(at=at)
         case "control" if data["wanted"] == Wanted.STOP and not subplan:

@@ -3,7 +3,7 @@
 Only slices with a directory of their own are named; what works in the plan's directory leaves nothing to bring.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -101,6 +101,19 @@ class Lineage:
     def row(self, path: str) -> int:
         """The row of a subplan, by its path."""
         return self._rows[path]
+
+    def slices(self, paths: Iterable[str]) -> list[int]:
+        """The rows of those that are slices of the plan."""
+        rows = (self._rows[path] for path in paths if path in self._rows)
+        return [row for row in rows if self.is_slice(row)]
+
+    def completed_parts(self, row: int) -> list[str]:
+        """The completed slices whose work the branch of a subplan holds."""
+        outline = self._outline
+        if outline.is_leaf(row):
+            return [str(outline.paths[row])] if self._is_completed(row) else []
+        done = [child for child in outline.children(row) if self._is_completed(child)]
+        return [path for child in done for path in self.completed_parts(child)]
 
     def subject(self, row: int) -> str:
         """The subject of the commit that merges a subplan."""

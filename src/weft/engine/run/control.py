@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from weft.engine.run.board import Board
 from weft.engine.run.facts import Controlled, Wanted
 from weft.engine.run.moves import Moves
-from weft.engine.run.orders import Freeze, Halt
+from weft.engine.run.orders import Freeze, Halt, Land
 from weft.engine.run.plays import Firing
 from weft.engine.run.scopes import Scopes
 from weft.engine.run.starting import Starting
@@ -91,6 +91,8 @@ class Control:
             return
         if firing.halted == "stopped" and not self._board.stopping and wanted is None:
             firing.halted = "revoked"  # it may have heard that it was to stop, or not
+        if isinstance(firing.order, Land):
+            return  # a verify in the landing queue is for the results of others, too
         if bool(firing.frozen) is not (wanted is Wanted.FREEZE):
             firing.frozen = not firing.frozen
             self._freeze(firing)

@@ -117,6 +117,8 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
     """These and what is built on them, if it passed on the others."""
     moves: tuple[RefMove, ...] = ()
     """What it changed in git, in order."""
+    parts: tuple[str, ...] = ()
+    """Of a landing of completed parts: the slices whose work the target has now."""
     outside: tuple[OutsideChange, ...] = ()
     """What changed outside of its workspace while it ran."""
     cost: int | None = None
@@ -267,6 +269,8 @@ class MergeAsked(Fact, frozen=True, kw_only=True, tag="merge_asked", omit_defaul
 
     subplan: str
     """Its path; empty for all."""
+    now: bool = False
+    """Whether the completed parts of a group land, though other parts are missing."""
 
 
 class Foreseen(Fact, frozen=True, kw_only=True, tag="foreseen", omit_defaults=True):

@@ -85,6 +85,8 @@ class Land(Order, frozen=True, kw_only=True):
     """Whether it is only verified, for a person who is asked afterwards."""
     not_landed: tuple[str, ...] = ()
     """The other subplans that are to land and have not."""
+    within: str = ""
+    """Of a landing of completed parts: the path of the subplan that lands as a whole later; else empty."""
 
 
 class Halt(Struct, frozen=True, kw_only=True):

@@ -44,9 +44,11 @@ class VerifyRules:
         self._outline = plan.outline
         self._tracker = tracker
 
-    def of(self, entries: Iterable[int], on_target: AbstractSet[int]) -> list[VerifyWork]:
-        """The verifies of the tree that holds the entries and all that has landed."""
-        slices = self._slices_in({*entries, *on_target})
+    def of(
+        self, entries: Iterable[int], on_target: AbstractSet[int], parts: Iterable[int] = ()
+    ) -> list[VerifyWork]:
+        """The verifies of the tree that holds the entries, all that has landed, and the slices `parts`."""
+        slices = self._slices_in({*entries, *on_target}) | set(parts)
         works: dict[int, VerifyWork] = {}
         seen: set[Command] = set()
         personal: list[VerifyWork] = []

@@ -61,6 +61,7 @@ class _Draft(Struct):
     held: dict[str, HeldError] = field(default_factory=dict[str, HeldError])
     deferred: list[str] = field(default_factory=list[str])
     built_on: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    parts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 class TargetBranch:
@@ -103,6 +104,7 @@ class TargetBranch:
             held=draft.held,
             deferred=tuple(draft.deferred),
             built_on=draft.built_on,
+            parts=draft.parts,
         )
 
     def _refs_of(self, entries: Sequence[Entry]) -> list[str]:
@@ -131,17 +133,28 @@ class TargetBranch:
                     draft.landed[path] = ()  # no slice of the group has a branch
                     return
                 head = self._ground.head(path)  # raises with the way to get the branch back
+            if entry.within:
+                draft.parts[path] = self._parts(entry, head, draft.base)
             if head not in history.commits:
                 draft.landed[path] = moved_before(self._ground, self._ref, head, draft.base)
                 return
             if head == start:
                 draft.landed[path] = ()  # it has changed nothing
                 return
-            others = (*not_landed, *_paths(draft))
-            self._refuse_strangers(entry.path, history.strangers(head, (path, *others)))
+            others = [*not_landed, *_paths(draft)]
+            if entry.within:  # completed parts of one group may hold each other's work
+                others = [other for other in others if not _is_in(other, entry.within)]
+            known = [entry.within or path, *others]
+            self._refuse_strangers(entry.path, history.strangers(head, known))
             self._link(draft, entry, head, history.brings(head, others))
         except HeldError as error:
             draft.held[path] = error
+
+    def _parts(self, entry: Entry, head: str, base: str) -> tuple[str, ...]:
+        """The subplans inside the group whose work a commit holds, whether it has landed or not."""
+        start = tip(self._git, self._names.start(entry.within)) or base
+        commits = _History.read(self._git, self._ground.plan, [head], start).commits.values()
+        return tuple(sorted({each.subplan for each in commits if _is_in(each.subplan, entry.within)}))
 
     def _refuse_strangers(self, path: str, strangers: Sequence[str]) -> None:
         """An earlier run has integrated work that this run does not know, so nothing here has verified it."""
