@@ -2,8 +2,8 @@
 
 A run is replaced if the plan was edited, or other subplans are chosen. Steps of it may still run, or have ended
 while no coordinator was there, and agents among them are paid for. So the run continues for a last time, with the
-plan that it had: nothing begins in it, steps of subplans that are unchanged come to their end, and those of others
-are ended. Ends are recorded with their commits and costs as in any run, and the next run continues after them.
+plan that it had: nothing begins in it, agents of subplans that are unchanged come to their end, and all else that
+runs is ended. Ends are recorded with their commits and costs as in any run; the next run continues after them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,13 +67,13 @@ async def _known(host: LocalHost) -> Known:
 
 
 def _running(engine: Engine, known: Known, ends: frozenset[str]) -> tuple[str, ...]:
-    """The steps that come to their end by themselves, as `store/model:code`."""
+    """The agents' steps that come to their end by themselves, as `store/model:code`."""
     running = {tuple(job.split(".")[1:]) for job, state in known.items() if isinstance(state, Running)}
     return tuple(
         f"{order.path}:{order.step}"
         for order in engine.in_flight
         if isinstance(order, Launch)
-        and order.is_work
+        and order.agent is not None
         and order.path not in ends
         and (str(order.firing), str(order.execution)) in running
     )

@@ -315,9 +315,9 @@ class Resumed(Fact, frozen=True, kw_only=True, tag="resumed", omit_defaults=True
     merges_only: bool = False
     """Whether it is there to merge and to land, and begins nothing else."""
     settles: bool = False
-    """Whether the run comes to rest, as another takes its place: nothing begins, and steps in progress end."""
+    """Whether the run comes to rest, as another replaces it: nothing begins, and only agents come to their end."""
     ends: tuple[str, ...] = ()
-    """Of a run that comes to rest: the subplans whose steps are ended; those of all others end by themselves."""
+    """Of a run that comes to rest: the subplans whose agents are ended, too."""
     fresh_budget: bool = False
     """Whether a person reset what counts against the ceilings."""
 

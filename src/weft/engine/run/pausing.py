@@ -6,7 +6,7 @@ from weft.engine.run.board import Board
 from weft.engine.run.facts import Ended, How, LimitsEnded, Resumed, StopAsked, Woke
 from weft.engine.run.holding import Holding
 from weft.engine.run.moves import Moves
-from weft.engine.run.orders import Halt, Launch
+from weft.engine.run.orders import Halt
 from weft.engine.run.plays import Firing, Ticket
 from weft.engine.run.spending import Spending
 from weft.engine.run.starting import Starting
@@ -102,12 +102,11 @@ class Pausing:
                 pass
 
     def _settle(self, ends: Collection[str]) -> None:
-        """Nothing begins. Steps end by themselves, but for those of these subplans; all else is stopped."""
+        """Nothing begins. Agents end by themselves, but for those of these subplans; all else is stopped."""
         for firing in self._board.firings.values():
             if not firing.is_under_way:
                 continue
-            is_work = isinstance(firing.order, Launch) and firing.order.is_work
-            if firing.halted == "cancelled" or not is_work or firing.play.path in ends:
+            if firing.halted == "cancelled" or firing.launch is None or firing.play.path in ends:
                 firing.halted = firing.halted if firing.halted == "cancelled" else "stopped"
                 self._halt(firing)
                 continue
