@@ -144,9 +144,7 @@ def begin(
         earlier=() if wish.fresh_budget else spent_by(journal, earlier_runs(journal, plan.id)),
         fresh_budget=wish.fresh_budget,
         continued=kept.continued,
-        paused=_paused(journal, last.run, plan)
-        if last is not None and unfinished and not choice.paths
-        else (),
+        paused=_paused(wish, journal, begun),
     )
     return begun, Engine(compiled), started
 
@@ -237,10 +235,12 @@ def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
     journal.set_run_state(last.run, "abandoned")
 
 
-def _paused(journal: SqliteJournal, run: str, plan: Plan) -> tuple[str, ...]:
-    """The subplans of the plan that people have paused or frozen in a run; empty for the whole plan."""
-    paths = {"", *map(str, plan.outline.paths)}
-    restraints = wishes_in(journal, run).restraints()
+def _paused(wish: Wish, journal: SqliteJournal, begun: Begun) -> tuple[str, ...]:
+    """The subplans that people have paused or frozen in the run that is given up; empty for the whole plan."""
+    if not begun.given_up or wish.fresh or begun.chosen:
+        return ()
+    paths = {"", *map(str, begun.plan.outline.paths)}
+    restraints = wishes_in(journal, begun.given_up).restraints()
     return tuple(path for path, wanted in restraints.items() if wanted is not Wanted.STOP and path in paths)
 
 
