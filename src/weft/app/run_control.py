@@ -17,6 +17,7 @@ from weft.engine.run.run_state import UNFINISHED
 from weft.engine.run.wishes import Wishes
 from weft.errors import InputError, WeftError
 from weft.plan.text.problems import suggestion
+from weft.ports.journal import JournalReader
 
 PATIENCE = 10.0
 """Seconds in which a coordinator that is well takes up what is asked of it."""
@@ -74,8 +75,13 @@ def _chosen(name: str, paths: Iterable[str], run: str) -> str:
 
 def wishes_of(book: Book) -> Wishes:
     """What people want of the parts of a run, as far as it has taken that up."""
+    return wishes_in(book.journal, book.run.run)
+
+
+def wishes_in(journal: JournalReader, run: str) -> Wishes:
+    """The same, of any run."""
     found = Wishes()
-    for one in book.journal.glance(book.run.run):
+    for one in journal.glance(run):
         if one.kind in {"paused", "resumed"}:
             found.says(one.subplan, Wanted(one.outcome))
         elif one.kind == "recovered":

@@ -223,6 +223,12 @@ class _Past:
         )
 
 
+def changed_paths(before: Plan, after: Plan) -> frozenset[str]:
+    """The subplans of a plan that another plan lacks or has changed, or that build on such ones."""
+    now = _digests(after)
+    return frozenset(path for path, digest in _digests(before).items() if now.get(path) != digest)
+
+
 def _digests(plan: Plan) -> dict[str, str]:
     return dict(zip(map(str, plan.outline.paths), subplan_digests(plan), strict=True))
 

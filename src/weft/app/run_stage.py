@@ -60,6 +60,8 @@ class Begun(Struct, frozen=True, kw_only=True):
     """The plan's own."""
     resumed: bool = False
     """Whether it has been under way before."""
+    settles: tuple[str, ...] = ()
+    """The steps that it waits for before another run replaces it, as `store/model:code`; none otherwise."""
     done_by: str = ""
     """The run that has completed everything, if there is nothing to do."""
     given_up: str = ""

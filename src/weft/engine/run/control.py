@@ -4,7 +4,7 @@ Who is not to go on begins nothing new; what it would begin waits, and lends its
 the coordinator. A stop does not: whoever starts the run again wants it to go on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from weft.engine.run.board import Board
 from weft.engine.run.facts import Controlled, Wanted
@@ -32,6 +32,22 @@ class Control:
         self._telling.controlled(fact)
         self._wishes.says(fact.subplan, fact.wanted)
         self._act(now=fact.now)
+
+    def carries(self, paused: Sequence[str]) -> None:
+        """What people paused in the run before stays paused in the run that replaces it."""
+        for path in paused:
+            self._telling.paused(path)
+            self._wishes.says(path, Wanted.PAUSE)
+        if paused:
+            self._act()
+
+    def thaws(self) -> None:
+        """The run comes to rest: what stands still continues to the end of its step, and is paused then."""
+        for path, wanted in self._wishes.restraints().items():
+            if wanted is Wanted.FREEZE:
+                self._telling.paused(path)
+                self._wishes.says(path, Wanted.PAUSE)
+        self._act()
 
     def resumes(self) -> None:
         """A new coordinator has taken over."""

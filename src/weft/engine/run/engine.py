@@ -194,7 +194,9 @@ class Engine:
             case Resumed():
                 self._over = "" if self._over == "stopped" else self._over
                 self._pausing.resumes(fact)
-                if not fact.merges_only:
+                if fact.settles:
+                    self._control.thaws()
+                elif not fact.merges_only:
                     self._control.resumes()
                     self._holding.released()
 
@@ -209,6 +211,7 @@ class Engine:
         one.landed = {row for row, path in enumerate(one.plan.outline.paths) if path in fact.landed}
         one.on_target = set(one.landed)
         self._telling.run_started(fact)
+        self._control.carries(fact.paused)
         self._spending.carries(fact.earlier or ())
         self._scopes.start()
 

@@ -262,6 +262,8 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started", omit_defaul
     """Whether a person reset what counts against the ceilings, so that nothing of it is earlier."""
     continued: tuple[EarlierSlice, ...] = ()
     """Slices that continue where an earlier run was cut off."""
+    paused: tuple[str, ...] = ()
+    """The subplans that people paused in the run before, which this one replaces; empty for the whole plan."""
 
 
 class MergeAsked(Fact, frozen=True, kw_only=True, tag="merge_asked", omit_defaults=True):
@@ -316,6 +318,10 @@ class Resumed(Fact, frozen=True, kw_only=True, tag="resumed", omit_defaults=True
     epoch: int
     merges_only: bool = False
     """Whether it is there to merge and to land, and begins nothing else."""
+    settles: bool = False
+    """Whether the run comes to rest, as another replaces it: nothing begins, and only agents come to their end."""
+    ends: tuple[str, ...] = ()
+    """Of a run that comes to rest: the subplans whose agents are ended, too."""
     fresh_budget: bool = False
     """Whether a person reset what counts against the ceilings."""
 

@@ -59,6 +59,11 @@ class Launch(Order, frozen=True, kw_only=True):
     timeout: float
     grace: float
 
+    @property
+    def is_work(self) -> bool:
+        """Whether it is a step of the plan, or an agent; not what Weft runs around them."""
+        return self.agent is not None or not self.step.startswith("@")
+
 
 class Prepare(Order, frozen=True, kw_only=True):
     """Make the workspace of a slice."""

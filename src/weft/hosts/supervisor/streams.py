@@ -73,6 +73,11 @@ class Stream:
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.reader, False)
 
+    @property
+    def output(self) -> tuple[str, int]:
+        """The file, and the inode of the pipe."""
+        return self._path, os.fstat(self.reader).st_ino
+
     def read(self) -> int:
         """Take one buffer full at most; 0: at its end, -1: nothing has come."""
         try:
@@ -151,9 +156,22 @@ def _enlarge(pipe: int) -> None:
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _BIG_PIPE)
 
 
-def _create(path: str) -> int:
-    """An empty file to write to. Most jobs write nothing, so its directory is made by the first that does."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+def append_to(path: str, data: bytes, *, most: int) -> bool:
+    """Whether all of the data is in the file then, which grows to so many bytes at most."""
+    descriptor = _create(path, os.O_APPEND)
+    try:
+        room = max(0, most - os.fstat(descriptor).st_size)
+        written = 0
+        while written < min(len(data), room):
+            written += os.write(descriptor, data[written:room])
+    finally:
+        os.close(descriptor)
+    return written == len(data)
+
+
+def _create(path: str, mode: int = os.O_TRUNC) -> int:
+    """A file to write to, empty by default. Most jobs write nothing: the first that does makes its directory."""
+    flags = os.O_WRONLY | os.O_CREAT | mode
     try:
         return os.open(path, flags, 0o666)
     except FileNotFoundError:
