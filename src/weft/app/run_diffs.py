@@ -25,6 +25,7 @@ from weft.app.run_steps import WHOLE, chosen
 from weft.engine.run.facts import Ended, RunStarted
 from weft.errors import InputError
 from weft.plan.model import Plan
+from weft.plan.settings import BRANCHED
 from weft.workspaces.git.linked import git_dir_of
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git, GitError, show
@@ -183,7 +184,7 @@ def _path(book: Book, plan: Plan, name: str) -> str:
     rows = chosen(plan, name).rows
     path, is_leaf = next(iter(rows)), plan.outline.is_leaf
     kinds = {plan.scopes[row].settings.isolation for row in rows.values() if is_leaf(row)}
-    if "worktree" in kinds:
+    if not BRANCHED.isdisjoint(kinds):
         return path
     what = f"there is no branch of {path or 'this plan'} to compare"
     if "dir" in kinds:

@@ -65,7 +65,7 @@ class Course:
     def landing(self, row: int, state: State) -> str:
         """What is to be said of a subplan in that state, as long as it is not held and has not landed."""
         settings = self._scopes[row].settings
-        if row == ROOT or state is State.PENDING or settings.isolation != "worktree":
+        if row == ROOT or state is State.PENDING or not settings.has_branch:
             return ""
         return "merged" if state is State.COMPLETED and not self._lands(row) else "unmerged"
 

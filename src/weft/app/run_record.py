@@ -58,7 +58,7 @@ class RecordedPlan:
             depends_on=tuple(dict.fromkeys(name.removeprefix("/") for name in depends_on)),
             steps=self._length(own) if is_leaf else 0,
             lands=is_leaf if when == "slice" else not around,
-            has_branch=_first(scopes, "isolation") == "worktree",
+            has_branch=_first(scopes, "isolation") in {"worktree", "clone"},
             branch_prefix=str(_first(scopes, "branch_prefix") or "weft/"),
         )
 

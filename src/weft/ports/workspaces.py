@@ -13,6 +13,10 @@ from weft.engine.run.facts import EarlierSlice, RefMove
 from weft.engine.suspects import Suspect
 from weft.errors import WeftError
 
+CLONE = "weft-clone"
+"""In the git directory of a worktree: `git`, the git directory that its steps have for themselves, and `link`, the
+content of a file `.git` that leads there. A sandbox shows both of them in place of the worktree's own."""
+
 
 class WorkspaceRequest(Struct, frozen=True, kw_only=True):
     path: str

@@ -8,7 +8,8 @@ be under way at once.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
@@ -30,6 +31,7 @@ from weft.ports.workspaces import (
 )
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.brought import take_as_brought
+from weft.workspaces.git.clones import Clones
 from weft.workspaces.git.commits import keep, keep_logged, record
 from weft.workspaces.git.continuation import WorktreeContinuation
 from weft.workspaces.git.foreseeing import Foresight
@@ -57,6 +59,7 @@ class WorktreeWorkspaces:
         self._names = ground.names
         self._git = ground.git
         self._worktrees = Worktrees(ground.git, ground.repository.common)
+        self._clones = Clones(ground, self._worktrees)
         self._starting = Starting(ground)
         self._continuing = WorktreeContinuation(
             ground, self._worktrees, self._starting, keep=self._keep, bring_up=self._brought_up
@@ -106,6 +109,12 @@ class WorktreeWorkspaces:
         ref = self._names.kept(path, commit)
         return changes([wish(tips(self._git, ref), ref, commit)])
 
+    @contextmanager
+    def _at_workspace(self, path: str) -> Generator[None]:
+        """For one thread at a time. What is in the clone is in the worktree then, and after it vice versa."""
+        with self._at_steps[path], self._clones.synchronized(path):
+            yield
+
     # Places
 
     def place(self, path: str) -> Path:
@@ -124,15 +133,26 @@ class WorktreeWorkspaces:
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         path, worktree = request.path, self._ground.worktree(request.path)
         start, moves = self._begin(request)
-        self._worktrees.make(worktree, branch=self._names.head(path), commit=start, sparse=request.sparse)
+        clone = self._ground.shared_refs if path in self._ground.clones else None
+        self._worktrees.make(
+            worktree, branch=self._names.head(path), commit=start, sparse=request.sparse, clone=clone
+        )
         self._ground.bring(worktree, request.copy, request.link)
+        self._clones.furnish(path)
         return moves
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
         with self._at_steps[request.path]:
-            return self._continuing.after(request, earlier)
+            try:
+                self._clones.take_in(request.path)
+            except WorkspaceError:
+                return Continued(is_kept=False)
+            continued = self._continuing.after(request, earlier)
+            self._clones.hand_out(request.path)
+            return continued
 
     def _begin(self, request: WorkspaceRequest) -> tuple[str, list[RefMove]]:
+        self._clones.take_or_drop(request.path)
         for _ in range(_TRIES):
             known = self._ground.known()
             start = self._starting.of(request, known)
@@ -154,6 +174,7 @@ class WorktreeWorkspaces:
                 f"the worktree {worktree} is locked{reason}, so it is not made anew; if it may be, type: "
                 f"git worktree unlock {worktree}"
             )
+        self._clones.take_or_drop(path)
         self._keep(path, worktree)
         self._worktrees.discard(worktree)
 
@@ -222,8 +243,9 @@ class WorktreeWorkspaces:
 
     def prove(self, path: str) -> None:
         """Also notes where the branch is now, so that it can be told afterwards how far the step has moved it."""
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             self._worktrees.prove(self._ground.worktree(path), self._names.head(path))
+            self._clones.furnish(path)
             note = self._names.told(path)
             self._ground.move([wish(tips(self._git, note), note, self._ground.head(path))], f"{path} goes on")
 
@@ -233,7 +255,7 @@ class WorktreeWorkspaces:
     def watch(self, watch: Watch) -> None:
         """What somebody has left there is recorded before a reader starts, who then need not answer for it."""
         work = watch.work
-        with self._at_steps[work.path]:
+        with self._at_workspace(work.path):
             self._watching.finish(work.path)
             head = self._watching.beginning(watch)
             if head is None and watch.reads:
@@ -241,7 +263,7 @@ class WorktreeWorkspaces:
             self._watching.begin(watch, head or self._ground.head(work.path))
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             self._watching.finish(path)
             self._watching.end(path, jobs)
 
@@ -254,16 +276,16 @@ class WorktreeWorkspaces:
         return found
 
     def has_changed(self, path: str, job: str) -> bool | None:
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             return self._watching.has_changed(path, job)
 
     def restore(self, path: str, job: str) -> Breach | None:
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             return self._watching.restore(path, job)
 
     def record(self, work: Work) -> Sequence[RefMove]:
         names, path = self._names, work.path
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             self._record(record, work)
         known = tips(self._git, names.head(path), names.start(path), names.told(path))
         now = known[names.head(path)]
@@ -282,12 +304,12 @@ class WorktreeWorkspaces:
         )
 
     def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
-        with self._at_steps[request.path]:
+        with self._at_workspace(request.path):
             return self._resolving.open(request, work)
 
     def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
         path = work.path
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             closed = self._resolving.close(work, failed)
         start = tips(self._git, self._names.start(path)).get(self._names.start(path))
         if start is not None and not closed.message:
@@ -322,6 +344,8 @@ class WorktreeWorkspaces:
 
     def merge(self, request: MergeRequest) -> Merged:
         moves = self._leave_out(request) if request.without else []
+        with self._at_workspace(request.path):
+            self._clones.close(request.path)
         with self._resolving.left_alone(request):
             merged = self._done(request.path, self._joining.merge(request))
         return replace(merged, moves=(*moves, *merged.moves)) if moves else merged

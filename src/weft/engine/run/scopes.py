@@ -169,7 +169,7 @@ class Scopes:
         """What was completed earlier need not have landed."""
         if landing is None or row in self._board.landed:
             return False
-        return self._board.settings(row).isolation == "worktree"
+        return self._board.settings(row).has_branch
 
     def _blocked(self, row: int) -> Failure | None:
         """Why it cannot start, if something it depends on has failed."""

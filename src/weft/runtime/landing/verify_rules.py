@@ -83,7 +83,7 @@ class VerifyRules:
             leaf
             for row in rows
             for leaf in range(row, row + outline.sizes[row])
-            if outline.is_leaf(leaf) and self._settings(leaf).isolation == "worktree" and self._is_done(leaf)
+            if outline.is_leaf(leaf) and self._settings(leaf).has_branch and self._is_done(leaf)
         }
 
     def _is_done(self, row: int) -> bool:

@@ -27,7 +27,7 @@ from weft.ports.workspaces import Work
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.brought import brought_into, is_in
 from weft.workspaces.git.commit_object import Draft, Sign, write_commit
-from weft.workspaces.git.linked import git_dir_of, operation_in, text_of
+from weft.workspaces.git.linked import git_dir_of, operation_in, own_operation_in, text_of
 from weft.workspaces.git.locks import Pause, free, locks_explained
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
@@ -292,6 +292,8 @@ def _refuse_astray(one: _Slice) -> None:
     if operation is not None:
         what = f"a `git {operation}` is unfinished in {top}"
         then = f"finish it there, or type: git -C {top} {operation} --abort"
+        if own_operation_in(one.git_dir) is None:  # but in the clone, where no git of a person's should run
+            then = f"to start the slice again, type: weft retry {one.work.path}"
     elif found.branch != wanted:
         has = f"the branch {found.branch.removeprefix('refs/heads/')}" if found.branch else "no branch"
         what = f"the worktree {top} has {has} checked out, and is to have {one.branch}"

@@ -33,10 +33,24 @@ class Ground(Struct, frozen=True, kw_only=True):
     """The paths of subplans that have others in them; they have no worktree but to be verified in."""
     landed: Collection[str] = frozenset()
     """Those that an earlier run has landed: the base has their work, even if their branches are gone."""
+    clones: Collection[str] = frozenset()
+    """The slices whose steps have a git directory of their own."""
+    opened: Collection[str] = frozenset()
+    """Those of them whose steps find it by the file `.git` of the workspace: no sandbox shows it to them."""
 
     @property
     def git(self) -> Git:
         return self.repository.git
+
+    @property
+    def shared_refs(self) -> Known:
+        """What a clone knows of the branches of the repository."""
+        return {self.ends.target_ref: self.ends.base}
+
+    @property
+    def scratch_clone(self) -> Known | None:
+        """The same for a worktree in which something is verified; None if it needs no clone."""
+        return self.shared_refs if self.clones else None
 
     def worktree(self, path: str) -> Path:
         return self.folder(path, dotted(path))

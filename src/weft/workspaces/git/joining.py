@@ -111,7 +111,9 @@ class Joining:
     def check_out(self, request: MergeRequest, commit: str) -> None:
         """With all untracked files that its slices were given."""
         scratch = self._ground.scratch(request.path)
-        self._worktrees.make(scratch, branch=None, commit=commit, sparse=request.sparse)
+        self._worktrees.make(
+            scratch, branch=None, commit=commit, sparse=request.sparse, clone=self._ground.scratch_clone
+        )
         self._ground.bring(scratch, request.copy, request.link)
 
     def publish(self, path: str) -> Merged | None:

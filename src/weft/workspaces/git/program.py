@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.ports.workspaces import InfraError
+from weft.workspaces.git.linked import place_of
 
 # What says who the user is, how servers are reached and where configuration lies. A hook that Weft is started from
 # sets others: the repository, index and object store of what it is a hook of.
@@ -43,6 +44,9 @@ _CONFIG = {
     "submodule.recurse": "false",
     "advice.detachedHead": "false",
 }
+_APART = ("-c", "core.splitIndex=false", "-c", "core.untrackedCache=false", "-c", "core.checkStat=default")
+PATIENCE = 300.0
+"""So many seconds git may take for the files of a step that has a clone. It waits for ever for a pipe."""
 _TIMED_OUT = 124
 """The exit code of a git that was ended for taking too long, as of timeout(1)."""
 _PIECE = 1024 * 1024
@@ -83,23 +87,42 @@ def _answer(exit_code: int, out: bytes, err: bytes) -> Answer:
 
 
 class Git:
-    """git in one directory."""
+    """git in one directory.
+
+    In a workspace whose steps have a clone, variables say where the git directory is, for a step may have changed
+    the file that leads there; no filter is run on its files; and as they may be anything, git has a time limit.
+    """
 
     def __init__(
-        self, directory: Path, *, environ: Mapping[str, str] = os.environ, signs: bool = False
+        self,
+        directory: Path,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        signs: bool = False,
+        patience: float = PATIENCE,
     ) -> None:
-        """`signs`: whether commits that are made here are signed."""
+        """`signs`: whether commits that are made here are signed; `patience`: the time limit with a clone."""
         self.directory = directory
         self.signs = signs
+        self.patience = patience
         self._environ = _clean(environ)
+        self._place = place_of(directory)
+        if self._place is not None:
+            self._environ |= {"GIT_DIR": str(self._place), "GIT_WORK_TREE": str(directory)}
 
     def at(self, directory: Path) -> "Git":
         """The same, elsewhere."""
-        return Git(directory, environ=self._environ, signs=self.signs)
+        return Git(directory, environ=self._environ, signs=self.signs, patience=self.patience)
 
     def signing(self, *, signs: bool) -> "Git":
         """The same, with signed commits or without."""
-        return Git(self.directory, environ=self._environ, signs=signs)
+        return Git(self.directory, environ=self._environ, signs=signs, patience=self.patience)
+
+    @cached_property
+    def _options(self) -> tuple[str, ...]:
+        if self._place is None:
+            return _OPTIONS
+        return (*_OPTIONS, *_APART, *_without_filters(self.directory, self._environ))
 
     @cached_property
     def common(self) -> Path:
@@ -108,8 +131,10 @@ class Git:
 
     def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
         """Whatever comes of it; raises `OSError` if there is no git, or no such directory."""
+        if self._place is not None:
+            return self.ask_within(self.patience, *command, stdin=stdin or b"", env=env)
         done = subprocess.run(  # noqa: S603 - an argv of our own
-            ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+            ("git", *self._options, *command),  # noqa: S607 - the git that the user has
             cwd=self.directory,
             env=self._environ if env is None else {**self._environ, **env},
             input=b"" if stdin is None else stdin,
@@ -134,7 +159,7 @@ class Git:
             given.write(stdin)
             given.seek(0)
             process = subprocess.Popen(  # noqa: S603 - an argv of our own
-                ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+                ("git", *self._options, *command),  # noqa: S607 - the git that the user has
                 cwd=self.directory,
                 env=self._environ if env is None else {**self._environ, **env},
                 stdin=given,
@@ -171,7 +196,7 @@ class Git:
         with (
             tempfile.TemporaryFile() as told,
             subprocess.Popen(  # noqa: S603 - an argv of our own
-                ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+                ("git", *self._options, *command),  # noqa: S607 - the git that the user has
                 cwd=self.directory,
                 env=self._environ,
                 stdin=subprocess.DEVNULL,
@@ -210,13 +235,42 @@ class Git:
 def show(directory: Path, *command: str, environ: Mapping[str, str], env: Mapping[str, str]) -> int:
     """Git writes to our own terminal, in the language, the colours and the pager of the user; its exit code."""
     mine = {_PAGER: environ[_PAGER]} if _PAGER in environ else {}
+    place = place_of(directory)
+    options = _OPTIONS
+    if place is not None:
+        mine |= {"GIT_DIR": str(place), "GIT_WORK_TREE": str(directory)}
+        options += _without_filters(directory, {**_clean(environ), **mine})
     done = subprocess.run(  # noqa: S603 - an argv of our own
-        ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+        ("git", *options, *command),  # noqa: S607 - the git that the user has
         cwd=directory,
         env={**_kept(environ), **mine, "GIT_OPTIONAL_LOCKS": "0", **env},
         check=False,
     )
     return done.returncode
+
+
+_FILTERS: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+
+def _without_filters(directory: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Options that turn off the filters that the user has: with which files they are run, a step could choose."""
+    known = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+    key = (environ["GIT_DIR"], *(environ.get(name, "") for name in known))
+    if key not in _FILTERS:
+        done = subprocess.run(
+            ("git", "config", "--name-only", "-z", "--get-regexp", r"^filter\."),  # noqa: S607 - the user's
+            cwd=directory,
+            env={**environ},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        names = {os.fsdecode(name).rpartition(".")[0] for name in done.stdout.split(b"\0") if name}
+        off = ("clean=", "smudge=", "process=", "required=false")
+        _FILTERS[key] = tuple(
+            part for name in sorted(names) for way in off for part in ("-c", f"{name}.{way}")
+        )
+    return _FILTERS[key]
 
 
 def _clean(environ: Mapping[str, str]) -> dict[str, str]:

@@ -80,7 +80,8 @@ class Registrations:
     def entry_of(self, directory: Path) -> Path | None:
         """The git directory of a worktree, whatever has become of the worktree itself."""
         link = str(directory.parent.resolve() / directory.name / ".git")
-        entries = (self._common / "worktrees").iterdir()
+        folder = self._common / "worktrees"
+        entries = folder.iterdir() if folder.is_dir() else ()
         return next((entry for entry in entries if text_of(entry / "gitdir") == link), None)
 
     @contextmanager

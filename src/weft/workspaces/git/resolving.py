@@ -22,10 +22,11 @@ from msgspec.structs import replace
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import Closed, HeldError, MergeRequest, OpenConflict, Work
 from weft.workspaces.errors import WorkspaceError, listed, shown
+from weft.workspaces.git.clone import unmerged_in_clone
 from weft.workspaces.git.commit_object import Sign
 from weft.workspaces.git.commits import keep_logged, message_of, stage
 from weft.workspaces.git.ground import Ground, around, changes, wish
-from weft.workspaces.git.linked import git_dir_of, operation_in
+from weft.workspaces.git.linked import clone_of, git_dir_of, operation_in
 from weft.workspaces.git.locks import locks_explained
 from weft.workspaces.git.merging import Trial, commit_merge, try_merge
 from weft.workspaces.git.opened import Opened, Side, State, note_opened, opened_in
@@ -221,7 +222,10 @@ class Resolving:
             return f"it removed the branch {self._names.branch(place.path)}"
         if not is_ancestor(self._git, place.opened.head, look.head):
             return "it changed commits that were there before"
-        left = [shown(one) for one in unsettled(place.git, place.opened, look.tree, unmerged_in(place.git))]
+        clone, unmerged = clone_of(place.git_dir), unmerged_in(place.git)
+        if clone is not None:
+            unmerged &= unmerged_in_clone(clone, digits=len(look.head))
+        left = [shown(one) for one in unsettled(place.git, place.opened, look.tree, unmerged)]
         return f"it left the conflict in {listed(left)}" if left else ""
 
     def _settle(self, place: _Place, look: Look, work: Work) -> _Place:

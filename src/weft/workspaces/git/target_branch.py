@@ -209,7 +209,7 @@ class TargetBranch:
         return self._root / self._ground.repository.inside
 
     def check_out(self, commit: str, files: ScratchFiles) -> None:
-        self._worktrees.make(self._root, branch=None, commit=commit)
+        self._worktrees.make(self._root, branch=None, commit=commit, clone=self._ground.scratch_clone)
         self._ground.bring(self._root, files.copy, files.link)
 
     def discard(self) -> None:

@@ -13,18 +13,22 @@ Several threads and processes may use this at once, if no two are about the same
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from weft.ports.workspaces import CLONE
+from weft.safe_files import Tree
 from weft.workspaces.cursor import wipe
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git import sparse as sparsely
 from weft.workspaces.git.brought import brought_into, is_in
+from weft.workspaces.git.clone import hand_out, make_clone
 from weft.workspaces.git.linked import (
     MAKING,
+    clone_of,
     git_dir_of,
     is_unfinished,
     operation_in,
@@ -50,6 +54,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     branch: str | None
     commit: str
     sparse: Sequence[str]
+    clone: Mapping[str, str] | None
 
     def is_at(self, found: Listed) -> bool:
         return found.branch == self.branch and found.head == self.commit
@@ -79,15 +84,28 @@ class Worktrees:
 
     # Making
 
-    def make(self, directory: Path, *, branch: str | None, commit: str, sparse: Sequence[str] = ()) -> None:
-        """A worktree on the branch, which is made if there is none, or without one. It may be there already."""
+    def make(
+        self,
+        directory: Path,
+        *,
+        branch: str | None,
+        commit: str,
+        sparse: Sequence[str] = (),
+        clone: Mapping[str, str] | None = None,
+    ) -> None:
+        """A worktree on the branch, which is made if there is none, or without one. It may be there already.
+
+        `clone`: its steps have a git directory of their own that knows these refs.
+        """
         directory = directory.absolute()
-        wanted = Wanted(branch=branch, commit=commit, sparse=sparse)
+        wanted = Wanted(branch=branch, commit=commit, sparse=sparse, clone=clone)
         with locks_explained():
             found = self._look_for(directory, branch)
             if branch is not None:
                 self._require_branch(branch, commit)
             if self._is_made(directory, found, wanted):
+                if wanted.clone is not None:
+                    make_clone(self._git, git_dir_of(directory), self._common, wanted.clone)
                 return
             self._registrations.add(directory, branch=branch, commit=commit)
             self._check_out(directory, wanted)
@@ -147,8 +165,12 @@ class Worktrees:
         if wanted.branch is None:
             (git_dir / _SCRATCH).touch()
         sparsely.choose(git_dir, wanted.sparse)
+        if wanted.clone is not None:
+            make_clone(self._git, git_dir, self._common, wanted.clone)
         git = self._git.at(directory)
         git.do("-c", _WORKERS, "read-tree", "--reset", "-u", "HEAD", env=sparsely.settings(git_dir))
+        if wanted.clone is not None:
+            hand_out(git, git_dir, wanted.branch or "refs/heads/none", pause=self._pause)
         (git_dir / "locked").unlink()
 
     # Proving
@@ -204,6 +226,10 @@ class Worktrees:
         """Killed in the middle, it leaves a registration without a directory, or something to be wiped."""
         with suppress(FileNotFoundError):
             directory.rename(_aside(directory))
+        entry = self._registrations.entry_of(directory)
+        if entry is not None and clone_of(entry) is not None:
+            with Tree(entry).folder() as folder:
+                wipe(folder.descriptor, CLONE)  # git could not remove what a step has taken its own rights to
         self._registrations.remove(directory)
         _wipe_aside(directory)
 
