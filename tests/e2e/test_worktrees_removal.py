@@ -82,7 +82,8 @@ def test_a_worktree_that_was_removed_is_opened_again_and_stays(again: Repository
     assert left(again) == ["bad", "s1"]
     again.git("branch", "--delete", "--force", "weft/tried/s4")
     done = weft(again, "open", "s4")
-    assert (done.exit_code, "weft/tried/s4 is gone" in done.stderr) == (2, True)
+    assert done.exit_code == 2
+    assert "the branch weft/tried/s4" in done.stderr
 
 
 def test_that_of_a_slice_that_failed_is_where_it_was(ran: Repository) -> None:

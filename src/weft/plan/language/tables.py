@@ -132,8 +132,9 @@ SETTINGS = (
     ),
     Key(
         name="keep_worktrees", kind=Choice(("never", "failed", "always")), default="failed",
-        doc="Which worktrees stay when their slices have ended: none, those of slices that failed, or all. What "
-            "is in no commit is never removed, unless git ignores it; `weft open` makes a worktree again.",
+        doc="Which worktrees stay when their slices have ended: `failed` keeps those of slices that are not "
+            "merged, `always` all, `never` none. What is in no commit is never removed, unless git ignores it; "
+            "`weft open` makes a worktree again.",
     ),
     Key(name="branch_prefix", kind=BRANCH, default="weft/", doc="What the names of branches begin with."),
     Key(

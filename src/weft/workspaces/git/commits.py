@@ -141,7 +141,7 @@ def _slice(
     )
 
 
-def _kept_of(git: Git, names: Names, path: str) -> Mapping[str, str]:
+def _kept_of(git: Git, names: Names, path: str) -> dict[str, str]:
     return tips_below(git, names.kept(path, "").rstrip("/"))
 
 
