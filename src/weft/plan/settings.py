@@ -76,6 +76,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     overlap: str = "warn"
     isolation: str = "worktree"
     worktrees: str = ".weft/worktrees/{{ plan.id }}/{{ slice.path }}"
+    keep_worktrees: str = "failed"
     branch_prefix: str = "weft/"
     setup: tuple[Any, ...] = ()
     copy: tuple[str, ...] = ()

@@ -290,3 +290,14 @@ class Workspaces(Protocol):
     def discard(self, path: str) -> None:
         """What was to be verified is not wanted any more."""
         ...
+
+    def release(self, path: str) -> bool:
+        """The work of a slice is merged: remove its workspace, unless that holds what is nowhere else.
+
+        Whether it was removed. What is ignored goes with it.
+        """
+        ...
+
+    def put_away(self, path: str) -> None:
+        """A slice has failed: remove its workspace. All that is in it but what is ignored gets a name first."""
+        ...

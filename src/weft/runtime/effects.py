@@ -98,6 +98,7 @@ class Effects(MergeEffects):
         """The run has ended; what is left to do outside of it is done here."""
         if self._landing is not None:
             await self._landing.finish()
+        await self._upkeep.sweep()
 
     def meter(self, engine: Engine) -> Meter:
         """Of what the agents spend that are under way."""

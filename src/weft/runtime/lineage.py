@@ -3,12 +3,12 @@
 Only slices with a directory of their own are named; what works in the plan's directory leaves nothing to bring.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from weft.engine.run.orders import Launch, Merge, Prepare
-from weft.engine.states import SubplanExecutionState, SubplanTracker
+from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTracker
 from weft.plan.model import Command, Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.settings import Settings
@@ -151,6 +151,13 @@ class Lineage:
 
     def is_slice(self, row: int) -> bool:
         return self._outline.is_leaf(row)
+
+    def ended_slices(self) -> Iterator[tuple[int, str, FailureReason | None]]:
+        """The row and the path of each slice that has ended, and why it has failed, if it has."""
+        failures = self._tracker.failures()
+        for row, path in enumerate(self._outline.paths):
+            if self._outline.is_leaf(row) and row != ROOT and self._tracker.state(path).terminal:
+                yield row, path, failures.get(path)
 
     def _is_completed(self, row: int) -> bool:
         return self._state(row) is SubplanExecutionState.COMPLETED

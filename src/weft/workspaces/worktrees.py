@@ -42,7 +42,7 @@ from weft.workspaces.git.linked import MAKING, git_dir_of, require_registered
 from weft.workspaces.git.merge_commits import MergeCommits
 from weft.workspaces.git.parting import Parting
 from weft.workspaces.git.proven import Proof
-from weft.workspaces.git.refs import is_ancestor, move, tips
+from weft.workspaces.git.refs import is_ancestor, move, tips_of
 from weft.workspaces.git.resolving import Resolving
 from weft.workspaces.git.starting import Start, Starting
 from weft.workspaces.git.target_branch import TargetBranch
@@ -107,7 +107,7 @@ class WorktreeWorkspaces:
 
     def _kept(self, path: str, commit: str) -> list[RefMove]:
         ref = self._names.kept(path, commit)
-        return changes([wish(tips(self._git, ref), ref, commit)])
+        return changes([wish(tips_of(self._git, ref), ref, commit)])
 
     @contextmanager
     def _at_workspace(self, path: str) -> Generator[None]:
@@ -247,7 +247,9 @@ class WorktreeWorkspaces:
             self._worktrees.prove(self._ground.worktree(path), self._names.head(path))
             self._clones.furnish(path)
             note = self._names.told(path)
-            self._ground.move([wish(tips(self._git, note), note, self._ground.head(path))], f"{path} goes on")
+            self._ground.move(
+                [wish(tips_of(self._git, note), note, self._ground.head(path))], f"{path} goes on"
+            )
 
     def is_own(self, path: str) -> bool:  # noqa: ARG002 - all are
         return True
@@ -287,7 +289,7 @@ class WorktreeWorkspaces:
         names, path = self._names, work.path
         with self._at_workspace(path):
             self._record(record, work)
-        known = tips(self._git, names.head(path), names.start(path), names.told(path))
+        known = tips_of(self._git, names.head(path), names.start(path), names.told(path))
         now = known[names.head(path)]
         if names.start(path) in known:
             self._foresight.moved(path, known[names.start(path)], now)
@@ -311,7 +313,7 @@ class WorktreeWorkspaces:
         path = work.path
         with self._at_workspace(path):
             closed = self._resolving.close(work, failed)
-        start = tips(self._git, self._names.start(path)).get(self._names.start(path))
+        start = tips_of(self._git, self._names.start(path)).get(self._names.start(path))
         if start is not None and not closed.message:
             self._foresight.moved(path, start, self._ground.head(path))
         return closed
@@ -329,7 +331,7 @@ class WorktreeWorkspaces:
             newest = self._brought_up(request.path)
         self._joining.check_out(request, newest.commit)
         note = self._names.passed(request.path)
-        self._ground.move([wish(tips(self._git, note), note, newest.commit)], "to be verified")
+        self._ground.move([wish(tips_of(self._git, note), note, newest.commit)], "to be verified")
         return _of_branches(newest.follows)
 
     def _brought_up(self, group: str) -> Start:
@@ -376,6 +378,28 @@ class WorktreeWorkspaces:
     def publish(self, path: str) -> Merged | None:
         done = self._joining.publish(path)
         return None if done is None else self._done(path, done)
+
+    def release(self, path: str) -> bool:
+        worktree = self._ground.worktree(path)
+        with self._at_steps[path]:
+            if not worktree.is_dir():
+                return False
+            keep_logged(self._git, git_dir_of(worktree), path, self._names)
+            return self._worktrees.release(worktree, self._names.head(path))
+
+    def put_away(self, path: str) -> None:
+        worktree = self._ground.worktree(path)
+        with self._at_steps[path]:
+            if worktree.is_dir() and not self._worktrees.is_opened(worktree):
+                self._clear(path)
+
+    def reopen(self, request: WorkspaceRequest) -> None:
+        """Makes the worktree of a slice again, at its branch, for a person; Weft does not remove it by itself."""
+        path, worktree = request.path, self._ground.worktree(request.path)
+        head = self._ground.head(path)
+        self._worktrees.make(worktree, branch=self._names.head(path), commit=head, sparse=request.sparse)
+        self._worktrees.note_opened(worktree)
+        self._ground.bring(worktree, request.copy, request.link)
 
     def discard(self, path: str) -> None:
         self._joining.discard(path)

@@ -131,6 +131,12 @@ SETTINGS = (
         name="worktrees", kind=PLACE, default=".weft/worktrees/{{ plan.id }}/{{ slice.path }}",
         doc="Where worktrees are made.",
     ),
+    Key(
+        name="keep_worktrees", kind=Choice(("never", "failed", "always")), default="failed",
+        doc="Which worktrees stay when their slices have ended: `failed` keeps those of slices that are not "
+            "merged, `always` all, `never` none. What is in no commit is never removed, unless git ignores it; "
+            "`weft open` makes a worktree again.",
+    ),
     Key(name="branch_prefix", kind=BRANCH, default="weft/", doc="What the names of branches begin with."),
     Key(
         name="setup", kind=COMMANDS, default=Words("none"),

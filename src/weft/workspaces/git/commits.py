@@ -31,7 +31,7 @@ from weft.workspaces.git.linked import git_dir_of, operation_in, own_operation_i
 from weft.workspaces.git.locks import Pause, free, locks_explained
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import move, tips, tree_of
+from weft.workspaces.git.refs import move, tips_below, tips_of, tree_of
 from weft.workspaces.git.sparse import settings
 from weft.workspaces.git.status import Difference, Status, status
 
@@ -116,7 +116,7 @@ def keep_logged(
 
     `seen` are commits that were there, too; `head` is where the branch is going to be, if not where it is.
     """
-    known = tips(git, names.head(path), names.start(path), names.kept(path, "").rstrip("/"))
+    known = tips_of(git, names.head(path), names.start(path)) | _kept_of(git, names, path)
     if head:
         known[names.head(path)] = head
     _keep(git, names, path, _undone(git, frozenset((*_log(git_dir), *seen)), frozenset(known.values())))
@@ -126,7 +126,7 @@ def _slice(
     git: Git, git_dir: Path, work: Work, names: Names, message: bytes, identity: Mapping[str, str]
 ) -> _Slice:
     path = work.path
-    refs = tips(git, names.tip(path), names.start(path), names.kept(path, "").rstrip("/"))
+    refs = tips_of(git, names.tip(path), names.start(path))
     return _Slice(
         git=git,
         git_dir=git_dir,
@@ -135,10 +135,14 @@ def _slice(
         message=message,
         identity=identity,
         status=status(git, git_dir),
-        tip=refs.pop(names.tip(path), ""),
-        start=refs.pop(names.start(path), ""),
-        kept=frozenset(refs.values()),
+        tip=refs.get(names.tip(path), ""),
+        start=refs.get(names.start(path), ""),
+        kept=frozenset(_kept_of(git, names, path).values()),
     )
+
+
+def _kept_of(git: Git, names: Names, path: str) -> dict[str, str]:
+    return tips_below(git, names.kept(path, "").rstrip("/"))
 
 
 def message_of(work: Work, plan: str) -> bytes:

@@ -1,6 +1,6 @@
 """What the worktrees of a plan stand on: a repository and its ends, names and places."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,13 +13,33 @@ from weft.workspaces.git.commit_object import Sign
 from weft.workspaces.git.merging import commit_merge, message
 from weft.workspaces.git.names import Names, dotted
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import move, tip, tips
+from weft.workspaces.git.refs import move, tip
 from weft.workspaces.git.repository import Ends, Repository
 
-_KINDS = ("start", "told", "tip", "passed", "merging")
-
 Known = Mapping[str, str]
-"""Where refs lead, as it was at one moment."""
+"""Where refs lead, each as it was when it was first asked for."""
+
+
+class _RefsAsked(Known):
+    """Reads a ref when it is first asked for, so that it costs nothing how many there are; it holds those only."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+        self._found: dict[str, str | None] = {}
+
+    def __getitem__(self, ref: str) -> str:
+        if ref not in self._found:
+            self._found[ref] = tip(self._git, ref)
+        found = self._found[ref]
+        if found is None:
+            raise KeyError(ref)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (ref for ref, found in self._found.items() if found is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class Ground(Struct, frozen=True, kw_only=True):
@@ -67,9 +87,8 @@ class Ground(Struct, frozen=True, kw_only=True):
     # Refs
 
     def known(self) -> Known:
-        """All branches and notes of the plan."""
-        branches = f"refs/heads/{self.names.prefix}{self.names.plan}"
-        return tips(self.git, branches, *(f"refs/weft/{kind}/{self.names.plan}" for kind in _KINDS))
+        """The branches and notes of the plan."""
+        return _RefsAsked(self.git)
 
     def head(self, path: str) -> str:
         """Where the branch of a subplan is; raises `HeldError` if it is gone."""
@@ -90,6 +109,14 @@ class Ground(Struct, frozen=True, kw_only=True):
         while path and path not in self.landed:
             path = around(path)
         return bool(path)
+
+    def missing_in(self, commit: str, others: Collection[str]) -> Collection[str]:
+        """Those among other commits that did not lead to this one."""
+        wanted = frozenset(others)
+        if not wanted:
+            return wanted
+        lines = self.git.line("rev-list", *sorted(wanted), "--not", commit)
+        return wanted.intersection(lines.splitlines())
 
     def merged_into(self, commit: str) -> Collection[str]:
         """The branches of the plan whose work a commit has."""

@@ -127,7 +127,8 @@ class Git:
     @cached_property
     def common(self) -> Path:
         """The directory that all checkouts of the repository share."""
-        return Path(self.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
+        found = shared_git_dir(self.directory)
+        return found or Path(self.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
 
     def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
         """Whatever comes of it; raises `OSError` if there is no git, or no such directory."""
@@ -230,6 +231,19 @@ class Git:
         if answer.exit_code not in {0, 1}:
             raise GitError(command, answer.exit_code, answer.said)
         return answer.exit_code == 0
+
+
+def shared_git_dir(checkout: Path) -> Path | None:
+    """The same, read from the files at the top of a checkout; None if only git can tell."""
+    link = checkout / ".git"
+    try:
+        if link.is_dir():
+            is_plain = (link / "HEAD").is_file() and not (link / "commondir").exists()
+            return link.resolve() if is_plain else None
+        folder = checkout / link.read_text().rstrip("\n").removeprefix("gitdir: ")
+        return (folder / (folder / "commondir").read_text().rstrip("\n")).resolve(strict=True)
+    except (OSError, ValueError):
+        return None
 
 
 def show(directory: Path, *command: str, environ: Mapping[str, str], env: Mapping[str, str]) -> int:

@@ -31,7 +31,7 @@ from weft.workspaces.git.locks import locks_explained
 from weft.workspaces.git.merging import Trial, commit_merge, try_merge
 from weft.workspaces.git.opened import Opened, Side, State, note_opened, opened_in
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import is_ancestor, move, tips, tree_of
+from weft.workspaces.git.refs import is_ancestor, move, tips_of, tree_of
 from weft.workspaces.git.settled import unmerged_in, unsettled, versions_at
 from weft.workspaces.git.sparse import settings
 from weft.workspaces.git.status import status
@@ -93,7 +93,7 @@ class Resolving:
         # By their names, which git writes into the files. A tag of the same name is not meant.
         labels = [ref.removeprefix("refs/") for ref in refs]
         trial = try_merge(self._git, labels[0], labels[1], take=request.take_branch, shows_base=True)
-        is_so_still = tips(self._git, *refs) == dict(zip(refs, (into, head), strict=True))
+        is_so_still = tips_of(self._git, *refs) == dict(zip(refs, (into, head), strict=True))
         return (trial, into, head) if is_so_still else None
 
     def _put(self, git: Git, work: Work, trial: Trial, into: str, head: str) -> OpenConflict:
@@ -113,7 +113,7 @@ class Resolving:
         opened = Opened(head=head, into=into, tree=trial.tree, sides=sides)
         place = _Place(path=path, git=git, git_dir=git_dir_of(git.directory), opened=opened)
         note = self._names.told(path)
-        self._ground.move([wish(tips(self._git, note), note, head)], f"{path} goes on")
+        self._ground.move([wish(tips_of(self._git, note), note, head)], f"{path} goes on")
         note_opened(place.git_dir, opened)
         with locks_explained():
             git.ask("update-index", "-q", "--refresh", env=place.env)  # a copy looks as if all had changed
@@ -270,7 +270,7 @@ class Resolving:
             parents, at = (head, opened.into), f"{date} +0000"
             made = self._ground.commit(tree, parents, subject, place.path, at, sign=Sign.NEVER)
         ref = self._names.kept(place.path, made)
-        self._ground.move([wish(tips(self._git, ref), ref, made)], f"{place.path} left it behind")
+        self._ground.move([wish(tips_of(self._git, ref), ref, made)], f"{place.path} left it behind")
         return made
 
     def _restore(self, place: _Place, look: Look) -> _Place:

@@ -25,7 +25,7 @@ from weft.workspaces.git.landing import advance
 from weft.workspaces.git.merge_commits import MergeCommits, MergeInput
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import tip, tips, tree_of
+from weft.workspaces.git.refs import tip, tips_of, tree_of
 from weft.workspaces.git.remote import Remote
 from weft.workspaces.git.worktrees import Worktrees
 
@@ -87,7 +87,7 @@ class TargetBranch:
     def build(
         self, entries: Sequence[Entry], *, not_landed: Sequence[str] = (), onto: str | None = None
     ) -> Chain:
-        refs = tips(self._git, self._ref, *self._refs_of(entries))
+        refs = tips_of(self._git, self._ref, *self._refs_of(entries))
         base = onto or refs.get(self._ref) or self._missing_target()
         heads = {entry.path: refs.get(self._names.head(entry.path), "") for entry in entries}
         history = _History.read(self._git, self._ground.plan, sorted(filter(None, heads.values())), base)

@@ -38,12 +38,15 @@ from weft.workspaces.git.linked import (
 )
 from weft.workspaces.git.locks import Pause, free, locks_explained
 from weft.workspaces.git.program import Answer, Git, GitError
+from weft.workspaces.git.refs import tip
 from weft.workspaces.git.registrations import Listed, Registrations
 from weft.workspaces.git.status import status
 
 _HEADS = "refs/heads/"
 _SCRATCH = "weft-scratch"
 """In the git directory of a worktree that has no branch: what is in it is nobody's work."""
+_OPENED = "weft-opened"
+"""In the git directory of a worktree that a person asked for: it goes only by `weft clean`."""
 _WORKERS = "checkout.workers=2"
 """Where a disk is slow to make files, two at a time are far quicker; elsewhere it makes no difference."""
 
@@ -112,14 +115,18 @@ class Worktrees:
 
     def _look_for(self, directory: Path, branch: str | None) -> Listed | None:
         _wipe_aside(directory)
-        known = self.listed()
         place = directory.parent.resolve() / directory.name  # were it a link, that would not be followed
+        if not self._registrations.may_know(place, branch):
+            return None
+        known = self.listed()
         for one in known:
             if branch is not None and one.branch == branch and one.path != place:
                 raise _elsewhere(one, branch)
         return next((one for one in known if one.path == place), None)
 
     def _require_branch(self, branch: str, commit: str) -> None:
+        if tip(self._git, branch) == commit:
+            return
         made = self._git.ask("update-ref", "--stdin", stdin=os.fsencode(f"create {branch} {commit}\n"))
         if made.exit_code == 0:
             return
@@ -214,6 +221,31 @@ class Worktrees:
             if not force:
                 self._refuse_nameless(found)
             self._drop(directory)
+
+    def release(self, directory: Path, branch: str) -> bool:
+        """Removes a worktree on the branch if all that is in it is in its commit; else it stays, as it is."""
+        directory = directory.absolute()
+        try:
+            git_dir = git_dir_of(directory)
+            require_registered(directory, git_dir, self._common)
+            is_wanted = (git_dir / "locked").exists() or (git_dir / _OPENED).exists()
+            is_at_rest = text_of(git_dir / "HEAD") == f"ref: {branch}" and not is_wanted
+            if not is_at_rest or self._dirt(directory):
+                return False
+            self._refuse_repositories(directory)
+        except WorkspaceError:
+            return False
+        directory.rename(_aside(directory))
+        self._registrations.forget(git_dir)
+        _wipe_aside(directory)
+        return True
+
+    def note_opened(self, directory: Path) -> None:
+        """A person wants to have the worktree, so that Weft does not remove it by itself."""
+        (git_dir_of(directory) / _OPENED).touch()
+
+    def is_opened(self, directory: Path) -> bool:
+        return (git_dir_of(directory) / _OPENED).exists()
 
     def discard(self, directory: Path) -> None:
         """The same, with force; and whatever is left of a removal that was cut off, or nothing."""
