@@ -152,8 +152,7 @@ class Effects(MergeEffects):
     def take_over_work(self, orders: Sequence[Ordered], known: Known) -> None:
         """Steps that an earlier coordinator has started, and nothing else: what has no process ends as stopped."""
         for order in orders:
-            job = self._jobs.id(order)
-            if isinstance(order, Launch) and order.is_work and job in known:
+            if isinstance(order, Launch) and order.is_work and (job := self._jobs.id(order)) in known:
                 self._take_over(order, {0: known[job]})
             else:
                 self._report(self._ended(order, How.STOPPED))
