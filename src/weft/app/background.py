@@ -8,11 +8,12 @@ not grow without end.
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from weft.interpreter import isolated_python
 
 LOG_MOST = 1 << 20
 """Bytes of a log; then it is put aside and another one begun."""
@@ -69,9 +70,7 @@ def start(
     try:
         child = subprocess.Popen(  # noqa: S603 - ourselves
             [
-                sys.executable,
-                "-m",
-                "weft",
+                *isolated_python("weft"),
                 "-C",
                 str(directory),
                 "coordinate",

@@ -95,14 +95,16 @@ class View(Struct, frozen=True, kw_only=True):
 
     def on_terminal(self, *options: str) -> None:
         """As the user likes it."""
-        command = self.command(*options)
-        exit_code = show(self.git.directory, *command, environ=os.environ, env=self.env)
+        # In place of a program for diffs that the repository names, there is none that does nothing.
+        own = ("--no-ext-diff",) if any(key.startswith("diff.") for key in self.git.replaced) else ()
+        command = self.command(*own, *options)
+        exit_code = show(self.git, *command, environ=os.environ, env=self.env)
         if exit_code in _FAILURES:
             raise GitError(command, exit_code, "")
 
     def changes(self) -> list[FileChange]:
         fields = self.git.do(
-            *self.command("--raw", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--abbrev=40"),
+            *self.command("--raw", "--numstat", "-z", "--no-renames", *_PLAIN[1:3], "--abbrev=40"),
             env=self.env,
         ).split(b"\0")[:-1]
         status: dict[bytes, str] = {}

@@ -31,6 +31,10 @@ _TRIES = 4
 _LARGE_LOG = 1 << 20
 
 
+_INHERITED = ("LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "TZ")
+"""What the supervisor needs to start and to write its log. A step can read the environment of its ancestors, so
+that of the supervisor holds nothing else; a job's own comes over the socket."""
+
 Start = subprocess.Popen[bytes]
 """A supervisor on its way. When it has returned it listens, or another one does, or it could not be started."""
 
@@ -125,6 +129,7 @@ def start(directory: Path, program: Sequence[str]) -> Start:
             stdout=subprocess.DEVNULL,
             stderr=stream,
             cwd="/",
+            env={name: os.environ[name] for name in _INHERITED if name in os.environ},
             start_new_session=True,
         )
 

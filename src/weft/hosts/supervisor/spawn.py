@@ -87,10 +87,15 @@ def open_input(text: str) -> int:
 
 
 def become_subreaper(name: bytes) -> None:
-    """Orphans below this process become its children, not those of init; and the kernel gives it this name."""
+    """Orphans below this process become its children, not those of init; and the kernel gives it this name.
+
+    Its memory holds the environments of all jobs, with the keys of the agents among them. So it is not dumpable:
+    no process of the same user reads its memory or its environment in /proc, or traces it.
+    """
     import ctypes  # noqa: PLC0415 - loaded when whoever started us is not waiting any more
 
-    set_name, set_child_subreaper = 15, 36
+    set_dumpable, set_name, set_child_subreaper = 4, 15, 36
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(set_child_subreaper, 1, 0, 0, 0)
+    prctl(set_dumpable, 0, 0, 0, 0)
     prctl(set_name, name, 0, 0, 0)

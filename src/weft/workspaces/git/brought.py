@@ -93,7 +93,7 @@ def _included(top: Path) -> list[bytes]:
     """What `.worktreeinclude` names of what git ignores."""
     if not (top / _INCLUDE).is_file():
         return []
-    git = Git(top)
+    git = Git(top, works=True)
     named = git.do(
         *("ls-files", "-z", "--others", "--ignored", f"--exclude-from={_INCLUDE}"),
         *("--", ".", ":(exclude,top).weft"),
@@ -116,7 +116,7 @@ def _allowed(wanted: Wanted) -> list[bytes]:
 
 def _tracked(worktree: Path) -> tuple[frozenset[bytes], frozenset[bytes]]:
     """The files of the worktree's commit, and their folders."""
-    listed = Git(worktree).do("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
+    listed = Git(worktree, works=True).do("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
     files = frozenset(path for path in listed.split(b"\0") if path)
     return files, frozenset(folders_of(files))
 

@@ -36,7 +36,8 @@ class Ground(Struct, frozen=True, kw_only=True):
 
     @property
     def git(self) -> Git:
-        return self.repository.git
+        """Git for the work of a run, with the filters and merge drivers of the repository."""
+        return self.repository.git.working()
 
     def worktree(self, path: str) -> Path:
         return self.folder(path, dotted(path))

@@ -3,6 +3,10 @@
 Nothing that surrounds us leaks in: variables that would lead git to another repository are left out, and what
 would wait for a person or open an editor is off. The user's hooks do not run. A call outlives us:
 it has a session of its own, so a Ctrl-C that is meant for Weft does not leave half a checkout behind.
+
+Git *looks*, unless it is asked to work: then it runs no program that the repository's own configuration names, and
+reaches no remote. Only the work of a run (checkouts, commits, merges, pushes) needs the repository's filters,
+merge drivers and helpers; `working` is for that.
 """
 
 import os
@@ -16,6 +20,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.ports.workspaces import InfraError
+from weft.search_path import search_path
+from weft.workspaces.git.repository_programs import LISTING, NO_TRANSPORT, overrides, variables
 
 # What says who the user is, how servers are reached and where configuration lies. A hook that Weft is started from
 # sets others: the repository, index and object store of what it is a hook of.
@@ -86,20 +92,45 @@ class Git:
     """git in one directory."""
 
     def __init__(
-        self, directory: Path, *, environ: Mapping[str, str] = os.environ, signs: bool = False
+        self,
+        directory: Path,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        signs: bool = False,
+        works: bool = False,
     ) -> None:
-        """`signs`: whether commits that are made here are signed."""
+        """`signs`: whether commits that are made here are signed; `works`: see above."""
         self.directory = directory
         self.signs = signs
-        self._environ = _clean(environ)
+        self._works = works
+        self._given = _clean(environ)
 
     def at(self, directory: Path) -> "Git":
         """The same, elsewhere."""
-        return Git(directory, environ=self._environ, signs=self.signs)
+        return Git(directory, environ=self._given, signs=self.signs, works=self._works)
 
     def signing(self, *, signs: bool) -> "Git":
         """The same, with signed commits or without."""
-        return Git(self.directory, environ=self._environ, signs=signs)
+        return Git(self.directory, environ=self._given, signs=signs, works=self._works)
+
+    def working(self) -> "Git":
+        """The same, with the filters, merge drivers and helpers that the repository names, and its remotes."""
+        return self if self._works else self._at_work
+
+    @cached_property
+    def _at_work(self) -> "Git":
+        return Git(self.directory, environ=self._given, signs=self.signs, works=True)
+
+    @cached_property
+    def replaced(self) -> Mapping[str, str]:
+        """The settings of the repository that do not count here, with those that do in their place."""
+        return {} if self._works else overridden(self.directory, self._given)
+
+    @cached_property
+    def _environ(self) -> dict[str, str]:
+        if self._works:
+            return self._given
+        return {**self._given, **NO_TRANSPORT, **variables(self.replaced, self._given)}
 
     @cached_property
     def common(self) -> Path:
@@ -207,12 +238,30 @@ class Git:
         return answer.exit_code == 0
 
 
-def show(directory: Path, *command: str, environ: Mapping[str, str], env: Mapping[str, str]) -> int:
+def overridden(directory: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a repository that have git run something, with values in their place; none without git."""
+    try:
+        listed = subprocess.run(  # noqa: S603 - an argv of our own
+            ("git", *LISTING),  # noqa: S607 - the git that the user has
+            cwd=directory,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            start_new_session=True,
+        )
+    except OSError:  # there is no git, or no such directory; what is asked next says so
+        return {}
+    return overrides(listed.stdout)
+
+
+def show(git: Git, *command: str, environ: Mapping[str, str], env: Mapping[str, str]) -> int:
     """Git writes to our own terminal, in the language, the colours and the pager of the user; its exit code."""
     mine = {_PAGER: environ[_PAGER]} if _PAGER in environ else {}
+    mine |= {**NO_TRANSPORT, **variables(git.replaced, environ)}
     done = subprocess.run(  # noqa: S603 - an argv of our own
         ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
-        cwd=directory,
+        cwd=git.directory,
         env={**_kept(environ), **mine, "GIT_OPTIONAL_LOCKS": "0", **env},
         check=False,
     )
@@ -224,8 +273,9 @@ def _clean(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _kept(environ: Mapping[str, str]) -> dict[str, str]:
-    return {
+    kept = {
         name: value
         for name, value in environ.items()
         if not name.startswith("GIT_") or name.startswith(_KEPT)
     }
+    return kept | {"PATH": search_path(environ)}
