@@ -184,7 +184,7 @@ def test_looking_changes_no_mode(world: World) -> None:
     (world.inside / "deep").chmod(0o755)
     world.tree.read("log", most=MOST)
     world.tree.names("deep")
-    world.tree.folder("deep/er").__exit__()
+    world.tree.folder("deep/er").close()
     assert stat.S_IMODE(world.tree.status("log").st_mode) == 0o644
     assert stat.S_IMODE(world.tree.status("deep").st_mode) == 0o755
 

@@ -24,6 +24,7 @@ from weft.engine.run.facts import EarlierSpending, Wanted
 from weft.engine.run.run_state import AT_REST
 from weft.engine.run.wishes import Wishes
 from weft.ports.journal import Glimpse
+from weft.safe_files import locate
 from weft.store.lease import is_alive
 from weft.workspaces.git.names import Names
 
@@ -394,7 +395,8 @@ def _data(one: Glimpse) -> dict[str, Any]:
 def _heartbeat(book: Book) -> Mapping[str, Any]:
     """What the supervisor last said of itself; nothing if that cannot be read."""
     try:
-        found = json.loads((book.places.host(book.run.run) / "heartbeat.json").read_bytes())
+        tree, beat = locate(book.places.host(book.run.run) / "heartbeat.json")
+        found = json.loads(tree.read(beat, most=1 << 24))
     except (OSError, ValueError):
         return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
