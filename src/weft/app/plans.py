@@ -172,6 +172,11 @@ def project_layer(plan: Plan) -> Layer | None:
     return next((one for one in layers if one.where == "project" and one.document is not None), None)
 
 
+def user_layer(plan: Plan) -> Layer | None:
+    """What the user's own configuration sets; None if there is none."""
+    return next((one for one in plan.scopes[ROOT].layers if one.where == "user"), None)
+
+
 def installed_agents(environ: Mapping[str, str]) -> tuple[str, ...]:
     """The agents' command lines that are there."""
     folders = search_path(environ).split(os.pathsep)
