@@ -99,7 +99,7 @@ def become_subreaper(name: bytes) -> None:
 
 
 def close_memory() -> None:
-    """Closes this process to others of the same user: none reads its memory or its /proc/PID/environ, or traces it.
+    """Closes this process to others of the same user: none reads its memory or environment in /proc, or traces it.
 
     Root still may. It costs nothing but core dumps and debuggers.
     """
