@@ -8,7 +8,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from cli.running import Project
 from e2e.repositories import Repository
+from test_interpreter import SHADOWS
 from weft.cli.effects import Effect, WeftCommand
 from weft.cli.main import cli
 from workspaces.git.test_repository_programs import PROGRAMS
@@ -145,3 +147,30 @@ def test_the_traps_work(trapped: Trapped) -> None:
     trapped.ask_git("status")
     assert trapped.mark.exists()
     trapped.mark.unlink()
+
+
+# --- modules of Python ---
+
+SCRIPTED = """
+agents: {player: {use: scripted, script: play.json}}
+subplans:
+  - {id: one, steps: [{id: work, prompt: Do it, agent: player}, {id: check, run: "true"}]}
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "start"])
+def test_a_project_full_of_modules_changes_nothing_for_a_run(command: str, tmp_path: Path) -> None:
+    """Each process of it: the coordinator, the supervisor, the agent; also with a relative PYTHONPATH."""
+    project = Project(tmp_path / "project").plan(SCRIPTED)
+    (project.root / "play.json").write_text('[{"do": [{"write": {"made.txt": "text"}}]}]')
+    mark = project.outside / "mark"
+    for name in SHADOWS:
+        (project.root / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write({name!r})\n")
+    # The first process is the user's own call, which reads PYTHONPATH before Weft can: it is started elsewhere.
+    arguments = ("-C", str(project.root), command)
+    done = project.process(*arguments, cwd=project.outside, env={"PYTHONPATH": ".:"})
+    assert done.returncode == 0, done.stderr
+    if command == "start":
+        assert project.process("events", "--follow").returncode == 0  # until the run has ended
+    assert project.result("made.txt") == "text"
+    assert not mark.exists(), mark.read_text()
