@@ -323,6 +323,12 @@ def open_file(path: str | os.PathLike[str], flags: int = os.O_RDONLY, *, make: b
     return tree.open(file, flags, make=make)
 
 
+def read_file(path: str | os.PathLike[str], *, most: int) -> bytes:
+    """All of a file that Weft keeps; raises `UnsafeFileError` if it is longer than `most` bytes."""
+    tree, file = locate(path)
+    return tree.read(file, most=most)
+
+
 def open_folder(path: str | os.PathLike[str], *, make: bool = False) -> Folder:
     """A directory that Weft keeps; `make`: creates it, with mode 0700."""
     tree, folder = locate(path)

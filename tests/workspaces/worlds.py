@@ -53,7 +53,7 @@ class World:
         self.top = top
         self.environ = {**surroundings(top.parent), **(environ or {})}
         repository = open_repository(top / inside, environ=self.environ)
-        self.git = repository.git
+        self.git = repository.git.working()
         base = self.git.ask("rev-parse", "--verify", "refs/weft-test/base")
         if base.exit_code:
             self.git.do("update-ref", "refs/weft-test/base", TARGET)

@@ -25,7 +25,7 @@ from weft.hosts.supervisor.log import History, Log
 from weft.hosts.supervisor.orphans import left_by, settle
 from weft.hosts.supervisor.processes import Process, everyone, look, read
 from weft.hosts.supervisor.reaper import read_exits
-from weft.safe_files import UnsafeFileError, locate, open_file
+from weft.safe_files import UnsafeFileError, locate, open_file, read_file
 
 GRACE = 5.0
 """Seconds that a process is given to end by itself."""
@@ -95,8 +95,7 @@ def _supervisor(directory: Path) -> Supervisor:
 def _heartbeat(file: Path) -> tuple[float | None, tuple[int, int] | None]:
     """When it was written; by whom, as pid and start time."""
     try:
-        tree, name = locate(file)
-        sign = json.loads(tree.read(name, most=_LARGEST_BEAT))
+        sign = json.loads(read_file(file, most=_LARGEST_BEAT))
         return float(sign["at"]), (int(sign["pid"]), int(sign["started"]))
     except (
         FileNotFoundError,

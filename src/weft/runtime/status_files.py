@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from weft.ids import file_name
-from weft.safe_files import UnsafeFileError, locate
+from weft.safe_files import locate, read_file
 
 _LARGEST = 1 << 24
 """Bytes of a file; none is nearly as long."""
@@ -103,7 +103,6 @@ def _names_in(folder: Path) -> frozenset[str]:
 def read_status(file: Path) -> dict[str, Any] | None:
     """None if there is none, or none that can be read as one."""
     try:
-        tree, name = locate(file)
-        return msgspec.json.decode(tree.read(name, most=_LARGEST), type=dict[str, Any])
-    except (FileNotFoundError, UnsafeFileError, msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode(read_file(file, most=_LARGEST), type=dict[str, Any])
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -153,35 +153,14 @@ class Git:
     def ask_within(
         self, seconds: float, *command: str, stdin: bytes, env: Mapping[str, str] | None = None
     ) -> Answer:
-        """As `ask`, with a time limit: then git is killed with all that it has started.
-
-        Its output goes to files. A pipe would stay open as long as a process that it has started has it.
-        """
-        with (
-            tempfile.TemporaryFile() as given,
-            tempfile.TemporaryFile() as out,
-            tempfile.TemporaryFile() as err,
-        ):
-            given.write(stdin)
-            given.seek(0)
-            process = subprocess.Popen(  # noqa: S603 - an argv of our own
-                ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
-                cwd=self.directory,
-                env=self._environ if env is None else {**self._environ, **env},
-                stdin=given,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-            try:
-                process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                return Answer(_TIMED_OUT, b"", f"it took longer than {seconds:g} s, and was ended")
-            out.seek(0)
-            err.seek(0)
-            return _answer(process.returncode, out.read(), err.read())
+        """As `ask`, with a time limit: then git is killed with all that it has started."""
+        if not self._works and "replaced" not in vars(self):
+            listed = _run_within(seconds, LISTING, self.directory, self._given)
+            if listed.exit_code == _TIMED_OUT:
+                return listed
+            self.replaced = overrides(listed.out)
+        environ = self._environ if env is None else {**self._environ, **env}
+        return _run_within(seconds, command, self.directory, environ, stdin)
 
     def has_variable(self, *names: str) -> bool:
         """Whether one of these is set in the environment of git."""
@@ -236,6 +215,37 @@ class Git:
         if answer.exit_code not in {0, 1}:
             raise GitError(command, answer.exit_code, answer.said)
         return answer.exit_code == 0
+
+
+def _run_within(
+    seconds: float, command: Sequence[str], directory: Path, environ: Mapping[str, str], stdin: bytes = b""
+) -> Answer:
+    """Its output goes to files. A pipe would stay open as long as a process that git has started has it."""
+    with (
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
+        given.write(stdin)
+        given.seek(0)
+        process = subprocess.Popen(  # noqa: S603 - an argv of our own
+            ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+            cwd=directory,
+            env=dict(environ),
+            stdin=given,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return Answer(_TIMED_OUT, b"", f"it took longer than {seconds:g} s, and was ended")
+        out.seek(0)
+        err.seek(0)
+        return _answer(process.returncode, out.read(), err.read())
 
 
 def overridden(directory: Path, environ: Mapping[str, str]) -> dict[str, str]:
