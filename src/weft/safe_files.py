@@ -304,12 +304,16 @@ def locate(path: str | os.PathLike[str]) -> tuple[Tree, str]:
     """A tree and the path below its top for a file that Weft keeps.
 
     What Weft keeps lies in the directory `.weft` of a project, and the project is the top: no link is followed
-    from there on. Of another file, the top is the directory that it is in, or the nearest one that exists.
+    from there on. For notes in a repository its `.git` is the top. Of another file, the top is the directory
+    that it is in, or the nearest one that exists.
     """
     text = os.fspath(path)
     project, kept, rest = text.partition("/.weft/")
     if kept:
         return Tree(project), f".weft/{rest}"
+    project, kept, rest = text.partition("/.git/")
+    if kept:
+        return Tree(f"{project}/.git"), rest
     above, _, name = text.rpartition("/")
     while above and not os.path.lexists(above):
         above, _, folder = above.rpartition("/")
@@ -327,6 +331,19 @@ def read_file(path: str | os.PathLike[str], *, most: int) -> bytes:
     """All of a file that Weft keeps; raises `UnsafeFileError` if it is longer than `most` bytes."""
     tree, file = locate(path)
     return tree.read(file, most=most)
+
+
+def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a file that Weft keeps, with the directories above it; see `Tree.replace`."""
+    tree, file = locate(path)
+    tree.folder(file.rpartition("/")[0], make=True).close()
+    tree.replace(file, data)
+
+
+def remove_file(path: str | os.PathLike[str]) -> bool:
+    """Removes a file or a link that Weft keeps; returns whether there was one."""
+    tree, file = locate(path)
+    return tree.remove(file)
 
 
 def open_folder(path: str | os.PathLike[str], *, make: bool = False) -> Folder:

@@ -9,7 +9,6 @@ seen even then, as the journal holds where its branch was.
 """
 
 import os
-import shutil
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from weft.app.run_steps import WHOLE, chosen
 from weft.engine.run.facts import Ended, RunStarted
 from weft.errors import InputError
 from weft.plan.model import Plan
+from weft.workspaces.git.commits import copy_index
 from weft.workspaces.git.linked import git_dir_of
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git, GitError, show
@@ -142,7 +142,8 @@ def looked_at(diff: Diff) -> Generator[View]:
         yield View(git=diff.git, ends=(diff.start,), files=files, env=env, unsaved=found)
         return
     with tempfile.TemporaryDirectory(prefix="weft-diff-") as folder:
-        index = shutil.copy(found.git_dir / "index", folder)
+        index = Path(folder, "index")
+        copy_index(found.git_dir, index)
         env = {**env, "GIT_INDEX_FILE": str(index)}
         _tell_of_new_files(diff.git, files, env)
         yield View(git=diff.git, ends=(diff.start,), files=files, env=env, unsaved=found)

@@ -8,11 +8,13 @@ import os
 import stat
 from pathlib import Path
 
+from weft.safe_files import UnsafeFileError, read_file
 from weft.workspaces.errors import ANEW, WorkspaceError
 
 MAKING = "Weft is making it"
 """Why a worktree is locked as long as it is not whole."""
 
+_LARGEST = 1 << 20
 _POINTS = b"gitdir: "
 _UNFINISHED = {
     "rebase-merge": "rebase",
@@ -29,13 +31,15 @@ def git_dir_of(directory: Path) -> Path:
     _require_directory(directory)
     link = directory / ".git"
     try:
-        content = link.read_bytes()
+        content = read_file(link, most=_LARGEST)
     except FileNotFoundError:
         raise WorkspaceError(
             f"{directory} is no worktree: it has no file `.git`, so git would take it for a part of what is "
             f"around it; move it away; {ANEW}"
         ) from None
-    except IsADirectoryError:
+    except UnsafeFileError as error:
+        if link.is_symlink() or not link.is_dir():
+            raise WorkspaceError(f"{error}; remove it and type `git worktree repair`") from None
         raise WorkspaceError(
             f"{directory} is a repository of its own, as if made by `git init`: its `.git` is a directory; "
             f"move {link} away and type `git worktree repair`"
@@ -97,8 +101,8 @@ def refuse_operation(directory: Path, git_dir: Path) -> None:
 
 
 def text_of(file: Path) -> str | None:
-    """Of a small file, without the end of its line; None if it is not there."""
+    """Of a small file, without the end of its line; None if it is not there, or something else is."""
     try:
-        return os.fsdecode(file.read_bytes()).rstrip("\n")
-    except (FileNotFoundError, NotADirectoryError):
+        return os.fsdecode(read_file(file, most=_LARGEST)).rstrip("\n")
+    except (FileNotFoundError, NotADirectoryError, UnsafeFileError):
         return None

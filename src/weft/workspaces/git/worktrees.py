@@ -19,6 +19,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from weft.safe_files import touch
 from weft.workspaces.cursor import wipe
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git import sparse as sparsely
@@ -145,7 +146,7 @@ class Worktrees:
     def _check_out(self, directory: Path, wanted: Wanted) -> None:
         git_dir = git_dir_of(directory)
         if wanted.branch is None:
-            (git_dir / _SCRATCH).touch()
+            touch(git_dir / _SCRATCH)
         sparsely.choose(git_dir, wanted.sparse)
         git = self._git.at(directory)
         git.do("-c", _WORKERS, "read-tree", "--reset", "-u", "HEAD", env=sparsely.settings(git_dir))
