@@ -46,7 +46,9 @@ def git_dir_of(directory: Path) -> Path:
         ) from None
     if not content.startswith(_POINTS):
         raise WorkspaceError(f"{link} does not say where its repository is; type `git worktree repair`")
-    git_dir = directory / os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
+    pointer = os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
+    # A relative one begins with `..`, which is no step down from a directory that is trusted.
+    git_dir = Path(os.path.normpath(os.path.join(os.path.realpath(directory), pointer)))  # noqa: PTH118 - a text
     if not git_dir.is_dir():
         raise WorkspaceError(
             f"{directory} is not registered as a worktree any more: {git_dir} is gone; save what you want of it, "
