@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,8 +48,10 @@ class Project:
         """As a person would type it."""
         subprocess.run(("git", *command), cwd=self.top, env=self._environ, check=True, capture_output=True)
 
-    def workspaces(self, plan: str, *, target: str = "main") -> WorktreeWorkspaces:
-        """As a run of a plan without groups has them."""
+    def workspaces(
+        self, plan: str, *, target: str = "main", clones: Collection[str] = ()
+    ) -> WorktreeWorkspaces:
+        """As a run of a plan without groups has them; `clones`: slices whose steps have a clone."""
         place = self.top / ".weft" / "worktrees" / plan
         return WorktreeWorkspaces(
             Ground(
@@ -59,6 +61,7 @@ class Project:
                 plan=plan,
                 folder=lambda _, name: place / name,
                 groups=frozenset({""}),
+                clones=clones,
             )
         )
 

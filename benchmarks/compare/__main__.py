@@ -12,6 +12,7 @@ from dataclasses import replace
 from multiprocessing import get_context
 
 from benchmarks.compare import (
+    clones,
     endurance,
     firing,
     landing,
@@ -51,6 +52,7 @@ COMPARISONS: Mapping[str, Comparison] = {
     "worktrees": worktrees.ready,
     "worktrees-at-once": worktrees.at_once,
     "worktree-disk": worktrees.disk,
+    "clones": clones.beside_worktrees,
     "landing": landing.landing,
     "foresight": landing.foresight,
 }

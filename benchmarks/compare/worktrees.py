@@ -51,10 +51,11 @@ def _cpu() -> float:
 class Making:
     """Worktrees, of which each is removed once its cost is known."""
 
-    def __init__(self, one: Project) -> None:
+    def __init__(self, one: Project, *, plan: str = "making", with_clones: bool = False) -> None:
         self._project = one
         self._names = (f"s{number}" for number in counter())
-        self._workspaces = one.workspaces("making")
+        clones = [f"s{number}" for number in range(100)] if with_clones else ()
+        self._workspaces = one.workspaces(plan, clones=clones)
 
     def ours(self, *sparse: str) -> Cost:
         name = next(self._names)

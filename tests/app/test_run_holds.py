@@ -9,10 +9,10 @@ import pytest
 
 from app.books import Written, started, written
 from app.run_stories import group, slices
-from weft.app.run_holds import chosen, held, subplans
+from weft.app.run_holds import Holds, chosen, chosen_now, held, paused, subplans
 from weft.app.run_merging import Waiting, merge
 from weft.app.run_rows import Held
-from weft.engine.run.events import Event
+from weft.engine.run.events import Event, Recorded
 from weft.errors import InputError
 
 PLAN = json.dumps({
@@ -166,12 +166,24 @@ def asked(subplan: str) -> Event:
     return Event(kind="merge_asked", data={"subplan": subplan})
 
 
+def waits(wanted: tuple[tuple[str, str], ...], *events: Event) -> Waiting:
+    """What waits for these, which were held, after the events."""
+    first = [ends(path, step) for path, step in wanted]
+    recorded = [
+        Recorded(seq=seq, at=0.0, run="r1", event=event) for seq, event in enumerate((*first, *events), 1)
+    ]
+    holds = Holds()
+    for one in recorded[: len(wanted)]:
+        holds.hear(one)
+    waiting = Waiting([Held(subplan=path, step=step, message="") for path, step in wanted], holds)
+    for one in recorded[len(wanted) :]:
+        waiting.hear(one)
+    return waiting
+
+
 def waiting(*events: Event) -> list[str]:
     """Of `cli` and `store`, what is still waited for after that."""
-    one = Waiting([Held(subplan=path, step="@land", message="") for path in ("cli", "store")])
-    for event in events:
-        one.hear(event)
-    return sorted(path for path, _ in one.keys)
+    return sorted(path for path, _ in waits((("cli", "@land"), ("store", "@land")), *events).keys)
 
 
 def test_each_is_waited_for_until_it_has_been_tried() -> None:
@@ -192,3 +204,131 @@ def test_what_lands_after_another_is_waited_for_again_when_that_has_landed() -> 
     assert waiting(*both, first, ends("store", "@land", "done")) == ["cli"]
     assert waiting(*both, first, ends("store", "@land", "held")) == []
     assert waiting(*both, first, ends("store", "@land", "done"), ends("cli", "@land", "done")) == []
+
+
+def says(subplan: str, wanted: str) -> Event:
+    return Event(kind="resumed" if wanted == "go" else "paused", subplan=subplan, outcome=wanted)
+
+
+@pytest.mark.parametrize("wanted", ["pause", "freeze", "stop"])
+@pytest.mark.parametrize("where", ["store/model", "store", ""])
+def test_a_workspace_whose_slice_is_paused_is_not_waited_for_until_it_continues(
+    where: str, wanted: str
+) -> None:
+    workspace = (("store/model", "@workspace"),)
+    assert not waits(workspace, asked("store/model")).is_over
+    assert waits(workspace, says(where, wanted), asked("store/model")).is_over
+    assert waits(workspace, asked("store/model"), says(where, wanted)).is_over
+    assert not waits(workspace, says(where, wanted), says("store/model", "go")).is_over
+
+
+def test_a_merge_is_waited_for_even_if_its_slice_is_paused_unless_its_processes_stand_still() -> None:
+    merge_of_cli = (("cli", "@merge"),)
+    assert not waits(merge_of_cli, says("cli", "freeze"), asked("cli")).is_over
+    assert not waits(merge_of_cli, says("cli", "freeze"), asked("cli"), tries("cli")).is_over
+    assert waits(merge_of_cli, asked("cli"), tries("cli"), says("cli", "freeze")).is_over
+    assert not waits(merge_of_cli, asked("cli"), tries("cli"), says("cli", "pause")).is_over
+    frozen = (asked("cli"), tries("cli"), says("cli", "freeze"))
+    assert not waits(merge_of_cli, *frozen, says("", "go")).is_over
+
+
+def test_a_landing_does_not_stand_still() -> None:
+    landing = (("cli", "@land"),)
+    assert not waits(landing, asked("cli"), tries("cli", "@land"), says("", "freeze")).is_over
+
+
+def test_a_stop_ends_with_the_next_coordinator_and_a_pause_does_not() -> None:
+    workspace = (("cli", "@workspace"),)
+    again = Event(kind="recovered")
+    assert not waits(workspace, says("cli", "stop"), again).is_over
+    assert waits(workspace, says("cli", "pause"), again).is_over
+
+
+@pytest.mark.parametrize(
+    "event",
+    [Event(kind="step_cancelled", subplan="cli", step="@merge", data=STEP), becomes("cli", "failed")],
+    ids=["cancelled", "given up"],
+)
+def test_what_is_given_up_is_not_waited_for(event: Event) -> None:
+    both = (("cli", "@merge"), ("store", "@merge"))
+    assert waits(both, asked("cli"), asked("store"), event).keys == {("store", "@merge")}
+
+
+def test_what_is_paused_is_named_if_it_is_still_held(told: Written) -> None:
+    told.tell(ends("cli", "@workspace"), ends("store/disk", "@workspace"), ends("store/model", "@merge"))
+    with told.opened() as book:
+        wanted = held(book)
+        assert paused(book, wanted) == []
+    told.tell(says("", "pause"), becomes("store/disk", "failed"))
+    with told.opened() as book:
+        assert paused(book, wanted) == ["cli"]
+
+
+# Completed parts
+
+
+def meant_now(told: Written, *names: str) -> tuple[list[str], tuple[str, ...]]:
+    with told.opened() as book:
+        wanted, parts = chosen_now(book, names)
+        return subplans(wanted), parts
+
+
+def test_with_parts_all_that_is_held_in_the_group_is_meant_too(told: Written) -> None:
+    told.tell(ends("cli"), ends("store/model"))
+    assert meant_now(told, "store") == (["store/model"], ("store",))
+    assert meant_now(told, "store/disk") == ([], ("store/disk",))
+
+
+def test_parts_may_be_asked_for_in_a_run_that_has_failed_but_not_in_one_that_was_replaced(
+    told: Written,
+) -> None:
+    told.tell(ends("cli"), state="failed")
+    assert meant_now(told, "store") == ([], ("store",))
+    told.tell(state="abandoned")
+    with pytest.raises(InputError, match="run r1 was replaced by a newer run; leave out --run"):
+        meant_now(told, "store")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ((), "say which group is to land its completed parts, as in: weft merge ID --now"),
+        (("stor",), "there is no subplan 'stor'; did you mean 'store'?"),
+    ],
+)
+def test_parts_of_what_is_not_there_are_refused(told: Written, names: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        meant_now(told, *names)
+    assert str(error.value) == said
+
+
+def test_parts_without_a_branch_are_refused(tmp_path: Path) -> None:
+    with written(tmp_path) as one, pytest.raises(InputError, match="docs has no branch that could land"):
+        meant_now(one, "docs")
+
+
+def asked_now(subplan: str, parts: list[str], joins: list[str]) -> Event:
+    return Event(kind="merge_asked", data={"subplan": subplan, "parts": parts, "joins": joins})
+
+
+def parts_end(subplan: str, outcome: str = "landed") -> Event:
+    return Event(kind="parts", subplan=subplan, outcome=outcome)
+
+
+def waits_for_parts(*events: Event) -> bool:
+    waiting = Waiting([], Holds(), ["store"])
+    for seq, event in enumerate(events, 1):
+        waiting.hear(Recorded(seq=seq, at=0.0, run="r1", event=event))
+    return not waiting.is_over
+
+
+def test_completed_parts_are_waited_for_until_each_landing_has_ended() -> None:
+    request = asked_now("store", ["store", "store/h"], ["store/x"])
+    assert waits_for_parts()
+    assert waits_for_parts(asked("store")), "another request, which is not for the parts"
+    assert not waits_for_parts(asked_now("store", [], []))
+    assert waits_for_parts(request, parts_end("store"), parts_end("store/h"))
+    assert waits_for_parts(request, parts_end("store", "started"), ends("store/x", "@land", "done"))
+    ended = (parts_end("store", "held"), parts_end("store/h"), ends("store/x", "@land", "done"))
+    assert not waits_for_parts(request, *ended)
+    assert waits_for_parts(request, becomes("store", "completed"), becomes("store/x", "completed"))

@@ -49,6 +49,18 @@ def to_agree(story: Story) -> list[str]:
 # Where work is
 
 
+def test_a_group_of_which_parts_have_landed_says_so_and_is_unmerged_still() -> None:
+    story = notes()
+    story.begin("store", "store/model")
+    moves = [{"ref": "refs/heads/main", "before": "b" * 40, "after": "a" * 40}]
+    row = [str(path) for path in story.view.outline.paths].index("store")
+    story.tell("parts", "store", outcome="held", parts=[], moves=[])
+    assert story.view.landings.place(row) == ""
+    story.tell("parts", "store", outcome="landed", parts=["store/model"], moves=moves)
+    assert story.view.landings.place(row) == "landed aaaaaaa in part"
+    assert landing(story, "store") == ["unmerged"]
+
+
 def test_the_work_of_what_has_begun_is_unmerged_and_of_what_has_not_there_is_none() -> None:
     story = notes()
     story.begin("store", "store/model")

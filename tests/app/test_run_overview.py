@@ -123,6 +123,43 @@ def test_a_question_is_shown_until_it_is_answered(book: Written) -> None:
     assert row(book, "store/model").question is None
 
 
+def ask(book: Written, kind: str, subplan: str = "", **data: object) -> None:
+    """A person says something, and no coordinator has taken it up."""
+    book.journal.ask("r1", kind, subplan=subplan, step="", data=data, at=1.0)
+
+
+def test_an_answer_that_no_coordinator_has_taken_up_is_no_question_any_more(book: Written) -> None:
+    book.tell(*BEGUN, Event(kind="ask", subplan="store/model", step="sure", data={"question": "Sure?"}))
+    assert not seen(book).is_asked
+    ask(book, "answer", "store/model", accepted=True)
+    assert row(book, "store/model").question is None
+    assert seen(book).is_asked
+
+
+def test_what_is_to_continue_is_not_paused_any_more_before_a_coordinator_has_taken_that_up(
+    book: Written,
+) -> None:
+    book.tell(*BEGUN, Event(kind="paused", subplan="", outcome="pause"))
+    ask(book, "control", wanted="go")
+    assert (seen(book).wants, row(book, "store/model").wanted) == (False, Wanted.GO)
+    ask(book, "control", "store/model", wanted="pause")
+    assert row(book, "store/model").wanted is Wanted.PAUSE
+
+
+def test_a_stop_that_no_coordinator_has_taken_up_is_not_for_the_next_one(book: Written) -> None:
+    book.tell(*BEGUN)
+    ask(book, "control", wanted="stop")
+    ask(book, "merge", "docs")
+    assert (seen(book).wants, seen(book).is_asked) == (False, False)
+
+
+def test_usage_limits_that_a_person_has_ended_are_not_shown(book: Written) -> None:
+    book.tell(*BEGUN, Event(kind="limited", subplan="docs", data={"agents": ["coder"], "until": 4e9}))
+    assert [limit.agents for limit in seen(book).limits] == [("coder",)]
+    ask(book, "limits")
+    assert seen(book).limits == ()
+
+
 @pytest.mark.parametrize(("outcome", "files"), [("conflict", ("a.py",)), ("held", ())])
 def test_what_is_held_is_listed_until_it_has_landed(
     book: Written, outcome: str, files: tuple[str, ...]

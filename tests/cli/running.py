@@ -144,8 +144,15 @@ class Project:
         return [pid for pid in found if not is_reaper(pid)]
 
     def coordinators(self) -> list[int]:
-        """Those in the background."""
-        return [pid for pid in pids() if {b"coordinate", os.fsencode(self.root)} <= self._words_of(pid)]
+        """Those in the background. `weft start` names the project as the user did, which may be `.`."""
+        return [pid for pid in pids() if b"coordinate" in self._words_of(pid) and self._is_here(pid)]
+
+    def _is_here(self, pid: int) -> bool:
+        if os.fsencode(self.root) in self._words_of(pid):
+            return True
+        with suppress(OSError):
+            return Path(f"/proc/{pid}/cwd").readlink() == self.root.resolve()
+        return False
 
     def _words_of(self, pid: int) -> set[bytes]:
         return set(proc(pid, "cmdline").split(b"\0"))

@@ -78,6 +78,20 @@ def test_an_answer_that_was_not_taken_up_yet_is_listed_and_no_second_one_is_take
     assert (done.exit_code, done.stderr) == (2, said)
 
 
+def test_an_answer_for_a_paused_slice_says_how_it_continues(project: Project) -> None:
+    project.plan(f"{ASKS}  - {{id: a, steps: [{{id: x, run: 'GATE x'}}]}}\n")
+    run = project.start("run", "--no-wait", "-q")
+    project.reached()
+    assert project.process("pause", "release").returncode == 0
+    done = project.process("answer", "release", "yes")
+    paused = "release is paused; to let it continue, type: weft resume release"
+    assert done.stderr.splitlines() == ["answered release:sure: yes", paused]
+    assert project.process("resume", "release").returncode == 0
+    project.let_through()
+    _, errors = run.communicate()
+    assert (run.returncode, project.marks()) == (0, ["release:work"]), errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

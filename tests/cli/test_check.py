@@ -246,6 +246,7 @@ In force at store/model, step code:
   overlap               warn                                      default
   isolation             dir                                       default
   worktrees             .weft/worktrees/{{ plan.id }}/{{ slice.…  default
+  keep_worktrees        failed                                    default
   branch_prefix         weft/                                     default
   setup                 not set                                   default
   copy                  []                                        default

@@ -107,7 +107,9 @@ class Trapped(Repository):
         (self.root / "net.json").write_text(NET)
         for place in (self.root, self.worktree("asks"), self.worktree("model")):
             (place / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
-            (place / "README").write_text("changed\n")  # so git reads it, and a filter would run
+            # Its time differs and its size does not, so git has to read it, and a filter would run.
+            (place / "README").write_text((place / "README").read_text().upper())
+            os.utime(place / "README", (1, 1))
 
     @property
     def mark(self) -> Path:

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from cli.running import WEFT
 from e2e.repositories import MINE, Repository
-from weft.app import run_holds
+from weft.app import run_holds, run_merging
 from weft.app.journals import open_book
 from weft.app.run_merging import merge
 from weft.cli.main import cli
@@ -51,6 +51,16 @@ subplans:
   - id: d
     verify: test ! -e other || { echo > OUTSIDE/begun; read _ < OUTSIDE/merged; }
     steps: [{id: w, run: echo d > d}]
+"""
+# What x depends on does not go together, so its workspace is held; z stays at its gate.
+WORKSPACE_IS_HELD = """
+subplans:
+  - {id: g, subplans: [{id: a, steps: [{id: w, run: echo a > same}]}]}
+  - id: h
+    subplans:
+      - {id: y, steps: [{id: w, run: echo y > same}]}
+      - {id: x, depends_on: [y, /g/a], steps: [{id: w, run: echo x > x}]}
+  - {id: z, steps: [{id: w, run: "echo > OUTSIDE/begun; read _ < OUTSIDE/merged; echo z > z"}]}
 """
 ASKS = "  - {id: q, steps: [{id: sure, action: ask, question: Really?}]}\n"
 
@@ -315,6 +325,53 @@ def test_a_merge_that_is_killed_can_be_done_again(repository: Repository) -> Non
         merge.wait()
     lock.unlink()
     assert weft(repository, "merge", "d").exit_code == 0
+    assert repository.landed() == ["Merge d"]
+
+
+def test_a_request_for_the_workspace_of_a_paused_slice_is_answered_at_once(repository: Repository) -> None:
+    """The step of another slice is under way all the time, with a coordinator and without."""
+    repository.plan(WORKSPACE_IS_HELD)
+    paused = "h/x is paused and was not tried; to let it continue, type: weft resume h/x"
+
+    def tries() -> int:
+        return len(repository.told("step_finished", "h/x", "@workspace"))
+
+    with repository.started("run") as run:
+        (repository.outside / "begun").read_text()
+        wait_for(lambda: tries() == 1)
+        assert weft(repository, "pause", "h").exit_code == 0
+        done = weft(repository, "merge", "h/x")
+        assert (done.exit_code, done.stdout.splitlines()[-1]) == (4, paused)
+        assert json.loads(weft(repository, "merge", "h/x", "--json").stdout)["data"]["paused"] == ["h/x"]
+        assert tries() == 1
+        assert weft(repository, "resume", "h/x").exit_code == 0
+        wait_for(lambda: tries() == 2)
+        assert weft(repository, "pause", "h").exit_code == 0
+        run.kill()
+        run.wait()
+    done = weft(repository, "merge", "h/x")
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (4, paused)
+    with repository.started("run") as run:
+        (repository.outside / "merged").write_text("\n")
+        assert run.wait() == 4
+    assert tries() == 2
+
+
+def test_a_coordinator_that_takes_up_no_request_is_reported(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_merging, "TAKEN_WITHIN", 0.0)
+    repository.plan(GATED)
+    with repository.started("run") as run:
+        (repository.outside / "begun").read_text()
+        wait_for(lambda: held_now(repository))
+        run.send_signal(signal.SIGSTOP)
+        done = weft(repository, "merge", "d")
+        run.send_signal(signal.SIGCONT)
+        assert (done.exit_code, f"process {run.pid}" in done.stderr) == (1, True)
+        wait_for(lambda: not held_now(repository))
+        (repository.outside / "merged").write_text("\n")
+        assert run.wait() == 4
     assert repository.landed() == ["Merge d"]
 
 

@@ -160,11 +160,15 @@ def test_of_many_only_some_are_listed() -> None:
 
 def test_what_unreported_calls_keep_is_shown_with_the_command_that_releases_it() -> None:
     one = view(
-        unreported=100_000, unknown=2, ceiling=0.1, earlier=EarlierSpending(unknown=5, assumed=250_000)
+        unreported=100_000,
+        unknown=2,
+        ceiling=0.1,
+        earlier=EarlierSpending(unknown=5, assumed=250_000),
+        plan_words=("my plan.yaml",),
     )
     assert shown(one)[-1] == (
         "$0.35 stays reserved for agent calls that did not report their cost; "
-        "to count the budget from zero, type: weft run --fresh-budget"
+        "to count the budget from zero, type: weft run 'my plan.yaml' --fresh-budget"
     )
     assert shown(view(unreported=100_000, unknown=2))[-1:] == shown(view(unknown=2))[-1:]
 

@@ -22,11 +22,16 @@ PLAN_FILES = "/weft.yaml\n/*.json\n"
 Said = subprocess.CompletedProcess[str]
 
 
+REMOVES = "weft: 1\nplan: tried\n"
+"""The beginning of a plan whose worktrees go when their slices are merged, which is the default."""
+
+
 class Repository(Project):
     """Its plan and scripts are not in the repository. `main` is checked out, with a commit of one file."""
 
     environ = GIT_ENVIRON
-    head = "weft: 1\nplan: tried\n"
+    head = "weft: 1\nplan: tried\nkeep_worktrees: always\n"
+    """Most tests look at what is in the worktrees afterwards; others take `REMOVES`."""
 
     def __init__(self, root: Path, *, identity: str = IDENTITY) -> None:
         super().__init__(root)

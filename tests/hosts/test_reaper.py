@@ -21,15 +21,23 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     await place.leave()
 
 
-async def exited_alone(place: Place, *scripts: str) -> JobEnded:
+async def exited_alone(place: Place, *scripts: str, head: int = 1 << 16) -> JobEnded:
     """The end of a job, as the next supervisor tells it: the first died while a command stood at the gate x."""
-    host = place.host()
+    commands = 1 + next(number for number, script in enumerate(scripts) if "GATE" in script)
+    host = place.host(head=head)
     await host.open()
     gate = place.gate("x")
     host.start(place.shell("j", *(script.replace("GATE", gate) for script in scripts)))
     await place.reached("x")
+    await_record(place, commands)
     await host.close()
     return await end_alone(place, "x")
+
+
+def await_record(place: Place, commands: int = 1) -> None:
+    """Until the supervisor has recorded the pids of so many commands, which it does after it has started them."""
+    while sum("run" in record for record in place.log()) < commands:
+        os.sched_yield()
 
 
 async def end_alone(place: Place, gate: str) -> JobEnded:
@@ -62,26 +70,62 @@ async def test_of_several_commands_the_last_one_has_to_exit_with_0(place: Place)
 
 @pytest.mark.parametrize(
     "scripts",
-    [("GATE; exit 3",), ("GATE; echo nobody reads this",), ("GATE; kill -KILL $$",), ("GATE", "true")],
-    ids=["it fails", "its output is not read", "it is killed", "another command was to follow"],
+    [
+        ("GATE; exit 3",),
+        ("GATE; kill -KILL $$",),
+        ("GATE", "true"),
+        ("exec > other; GATE",),
+        ("GATE; head --bytes 70000 /dev/zero",),
+    ],
+    ids=[
+        "it fails",
+        "it is killed",
+        "another command was to follow",
+        "it writes elsewhere",
+        "it writes more than is kept of the beginning",
+    ],
 )
 async def test_any_other_end_is_not_known(place: Place, scripts: tuple[str, ...]) -> None:
     end = await exited_alone(place, *scripts)
     assert (end.why, end.exit_code) == (Why.LOST, None)
 
 
-@pytest.mark.parametrize("output", ["1", "2"])
-async def test_one_whose_output_the_supervisor_had_not_read_is_lost(place: Place, output: str) -> None:
+async def test_what_one_writes_after_the_death_of_the_supervisor_is_stored(place: Place) -> None:
+    end = await exited_alone(place, "echo before; echo trouble >&2; GATE; echo after; echo more >&2")
+    assert (end.why, end.exit_code) == (Why.EXITED, 0)
+    assert (place.root / "j.out").read_text() == "before\nafter\n"
+    assert (place.root / "j.err").read_text() == "trouble\nmore\n"
+
+
+async def test_one_that_writes_more_than_a_pipe_holds_does_not_wait_for_the_next_supervisor(
+    place: Place,
+) -> None:
+    end = await exited_alone(place, "GATE; seq 100000", head=1 << 20)
+    assert (end.why, end.exit_code) == (Why.EXITED, 0)
+    assert (place.root / "j.out").read_text() == "".join(f"{number}\n" for number in range(1, 100001))
+
+
+@pytest.mark.parametrize("output", ["out", "err"])
+async def test_what_the_supervisor_had_not_read_is_stored(place: Place, output: str) -> None:
     host = place.host()
     await host.open()
-    host.start(place.shell("j", f"{place.gate('x')}; echo unread >&{output}; {place.gate('y')}"))
+    redirection = {"out": "", "err": ">&2"}[output]
+    host.start(place.shell("j", f"{place.gate('x')}; echo unread {redirection}; {place.gate('y')}"))
     await place.reached("x")
+    await_record(place)
     await host.close()
     (supervisor,) = place.supervisors()
     os.kill(supervisor, signal.SIGSTOP)
     place.release("x")
     await place.reached("y")
     end = await end_alone(place, "y")
+    assert (end.why, end.exit_code) == (Why.EXITED, 0)
+    assert (place.root / f"j.{output}").read_text() == "unread\n"
+
+
+async def test_one_whose_output_cannot_be_stored_is_lost(place: Place) -> None:
+    (place.root / "j.out").mkdir()
+    end = await exited_alone(place, "GATE; echo after")
     assert (end.why, end.exit_code) == (Why.LOST, None)
 
 

@@ -98,6 +98,7 @@ class NoWorkspaces:
         self.foreseen: dict[str, Sequence[str]] = {}
         """What is in conflict with whatever is asked about, and the files."""
         self.asked: list[str] = []
+        self.removed: list[str] = []
         self.works: list[Work] = []
         self.requests: list[MergeRequest] = []
         """To open conflicts."""
@@ -243,6 +244,14 @@ class NoWorkspaces:
 
     def discard(self, path: str) -> None:
         self._ask("discard", path, lambda: self.merging.pop(path, None))
+
+    def release(self, path: str) -> bool:
+        """Beside all else, so its place among what was asked for says nothing."""
+        self.removed.append(f"release {path}")
+        return True
+
+    def put_away(self, path: str) -> None:
+        self.removed.append(f"put away {path}")
 
     def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
         if "foresee" in self._failures:

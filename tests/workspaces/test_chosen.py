@@ -127,6 +127,12 @@ class Speaker(InPlaceWorkspaces):
     def discard(self, path: str) -> None:
         raise WeftError(self._name)
 
+    def release(self, path: str) -> bool:
+        raise WeftError(self._name)
+
+    def put_away(self, path: str) -> None:
+        raise WeftError(self._name)
+
 
 def _work(path: str) -> Work:
     return Work(path=path, step="x", attempt=1, subject="done")
@@ -146,6 +152,8 @@ QUESTIONS: dict[str, Callable[[Workspaces, str], object]] = {
     "merge": lambda asked, path: asked.merge(MergeRequest(path=path, subject="done")),
     "publish": lambda asked, path: asked.publish(path),
     "discard": lambda asked, path: asked.discard(path),
+    "release": lambda asked, path: asked.release(path),
+    "put_away": lambda asked, path: asked.put_away(path),
 }
 
 

@@ -94,7 +94,7 @@ def test_a_slice_before_that_was_not_kept_is_an_error(workspaces: DirectoryWorks
     prepare(workspaces, "a")
     with pytest.raises(
         WorkspaceError,
-        match="nothing is recorded of what 'a' did; to do everything anew, type: weft run --fresh",
+        match="nothing is recorded of what 'a' did; to do everything once more, run the plan with --fresh",
     ):
         prepare(workspaces, "b", after=("a",))
 
@@ -142,7 +142,7 @@ def test_what_was_kept_stays_until_something_else_is_kept(workspaces: DirectoryW
 def test_a_workspace_that_was_not_prepared_cannot_be_kept(workspaces: DirectoryWorkspaces) -> None:
     with pytest.raises(
         WorkspaceError,
-        match="the workspace of 'g/a' is not whole; to do everything anew, type: weft run --fresh",
+        match="the workspace of 'g/a' is not whole; to do everything once more, run the plan with --fresh",
     ):
         keep(workspaces, "g/a")
 
@@ -322,7 +322,7 @@ def test_a_content_that_is_not_as_it_was_kept_is_told(
     workspaces: DirectoryWorkspaces, root: Path, text: str, said: str
 ) -> None:
     damaged(workspaces, root, text)
-    with pytest.raises(WorkspaceError, match=f"that was kept of a slice {said}; to do everything anew"):
+    with pytest.raises(WorkspaceError, match=f"that was kept of a slice {said}; to do everything once more"):
         gather(workspaces, "", ["a"])
 
 
@@ -341,7 +341,7 @@ def test_a_record_that_cannot_be_read_is_told(
     do(workspaces, "a", {"x": "1"})
     (root / "_records" / "a").write_bytes(data)
     with pytest.raises(
-        WorkspaceError, match=r"cannot read what is recorded of 'a': .* to do everything anew"
+        WorkspaceError, match=r"cannot read what is recorded of 'a': .* to do everything once more"
     ):
         gather(workspaces, "", ["a"])
 

@@ -157,7 +157,7 @@ def test_a_dependency_whose_branch_is_gone_is_told_with_the_way_to_have_it_back(
 
 
 def test_a_dependency_that_never_began_is_an_error(world: World) -> None:
-    with pytest.raises(HeldError, match=r"there is no branch weft/notes/a, .* type: weft run --fresh"):
+    with pytest.raises(HeldError, match=r"there is no branch weft/notes/a, .* run the plan with --fresh"):
         world.prepare("b", "a")
 
 

@@ -360,7 +360,7 @@ def test_a_group_whose_branch_is_gone_can_be_had_back_as_it_was(world: World) ->
     world.do("group/c", {"three": "3"})
     last = world.tip("group")
     world.git.do("update-ref", "-d", NAMES.head("group"))
-    with pytest.raises(HeldError, match=f"git branch weft/notes/group {last[:12]}, then type: weft run"):
+    with pytest.raises(HeldError, match=f"git branch weft/notes/group {last[:12]}, then run the plan again"):
         world.merge("group/c")
 
 

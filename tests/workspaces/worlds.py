@@ -4,6 +4,8 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from msgspec import structs
+
 from weft.engine.run.facts import RefMove
 from weft.ports.landing import Chain, Entry
 from weft.ports.workspaces import (
@@ -19,7 +21,7 @@ from weft.ports.workspaces import (
 )
 from weft.workspaces.git.ground import Ground
 from weft.workspaces.git.names import Names
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.program import PATIENCE, Git
 from weft.workspaces.git.repository import Ends, open_repository
 from weft.workspaces.worktrees import WorktreeWorkspaces
 from workspaces.git.repositories import commit, contents, empty_repository, surroundings
@@ -49,10 +51,16 @@ class World:
         inside: str = "",
         groups: Collection[str] = GROUPS,
         environ: Mapping[str, str] | None = None,
+        clones: Collection[str] = (),
+        opened: bool = True,
+        patience: float = PATIENCE,
     ) -> None:
+        """`clones`: the slices whose steps have a clone, which without a sandbox is `opened` to them."""
         self.top = top
         self.environ = {**surroundings(top.parent), **(environ or {})}
         repository = open_repository(top / inside, environ=self.environ)
+        git = Git(repository.git.directory, environ=self.environ, patience=patience)
+        repository = structs.replace(repository, git=git.signing(signs=repository.git.signs))
         self.git = repository.git.working()
         base = self.git.ask("rev-parse", "--verify", "refs/weft-test/base")
         if base.exit_code:
@@ -65,6 +73,8 @@ class World:
             plan="notes",
             folder=lambda _, name: top / ".weft" / "worktrees" / name,
             groups=frozenset(groups),
+            clones=clones,
+            opened=clones if opened else (),
         )
         self.workspaces = WorktreeWorkspaces(self.ground)
 

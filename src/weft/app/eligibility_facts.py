@@ -87,7 +87,7 @@ def _landing(plan: Plan) -> Iterator[str]:
     """What lands as a whole, and works on a branch."""
     outline = plan.outline
     for row, scope in enumerate(plan.scopes):
-        if row == ROOT or scope.settings.isolation != "worktree":
+        if row == ROOT or not scope.settings.has_branch:
             continue
         if outline.leaves[row] if scope.settings.merge_when == "slice" else outline.parents[row] == ROOT:
             yield outline.paths[row]

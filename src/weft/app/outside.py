@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from weft.plan.model import Plan
+from weft.plan.settings import BRANCHED
 from weft.ports.workspaces import Workspaces
 from weft.runtime.outside import OutsideWatch
 
@@ -18,7 +19,7 @@ def outside_watch(
     """
     rows = (row for row in range(len(plan.subplans)) if plan.outline.is_leaf(row))
     kinds = {plan.scopes[row].settings.isolation for row in rows}
-    if "worktree" not in kinds:
+    if BRANCHED.isdisjoint(kinds):
         return OutsideWatch()
     from weft.workspaces.git.outside import look_at  # noqa: PLC0415 - of no use without git
     from weft.workspaces.git.program import Git  # noqa: PLC0415 - the same

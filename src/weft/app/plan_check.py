@@ -73,7 +73,7 @@ def check(
 def _unverified(plan: Plan) -> Iterator[Finding]:
     """Of several subplans that land in git, the plan's own verify is all that sees them together."""
     slices = [row for row, is_leaf in enumerate(plan.outline.leaves) if is_leaf]
-    lands = any(plan.scopes[row].settings.isolation == "worktree" for row in slices)
+    lands = any(plan.scopes[row].settings.has_branch for row in slices)
     if lands and len(slices) > 1 and not plan.subplans[ROOT].verify:
         said = "the plan has no verify of its own, so nothing checks what its subplans do together before it lands"
         yield warning("verify", f"{said}; write `verify: COMMAND` at the top of {plan.document.file}")

@@ -17,6 +17,7 @@ from weft.app.places import Places
 from weft.app.plan_agents import agents_of
 from weft.app.preflight.preflight import preflight
 from weft.app.run_choice import WHOLE, Choice
+from weft.app.run_control import wishes_in
 from weft.app.run_leaving import end_all
 from weft.app.run_ledger import spent_by
 from weft.app.run_past import Kept, chosen_for, earlier_runs, kept_of, started_of
@@ -25,7 +26,7 @@ from weft.app.run_workspaces import Workplace, Workplaces
 from weft.app.sandboxes import refuse_without
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event
-from weft.engine.run.facts import AnyFact, BudgetReset, Resumed, RunStarted
+from weft.engine.run.facts import AnyFact, BudgetReset, Resumed, RunStarted, Wanted
 from weft.engine.run.run_state import UNFINISHED
 from weft.errors import InputError
 from weft.hosts.local import LocalHost
@@ -63,6 +64,21 @@ def refuse(compiled: CompiledPlan) -> None:
         )
     for use in sorted({agent.use for agent in agents_of(plan)}):
         adapter_of(use)
+
+
+def replaced_run(
+    wish: Wish, plan: Plan, journal: SqliteJournal, environ: Mapping[str, str], choice: Choice = WHOLE
+) -> RunRecord | None:
+    """The unfinished run that a new one replaces, if that can begin; None if there is none, or it continues.
+
+    Raises `InputError` if the plan cannot be run: then the unfinished run is left as it is.
+    """
+    last = _last(journal, plan.id)
+    if wish.fresh or last is None or last.state not in UNFINISHED or last.digest == plan_digest(plan):
+        return None
+    kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
+    preflight(plan, plans.folder_of(wish.source), environ, done=kept.paths).required()
+    return last
 
 
 def begin(
@@ -128,6 +144,7 @@ def begin(
         earlier=() if wish.fresh_budget else spent_by(journal, earlier_runs(journal, plan.id)),
         fresh_budget=wish.fresh_budget,
         continued=kept.continued,
+        paused=_paused(wish, journal, begun),
     )
     return begun, Engine(compiled), started
 
@@ -216,6 +233,15 @@ def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
     """An unfinished run that will not go on: nothing of it stays alive."""
     anyio.run(end_all, LocalHost(places.host(last.run)))
     journal.set_run_state(last.run, "abandoned")
+
+
+def _paused(wish: Wish, journal: SqliteJournal, begun: Begun) -> tuple[str, ...]:
+    """The subplans that people have paused or frozen in the run that is given up; empty for the whole plan."""
+    if not begun.given_up or wish.fresh or begun.chosen:
+        return ()
+    paths = {"", *map(str, begun.plan.outline.paths)}
+    restraints = wishes_in(journal, begun.given_up).restraints()
+    return tuple(path for path, wanted in restraints.items() if wanted is not Wanted.STOP and path in paths)
 
 
 def _reset_budget(journal: SqliteJournal, run: str) -> None:

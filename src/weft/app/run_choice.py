@@ -89,7 +89,7 @@ def _notes(plan: Plan, rows: Sequence[int], selection: Selection) -> list[str]:
     chosen = few([str(outline.paths[row]) for row in rows])
     needs = "it needs" if len(rows) == 1 else "they need"
     said = [f"{run:,} of {leaves:,} slices {'is' if run == 1 else 'are'} run: {chosen}, with what {needs}"]
-    lands = plan.scopes[ROOT].settings.isolation == "worktree"
+    lands = plan.scopes[ROOT].settings.has_branch
     groups_in_part = selection.parts - {ROOT} if lands else selection.parts
     unverified = [row for row in sorted(groups_in_part) if plan.subplans[row].verify]
     groups = [str(outline.paths[row]) or "the plan" for row in unverified]

@@ -17,6 +17,7 @@ from weft.engine.run.run_state import UNFINISHED
 from weft.engine.run.wishes import Wishes
 from weft.errors import InputError, WeftError
 from weft.plan.text.problems import suggestion
+from weft.ports.journal import JournalReader
 
 PATIENCE = 10.0
 """Seconds in which a coordinator that is well takes up what is asked of it."""
@@ -74,8 +75,13 @@ def _chosen(name: str, paths: Iterable[str], run: str) -> str:
 
 def wishes_of(book: Book) -> Wishes:
     """What people want of the parts of a run, as far as it has taken that up."""
+    return wishes_in(book.journal, book.run.run)
+
+
+def wishes_in(journal: JournalReader, run: str) -> Wishes:
+    """The same, of any run."""
     found = Wishes()
-    for one in book.journal.glance(book.run.run):
+    for one in journal.glance(run):
         if one.kind in {"paused", "resumed"}:
             found.says(one.subplan, Wanted(one.outcome))
         elif one.kind == "recovered":
@@ -90,8 +96,7 @@ def steer(
     subplans = chosen(book, names)
     alive = book.is_run_by_somebody() and not book.has_left()
     wishes = wishes_of(book)
-    is_so = [wishes.of(path) is wanted for path in subplans or ("",)]
-    changed = not all(is_so) or (wanted is Wanted.GO and not subplans and bool(wishes))
+    changed = not all(wishes.holds(path, wanted) for path in subplans or ("",))
     if wanted is Wanted.STOP and not subplans:
         changed = True
     leaves_word = alive or (wanted is Wanted.GO and changed)
@@ -127,15 +132,19 @@ def await_taken(book: Book, kind: str, sign: Sign) -> bool:
         if not book.is_run_by_somebody() or book.has_left():
             return False
         if time.monotonic() > until:
-            holder = book.journal.holder()
-            pid = "" if holder is None else f" (process {holder.pid})"
-            raise DeafError(
-                f"the coordinator{pid} is alive and has not taken this up within {PATIENCE:.0f} s; it will when "
-                "it goes on. What may be wrong with it: weft doctor"
-            )
+            raise deaf_error(book)
         time.sleep(LOOKS_EVERY)
         sign()
     return True
+
+
+def deaf_error(book: Book) -> DeafError:
+    holder = book.journal.holder()
+    pid = "" if holder is None else f" (process {holder.pid})"
+    return DeafError(
+        f"the coordinator{pid} is alive and has not taken this up within {PATIENCE:.0f} s; it will when it goes "
+        "on. What may be wrong with it: weft doctor"
+    )
 
 
 def await_end(book: Book, sign: Sign = no_sign) -> None:

@@ -24,6 +24,7 @@ from weft.app.run_steps import WHOLE, chosen
 from weft.engine.run.facts import Ended, RunStarted
 from weft.errors import InputError
 from weft.plan.model import Plan
+from weft.plan.settings import BRANCHED
 from weft.workspaces.git.commits import copy_index
 from weft.workspaces.git.linked import git_dir_of
 from weft.workspaces.git.names import Names
@@ -186,7 +187,7 @@ def _path(book: Book, plan: Plan, name: str) -> str:
     rows = chosen(plan, name).rows
     path, is_leaf = next(iter(rows)), plan.outline.is_leaf
     kinds = {plan.scopes[row].settings.isolation for row in rows.values() if is_leaf(row)}
-    if "worktree" in kinds:
+    if not BRANCHED.isdisjoint(kinds):
         return path
     what = f"there is no branch of {path or 'this plan'} to compare"
     if "dir" in kinds:

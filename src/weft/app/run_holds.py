@@ -11,13 +11,17 @@ from weft.app.run_landing import Course, held_of
 from weft.app.run_plans import plan_of
 from weft.app.run_rows import Held
 from weft.engine.run.events import Event, Recorded
-from weft.engine.run.run_state import FINISHED
+from weft.engine.run.facts import Wanted
+from weft.engine.run.run_state import FINISHED, RunState
+from weft.engine.run.wishes import Wishes
 from weft.engine.states import SubplanExecutionState as State
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.text.problems import suggestion
 
 _ENDS = frozenset({"completed", "failed"})
+MERGES = frozenset({"@merge", "@land"})
+"""What is tried again on request, even if its subplan is paused."""
 
 Key = tuple[str, str]
 """The path of a subplan, and what of it is held."""
@@ -35,6 +39,9 @@ class Holds(Struct):
     """What of that is being tried again."""
     merged: set[Key] = field(default_factory=set[Key])
     """What is done of merges and landings."""
+    wishes: Wishes = field(default_factory=Wishes)
+    frozen: set[Key] = field(default_factory=set[Key])
+    """What of the tries under way stands still with its processes."""
     seq: int = 0
     at: float = 0.0
     """The number and the time of the last event."""
@@ -52,17 +59,39 @@ class Holds(Struct):
                 self._forget(key)
                 if event.outcome == "held":
                     self.found[key] = held_of(event)
-                elif event.outcome == "done" and event.step in {"@merge", "@land"}:
+                elif event.outcome == "done" and event.step in MERGES:
                     self.merged.add(key)
             case "subplan_state" if event.outcome in _ENDS:  # what is to land has ended before
                 for step in ("@workspace", "@verify", "@merge"):
                     self._forget((event.subplan, step))
+            case "paused" | "resumed" | "recovered":
+                self._steer(event)
             case _:
                 pass
 
     def _forget(self, key: Key) -> None:
         self.found.pop(key, None)
         self.trying.discard(key)
+        self.frozen.discard(key)
+
+    def _steer(self, event: Event) -> None:
+        """What is being tried when people freeze its subplan stands still; a landing does not."""
+        if event.kind == "recovered":
+            self.wishes.forget_stops()
+        else:
+            self.wishes.says(event.subplan, Wanted(event.outcome))
+        self.frozen = {
+            (path, step)
+            for path, step in self.trying
+            if step != "@land" and self.wishes.of(path) is Wanted.FREEZE
+        }
+
+    def is_paused(self, key: Key) -> bool:
+        """Whether something that is held is not tried before people let its subplan continue."""
+        path, step = key
+        if key in self.trying:
+            return key in self.frozen
+        return step not in MERGES and self.wishes.of(path) is not Wanted.GO
 
 
 def look(book: Book) -> Holds:
@@ -83,6 +112,13 @@ def list_held(book: Book, holds: Holds, *, tried: bool = True) -> list[Held]:
     # Whoever was at it and has died left it as it was, or done; to try it again finds out.
     left_out = holds.trying if not tried and is_run(book, holds) else ()
     return [one for key, one in holds.found.items() if key not in left_out]
+
+
+def paused(book: Book, wanted: Iterable[Held]) -> list[str]:
+    """The subplans among them that must continue before they are tried again."""
+    holds = look(book)
+    keys = (key_of(one) for one in wanted)
+    return list(dict.fromkeys(key[0] for key in keys if key in holds.found and holds.is_paused(key)))
 
 
 def is_run(book: Book, holds: Holds) -> bool:
@@ -132,7 +168,27 @@ def subplans(found: Iterable[Held]) -> list[str]:
     return list(dict.fromkeys(one.subplan for one in found))
 
 
-def ask(book: Book, wanted: Iterable[Held]) -> None:
-    """Whoever runs the plan, or will, is asked to try them again."""
+def ask(book: Book, wanted: Iterable[Held], now: Iterable[str] = ()) -> None:
+    """Asks the coordinator, or the next one, to try them again, and to land the completed parts of `now`."""
     for path in subplans(wanted):
         book.journal.ask(book.run.run, "merge", subplan=path, step="", data={}, at=time.time())
+    for path in now:
+        book.journal.ask(book.run.run, "merge", subplan=path, step="", data={"now": True}, at=time.time())
+
+
+def chosen_now(book: Book, names: Sequence[str]) -> tuple[list[Held], tuple[str, ...]]:
+    """What is held in these subplans, and the subplans whose completed parts may land at once."""
+    if not names:
+        raise InputError("say which group is to land its completed parts, as in: weft merge ID --now")
+    if book.state() == RunState.ABANDONED:
+        raise InputError(f"run {book.run.run} was replaced by a newer run; leave out --run")
+    plan, found = plan_of(book), list_held(book, look(book))
+    paths = [str(path) for path in plan.outline.paths]
+    for name in names:
+        if name not in paths[1:]:
+            raise InputError(f"there is no subplan {name!r}{suggestion(name, paths[1:])}")
+        if plan.scopes[paths.index(name)].settings.isolation != "worktree":
+            raise InputError(f"{name} has no branch that could land: its isolation is not `worktree`")
+    return [one for one in found if any(f"{one.subplan}/".startswith(f"{name}/") for name in names)], tuple(
+        names
+    )

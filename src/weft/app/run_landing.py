@@ -65,7 +65,7 @@ class Course:
     def landing(self, row: int, state: State) -> str:
         """What is to be said of a subplan in that state, as long as it is not held and has not landed."""
         settings = self._scopes[row].settings
-        if row == ROOT or state is State.PENDING or settings.isolation != "worktree":
+        if row == ROOT or state is State.PENDING or not settings.has_branch:
             return ""
         return "merged" if state is State.COMPLETED and not self._lands(row) else "unmerged"
 
@@ -170,6 +170,13 @@ class Landings:
             self.landed[row] = move
             self.push = None
             self._places.end(self._plan.outline.paths[row], landed_place(move.commit))
+
+    def parts(self, event: Event, _at: float) -> None:
+        """A landing of completed parts has started or ended."""
+        move = move_of(event)
+        if event.outcome == "landed" and move is not None:
+            self.push = None
+            self._places.end(event.subplan, f"{landed_place(move.commit)} in part")
 
     def pushed(self, event: Event, _at: float) -> None:
         self.push = push_state(event.data)

@@ -16,7 +16,8 @@ from weft.app.journals import Book
 from weft.app.landing_places import VERIFY_FAILED, LandingPlaces, landed_place
 from weft.app.run_ledger import spent_before, total
 from weft.app.run_push import PushState
-from weft.app.run_record import RecordedPlan, RecordedSubplan, recorded_plan
+from weft.app.run_record import RecordedPlan, RecordedSubplan, dollars_of, recorded_plan, tokens_of
+from weft.app.run_requests import requested
 from weft.app.run_rows import BECAUSE_OF_OTHERS
 from weft.app.run_signals import ConflictAhead, FailedVerify, OutsideWarning, Rejection, Signals, UsageLimit
 from weft.app.run_totals import Totals
@@ -106,6 +107,8 @@ class Overview(Struct, frozen=True, kw_only=True):
     """The last push of the target; None if there was none since the last landing."""
     plan_words: Sequence[str] = ()
     """How the plan, and the part of it that the run is for, are named on the command line."""
+    is_asked: bool = False
+    """Whether a coordinator is to take up what people have said."""
     is_last: bool = True
     """Whether commands without `--run` are about this run."""
     subplans: Sequence[SubplanNow]
@@ -117,7 +120,8 @@ def overview(book: Book, *, everything: bool = False, now: float | None = None) 
     record, journal = book.run, book.journal
     plan, states = recorded_plan(record), journal.states(record.run)
     told = _Told(plan, states)
-    for one in journal.glance(record.run):
+    asked = requested(journal, record.run)
+    for one in (*journal.glance(record.run), *asked):
         told.hear(one)
     paths = [path for path in plan.paths if book.sees(path)]
     wanted = [path for path in paths if everything or told.matters(path)]
@@ -143,8 +147,8 @@ def overview(book: Book, *, everything: bool = False, now: float | None = None) 
         cost=sum(told.costs.values()),
         tokens=told.tokens,
         unknown=told.unknown,
-        ceiling=_dollars(plan.budget),
-        token_ceiling=_tokens(plan.budget),
+        ceiling=dollars_of(plan.budget),
+        token_ceiling=tokens_of(plan.budget),
         reserved=told.reserved,
         unreported=told.unreported,
         earlier=EarlierSpending() if told.is_reset else total(spent_before(journal, record.plan, record.run)),
@@ -155,6 +159,7 @@ def overview(book: Book, *, everything: bool = False, now: float | None = None) 
         ahead=told.signals.ahead(states, told.held()),
         outside=told.signals.outside(),
         push=told.signals.push,
+        is_asked=bool(asked),
         plan_words=(*book.plan_words(), *book.chosen()),
         is_last=newest is None or newest.run == record.run,
         subplans=[told.now(plan.subplan(path), beats, record.run) for path in wanted],
@@ -373,18 +378,6 @@ class _Told:
         if not one.has_branch:
             return "", (), ""
         return ("merged" if state == "completed" and not one.lands else "unmerged"), (), ""
-
-
-def _dollars(budget: object) -> float | None:
-    """Of what is written as the budget of the whole."""
-    if isinstance(budget, Mapping):
-        budget = cast("Mapping[str, object]", budget).get("usd")
-    return float(budget) if isinstance(budget, int | float) else None
-
-
-def _tokens(budget: object) -> str | None:
-    found = cast("Mapping[str, object]", budget).get("tokens") if isinstance(budget, Mapping) else None
-    return None if found is None else str(found)
 
 
 def _data(one: Glimpse) -> dict[str, Any]:

@@ -139,6 +139,8 @@ class _Story(Struct):
                 self.completed[event.subplan] = _HERE
             case "step_finished", "done", "@land":
                 self.landed.add(event.subplan)
+            case "parts", "landed", _:
+                self.landed.update(event.data["parts"])
             case "left_out", _, _:
                 self.left_out.add(event.subplan)
             case _:
@@ -219,6 +221,12 @@ class _Past:
             path in done or path in parts or (path == whole and path in self._same)
             for path in self._plan.outline.paths
         )
+
+
+def changed_paths(before: Plan, after: Plan) -> frozenset[str]:
+    """The subplans of a plan that another plan lacks or has changed, or that build on such ones."""
+    now = _digests(after)
+    return frozenset(path for path, digest in _digests(before).items() if now.get(path) != digest)
 
 
 def _digests(plan: Plan) -> dict[str, str]:

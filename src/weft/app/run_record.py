@@ -7,7 +7,7 @@ longer.
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -58,7 +58,7 @@ class RecordedPlan:
             depends_on=tuple(dict.fromkeys(name.removeprefix("/") for name in depends_on)),
             steps=self._length(own) if is_leaf else 0,
             lands=is_leaf if when == "slice" else not around,
-            has_branch=_first(scopes, "isolation") == "worktree",
+            has_branch=_first(scopes, "isolation") in {"worktree", "clone"},
             branch_prefix=str(_first(scopes, "branch_prefix") or "weft/"),
         )
 
@@ -104,3 +104,16 @@ def _around(path: str) -> Iterator[str]:
 
 def _first(scopes: list[_Data], name: str) -> object:
     return next((one[name] for one in scopes if name in one), None)
+
+
+def dollars_of(budget: object) -> float | None:
+    """Of what is written as a budget."""
+    if isinstance(budget, Mapping):
+        budget = cast("Mapping[str, object]", budget).get("usd")
+    return float(budget) if isinstance(budget, int | float) else None
+
+
+def tokens_of(budget: object) -> str | None:
+    """Of what is written as a budget, as it is written."""
+    tokens = cast("Mapping[str, object]", budget).get("tokens") if isinstance(budget, Mapping) else None
+    return None if tokens is None else str(tokens)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from weft.app.places import Places
+from weft.app.sandboxes import slices_in_sandboxes
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
@@ -22,7 +23,7 @@ def repository_of(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Repos
     rows = range(1, len(plan.subplans))
     if any(plan.scopes[row].settings.isolation == "dir" for row in rows if plan.outline.is_leaf(row)):
         raise InputError(
-            f"{plan.document.file}: some slices have `isolation: worktree`, others `isolation: dir`; "
+            f"{plan.document.file}: some slices have `isolation: worktree` or `clone`, others `isolation: dir`; "
             "what they do could not come together: choose one for all"
         )
     for row in rows:
@@ -62,6 +63,9 @@ def worktrees_of(
         template = plan.scopes[rows[path]].settings.worktrees
         return places.project / render(template, {"slice": {"path": name}, "plan": {"id": plan.id}})
 
+    boxed = slices_in_sandboxes(plan)
+    chosen = (row for row, scope in enumerate(plan.scopes) if scope.settings.isolation == "clone")
+    clones = frozenset(outline.paths[row] for row in {*boxed, *chosen} if outline.is_leaf(row))
     return WorktreeWorkspaces(
         Ground(
             repository=repository,
@@ -71,5 +75,7 @@ def worktrees_of(
             folder=folder,
             groups=frozenset(path for path, row in rows.items() if not outline.is_leaf(row)),
             landed=landed,
+            clones=clones,
+            opened=clones - {outline.paths[row] for row in boxed},
         )
     )

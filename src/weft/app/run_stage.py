@@ -21,6 +21,7 @@ from weft.engine.run.engine import Engine
 from weft.engine.run.events import Recorded
 from weft.engine.run.facts import AnyFact
 from weft.engine.run.orders import Launch
+from weft.engine.run.run_state import RunState
 from weft.hosts.local import LocalHost
 from weft.plan.model import Plan
 from weft.ports.journal import Journal
@@ -60,6 +61,8 @@ class Begun(Struct, frozen=True, kw_only=True):
     """The plan's own."""
     resumed: bool = False
     """Whether it has been under way before."""
+    settles: tuple[str, ...] = ()
+    """The steps that it waits for before another run replaces it, as `store/model:code`; none otherwise."""
     done_by: str = ""
     """The run that has completed everything, if there is nothing to do."""
     given_up: str = ""
@@ -129,7 +132,7 @@ class Stage:
         *,
         enough: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`enough`: whether to leave once nothing but steps is under way, which go on without us."""
+        """`enough`: whether to leave once nothing but steps, or frozen work, is under way, without us."""
         self._begun = begun
         self._engine = engine
         self._journal = journal
@@ -208,7 +211,8 @@ class Stage:
         self._notified.hears(events)
         if self._enough():
             left = self._engine.in_flight
-            if left and all(isinstance(order, Launch) for order in left):
+            stands_still = self._engine.state == RunState.PAUSED
+            if left and (stands_still or all(isinstance(order, Launch) for order in left)):
                 self._leave()
 
     def _leave(self) -> None:

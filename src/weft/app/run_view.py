@@ -69,7 +69,8 @@ class RunView:
             "ask": self._ask, "answered": self._answered, "spent": self._spent, "limited": self._limited,
             "merge": self._merge, "conflict_ahead": self._conflict_ahead, "left_out": self._left_out,
             "budget": self._budget, "cost_unknown": self._cost_unknown, "outside_changed": self._outside_changed,
-            "limits_ended": self._limits_ended, "push": self.landings.pushed, "verify": self._verify,
+            "limits_ended": self._limits_ended, "push": self.landings.pushed, "parts": self.landings.parts,
+            "verify": self._verify,
         }  # fmt: skip
         self._count_slices()
 

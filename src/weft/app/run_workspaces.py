@@ -10,6 +10,7 @@ from weft.app.places import Places
 from weft.app.preflight.preflight import Preflight
 from weft.engine.run.facts import RefMove, RunStarted
 from weft.plan.model import Plan
+from weft.plan.settings import BRANCHED
 from weft.ports.landing import LandingTarget
 from weft.ports.workspaces import Workspaces
 from weft.workspaces.chosen import ChosenWorkspaces
@@ -48,7 +49,7 @@ class Workplaces:
         kinds = {scope.settings.isolation for scope in plan.scopes}
         rows = range(len(plan.subplans))
         leaves = {plan.scopes[row].settings.isolation for row in rows if plan.outline.is_leaf(row)}
-        self._has_worktrees = "worktree" in leaves
+        self._has_worktrees = not BRANCHED.isdisjoint(leaves)
         self._has_directories = kinds != {"none"}
 
     def new(

@@ -7,22 +7,23 @@ counts as completed.
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import anyio
 
 from weft.app import plans
 from weft.app.places import Places, project_of
-from weft.app.run_beginning import Wish, begin, refuse
-from weft.app.run_choice import choose
+from weft.app.run_beginning import Wish, begin, refuse, replaced_run
+from weft.app.run_choice import Choice, choose
 from weft.app.run_past import earlier_runs, kept_of
+from weft.app.run_settlement import settle
 from weft.app.run_stage import Audience, Stage, cause
 from weft.app.step_limits import refuse_inside_step
 from weft.garbage import without_gc
 from weft.hosts.supervisor.spawn import close_memory
 from weft.plan.compile.compile import compile_plan
 from weft.plan.model import Plan
-from weft.store.sqlite import open_journal
+from weft.store.sqlite import SqliteJournal, open_journal
 
 
 def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.environ) -> str:
@@ -30,9 +31,7 @@ def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.
     refuse_inside_step(plans.folder_of(wish.source), "weft run", environ)
     with without_gc():
         whole = plans.load(wish.source, flags=wish.flags, environ=environ)
-        plan, choice = choose(whole, wish.ids)
-        compiled = compile_plan(plan)
-        refuse(compiled)
+        refuse(compile_plan(choose(whole, wish.ids)[0]))
     places = project_of(plans.folder_of(wish.source))
     _approved(whole, places, environ)
     places.make()
@@ -40,10 +39,15 @@ def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.
     journal = open_journal(places.journal, now=time.time(), command="weft run")
     try:
         with without_gc():
-            if choice.paths and not wish.fresh:
-                kept = kept_of(whole, journal, earlier_runs(journal, whole.id))
-                plan, choice = choose(whole, wish.ids, kept.paths)
-                compiled = compile_plan(plan)
+            plan, choice = _chosen(wish, whole, journal)
+            last = replaced_run(wish, plan, journal, environ, choice)
+        if last is not None:
+            state = settle(last, whole, places=places, journal=journal, audience=audience, environ=environ)
+            if state:
+                return state
+            plan, choice = _chosen(wish, whole, journal)
+        with without_gc():
+            compiled = compile_plan(plan)
             begun, engine, first = begin(wish, compiled, places, journal, environ, choice)
         audience.begins(begun)
         if first is None:
@@ -54,6 +58,14 @@ def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.
         raise cause(group) from None
     finally:
         journal.close()
+
+
+def _chosen(wish: Wish, whole: Plan, journal: SqliteJournal) -> tuple[Plan, Choice]:
+    """What is wanted of the plan, with what is complete in groups of which something is wanted."""
+    completed: Sequence[str] = ()
+    if wish.ids and not wish.fresh:
+        completed = kept_of(whole, journal, earlier_runs(journal, whole.id)).paths
+    return choose(whole, wish.ids, completed)
 
 
 def _approved(plan: Plan, places: Places, environ: Mapping[str, str]) -> None:

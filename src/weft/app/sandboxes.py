@@ -32,6 +32,26 @@ def homes_wanted(plan: Plan) -> bool:
     return wanted(plan) is not None or any(settings) or any(one.isolated_home for one in plan.agents.values())
 
 
+def slices_in_sandboxes(plan: Plan) -> frozenset[int]:
+    """The rows of slices of which a step may be in a sandbox."""
+    rows = [row for row in range(len(plan.subplans)) if plan.outline.is_leaf(row)]
+    if any(Sandbox(**agent.sandbox or {}).is_on for agent in agents_of(plan)):
+        return frozenset(rows)
+    return frozenset(
+        row
+        for row in rows
+        if plan.scopes[row].settings.sandbox.is_on
+        or any(Sandbox(**step.sandbox or {}).is_on for step in _steps_of(plan, row))
+    )
+
+
+def _steps_of(plan: Plan, row: int) -> Iterator[Step]:
+    pipeline = plan.pipeline_of(row)
+    yield from pipeline.steps
+    for name in inner_first(pipeline.steps, plan.pipelines):
+        yield from plan.pipelines[name].steps
+
+
 def _settings(plan: Plan) -> Iterator[Sandbox]:
     scopes = {id(scope): scope for scope in plan.scopes}
     return (scope.settings.sandbox for scope in scopes.values())

@@ -72,12 +72,15 @@ def _given(answer: str) -> str:
 
 def _give(name: str, run_id: str | None, *, accepted: bool, text: str, as_json: bool) -> int:
     from weft.app.journals import open_book
+    from weft.app.run_control import wishes_of
     from weft.app.run_questions import answer as give
+    from weft.engine.run.facts import Wanted
 
     said = "yes" if accepted else "no"
     with open_book(directory(), run_id) as book:
         found = give(book, name, accepted=accepted, text=text)
         is_heard, command = book.is_heard(), book.run_command()
+        is_paused = wishes_of(book).of(found.subplan) is not Wanted.GO
         run = book.run.run
     if as_json:
         show_json(
@@ -87,4 +90,6 @@ def _give(name: str, run_id: str | None, *, accepted: bool, text: str, as_json: 
         note(f"answered {found.name}: {said}")
     else:
         note(f"answered {found.name}: {said}; nobody runs this now; to have it go on, type: {command}")
+    if is_paused and not as_json:
+        note(f"{found.subplan} is paused; to let it continue, type: weft resume {found.subplan}")
     return 0

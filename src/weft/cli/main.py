@@ -33,7 +33,7 @@ EXIT_PIPE = 141
 
 COMMANDS = (
     "agents", "answer", "check", "clean", "config", "convert", "coordinate", "decompose", "diff", "doctor",
-    "events", "graph", "help", "init", "logs", "merge", "net", "pause", "replay", "resume", "retry", "run",
+    "events", "graph", "help", "init", "logs", "merge", "net", "open", "pause", "replay", "resume", "retry", "run",
     "schema", "show", "start", "status", "stop",
 )  # fmt: skip
 """Each is in the module of its name; only the one that is called for is loaded."""

@@ -7,6 +7,7 @@ from msgspec import Struct, to_builtins
 from weft.app.run_landing import move_of
 from weft.app.run_rows import Held
 from weft.app.run_stage import Begun
+from weft.cli.landing_text import few
 from weft.cli.live.words import arrival
 from weft.engine.run.events import Event, Recorded
 
@@ -29,6 +30,8 @@ class Teller:
         self._write = say
         self.merged: list[Arrived] = []
         self.failed = False
+        self.refused = False
+        """Whether completed parts could not land."""
         self.is_over = False
         """Whether there is nothing more to do in the run."""
         self.interrupted = False
@@ -43,6 +46,8 @@ class Teller:
     def _hear(self, event: Event) -> None:
         if event.kind == "run_finished" and event.outcome == "completed":
             self.is_over = True
+        elif event.kind == "parts" and event.outcome != "started":
+            self._parts(event)
         elif event.kind == "step_finished" and event.step in _MERGES and event.outcome == "done":
             self._arrived(event)
         elif event.kind == "step_finished" and event.step in _PARTS and event.outcome not in _NOT_TOLD:
@@ -50,6 +55,20 @@ class Teller:
             self._say(f"{event.subplan}: {event.data.get('message') or event.outcome}")
             for line in str(event.data.get("tail", "")).splitlines():
                 self._say(f"  | {line}")
+
+    def _parts(self, event: Event) -> None:
+        """Completed parts of a subplan have landed, or could not."""
+        if event.outcome == "landed":
+            if event.data["parts"] and event.data["moves"]:
+                move = move_of(event)
+                assert move is not None
+                self.merged.append(Arrived(subplan=event.subplan, branch=move.branch, commit=move.commit))
+                names = few(event.data["parts"])
+                self._say(f"{event.subplan}: {arrival('@land', move)}, in part: {names}")
+            return
+        self.refused = event.outcome in {"held", "stopped"}
+        self.failed = self.failed or not self.refused
+        self._say(f"{event.subplan}: {event.data.get('message') or event.outcome}")
 
     def _arrived(self, event: Event) -> None:
         move = move_of(event)
@@ -80,5 +99,12 @@ def held_lines(held: Sequence[Held]) -> Iterator[str]:
         yield from (f"  {line}".rstrip() for line in more)
 
 
-def data(run: str, merged: Sequence[Arrived], held: Sequence[Held]) -> dict[str, object]:
-    return {"run": run, "merged": to_builtins(merged), "held": to_builtins(held)}
+def paused_lines(paused: Sequence[str]) -> Iterator[str]:
+    for path in paused:
+        yield f"{path} is paused and was not tried; to let it continue, type: weft resume {path}"
+
+
+def data(
+    run: str, merged: Sequence[Arrived], held: Sequence[Held], paused: Sequence[str]
+) -> dict[str, object]:
+    return {"run": run, "merged": to_builtins(merged), "held": to_builtins(held), "paused": list(paused)}

@@ -51,7 +51,7 @@ def flag_option(name: str, metavar: str, said: str) -> Callable[[Command], Comma
     return click.option(option, name, metavar=metavar, help=said, shell_complete=flag_values)
 
 
-isolation_option = flag_option("isolation", "KIND", "Where slices work: worktree, dir or none.")
+isolation_option = flag_option("isolation", "KIND", "Where slices work: worktree, clone, dir or none.")
 
 
 def directory() -> Path:

@@ -60,7 +60,9 @@ class Audience:
         self._view = RunView(begun.plan)
         for one in begun.history:
             self._view.apply(one.event, one.at)
-        if begun.resumed:
+        if begun.settles:
+            self._say([_settles(begun)])
+        elif begun.resumed:
             self._say([f"run {begun.run} goes on"])
         elif begun.given_up and begun.given_up_for != begun.chosen:
             was_for = _purpose(begun.given_up_for)
@@ -155,6 +157,15 @@ class Audience:
             write()
         except OSError:
             self._is_gone = True
+
+
+def _settles(begun: Begun) -> str:
+    steps = few(begun.settles)
+    is_in, has = ("is", "that step has") if len(begun.settles) == 1 else ("are", "these steps have")
+    return (
+        f"run {begun.run} is unfinished, and {steps} {is_in} in progress; a new run replaces it when {has} ended; "
+        "to end it now, type: weft stop"
+    )
 
 
 def _purpose(chosen: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ def next_commands(one: Overview) -> Iterator[Suggestion]:
 
 def _steering(one: Overview) -> Iterator[Suggestion]:
     alive = one.coordinator is not None and one.coordinator.alive
-    if not alive and one.state in UNFINISHED - {RunState.WAITING}:
+    if not alive and (one.state in UNFINISHED - {RunState.WAITING} or one.is_asked):
         yield suggest("weft", "start", *one.plan_words, does="resumes it")
     if not alive and _is_out_of_money(one):
         does = "resumes, and counts budgets from zero"

@@ -10,6 +10,7 @@ from weft.app.landing_places import VERIFY_FAILED
 from weft.app.run_overview import MICRO, Overview, SubplanNow
 from weft.app.run_rows import BECAUSE_OF_OTHERS
 from weft.app.run_signals import FailedVerify
+from weft.app.suggestions import suggest
 from weft.cli.landing_text import few
 from weft.cli.live.cells import Style, clock
 from weft.cli.live.outside_words import outside_lines
@@ -116,9 +117,10 @@ def _unreported(one: Overview) -> Iterator[str]:
     """What a ceiling lacks though it was not spent, and how to release it."""
     kept = one.unreported + one.earlier.assumed
     if kept and one.ceiling is not None:
+        command = suggest("weft", "run", *one.plan_words, "--fresh-budget").command
         yield (
             f"{dollars(kept)} stays reserved for agent calls that did not report their cost; "
-            "to count the budget from zero, type: weft run --fresh-budget"
+            f"to count the budget from zero, type: {command}"
         )
 
 

@@ -114,6 +114,10 @@ class SubplanTracker:
         """Whether the subplan of that number has not started."""
         return self._states[row] == PENDING
 
+    def is_completed(self, row: int) -> bool:
+        """Whether the subplan of that number is completed."""
+        return self._states[row] == COMPLETED
+
     def is_failed(self, row: int) -> bool:
         """Whether the subplan of that number has failed."""
         return self._states[row] == FAILED

@@ -13,7 +13,7 @@ def part_of(plan: Plan, selection: Selection) -> Plan:
     The verify of the whole plan is about the target, and applies to whatever lands there.
     """
     rows = selection.rows
-    lands = plan.scopes[ROOT].settings.isolation == "worktree"
+    lands = plan.scopes[ROOT].settings.has_branch
     parts = selection.parts - {ROOT} if lands else selection.parts
     subplans = [
         replace(plan.subplans[row], verify=()) if row in parts else plan.subplans[row] for row in rows

@@ -39,6 +39,10 @@ OURS = "WEFT_"
 """What the names of our variables begin with."""
 
 
+BRANCHED = frozenset({"worktree", "clone"})
+"""The kinds of isolation in which each slice has a branch."""
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """What is in force at one place."""
 
@@ -72,6 +76,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     overlap: str = "warn"
     isolation: str = "worktree"
     worktrees: str = ".weft/worktrees/{{ plan.id }}/{{ slice.path }}"
+    keep_worktrees: str = "failed"
     branch_prefix: str = "weft/"
     setup: tuple[Any, ...] = ()
     copy: tuple[str, ...] = ()
@@ -95,9 +100,14 @@ class Settings(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def has_branch(self) -> bool:
+        """Whether what is done in a workspace comes to be on a branch of its own."""
+        return self.isolation in BRANCHED
+
+    @property
     def resolves(self) -> bool:
         """Whether an agent is to resolve what is in conflict; that takes branches."""
-        return self.merge_resolve == "agent" and self.isolation == "worktree"
+        return self.merge_resolve == "agent" and self.has_branch
 
     @property
     def setup_commands(self) -> tuple[str | tuple[str, ...], ...]:

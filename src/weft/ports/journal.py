@@ -48,7 +48,7 @@ class Request(Struct, frozen=True, kw_only=True):
     id: int
     run: str
     kind: str
-    """`answer`, `merge` or `control`."""
+    """`answer`, `merge`, `limits` or `control`."""
     subplan: str
     step: str
     data: dict[str, object]

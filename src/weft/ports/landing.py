@@ -27,6 +27,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Globs of files whose conflicts resolve to the subplan's version."""
     files: tuple[str, ...] | None = None
     """Globs of the only files that it may have changed; None allows all."""
+    within: str = ""
+    """Of the completed parts of a subplan that lands as a whole later: the path of that subplan; else empty."""
     checks_worktree: bool = False
     """Whether a person may have worked in its worktree: uncommitted changes there then hold the entry."""
 
@@ -62,6 +64,8 @@ class Chain(Struct, frozen=True, kw_only=True):
     """Entries in conflict with an earlier link, which need not land."""
     built_on: Mapping[str, tuple[str, ...]] = {}
     """For each link, the other links whose work its branch contains."""
+    parts: Mapping[str, tuple[str, ...]] = {}
+    """For each entry of completed parts, the subplans whose work its branch holds."""
 
 
 class ScratchFiles(Struct, frozen=True, kw_only=True):

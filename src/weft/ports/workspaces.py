@@ -13,6 +13,10 @@ from weft.engine.run.facts import EarlierSlice, RefMove
 from weft.engine.suspects import Suspect
 from weft.errors import WeftError
 
+CLONE = "weft-clone"
+"""In the git directory of a worktree: `git`, the git directory that its steps have for themselves, and `link`, the
+content of a file `.git` that leads there. A sandbox shows both of them in place of the worktree's own."""
+
 
 class WorkspaceRequest(Struct, frozen=True, kw_only=True):
     path: str
@@ -285,4 +289,15 @@ class Workspaces(Protocol):
 
     def discard(self, path: str) -> None:
         """What was to be verified is not wanted any more."""
+        ...
+
+    def release(self, path: str) -> bool:
+        """The work of a slice is merged: remove its workspace, unless that holds what is nowhere else.
+
+        Whether it was removed. What is ignored goes with it.
+        """
+        ...
+
+    def put_away(self, path: str) -> None:
+        """A slice has failed: remove its workspace. All that is in it but what is ignored gets a name first."""
         ...

@@ -20,6 +20,7 @@ from weft.engine.run.facts import (
     CoordinatorLeft,
     LimitsEnded,
     MergeAsked,
+    Resumed,
     StopAsked,
     Wanted,
     answer_result,
@@ -74,7 +75,10 @@ class Coordinator:
                 tasks.start_soon(self._hear_host)
                 tasks.start_soon(self._hear_people)
                 tasks.start_soon(self._effects.meter(self._engine).watch)
-                self._effects.take_over(self._engine.in_flight, known)
+                if isinstance(first, Resumed) and first.settles:
+                    self._effects.take_over_work(self._engine.in_flight, known)
+                else:
+                    self._effects.take_over(self._engine.in_flight, known)
                 self._take_requests(at_first=True)  # now, or the run might be over before anybody looks
                 self._inbox.put_first(first)
                 while self._inbox or not await self._has_left(listener, waits=waits):
@@ -187,7 +191,7 @@ def fact_of(request: Request, *, at: float) -> Requested:
     data, subplan = request.data, request.subplan
     match request.kind:
         case "merge":
-            return MergeAsked(at=at, subplan=subplan)
+            return MergeAsked(at=at, subplan=subplan, now=bool(data.get("now")))
         case "limits":
             return LimitsEnded(at=at)
         case "control" if data["wanted"] == Wanted.STOP and not subplan:

@@ -98,6 +98,7 @@ class Effects(MergeEffects):
         """The run has ended; what is left to do outside of it is done here."""
         if self._landing is not None:
             await self._landing.finish()
+        await self._upkeep.sweep()
 
     def meter(self, engine: Engine) -> Meter:
         """Of what the agents spend that are under way."""
@@ -147,6 +148,15 @@ class Effects(MergeEffects):
                 taken.update(rounds if isinstance(order, Launch) else rounds[-1:])
                 self._take_over(order, {_round(job): known[job] for job in rounds})
         self._host.forget([job for job in known if job not in taken])
+
+    def take_over_work(self, orders: Sequence[Ordered], known: Known) -> None:
+        """Steps that an earlier coordinator has started, and nothing else: what has no process ends as stopped."""
+        for order in orders:
+            job = self._jobs.id(order)
+            if isinstance(order, Launch) and order.is_work and job in known:
+                self._take_over(order, {0: known[job]})
+            else:
+                self._report(self._ended(order, How.STOPPED))
 
     def _take_over(self, order: Ordered, rounds: Mapping[int, Running | JobEnded]) -> None:
         """Of an order with several jobs, the last one counts."""

@@ -201,7 +201,7 @@ class Jobs:
 
         Agents have none: one that is written in Python would import the project's modules as its own.
         """
-        has_worktree = self._plan.scopes[launch.row].settings.isolation == "worktree"
+        has_worktree = self._plan.scopes[launch.row].settings.has_branch
         if not self._import_roots or launch.agent is not None or not has_worktree or _PATH in shared:
             return {}
         return {_PATH: os.pathsep.join(os.path.normpath(cwd / root) for root in self._import_roots)}

@@ -3,12 +3,12 @@
 Only slices with a directory of their own are named; what works in the plan's directory leaves nothing to bring.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from weft.engine.run.orders import Launch, Merge, Prepare
-from weft.engine.states import SubplanExecutionState, SubplanTracker
+from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTracker
 from weft.plan.model import Command, Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.settings import Settings
@@ -102,6 +102,19 @@ class Lineage:
         """The row of a subplan, by its path."""
         return self._rows[path]
 
+    def slices(self, paths: Iterable[str]) -> list[int]:
+        """The rows of those that are slices of the plan."""
+        rows = (self._rows[path] for path in paths if path in self._rows)
+        return [row for row in rows if self.is_slice(row)]
+
+    def completed_parts(self, row: int) -> list[str]:
+        """The completed slices whose work the branch of a subplan holds."""
+        outline = self._outline
+        if outline.is_leaf(row):
+            return [str(outline.paths[row])] if self._is_completed(row) else []
+        done = [child for child in outline.children(row) if self._is_completed(child)]
+        return [path for child in done for path in self.completed_parts(child)]
+
     def subject(self, row: int) -> str:
         """The subject of the commit that merges a subplan."""
         subplan, path = self._plan.subplans[row], self._outline.paths[row]
@@ -138,6 +151,13 @@ class Lineage:
 
     def is_slice(self, row: int) -> bool:
         return self._outline.is_leaf(row)
+
+    def ended_slices(self) -> Iterator[tuple[int, str, FailureReason | None]]:
+        """The row and the path of each slice that has ended, and why it has failed, if it has."""
+        failures = self._tracker.failures()
+        for row, path in enumerate(self._outline.paths):
+            if self._outline.is_leaf(row) and row != ROOT and self._tracker.state(path).terminal:
+                yield row, path, failures.get(path)
 
     def _is_completed(self, row: int) -> bool:
         return self._state(row) is SubplanExecutionState.COMPLETED

@@ -20,6 +20,7 @@ from weft.runtime.jobs import Jobs, but
 from weft.runtime.lineage import Lineage
 from weft.runtime.reporting import Reporting
 from weft.runtime.resolving import red
+from weft.runtime.upkeep import Upkeep
 
 
 class MergeEffects(Reporting, ABC):
@@ -29,6 +30,7 @@ class MergeEffects(Reporting, ABC):
         super().__init__(workspaces=workspaces, clock=clock, inbox=inbox)
         self._jobs = jobs
         self._lineage = lineage
+        self._upkeep = Upkeep(workspaces, lineage)
         self._found: dict[str, Running | JobEnded] = {}
         """Jobs of an earlier coordinator."""
         self._merges: dict[str, Merge] = {}
@@ -51,6 +53,7 @@ class MergeEffects(Reporting, ABC):
         if merged.verify_in is None:
             self._report(self._ended(order, How.DONE))
             self._soon(self._foresee, order.path)
+            await self._release(order)
             return
         launch = self._jobs.verify(order, self._lineage.verify_of(order.row), number)
         self._merges[self._jobs.id(launch)] = order
@@ -75,6 +78,12 @@ class MergeEffects(Reporting, ABC):
             self._has_moved(order, merged.moves)
             self._report_end(fact, job)
             await self._foresee(order.path)
+            await self._release(order)
+
+    async def _release(self, order: Merge) -> None:
+        """Nothing needs the workspace of a slice any more once that is merged."""
+        if self._upkeep.wants_removed(order.row):
+            await self._upkeep.release(order.path)
 
     async def _publish(self, order: Merge, job: str) -> Merged | None:
         """None if it has to be made anew, and verified."""

@@ -95,5 +95,11 @@ class ChosenWorkspaces:
     def discard(self, path: str) -> None:
         self._of(path).discard(path)
 
+    def release(self, path: str) -> bool:
+        return self._of(path).release(path)
+
+    def put_away(self, path: str) -> None:
+        self._of(path).put_away(path)
+
     def _of(self, path: str) -> Workspaces:
         return self._shared if path in self._in_shared else self._own

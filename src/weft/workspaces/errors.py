@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from weft.errors import WeftError
 
-ANEW = "to do everything anew, type: weft run --fresh"
+ANEW = "to do everything once more, run the plan with --fresh"
 """What helps where something that was kept is gone."""
 
 _MOST_LISTED = 5

@@ -33,7 +33,7 @@ def open_plan_dir(plan_dir: Path) -> Cursor:
         return Cursor(os.open(plan_dir, os.O_RDONLY | os.O_DIRECTORY))
     except (FileNotFoundError, NotADirectoryError):
         raise WorkspaceError(
-            f"the plan's directory is gone: {plan_dir}; put it back and type `weft run` again"
+            f"the plan's directory is gone: {plan_dir}; put it back and run the plan again"
         ) from None
 
 

@@ -45,7 +45,7 @@ class InPlaceWorkspaces(NoHistory):
     def prove(self, path: str) -> None:  # noqa: ARG002
         if not self._plan_dir.is_dir():
             raise WorkspaceError(
-                f"the plan's directory is gone: {self._plan_dir}; put it back and type `weft run` again"
+                f"the plan's directory is gone: {self._plan_dir}; put it back and run the plan again"
             )
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:

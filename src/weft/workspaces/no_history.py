@@ -36,5 +36,12 @@ class NoHistory:
     def publish(self, path: str) -> Merged:  # noqa: ARG002
         return Merged()
 
+    def release(self, path: str) -> bool:  # noqa: ARG002
+        """What was done is nowhere else, so it stays."""
+        return False
+
+    def put_away(self, path: str) -> None:
+        """The same."""
+
     def discard(self, path: str) -> None:
         """Nothing was made for verifying."""

@@ -8,7 +8,8 @@ be under way at once.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
@@ -30,6 +31,7 @@ from weft.ports.workspaces import (
 )
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.brought import take_as_brought
+from weft.workspaces.git.clones import Clones
 from weft.workspaces.git.commits import keep, keep_logged, record
 from weft.workspaces.git.continuation import WorktreeContinuation
 from weft.workspaces.git.foreseeing import Foresight
@@ -40,7 +42,7 @@ from weft.workspaces.git.linked import MAKING, git_dir_of, require_registered
 from weft.workspaces.git.merge_commits import MergeCommits
 from weft.workspaces.git.parting import Parting
 from weft.workspaces.git.proven import Proof
-from weft.workspaces.git.refs import is_ancestor, move, tips
+from weft.workspaces.git.refs import is_ancestor, move, tips_of
 from weft.workspaces.git.resolving import Resolving
 from weft.workspaces.git.starting import Start, Starting
 from weft.workspaces.git.target_branch import TargetBranch
@@ -57,6 +59,7 @@ class WorktreeWorkspaces:
         self._names = ground.names
         self._git = ground.git
         self._worktrees = Worktrees(ground.git, ground.repository.common)
+        self._clones = Clones(ground, self._worktrees)
         self._starting = Starting(ground)
         self._continuing = WorktreeContinuation(
             ground, self._worktrees, self._starting, keep=self._keep, bring_up=self._brought_up
@@ -104,7 +107,13 @@ class WorktreeWorkspaces:
 
     def _kept(self, path: str, commit: str) -> list[RefMove]:
         ref = self._names.kept(path, commit)
-        return changes([wish(tips(self._git, ref), ref, commit)])
+        return changes([wish(tips_of(self._git, ref), ref, commit)])
+
+    @contextmanager
+    def _at_workspace(self, path: str) -> Generator[None]:
+        """For one thread at a time. What is in the clone is in the worktree then, and after it vice versa."""
+        with self._at_steps[path], self._clones.synchronized(path):
+            yield
 
     # Places
 
@@ -124,15 +133,26 @@ class WorktreeWorkspaces:
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         path, worktree = request.path, self._ground.worktree(request.path)
         start, moves = self._begin(request)
-        self._worktrees.make(worktree, branch=self._names.head(path), commit=start, sparse=request.sparse)
+        clone = self._ground.shared_refs if path in self._ground.clones else None
+        self._worktrees.make(
+            worktree, branch=self._names.head(path), commit=start, sparse=request.sparse, clone=clone
+        )
         self._ground.bring(worktree, request.copy, request.link)
+        self._clones.furnish(path)
         return moves
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
         with self._at_steps[request.path]:
-            return self._continuing.after(request, earlier)
+            try:
+                self._clones.take_in(request.path)
+            except WorkspaceError:
+                return Continued(is_kept=False)
+            continued = self._continuing.after(request, earlier)
+            self._clones.hand_out(request.path)
+            return continued
 
     def _begin(self, request: WorkspaceRequest) -> tuple[str, list[RefMove]]:
+        self._clones.take_or_drop(request.path)
         for _ in range(_TRIES):
             known = self._ground.known()
             start = self._starting.of(request, known)
@@ -154,6 +174,7 @@ class WorktreeWorkspaces:
                 f"the worktree {worktree} is locked{reason}, so it is not made anew; if it may be, type: "
                 f"git worktree unlock {worktree}"
             )
+        self._clones.take_or_drop(path)
         self._keep(path, worktree)
         self._worktrees.discard(worktree)
 
@@ -222,10 +243,13 @@ class WorktreeWorkspaces:
 
     def prove(self, path: str) -> None:
         """Also notes where the branch is now, so that it can be told afterwards how far the step has moved it."""
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             self._worktrees.prove(self._ground.worktree(path), self._names.head(path))
+            self._clones.furnish(path)
             note = self._names.told(path)
-            self._ground.move([wish(tips(self._git, note), note, self._ground.head(path))], f"{path} goes on")
+            self._ground.move(
+                [wish(tips_of(self._git, note), note, self._ground.head(path))], f"{path} goes on"
+            )
 
     def is_own(self, path: str) -> bool:  # noqa: ARG002 - all are
         return True
@@ -233,7 +257,7 @@ class WorktreeWorkspaces:
     def watch(self, watch: Watch) -> None:
         """What somebody has left there is recorded before a reader starts, who then need not answer for it."""
         work = watch.work
-        with self._at_steps[work.path]:
+        with self._at_workspace(work.path):
             self._watching.finish(work.path)
             head = self._watching.beginning(watch)
             if head is None and watch.reads:
@@ -241,7 +265,7 @@ class WorktreeWorkspaces:
             self._watching.begin(watch, head or self._ground.head(work.path))
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             self._watching.finish(path)
             self._watching.end(path, jobs)
 
@@ -254,18 +278,18 @@ class WorktreeWorkspaces:
         return found
 
     def has_changed(self, path: str, job: str) -> bool | None:
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             return self._watching.has_changed(path, job)
 
     def restore(self, path: str, job: str) -> Breach | None:
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             return self._watching.restore(path, job)
 
     def record(self, work: Work) -> Sequence[RefMove]:
         names, path = self._names, work.path
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             self._record(record, work)
-        known = tips(self._git, names.head(path), names.start(path), names.told(path))
+        known = tips_of(self._git, names.head(path), names.start(path), names.told(path))
         now = known[names.head(path)]
         if names.start(path) in known:
             self._foresight.moved(path, known[names.start(path)], now)
@@ -282,14 +306,14 @@ class WorktreeWorkspaces:
         )
 
     def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
-        with self._at_steps[request.path]:
+        with self._at_workspace(request.path):
             return self._resolving.open(request, work)
 
     def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
         path = work.path
-        with self._at_steps[path]:
+        with self._at_workspace(path):
             closed = self._resolving.close(work, failed)
-        start = tips(self._git, self._names.start(path)).get(self._names.start(path))
+        start = tips_of(self._git, self._names.start(path)).get(self._names.start(path))
         if start is not None and not closed.message:
             self._foresight.moved(path, start, self._ground.head(path))
         return closed
@@ -307,7 +331,7 @@ class WorktreeWorkspaces:
             newest = self._brought_up(request.path)
         self._joining.check_out(request, newest.commit)
         note = self._names.passed(request.path)
-        self._ground.move([wish(tips(self._git, note), note, newest.commit)], "to be verified")
+        self._ground.move([wish(tips_of(self._git, note), note, newest.commit)], "to be verified")
         return _of_branches(newest.follows)
 
     def _brought_up(self, group: str) -> Start:
@@ -322,6 +346,8 @@ class WorktreeWorkspaces:
 
     def merge(self, request: MergeRequest) -> Merged:
         moves = self._leave_out(request) if request.without else []
+        with self._at_workspace(request.path):
+            self._clones.close(request.path)
         with self._resolving.left_alone(request):
             merged = self._done(request.path, self._joining.merge(request))
         return replace(merged, moves=(*moves, *merged.moves)) if moves else merged
@@ -352,6 +378,28 @@ class WorktreeWorkspaces:
     def publish(self, path: str) -> Merged | None:
         done = self._joining.publish(path)
         return None if done is None else self._done(path, done)
+
+    def release(self, path: str) -> bool:
+        worktree = self._ground.worktree(path)
+        with self._at_steps[path]:
+            if not worktree.is_dir():
+                return False
+            keep_logged(self._git, git_dir_of(worktree), path, self._names)
+            return self._worktrees.release(worktree, self._names.head(path))
+
+    def put_away(self, path: str) -> None:
+        worktree = self._ground.worktree(path)
+        with self._at_steps[path]:
+            if worktree.is_dir() and not self._worktrees.is_opened(worktree):
+                self._clear(path)
+
+    def reopen(self, request: WorkspaceRequest) -> None:
+        """Makes the worktree of a slice again, at its branch, for a person; Weft does not remove it by itself."""
+        path, worktree = request.path, self._ground.worktree(request.path)
+        head = self._ground.head(path)
+        self._worktrees.make(worktree, branch=self._names.head(path), commit=head, sparse=request.sparse)
+        self._worktrees.note_opened(worktree)
+        self._ground.bring(worktree, request.copy, request.link)
 
     def discard(self, path: str) -> None:
         self._joining.discard(path)

@@ -21,7 +21,7 @@ def test_a_plan_is_named_wherever_one_asks(patient: Patient) -> None:
 def test_each_error_of_a_plan_is_a_line(patient: Patient) -> None:
     patient.plan(f"max_parallel: 99\nretries: x\n{LANDS}")
     told = patient.told("plan")
-    assert [one.finding.found.partition(": ")[0] for one in told] == ["weft.yaml:3:15", "weft.yaml:4:10"]
+    assert [one.finding.found.partition(": ")[0] for one in told] == ["weft.yaml:4:15", "weft.yaml:5:10"]
     assert {one.state for one in told} == {State.PROBLEM}
     assert {one.finding.command for one in told} == {"weft check weft.yaml"}
 

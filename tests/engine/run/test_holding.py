@@ -291,7 +291,16 @@ def test_results_join_the_queue_in_order_once_those_before_them_have() -> None:
     assert landings.ready(0)
     assert list(landings.passed(0)) == [1]
     assert list(landings.passed(1)) == [3]
-    assert landings.release() is None
+    assert landings.take() == []
+
+
+def test_results_that_wait_for_their_turn_may_join_before() -> None:
+    landings = Landings([True] * 6)
+    assert [landings.ready(number) for number in (5, 2, 4, 3)] == [False] * 4
+    assert landings.take({4, 0, 5}) == [4, 5]
+    assert landings.take() == [2]
+    assert landings.take() == [3]
+    assert landings.take() == []
 
 
 # Merges among each other

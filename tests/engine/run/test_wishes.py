@@ -30,6 +30,15 @@ def test_the_last_word_counts(given_words: list[tuple[str, Wanted]]) -> None:
 
 
 @given(words)
+def test_a_word_holds_where_it_counts_for_all_that_is_inside(given_words: list[tuple[str, Wanted]]) -> None:
+    wishes = said(given_words)
+    for group in PATHS:
+        inside = {wishes.of(path) for path in PATHS if is_in(path, group)}
+        for wanted in Wanted:
+            assert wishes.holds(group, wanted) is (inside == {wanted})
+
+
+@given(words)
 def test_when_all_goes_on_nothing_is_wanted_any_more(given_words: list[tuple[str, Wanted]]) -> None:
     wishes = said([*given_words, ("", Wanted.GO)])
     assert not wishes

@@ -235,6 +235,7 @@ strict_files: false  # default
 overlap: warn  # default
 isolation: dir  # default
 worktrees: ".weft/worktrees/{{ plan.id }}/{{ slice.path }}"  # default
+keep_worktrees: failed  # default
 branch_prefix: weft/  # default
 copy: []  # default
 link: []  # default

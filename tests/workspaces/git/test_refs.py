@@ -202,14 +202,16 @@ def test_of_many_that_want_to_move_a_ref_one_does(git: Git) -> None:
 
 
 class LateGit(Git):
-    """Somebody makes a ref between two questions about it."""
+    """Another program writes a ref to its end between two questions about it."""
 
     def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
         if command[0] == "for-each-ref":
-            super().ask("update-ref", "refs/heads/late", "HEAD")
+            head = super().ask("rev-parse", "HEAD").text
+            (self.directory / ".git" / "refs/heads/late").write_text(f"{head}\n")
         return super().ask(*command, stdin=stdin, env=env)
 
 
 def test_a_ref_that_is_made_while_it_is_asked_for_is_not_broken(git: Git) -> None:
+    (git.directory / ".git" / "refs/heads/late").write_text("half of")
     late = LateGit(git.directory, environ=git._environ, works=True)
     assert tip(late, "refs/heads/late") == git.line("rev-parse", "HEAD")

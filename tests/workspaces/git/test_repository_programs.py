@@ -74,7 +74,9 @@ class Hostile:
         for name in ("post-checkout", "pre-commit", "post-index-change", "reference-transaction"):
             (hooks / name).write_text(script.read_text())
             (hooks / name).chmod(0o755)
-        (self.root / "file").write_text("four\n")  # its time differs, so git reads it
+        # Its time differs and its size does not, so git has to read it to see whether it has changed.
+        (self.root / "file").write_text("seven\n")
+        os.utime(self.root / "file", (1, 1))
 
     def git(self, *command: str, may_fail: bool = False) -> str:
         done = subprocess.run(

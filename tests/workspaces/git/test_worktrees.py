@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -11,7 +11,7 @@ from threading import Barrier
 import pytest
 
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.program import Answer, Git
 from weft.workspaces.git.worktrees import Worktrees
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import DyingGit, KilledError, commit, repository, write
@@ -340,10 +340,10 @@ def test_a_worktree_whose_checkout_was_cut_off_is_not_used_and_made_anew(
     git: Git, worktrees: Worktrees, place: Path, head: str
 ) -> None:
     with pytest.raises(KilledError):
-        of(DyingGit(git, 3)).make(place, branch=BRANCH, commit=head)
+        of(DyingGit(git, 2)).make(place, branch=BRANCH, commit=head)
     write(place, {"README": "hel"})
     (entry(git) / "index.lock").touch()
-    with pytest.raises(WorkspaceError, match="was not made to its end; type `weft run` again"):
+    with pytest.raises(WorkspaceError, match="was not made to its end; run the plan again"):
         worktrees.prove(place, BRANCH)
     worktrees.make(place, branch=BRANCH, commit=head)
     assert files(place) == FILES
@@ -356,7 +356,7 @@ def test_an_entry_that_git_was_killed_at_is_no_trouble(
     git: Git, worktrees: Worktrees, place: Path, head: str, file: str, link: str | None
 ) -> None:
     with pytest.raises(KilledError):
-        of(DyingGit(git, 3)).make(place, branch=BRANCH, commit=head)
+        of(DyingGit(git, 2)).make(place, branch=BRANCH, commit=head)
     leave_link(place / ".git", link if file != "gitdir" else None)
     (entry(git) / file).write_text("")
     worktrees.make(place, branch=BRANCH, commit=head)
@@ -375,7 +375,7 @@ def test_a_git_that_is_still_at_work_there_is_waited_for(
     git: Git, worktrees: Worktrees, place: Path, head: str
 ) -> None:
     with pytest.raises(KilledError):
-        of(DyingGit(git, 3)).make(place, branch=BRANCH, commit=head)
+        of(DyingGit(git, 2)).make(place, branch=BRANCH, commit=head)
     lock = entry(git) / "index.lock"
     with lock.open("w"), pytest.raises(WorkspaceError, match="git is still at work in"):
         worktrees.make(place, branch=BRANCH, commit=head)
@@ -711,6 +711,101 @@ def is_removing_killed(git: Git, calls: int, place: Path, head: str) -> bool:
     except KilledError:
         return True
     return False
+
+
+# Releasing
+
+
+def test_a_worktree_of_which_all_is_committed_is_released(git: Git, worktrees: Worktrees, made: Path) -> None:
+    write(made, {"trace.log": "ignored"})
+    assert worktrees.release(made, BRANCH)
+    assert list(made.parent.iterdir()) == []
+    assert len(worktrees.listed()) == 1
+    assert not entry(git).exists()
+    assert git.ask("rev-parse", "--verify", BRANCH).exit_code == 0
+
+
+def lock(git: Git, made: Path) -> None:
+    git.do("worktree", "lock", str(made))
+
+
+def switch(git: Git, made: Path) -> None:
+    git.at(made).do("switch", "--quiet", "-c", "mine")
+
+
+def detach(git: Git, made: Path) -> None:
+    git.at(made).do("switch", "--quiet", "--detach")
+
+
+def change(git: Git, made: Path) -> None:
+    write(made, {"README": "mine"})
+
+
+def add(git: Git, made: Path) -> None:
+    write(made, {"new": "mine"})
+
+
+def begin_merge(git: Git, made: Path) -> None:
+    write(entry(git), {"MERGE_HEAD": "0" * 40})
+
+
+def nest(git: Git, made: Path) -> None:
+    commit(git.at(made), {"x": "1"})
+    repository(made / "inner", {"y": "1"})
+    git.at(made).do("add", "inner")
+    git.at(made).do("commit", "--quiet", "-m", "a repository in it")
+
+
+def open_it(git: Git, made: Path) -> None:
+    of(git).note_opened(made)
+
+
+@pytest.mark.parametrize("deed", [lock, switch, detach, change, add, begin_merge, nest, open_it])
+def test_a_worktree_that_holds_more_than_its_branch_stays_as_it_is(
+    git: Git, worktrees: Worktrees, made: Path, deed: Callable[[Git, Path], None]
+) -> None:
+    deed(git, made)
+    before = sorted(made.rglob("*"))
+    assert not worktrees.release(made, BRANCH)
+    assert sorted(made.rglob("*")) == before
+    assert len(worktrees.listed()) == 2
+
+
+def test_what_is_no_worktree_is_not_released(worktrees: Worktrees, place: Path) -> None:
+    write(place, {"README": "mine"})
+    assert not worktrees.release(place, BRANCH)
+    assert files(place) == {"README": "mine"}
+
+
+@pytest.mark.parametrize("left", ["locked", "locked HEAD", "locked HEAD commondir gitdir", "all"])
+def test_a_release_that_was_killed_is_finished_when_the_worktree_is_made_again(
+    git: Git, worktrees: Worktrees, made: Path, head: str, left: str
+) -> None:
+    (entry(git) / "locked").write_text("Weft is making it")
+    made.rename(made.with_name("_old.a"))
+    for each in entry(git).iterdir():
+        if left != "all" and each.name not in left.split():
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+    worktrees.make(made, branch=BRANCH, commit=head)
+    assert files(made) == FILES
+    assert [path.name for path in made.parent.iterdir()] == ["a"]
+    worktrees.prove(made, BRANCH)
+
+
+def test_git_is_not_asked_for_all_worktrees_where_none_can_be_meant(git: Git, made: Path, head: str) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    class Noting(Git):
+        def ask(
+            self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+        ) -> Answer:
+            asked.append(command)
+            return super().ask(*command, stdin=stdin, env=env)
+
+    noting = of(Noting(git.directory, environ=git._environ))
+    noting.make(made.with_name("b"), branch="refs/heads/weft/p/b", commit=head)
+    assert noting.release(made.with_name("b"), "refs/heads/weft/p/b")
+    assert not [command for command in asked if "list" in command or "for-each-ref" in command]
 
 
 def test_worktrees_are_listed_with_all_that_git_tells(

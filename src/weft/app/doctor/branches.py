@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -133,17 +133,30 @@ def _is_within(path: str, group: str) -> bool:
 
 def without_worktree(ground: Ground) -> Iterator[Finding]:
     remains = ground.once(find_remains)
-    registered = frozenset[str]() if remains is None else remains.registered
+    if remains is None:
+        return
     for landing in ground.once(_landings):
-        for one in landing.unlanded:
-            branch = one.branch
-            if branch.is_slice and branch.place is not None and _real(branch.place) not in registered:
+        slices = [one.branch for one in landing.unlanded if one.branch.is_slice]
+        merged = _merged(remains.repository.git, slices, landing.plan.branches) if slices else ()
+        for branch in slices:
+            is_lost = branch.place is not None and _real(branch.place) not in remains.registered
+            if is_lost and branch.commit not in merged:
                 place = shlex.quote(str(branch.place))
                 yield warning(
                     f"the branch {branch.shown} has not landed and has no worktree",
                     command=f"git worktree add {place} {shlex.quote(branch.shown)}",
                     subject=branch.shown,
                 )
+
+
+def _merged(git: Git, slices: Sequence[Branch], branches: Sequence[Branch]) -> frozenset[str]:
+    """The commits of slices that the branch of a group has: nothing needs the worktrees of these."""
+    commits = frozenset(branch.commit for branch in slices)
+    groups = [branch.commit for branch in branches if branch.commit and not branch.is_slice]
+    if not groups:
+        return frozenset()
+    lines = "\n".join((*sorted(commits), *(f"^{commit}" for commit in groups), ""))
+    return commits.difference(os.fsdecode(git.do("rev-list", "--stdin", stdin=os.fsencode(lines))).split())
 
 
 def _real(place: Path) -> str:
@@ -160,7 +173,7 @@ CHECKS = (
     ),
     Check(
         id="branch-without-worktree",
-        looks_at="branches of slices that have not landed, and whose worktree is not registered any more (a "
+        looks_at="branches of slices that are not merged, and whose worktree is not registered any more (a "
         "warning)",
         why="there is no place where somebody could go on with that work",
         examine=without_worktree,

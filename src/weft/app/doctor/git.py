@@ -100,7 +100,7 @@ def _of_the_plan(ground: Ground) -> Iterator[Finding]:
         plan = ground.plan
     except (PlanError, InputError):
         return  # another check tells
-    if plan is None or all(scope.settings.isolation != "worktree" for scope in plan.scopes):
+    if plan is None or not any(scope.settings.has_branch for scope in plan.scopes):
         return
     file = plan.document.file
     try:

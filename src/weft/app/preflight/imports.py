@@ -77,7 +77,7 @@ def is_handled(finding: Finding) -> bool:
 
 def _has_worktrees(plan: Plan) -> bool:
     rows = range(len(plan.subplans))
-    return any(plan.scopes[row].settings.isolation == "worktree" for row in rows if plan.outline.is_leaf(row))
+    return any(plan.scopes[row].settings.has_branch for row in rows if plan.outline.is_leaf(row))
 
 
 # Python

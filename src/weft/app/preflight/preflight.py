@@ -26,6 +26,7 @@ from weft.app.preflight.programs import Files, program_findings
 from weft.app.sandboxes import trouble
 from weft.app.shell_words import required_program
 from weft.plan.model import Plan
+from weft.plan.settings import BRANCHED
 from weft.workspaces.given import given
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def preflight(
     kinds = {
         plan.scopes[row].settings.isolation for row in range(len(plan.subplans)) if plan.outline.is_leaf(row)
     }
-    state = _repository_state(plan, folder, environ) if "worktree" in kinds else None
+    state = _repository_state(plan, folder, environ) if not BRANCHED.isdisjoint(kinds) else None
     findings = (
         *(() if state is None else state.findings),
         *_of_agents(plan, folder, environ, done),
@@ -93,7 +94,7 @@ def _repository_state(plan: Plan, folder: Path, environ: Mapping[str, str]) -> "
 
 def _files(kinds: Collection[str], state: "RepositoryState | None", folder: Path) -> Files:
     """What judges paths of workspaces; where slices work in different kinds of them, nothing is judged."""
-    if kinds == {"worktree"}:
+    if kinds and BRANCHED.issuperset(kinds):
         if state is None or state.repository is None or state.ends is None or _includes(state):
             return _nothing_is_wrong
         from weft.app.preflight.repository import files_of_commit  # noqa: PLC0415 - of no use without git

@@ -17,7 +17,7 @@ from weft.engine.run.facts import EarlierSlice, Wanted
 from weft.engine.run.failures import Failure
 from weft.engine.run.lanes import Claims
 from weft.engine.run.leases import Leases
-from weft.engine.run.orders import AnyOrder
+from weft.engine.run.orders import AnyOrder, Land
 from weft.engine.run.pipelines import Placed, placed_steps
 from weft.engine.run.plays import Firing, Play, Ticket
 from weft.engine.run.script import Move, Script, script
@@ -97,6 +97,8 @@ class Board(Struct, eq=False, kw_only=True):
     """Rows whose landing is over."""
     on_target: set[int] = set()
     """Rows whose work the target has."""
+    part_landings: dict[int, Land] = {}
+    """Landings of completed parts that are under way, by number. They are no moves of the net."""
     joins_queue: bool = False
     """Whether a result has joined the landing queue since results with a failed verify were last tried."""
     merges_only: bool = False

@@ -4,12 +4,12 @@ Who is not to go on begins nothing new; what it would begin waits, and lends its
 the coordinator. A stop does not: whoever starts the run again wants it to go on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from weft.engine.run.board import Board
 from weft.engine.run.facts import Controlled, Wanted
 from weft.engine.run.moves import Moves
-from weft.engine.run.orders import Freeze, Halt
+from weft.engine.run.orders import Freeze, Halt, Land
 from weft.engine.run.plays import Firing
 from weft.engine.run.scopes import Scopes
 from weft.engine.run.starting import Starting
@@ -32,6 +32,22 @@ class Control:
         self._telling.controlled(fact)
         self._wishes.says(fact.subplan, fact.wanted)
         self._act(now=fact.now)
+
+    def carries(self, paused: Sequence[str]) -> None:
+        """What people paused in the run before stays paused in the run that replaces it."""
+        for path in paused:
+            self._telling.paused(path)
+            self._wishes.says(path, Wanted.PAUSE)
+        if paused:
+            self._act()
+
+    def thaws(self) -> None:
+        """The run comes to rest: what stands still continues to the end of its step, and is paused then."""
+        for path, wanted in self._wishes.restraints().items():
+            if wanted is Wanted.FREEZE:
+                self._telling.paused(path)
+                self._wishes.says(path, Wanted.PAUSE)
+        self._act()
 
     def resumes(self) -> None:
         """A new coordinator has taken over."""
@@ -91,6 +107,8 @@ class Control:
             return
         if firing.halted == "stopped" and not self._board.stopping and wanted is None:
             firing.halted = "revoked"  # it may have heard that it was to stop, or not
+        if isinstance(firing.order, Land):
+            return  # a verify in the landing queue is for the results of others, too
         if bool(firing.frozen) is not (wanted is Wanted.FREEZE):
             firing.frozen = not firing.frozen
             self._freeze(firing)

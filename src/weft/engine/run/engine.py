@@ -41,6 +41,7 @@ from weft.engine.run.holding import Holding
 from weft.engine.run.landing_record import LandingRecord, QueueFact
 from weft.engine.run.moves import MERGING, Moves
 from weft.engine.run.orders import AnyOrder, Ordered
+from weft.engine.run.part_landings import PartLandings
 from weft.engine.run.pausing import Pausing
 from weft.engine.run.plays import Amounts, Firing
 from weft.engine.run.scopes import Scopes
@@ -52,8 +53,6 @@ from weft.engine.states import SubplanTracker
 from weft.errors import StateError
 from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.order.outline import ROOT
-
-_UNFINISHED = frozenset({How.STOPPED, How.LIMITED, How.LOST, How.INFRA, How.HELD})
 
 
 class Engine:
@@ -75,6 +74,7 @@ class Engine:
         self._control = Control(one, moves, self._scopes, self._starting, self._telling)
         self._pausing = Pausing(one, moves, self._starting, self._spending, self._holding, self._telling)
         self._landing_record = LandingRecord(self._telling)
+        self._part_landings = PartLandings(one, self._scopes, self._holding)
         self._moves = moves
         self._over = ""
 
@@ -87,6 +87,8 @@ class Engine:
     @property
     def state(self) -> str:
         """running, paused, waiting, stopped, completed or failed."""
+        if self._board.part_landings:
+            return "running"
         if self._over:
             return self._over
         if self.waits_for_people:
@@ -106,13 +108,14 @@ class Engine:
         """Whether nothing is under way but questions, and what is held."""
         one = self._board
         waiting = len(one.questions) + len(one.held)
-        return bool(waiting) and waiting == len(one.firings) and not one.throttled and not one.paused
+        is_idle = waiting == len(one.firings) and not one.part_landings
+        return bool(waiting) and is_idle and not one.throttled and not one.paused
 
     @property
     def in_flight(self) -> Sequence[Ordered]:
         """What was ordered and has not been reported as ended, in the order it was begun."""
         found = [firing.order for firing in self._board.firings.values() if not firing.parked]
-        return [order for order in found if order is not None]
+        return [*(order for order in found if order is not None), *self._board.part_landings.values()]
 
     def spent_so_far(self, firing: int) -> Amounts:
         """What its execution under way is known to have spent."""
@@ -184,13 +187,18 @@ class Engine:
                 self._pausing.wakes(fact)
             case Controlled():
                 self._control.says(fact)
+                self._holding.released()
             case StopAsked():
                 self._pausing.stops(fact)
+                self._part_landings.stops(now=fact.now)
             case Resumed():
                 self._over = "" if self._over == "stopped" else self._over
                 self._pausing.resumes(fact)
-                if not fact.merges_only:
+                if fact.settles:
+                    self._control.thaws()
+                elif not fact.merges_only:
                     self._control.resumes()
+                    self._holding.released()
 
     def _start(self, fact: RunStarted) -> None:
         one = self._board
@@ -203,6 +211,7 @@ class Engine:
         one.landed = {row for row, path in enumerate(one.plan.outline.paths) if path in fact.landed}
         one.on_target = set(one.landed)
         self._telling.run_started(fact)
+        self._control.carries(fact.paused)
         self._spending.carries(fact.earlier or ())
         self._scopes.start()
 
@@ -218,8 +227,12 @@ class Engine:
 
     def _executed(self, fact: Ended | Spent) -> None:
         """What is said of an execution, if it is under way; else it comes too late."""
-        firing = self._board.firings.get(fact.firing)
-        if firing is None or firing.execution != fact.execution or not firing.is_under_way:
+        firing, parts = self._board.firings.get(fact.firing), self._board.part_landings.get(fact.firing)
+        if parts is not None and isinstance(fact, Ended):
+            self._part_landings.ended(parts, fact)
+            if self._over and not self._board.part_landings:
+                self._telling.run_finished(self._over, ())
+        elif firing is None or firing.execution != fact.execution or not firing.is_under_way:
             self._telling.noted("ignored", fact, firing=fact.firing, execution=fact.execution)
         elif isinstance(fact, Spent):
             self._spending.hears(firing, fact)
@@ -229,7 +242,7 @@ class Engine:
     def _ended(self, firing: Firing, fact: Ended) -> None:
         how = fact.how
         if how is not How.DONE:
-            how = self._holding.meant(firing, _meant(firing, how), fact)
+            how = self._holding.meant(firing, fact)
         idling.note(firing, fact)
         interruption.note(firing, how, fact)
         judgement = self._ending.judgement(firing, how, fact)
@@ -252,10 +265,12 @@ class Engine:
         self._spending.looks_again()
 
     def _person_said(self, fact: Answered | MergeAsked) -> None:
-        if isinstance(fact, MergeAsked):
-            self._holding.asked(fact)
-        else:
+        if isinstance(fact, Answered):
             self._answered(fact)
+        elif fact.now:
+            self._part_landings.asked(fact)
+        else:
+            self._holding.asked(fact)
 
     def _answered(self, fact: Answered) -> None:
         firing = next((one for one in self.questions() if _is_asked(one, fact)), None)
@@ -278,7 +293,7 @@ class Engine:
             return True
         if self._board.stopping or not self.waits_for_people:
             return False
-        return self._scopes.release_landing() or self._holding.previews()
+        return bool(self._scopes.release_landings()) or self._holding.previews()
 
     def _settle(self) -> None:
         """Until nothing more can happen before the next fact."""
@@ -335,6 +350,8 @@ class Engine:
 
     def _look_whether_over(self) -> None:
         one = self._board
+        if one.part_landings:
+            return
         if self._scopes.finished:
             self._finish("failed" if ROOT in one.failures else "completed")
         elif one.stopping:
@@ -366,23 +383,6 @@ class Engine:
     def _finish(self, state: str, stuck: Sequence[str] = ()) -> None:
         self._over = state
         self._telling.run_finished(state, stuck)
-
-
-def _meant(firing: Firing, how: How) -> How:
-    """What an end comes to that is none of the work's own.
-
-    What was to be ended for good is cancelled, even if it was stopped, limited, held or lost meanwhile. What ended
-    as if it had been told to, and had not, is lost. Only agents have usage limits, and no step or agent is held.
-    """
-    if firing.halted == "cancelled":
-        return How.CANCELLED if how in _UNFINISHED else how
-    if how is How.CANCELLED:
-        return How.STOPPED if firing.halted else How.LOST
-    if how is How.LIMITED:
-        return how if firing.launch is not None else How.INFRA
-    if how is How.HELD:
-        return how if not firing.step and firing.launch is None else How.FAILED
-    return How.LOST if how is How.STOPPED and not firing.halted else how
 
 
 def _is_asked(firing: Firing, fact: Answered) -> bool:

@@ -46,7 +46,12 @@ verify           started, passed, failed, timeout, …      of the landing queue
                                                           of its files' names)
 push             pushed, failed                           remote, commit, message, command (to push it later),
                                                           final (not tried again)
-merge_asked                                               subplan
+merge_asked                                               subplan; with --now parts and joins: the subplans
+                                                          whose completed parts land, and results that no longer
+                                                          wait for their turn
+parts            started, landed, held, failed, …         a landing of completed parts: firing, execution; at its
+                                                          end parts (the slices that the target has), moves,
+                                                          message, red
 conflict_ahead   ahead, over                              other, files
 left_out                                                  group (it goes on without), culprits, message
 spent                                                     firing, execution; of a step under way: cost and tokens

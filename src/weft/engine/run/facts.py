@@ -117,6 +117,8 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
     """These and what is built on them, if it passed on the others."""
     moves: tuple[RefMove, ...] = ()
     """What it changed in git, in order."""
+    parts: tuple[str, ...] = ()
+    """Of a landing of completed parts: the slices whose work the target has now."""
     outside: tuple[OutsideChange, ...] = ()
     """What changed outside of its workspace while it ran."""
     cost: int | None = None
@@ -260,6 +262,8 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started", omit_defaul
     """Whether a person reset what counts against the ceilings, so that nothing of it is earlier."""
     continued: tuple[EarlierSlice, ...] = ()
     """Slices that continue where an earlier run was cut off."""
+    paused: tuple[str, ...] = ()
+    """The subplans that people paused in the run before, which this one replaces; empty for the whole plan."""
 
 
 class MergeAsked(Fact, frozen=True, kw_only=True, tag="merge_asked", omit_defaults=True):
@@ -267,6 +271,8 @@ class MergeAsked(Fact, frozen=True, kw_only=True, tag="merge_asked", omit_defaul
 
     subplan: str
     """Its path; empty for all."""
+    now: bool = False
+    """Whether the completed parts of a group land, though other parts are missing."""
 
 
 class Foreseen(Fact, frozen=True, kw_only=True, tag="foreseen", omit_defaults=True):
@@ -312,6 +318,10 @@ class Resumed(Fact, frozen=True, kw_only=True, tag="resumed", omit_defaults=True
     epoch: int
     merges_only: bool = False
     """Whether it is there to merge and to land, and begins nothing else."""
+    settles: bool = False
+    """Whether the run comes to rest, as another replaces it: nothing begins, and only agents come to their end."""
+    ends: tuple[str, ...] = ()
+    """Of a run that comes to rest: the subplans whose agents are ended, too."""
     fresh_budget: bool = False
     """Whether a person reset what counts against the ceilings."""
 

@@ -2,17 +2,20 @@
 
 Nothing is wrong with the work, and nothing has moved. What is held stays open as a move of the net and lends what
 it claims. It is tried again when somebody asks for it, when what it waits for has landed, and when the run goes
-on.
+on. While its subplan is paused it stays held, and is tried when it may continue; only merges and landings that a
+person has asked for are tried all the same.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from weft.engine.run.board import Board
 from weft.engine.run.facts import Ended, How, MergeAsked
-from weft.engine.run.moves import Moves
+from weft.engine.run.moves import MERGING, Moves
 from weft.engine.run.orders import RESOLVE, Land
 from weft.engine.run.plays import Firing, Play, Ticket
 from weft.engine.run.telling import Telling
+
+_UNFINISHED = frozenset({How.STOPPED, How.LIMITED, How.LOST, How.INFRA, How.HELD})
 
 
 class Holding:
@@ -21,8 +24,9 @@ class Holding:
         self._moves = moves
         self._telling = telling
 
-    def meant(self, firing: Firing, how: How, fact: Ended) -> How:
+    def meant(self, firing: Firing, fact: Ended) -> How:
         """A conflict that an agent is to resolve is not held; unless nothing but merges may begin."""
+        how = _meant(firing, fact.how)
         way = firing.move.ways.get("conflict")
         is_resolved = way is not None and not way.ends and not self._board.merges_only
         if RESOLVE in firing.play.attempts and not firing.play.attempts[RESOLVE]:
@@ -48,12 +52,11 @@ class Holding:
             for firing in board.held.values()
             if firing.waits_for and landed.issuperset(firing.waits_for) and not firing.asks
         }
-        self._retry(lambda firing: firing.serial in ready)
-        return bool(ready)
+        return self._retry(lambda firing: firing.serial in ready)
 
-    def asked(self, fact: MergeAsked) -> None:
-        """By a person, for one subplan and what is in it, or for all."""
-        self._telling.noted("merge_asked", fact, subplan=fact.subplan)
+    def asked(self, fact: MergeAsked, **more: Sequence[str]) -> None:
+        """By a person, for one subplan and what is in it, or for all. `more` is told as well."""
+        self._telling.noted("merge_asked", fact, subplan=fact.subplan, **more)
         board = self._board
         inside = f"{fact.subplan}/"
 
@@ -78,8 +81,7 @@ class Holding:
             return False
         board.joins_queue = False
         red = {firing.serial for firing in board.held.values() if firing.red and _is_agreed(firing)}
-        self._retry(lambda firing: firing.serial in red)
-        return bool(red)
+        return self._retry(lambda firing: firing.serial in red)
 
     def previews(self) -> bool:
         """Has all results about which a person will be asked verified together, before the question.
@@ -92,8 +94,7 @@ class Holding:
             return False
         for firing in asked:
             firing.presented = firing.preview = True
-        self._retry(lambda firing: firing.preview)
-        return True
+        return self._retry(lambda firing: firing.preview)
 
     @property
     def _verifies(self) -> bool:
@@ -107,14 +108,46 @@ class Holding:
     def resumes(self) -> None:
         self._retry(lambda _: True)
 
-    def _retry(self, which: Callable[[Firing], bool]) -> None:
+    def released(self) -> None:
+        """People let something continue: what was to be tried again and belongs to it is tried now."""
+        self._retry(lambda firing: firing.is_to_retry)
+
+    def _retry(self, which: Callable[[Firing], bool]) -> bool:
+        """Whether something is tried again. What is paused stays held until it may continue."""
         board = self._board
-        for firing in [one for one in board.held.values() if which(one)]:
+        chosen = [firing for firing in board.held.values() if which(firing)]
+        ready = [firing for firing in chosen if self._may_begin(firing)]
+        for firing in chosen:
+            firing.is_to_retry = True
+        for firing in ready:
             del board.held[firing.serial]
-            firing.parked = "asking"
-            self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing))
+            firing.parked, firing.is_to_retry = "asking", False
+            self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing, was_held=True))
+        return bool(ready)
+
+    def _may_begin(self, firing: Firing) -> bool:
+        if self._board.merges_only and firing.move.act.role not in MERGING:
+            return False
+        return not self._moves.is_paused(firing.play, firing.move)
 
 
 def _is_agreed(firing: Firing) -> bool:
     """Whether it is a result that may land without a further question."""
     return not isinstance(firing.order, Land) or firing.order.agreed
+
+
+def _meant(firing: Firing, how: How) -> How:
+    """What an end comes to that is none of the work's own.
+
+    What was to be ended for good is cancelled, even if it was stopped, limited, held or lost meanwhile. What ended
+    as if it had been told to, and had not, is lost. Only agents have usage limits, and no step or agent is held.
+    """
+    if firing.halted == "cancelled":
+        return How.CANCELLED if how in _UNFINISHED else how
+    if how is How.CANCELLED:
+        return How.STOPPED if firing.halted else How.LOST
+    if how is How.LIMITED:
+        return how if firing.launch is not None else How.INFRA
+    if how is How.HELD:
+        return how if not firing.step and firing.launch is None else How.FAILED
+    return How.LOST if how is How.STOPPED and not firing.halted else how

@@ -5,8 +5,8 @@ never will join. That must not hold up everything for ever: when nothing is unde
 the first of those that wait joins.
 """
 
-from collections.abc import Iterator, Sequence
-from heapq import heappop, heappush
+from collections.abc import Collection, Iterator, Sequence
+from heapq import heapify, heappop, heappush
 
 
 class Landings:
@@ -33,6 +33,10 @@ class Landings:
         while self._waiting and self._waiting[0] <= self._first:
             yield heappop(self._waiting)
 
-    def release(self) -> int | None:
-        """The first of those that wait; None if none does."""
-        return heappop(self._waiting) if self._waiting else None
+    def take(self, landings: Collection[int] | None = None) -> list[int]:
+        """Those of the landings that wait, or else the first that does: they join now."""
+        chosen = self._waiting[:1] if landings is None else landings
+        taken = sorted(landing for landing in self._waiting if landing in chosen)
+        self._waiting = [landing for landing in self._waiting if landing not in taken]
+        heapify(self._waiting)
+        return taken

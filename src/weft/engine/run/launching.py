@@ -49,7 +49,7 @@ class Launching:
             execution=1,
             row=row,
             path=firing.play.path,
-            agreed=settings.isolation != "worktree" or settings.merge_mode == "auto" or row in board.agreed,
+            agreed=not settings.has_branch or settings.merge_mode == "auto" or row in board.agreed,
             preview=preview,
             not_landed=tuple(board.path(other) for other in others if other not in board.landed),
         )
@@ -59,7 +59,7 @@ class Launching:
         play = firing.play
         settings = self._board.settings(play.row)
         verify = self._board.plan.subplans[play.row].verify
-        if settings.isolation == "worktree":  # it is a fresh directory, as that of a slice
+        if settings.has_branch:  # it is a fresh directory, as that of a slice
             verify = (*settings.setup_commands, *verify)
         return Launch(
             firing=firing.serial,

@@ -167,11 +167,8 @@ class Moves:
         board = self._board
         ticket = board.tickets[number]
         play, move = ticket.play, ticket.move
-        if play.row in board.restrained and not self._is_wanted(ticket):
-            board.paused.add(number)
-            ticket.claims, ticket.slots = (), False
-            board.perhaps_idle[play] = None
-            self._backlog.left(play)
+        if self.is_paused(play, move):
+            self._pause(number, ticket)
             return
         self._backlog.waits(ticket)
         ticket.claims = claims = board.claims(play, move)
@@ -182,9 +179,24 @@ class Moves:
         if play.hurries:
             board.allocator.hurry(number)
 
-    def _is_wanted(self, ticket: Ticket) -> bool:
-        """Whether a person has asked for this merge, and means it."""
-        return ticket.move.act.role in MERGING and ticket.play.row in self._board.agreed
+    def _pause(self, number: int, ticket: Ticket) -> None:
+        board, firing = self._board, ticket.firing
+        board.perhaps_idle[ticket.play] = None
+        if ticket.was_held:  # it is held again, so that people see it and can ask for it
+            assert firing is not None
+            self._forget(number)
+            firing.parked, firing.is_to_retry = "held", True
+            board.held[firing.serial] = firing
+        else:
+            board.paused.add(number)
+            ticket.claims, ticket.slots = (), False
+            self._backlog.left(ticket.play)
+
+    def is_paused(self, play: Play, move: Move) -> bool:
+        """Whether people do not want this to begin. A merge or a landing that a person has asked for may."""
+        board = self._board
+        is_asked_for = move.act.role in MERGING and play.row in board.agreed
+        return play.row in board.restrained and not is_asked_for
 
     def goes_on(self, number: int) -> None:
         """It need not wait any more for people to let it go on."""
@@ -219,7 +231,7 @@ class Moves:
         The first one that has room for it gets the slots for all of the slice.
         """
         board = self._board
-        for number, ticket in play.tickets.items():
+        for number, ticket in list(play.tickets.items()):
             waits_for_room = not any(
                 number in queue for queue in (board.short, board.throttled, board.paused)
             )

@@ -59,6 +59,11 @@ class Launch(Order, frozen=True, kw_only=True):
     timeout: float
     grace: float
 
+    @property
+    def is_work(self) -> bool:
+        """Whether it is a step of the plan, or an agent; not what Weft runs around them."""
+        return self.agent is not None or not self.step.startswith("@")
+
 
 class Prepare(Order, frozen=True, kw_only=True):
     """Make the workspace of a slice."""
@@ -85,6 +90,8 @@ class Land(Order, frozen=True, kw_only=True):
     """Whether it is only verified, for a person who is asked afterwards."""
     not_landed: tuple[str, ...] = ()
     """The other subplans that are to land and have not."""
+    within: str = ""
+    """Of a landing of completed parts: the path of the subplan that lands as a whole later; else empty."""
 
 
 class Halt(Struct, frozen=True, kw_only=True):

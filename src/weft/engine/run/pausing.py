@@ -1,5 +1,7 @@
 """Executions that end before their work does: the run is stopped, or a usage limit is met. Another one follows."""
 
+from collections.abc import Collection
+
 from weft.engine.run.board import Board
 from weft.engine.run.facts import Ended, How, LimitsEnded, Resumed, StopAsked, Woke
 from weft.engine.run.holding import Holding
@@ -75,23 +77,40 @@ class Pausing:
         self._telling.recovered(fact, running)
         if fact.fresh_budget:  # first of all, as what is done again asks whether it fits
             self._spending.resets()
-        board.stopping = board.merges_only = fact.merges_only
-        if fact.merges_only:
+        board.stopping, board.merges_only = fact.merges_only or fact.settles, fact.merges_only
+        if fact.settles:
+            self._settle(fact.ends)
+        if board.stopping:
             return
         self._holding.resumes()
         for firing in list(board.firings.values()):
-            match firing.parked:
-                case "stopped" if firing.play.row not in board.restrained:
-                    self._starting.resumes(firing)
-                case "stopped" if not firing.lent:
-                    self._moves.lends(firing)
-                case "" if firing.halted == "stopped":
-                    firing.halted = "revoked"  # it may have heard that it was to stop, or not
-                case "" if firing.halted == "cancelled":
-                    self._halt(firing)
-                case _:
-                    pass
+            self._resume(firing)
         self._spending.wake_again()
+
+    def _resume(self, firing: Firing) -> None:
+        board = self._board
+        match firing.parked:
+            case "stopped" if firing.play.row not in board.restrained:
+                self._starting.resumes(firing)
+            case "stopped" if not firing.lent:
+                self._moves.lends(firing)
+            case "" if firing.halted == "stopped":
+                firing.halted = "revoked"  # it may have heard that it was to stop, or not
+            case "" if firing.halted == "cancelled":
+                self._halt(firing)
+            case _:
+                pass
+
+    def _settle(self, ends: Collection[str]) -> None:
+        """Nothing begins. Agents end by themselves, but for those of these subplans; all else is stopped."""
+        for firing in self._board.firings.values():
+            if not firing.is_under_way:
+                continue
+            if firing.halted == "cancelled" or firing.launch is None or firing.play.path in ends:
+                firing.halted = firing.halted if firing.halted == "cancelled" else "stopped"
+                self._halt(firing)
+                continue
+            firing.halted = "revoked"  # the coordinator before may have stopped it
 
     def _halt(self, firing: Firing, *, now: bool = False) -> None:
         halt = Halt(firing=firing.serial, execution=firing.execution, how=firing.halted, now=now)

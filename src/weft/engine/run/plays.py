@@ -147,6 +147,8 @@ class Firing(Struct, eq=False, kw_only=True):
     """Of what is held: whether a verify failed on the tree that would have landed."""
     asks: bool = False
     """Of what is held: whether a person is only to agree."""
+    is_to_retry: bool = False
+    """Of what is held: whether it is tried again as soon as people let its subplan continue."""
     presented: bool = False
     """Whether it was verified together with all others about which a person is asked."""
     preview: bool = False
@@ -173,6 +175,8 @@ class Ticket(Struct, eq=False, kw_only=True):
     """Where the token is that waits."""
     firing: Firing | None = None
     """What has begun already and is to go on."""
+    was_held: bool = False
+    """Whether it was held, and is to be tried again."""
     claims: Claims = ()
     slots: bool = False
     """Whether the slots of the slice are asked for, too."""

@@ -169,7 +169,7 @@ class Scopes:
         """What was completed earlier need not have landed."""
         if landing is None or row in self._board.landed:
             return False
-        return self._board.settings(row).isolation == "worktree"
+        return self._board.settings(row).has_branch
 
     def _blocked(self, row: int) -> Failure | None:
         """Why it cannot start, if something it depends on has failed."""
@@ -229,12 +229,13 @@ class Scopes:
             self._play(self._wiring.landings[number], self._board.compiled.landing_shapes[number], number)
             joining.extend(self._landing_order.passed(number))
 
-    def release_landing(self) -> bool:
-        """Whether there was a landing that only waited for its turn."""
-        number = self._landing_order.release()
-        if number is not None:
+    def release_landings(self, rows: Iterable[int] | None = None) -> list[int]:
+        """Has landings that only wait for their turn join the queue: of these rows, or else the first one."""
+        numbers = None if rows is None else {self._landings.get(row, -1) for row in rows}
+        taken = self._landing_order.take(numbers)
+        for number in taken:
             self._land(number)
-        return number is not None
+        return [self._wiring.landings[number] for number in taken]
 
     def _heard(self, one: int) -> None:
         """Those who wait for a row, or for a landing, hear that it has ended."""

@@ -77,6 +77,10 @@ class Telling:
         event = Event(kind=kind, subplan=fact.subplan, outcome=fact.wanted, data=data, fact=fact)
         self._board.tell(event)
 
+    def paused(self, path: str) -> None:
+        """A pause that a run takes over from the run before; it follows from the start of the run."""
+        self._board.tell(Event(kind="paused", subplan=path, outcome=Wanted.PAUSE))
+
     def recovered(self, fact: Resumed, running: Sequence[int]) -> None:
         data: Data = {"epoch": fact.epoch, "running": list(running)}
         self._board.tell(Event(kind="recovered", data=data, fact=fact))

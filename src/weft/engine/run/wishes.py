@@ -28,6 +28,12 @@ class Wishes:
         """What people have paused, frozen or stopped, by path; the path of the whole run is empty."""
         return {path: word for path, word in self._words.items() if word is not Wanted.GO}
 
+    def holds(self, path: str, wanted: Wanted) -> bool:
+        """Whether this is wanted of the subplan and of all that is in it."""
+        inside = f"{path}/" if path else ""
+        words = (word for one, word in self._words.items() if one.startswith(inside))
+        return self.of(path) is wanted and all(word is wanted for word in words)
+
     def of(self, path: str) -> Wanted:
         return next((self._words[one] for one in _around(path) if one in self._words), Wanted.GO)
 

@@ -91,7 +91,8 @@ class Jobs:
         job.open_streams(self._limits)
         for stream in job.streams:
             self._watch.add(stream.reader, stream.read)
-        self._log.add_start(job.id, job.mark, len(job.request.commands))
+        outputs = [stream.output for stream in job.streams]
+        self._log.add_start(job.id, job.mark, len(job.request.commands), outputs)
         self._marks.add(job.id, job.mark)
 
     # --- ending ---

@@ -2,7 +2,7 @@
 
 Lines of JSON, only ever appended to:
   {"supervisor": pid, "started": …, "boot": …}   who writes from here on
-  {"start": job, "mark": …, "at": …, "commands": number}   about to be started
+  {"start": job, "mark": …, "at": …, "commands": number, "outputs": [[path, pipe], …]}   about to be started
   {"run": job, "pid": …, "started": …}           a command of it runs, and had started by then
   {"ended": {…}}                                 its end, as it is told
   {"forget": [job, …]}                           their ends are not asked for any more
@@ -14,11 +14,15 @@ about had not been done yet. Every other loss is on the safe side: a job whose e
 import json
 import os
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
 from weft.safe_files import open_file
 
 from . import processes
+
+Output = tuple[str, int]
+"""The file that an output is stored in, and the inode of the pipe that the job writes to."""
 
 encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -26,7 +30,7 @@ encode = json.JSONEncoder(separators=(",", ":")).encode
 class Begun:
     """A job that was begun."""
 
-    __slots__ = ("at", "boot", "commands", "mark", "pids")
+    __slots__ = ("at", "boot", "commands", "mark", "outputs", "pids")
 
     def __init__(self, mark: int, at: float, boot: str, commands: int = 0) -> None:
         self.mark = mark
@@ -35,6 +39,8 @@ class Begun:
         """In which life of the machine."""
         self.commands = commands
         """How many it has; 0 if a log of an earlier version does not say."""
+        self.outputs: list[Output] = []
+        """Of standard output and standard error; none if a log of an earlier version does not say."""
         self.pids: list[tuple[int, int]] = []
         """Of its commands, each with a time, in ticks, when it had started."""
 
@@ -66,6 +72,7 @@ class History:
         elif "start" in record:
             commands = int(record.get("commands", 0))
             begun = Begun(int(record["mark"]), float(record["at"]), self._boot, commands)
+            begun.outputs = [(str(path), int(pipe)) for path, pipe in record.get("outputs", ())]
             self._take_start(record["start"], begun)
         elif "run" in record:
             self.begun[record["run"]].pids.append((int(record["pid"]), int(record["started"])))
@@ -122,8 +129,9 @@ class Log:
         record = {"supervisor": os.getpid(), "started": start_time(os.getpid()), "boot": boot()}
         self.add(encode(record))
 
-    def add_start(self, job: str, mark: int, commands: int) -> None:
-        self.add(f'{{"start":{encode(job)},"mark":{mark},"at":{time.time()},"commands":{commands}}}')
+    def add_start(self, job: str, mark: int, commands: int, outputs: Sequence[Output] = ()) -> None:
+        record = f'"mark":{mark},"at":{time.time()},"commands":{commands},"outputs":{encode(outputs)}'
+        self.add(f'{{"start":{encode(job)},{record}}}')
 
     def add_run(self, job: str, pid: int) -> None:
         self.add(f'{{"run":{encode(job)},"pid":{pid},"started":{processes.now()}}}')

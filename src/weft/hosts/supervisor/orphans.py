@@ -1,8 +1,8 @@
 """What a supervisor that died has left: its processes are ended, and its jobs counted as lost.
 
 Their processes go on for a while. If the last command of a job has exited with 0 meanwhile, the reaper has
-recorded it, and the job is done: all of its output had been stored. Any other exit tells nothing about the
-work, as a command also fails when nobody reads its output any more; then what became of the job cannot be known.
+recorded it, and the job is done: all of its output is stored. Any other exit tells nothing about the work, as a
+command also fails if it writes before the reaper reads its output; then what became of the job cannot be known.
 That holds for one that was only about to be started, too: it may have run, and ended, before we looked.
 """
 

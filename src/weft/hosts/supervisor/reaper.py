@@ -1,4 +1,4 @@
-"""The parent of a supervisor: it records how commands exit after the supervisor has died.
+"""The parent of a supervisor: after the death of that it records how commands exit, and stores what they write.
 
 When a process dies, its children become those of the nearest subreaper above it. The supervisor is one for its
 jobs, and the reaper is one for the supervisor. While the supervisor lives, the reaper waits and does nothing else.
@@ -6,78 +6,163 @@ After its death the commands become children of the reaper, and only a parent ca
 appends each to the file `exits`, for the next supervisor, and ends when no child is left. It holds neither the
 lock nor the socket, so the next supervisor need not wait for it.
 
-The supervisor may die before it has read what a command wrote. So the reaper opens the pipes of the commands that
-are alive at that time, and records the exit of a command only if they are empty then: all that it wrote is stored.
-A command that exits before its pipes are opened counts as lost.
+A command continues to write when the supervisor has died. So the reaper opens the pipes of the commands that are
+alive at that time, and appends what comes to the files of their output, which the log of the supervisor names. It
+records the exit of a command only if all of its output is stored. A command counts as lost if it exits before its
+pipes are opened, or if an output is longer than the beginning that is kept: its end was with the supervisor.
 
 Lines of JSON: {"pid": …, "started": …, "boot": …, "status": …, "at": …}, with the status as `waitpid` returns it.
 """
 
-import fcntl
 import json
 import os
+import select
+import signal
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from struct import unpack
-from termios import FIONREAD
 
 from weft.safe_files import open_file
 
-from .log import Log, boot, encode, start_time
+from .log import History, Log, Output, boot, encode, start_time
 from .processes import everyone
+from .streams import append_to
 
 NAME = b"weft-reaper"
 """What the kernel calls the process: its command line is that of the supervisor."""
 
-_OUTPUTS = (1, 2)
+_BUFFER = 64 * 1024
 
 Exits = dict[int, list[tuple[int, str, int, float]]]
 """By pid: start time in ticks, life of the machine, status, time of the exit."""
 
 
-def reap(directory: str, supervisor: int) -> None:
+class Remainder:
+    """What a command writes to one of its outputs after the supervisor has died."""
+
+    def __init__(self, reader: int, path: str, head: int) -> None:
+        """`head`: how many bytes are kept of the output from its beginning."""
+        self.reader = reader
+        self.is_open = True
+        self.is_whole = True
+        """Whether all that was read is stored."""
+        self._path = path
+        self._head = head
+
+    def read(self) -> None:
+        """All that has come."""
+        while self.is_open:
+            try:
+                data = os.read(self.reader, _BUFFER)
+            except BlockingIOError:
+                return
+            self.is_open = bool(data)
+            if data and self.is_whole:
+                self._store(data)
+
+    def _store(self, data: bytes) -> None:
+        try:
+            self.is_whole = append_to(self._path, data, most=self._head)
+        except OSError:  # the disk is full
+            self.is_whole = False
+
+
+def reap(directory: str, supervisor: int, head: int) -> None:
     """Until no child is left."""
-    pipes: dict[int, list[int]] | None = None
-    while (pid := _next_exit()) is not None:
-        if pipes is None:  # the first exit, of whichever child, means that the supervisor has died
-            pipes = {child: _open_outputs(child) for child in _children() if child not in (pid, supervisor)}
-        started = start_time(pid)  # it can be read as long as nobody has waited for the process
-        _, status = os.waitpid(pid, 0)
-        readers = pipes.pop(pid, [])
-        if len(readers) == len(_OUTPUTS) and not any(map(_unread, readers)):
-            with suppress(OSError):  # the disk is full; then the command counts as lost
-                _record(directory, pid, started, status)
-        for reader in readers:
-            os.close(reader)
+    pid = _next_exit(os.WEXITED)
+    if pid is None:
+        return
+    # The first exit, of whichever child, means that the supervisor has died.
+    woken = _wake_at_exits()
+    outputs = _open_outputs(directory, head, passed_over=(pid, supervisor))
+    while pid is not None:
+        while pid:
+            _settle(directory, pid, outputs.pop(pid, None))
+            pid = _next_exit(os.WEXITED | os.WNOHANG)
+        if pid is not None:
+            _store_outputs(woken, [one for both in outputs.values() for one in both])
+            pid = _next_exit(os.WEXITED | os.WNOHANG)
 
 
-def _next_exit() -> int | None:
+def _next_exit(options: int) -> int | None:
+    """The child that has exited; 0 if there is none yet, and None if no child is left."""
     try:
-        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        found = os.waitid(os.P_ALL, 0, options | os.WNOWAIT)
     except ChildProcessError:
         return None
-    return None if found is None else found.si_pid
+    return 0 if found is None else found.si_pid
+
+
+def _wake_at_exits() -> int:
+    """A descriptor that can be read when a child has exited."""
+    reader, writer = os.pipe()
+    for descriptor in (reader, writer):
+        os.set_blocking(descriptor, False)
+    signal.signal(signal.SIGCHLD, _do_nothing)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    return reader
+
+
+def _do_nothing(number: int, frame: object) -> None:
+    """The number has been written to the pipe already."""
+
+
+def _store_outputs(woken: int, outputs: list[Remainder]) -> None:
+    """Waits until something is written, or a child has exited; what is written is stored."""
+    waiting = {one.reader: one for one in outputs if one.is_open}
+    poll = select.poll()
+    for descriptor in (woken, *waiting):
+        poll.register(descriptor, select.POLLIN)
+    for descriptor, _ in poll.poll():
+        if descriptor == woken:
+            os.read(woken, _BUFFER)
+        else:
+            waiting[descriptor].read()
+
+
+def _settle(directory: str, pid: int, outputs: list[Remainder] | None) -> None:
+    started = start_time(pid)  # it can be read as long as nobody has waited for the process
+    _, status = os.waitpid(pid, 0)
+    for output in outputs or ():
+        output.read()
+        os.close(output.reader)
+    if outputs is not None and all(output.is_whole for output in outputs):
+        with suppress(OSError):  # the disk is full; then the command counts as lost
+            _record(directory, pid, started, status)
+
+
+def _open_outputs(directory: str, head: int, passed_over: tuple[int, ...]) -> dict[int, list[Remainder]]:
+    """Of the commands that are alive; without those whose outputs cannot be opened."""
+    history = History()
+    history.read(f"{directory}/log")
+    outputs = {begun.pids[-1][0]: begun.outputs for begun in history.begun.values() if begun.pids}
+    found: dict[int, list[Remainder]] = {}
+    for child in _children():
+        readers = [] if child in passed_over else _open_pipes(child, outputs.get(child, ()), head)
+        if readers:
+            found[child] = readers
+    return found
 
 
 def _children() -> list[int]:
     return [process.pid for process in everyone() if process.parent == os.getpid()]
 
 
-def _open_outputs(pid: int) -> list[int]:
-    """Readers of the pipes that a process writes to; none for an output that is no pipe, or if it has exited."""
-    readers: list[int] = []
-    for number in _OUTPUTS:
-        path = f"/proc/{pid}/fd/{number}"
+def _open_pipes(pid: int, outputs: Sequence[Output], head: int) -> list[Remainder]:
+    """Readers of the pipes that a command was started with; none if it has exited, or writes elsewhere now."""
+    found: list[Remainder] = []
+    for number, (path, pipe) in enumerate(outputs, 1):
         with suppress(OSError):
-            if os.readlink(path).startswith("pipe:"):  # noqa: PTH115 - pathlib is slow to load
-                readers.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
-    return readers
-
-
-def _unread(reader: int) -> int:
-    """How many bytes are in a pipe."""
-    (count,) = unpack("i", fcntl.ioctl(reader, FIONREAD, bytes(4)))
-    return int(count)
+            reader = os.open(f"/proc/{pid}/fd/{number}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            if os.fstat(reader).st_ino == pipe:
+                found.append(Remainder(reader, path, head))
+            else:
+                os.close(reader)
+    if len(found) == len(outputs):
+        return found
+    for remainder in found:
+        os.close(remainder.reader)
+    return []
 
 
 def _record(directory: str, pid: int, started: int, status: int) -> None:

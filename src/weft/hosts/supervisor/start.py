@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> None:
         os.close(lock)
         log.close()
         listener.close()
-        reaper.reap(directory, serving)
+        reaper.reap(directory, serving, int(head))
         os._exit(0)
     become_subreaper(b"weft-supervisor")
     log.add_supervisor()

@@ -75,6 +75,11 @@ class Stream:
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.reader, False)
 
+    @property
+    def output(self) -> tuple[str, int]:
+        """The file, and the inode of the pipe."""
+        return self._path, os.fstat(self.reader).st_ino
+
     def read(self) -> int:
         """Take one buffer full at most; 0: at its end, -1: nothing has come."""
         try:
@@ -151,6 +156,20 @@ def words(error: OSError) -> str:
 def _enlarge(pipe: int) -> None:
     with suppress(OSError):  # the user has many of them
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _BIG_PIPE)
+
+
+def append_to(path: str, data: bytes, *, most: int) -> bool:
+    """Whether all of the data is in the file then, which grows to so many bytes at most."""
+    tree, file = locate(path)
+    descriptor = tree.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, make=True)
+    try:
+        room = max(0, most - os.fstat(descriptor).st_size)
+        written = 0
+        while written < min(len(data), room):
+            written += os.write(descriptor, data[written:room])
+    finally:
+        os.close(descriptor)
+    return written == len(data)
 
 
 def _create(path: str) -> int:

@@ -77,7 +77,7 @@ class _Shapes(Struct):
         if not self.plan.outline.is_leaf(row):
             # The landing queue runs the verify of a plan, before anything lands; without a branch to land on, it
             # comes when all is done.
-            verifies = verifies and not (row == ROOT and scope.settings.isolation == "worktree")
+            verifies = verifies and not (row == ROOT and scope.settings.has_branch)
             frame = self.frame(scope.settings, verifies=verifies, merges=row != ROOT)
             return self.numbered(("group", frame), lambda: group_shape(frame))
         pipeline = self.plan.pipeline_of(row)

@@ -120,15 +120,22 @@ SETTINGS = (
             "them together.",
     ),
     Key(
-        name="isolation", kind=Choice(("worktree", "dir", "none")),
+        name="isolation", kind=Choice(("worktree", "clone", "dir", "none")),
         default=Words("worktree in a git repository, else dir"),
-        doc="Where a slice works: in a git `worktree`; in a `dir` of its own, which starts with the "
-            "files of what it "
-            "depends on; with `none` in the plan's own directory (agents then need `policy: serial`).",
+        doc="Where a slice works: in a git `worktree`; in a `clone` which is a worktree whose steps have a git "
+            "directory of their own, as they always have in a sandbox; in a `dir` of its own, which starts with "
+            "the files of what it depends on; with `none` in the plan's own directory (agents then need "
+            "`policy: serial`).",
     ),
     Key(
         name="worktrees", kind=PLACE, default=".weft/worktrees/{{ plan.id }}/{{ slice.path }}",
         doc="Where worktrees are made.",
+    ),
+    Key(
+        name="keep_worktrees", kind=Choice(("never", "failed", "always")), default="failed",
+        doc="Which worktrees stay when their slices have ended: `failed` keeps those of slices that are not "
+            "merged, `always` all, `never` none. What is in no commit is never removed, unless git ignores it; "
+            "`weft open` makes a worktree again.",
     ),
     Key(name="branch_prefix", kind=BRANCH, default="weft/", doc="What the names of branches begin with."),
     Key(

@@ -45,6 +45,6 @@ def landing_verifies(plan: Plan) -> LandingVerifies | None:
 
 def _lands(plan: Plan, row: int) -> bool:
     settings, outline = plan.scopes[row].settings, plan.outline
-    if settings.isolation != "worktree":
+    if not settings.has_branch:
         return False
     return outline.leaves[row] if settings.merge_when == "slice" else outline.parents[row] == ROOT

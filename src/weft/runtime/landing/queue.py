@@ -117,6 +117,8 @@ class LandingQueue:
         """The first orders that are for one purpose."""
         purpose = min(map(_purpose, self._waiting))
         orders = [order for order in self._waiting if _purpose(order) is purpose]
+        # A group and its completed parts have one branch, so they are not in one batch.
+        orders = list({order.path: order for order in reversed(orders)}.values())[::-1]
         self._batch = orders[: self._most] if purpose is Purpose.LAND else orders
         self._waiting = [order for order in self._waiting if order not in self._batch]
 
@@ -185,9 +187,8 @@ class LandingQueue:
         self._landed(chain.commit)
         for link in chain.links:
             order = self._order_of(link.path)
-            self._rows.add(order.row)
             ref = f"refs/heads/{self._target.name}"
-            self._done(order, (RefMove(ref=ref, before=link.before, after=link.commit),))
+            self._done(order, (RefMove(ref=ref, before=link.before, after=link.commit),), chain)
         return True
 
     async def absorb(self, remote: str) -> None:
@@ -260,27 +261,32 @@ class LandingQueue:
         # An order says what had not landed when it was given; the queue may have landed it since.
         others = [path for path in dict.fromkeys(others) if self._lineage.row(path) not in self._rows]
         entries = [self._entry(order) for order in orders]
-        return await run_sync(partial(self._target.build, entries, not_landed=tuple(others), onto=onto))
+        # Read before the branches are: what is completed then is in them.
+        parts = {order.path: self._lineage.completed_parts(order.row) for order in orders if order.within}
+        chain = await run_sync(partial(self._target.build, entries, not_landed=tuple(others), onto=onto))
+        if not parts:
+            return chain
+        both = {path: (*done, *chain.parts.get(path, ())) for path, done in parts.items()}
+        return replace(chain, parts={path: tuple(dict.fromkeys(paths)) for path, paths in both.items()})
 
     def _entry(self, order: Land) -> Entry:
         settings, subplan = self._lineage.settings(order.row), self._plan.subplans[order.row]
         strict = settings.strict_files and self._lineage.is_slice(order.row)
         return Entry(
             path=order.path,
-            subject=self._lineage.subject(order.row),
+            subject=self._lineage.subject(order.row) + (" (completed parts)" if order.within else ""),
             take_branch=settings.merge_take_branch,
             files=subplan.files if strict else None,
+            within=order.within,
             checks_worktree=order.execution > 1,
         )
 
     def _settle_outside(self, chain: Chain) -> None:
         """Ends the orders of entries that have landed, or cannot be part of a chain."""
         for path, moves in chain.landed.items():
-            order = self._order_of(path)
-            self._rows.add(order.row)
             if moves:
                 self._landed(moves[-1].after)
-            self._done(order, moves)
+            self._done(self._order_of(path), moves, chain)
         self._hold(chain.held)
 
     # Ends of orders
@@ -293,12 +299,22 @@ class LandingQueue:
             self._hold_order(self._order_of(path), error)
 
     def _hold_order(self, order: Land, error: HeldError) -> None:
-        fact = self._fact(order, How.HELD, str(error), error.files)
+        text = str(error)
+        if order.within:
+            text = text.replace(f"weft merge {order.path}", f"weft merge {order.path} --now")
+        fact = self._fact(order, How.HELD, text, error.files)
         why = {"conflict": error.conflict, "asks": error.asks, "red": error.red}
         self._finish(order, replace(fact, waits_for=error.waits_for, result=error.tail, **why))
 
-    def _done(self, order: Land, moves: Sequence[RefMove]) -> None:
-        self._finish(order, replace(self._fact(order, How.DONE), moves=tuple(moves)))
+    def _done(self, order: Land, moves: Sequence[RefMove], chain: Chain) -> None:
+        fact = replace(self._fact(order, How.DONE), moves=tuple(moves))
+        if order.within:
+            rows = self._lineage.slices(chain.parts[order.path])
+            self._rows.update(rows)
+            fact = replace(fact, parts=tuple(self._plan.outline.paths[row] for row in rows))
+        else:
+            self._rows.add(order.row)
+        self._finish(order, fact)
 
     def _fail(self, order: Land, error: WeftError | OSError) -> None:
         if isinstance(error, HeldError):

@@ -157,7 +157,9 @@ class Verifier:
         """
         entries = [link.path for link in chain.links]
         rows = [self._lineage.row(path) for path in entries]
-        works = self._rules.of(rows, on_target)
+        whole = [self._lineage.row(path) for path in entries if path not in chain.parts]
+        parts = [row for path in entries for row in self._lineage.slices(chain.parts.get(path, ()))]
+        works = self._rules.of(whole, on_target, parts)
         if not again:
             works = await self._unproven(chain, works)
         if not works:

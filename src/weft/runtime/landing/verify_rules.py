@@ -44,9 +44,11 @@ class VerifyRules:
         self._outline = plan.outline
         self._tracker = tracker
 
-    def of(self, entries: Iterable[int], on_target: AbstractSet[int]) -> list[VerifyWork]:
-        """The verifies of the tree that holds the entries and all that has landed."""
-        slices = self._slices_in({*entries, *on_target})
+    def of(
+        self, entries: Iterable[int], on_target: AbstractSet[int], parts: Iterable[int] = ()
+    ) -> list[VerifyWork]:
+        """The verifies of the tree that holds the entries, all that has landed, and the slices `parts`."""
+        slices = self._slices_in({*entries, *on_target}) | set(parts)
         works: dict[int, VerifyWork] = {}
         seen: set[Command] = set()
         personal: list[VerifyWork] = []
@@ -81,7 +83,7 @@ class VerifyRules:
             leaf
             for row in rows
             for leaf in range(row, row + outline.sizes[row])
-            if outline.is_leaf(leaf) and self._settings(leaf).isolation == "worktree" and self._is_done(leaf)
+            if outline.is_leaf(leaf) and self._settings(leaf).has_branch and self._is_done(leaf)
         }
 
     def _is_done(self, row: int) -> bool:

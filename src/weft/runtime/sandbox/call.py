@@ -24,6 +24,8 @@ class Seen(StrEnum):
     WRITE = "write"
     LINK = "link"
     """A symbolic link."""
+    COVERED = "covered"
+    """A file, in whose place another one can be read."""
 
 
 class Place(Struct, frozen=True):
@@ -31,7 +33,7 @@ class Place(Struct, frozen=True):
     """Absolute, and without symbolic links."""
     seen: Seen
     leads_to: str = ""
-    """Of a link."""
+    """Of a link; of what is covered, the other file."""
 
 
 class Box(Struct, frozen=True, kw_only=True):
@@ -86,6 +88,8 @@ def _laid(place: Place) -> Iterator[str]:
             yield from ("--dev-bind" if path.startswith(_DEVICES) else "--bind", path, path)
         case Seen.LINK:
             yield from ("--symlink", place.leads_to, path)
+        case Seen.COVERED:
+            yield from ("--ro-bind", place.leads_to, path)
 
 
 def holds(outer: str, path: str) -> bool:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from weft.plan.sandbox import Sandbox
 from weft.runtime.sandbox.call import Place, Seen, seen_at
-from weft.runtime.sandbox.git import git_places
+from weft.runtime.sandbox.git import git_places, top_of
 from weft.runtime.sandbox.programs import is_hidden, program_folders
 
 PRIVATE = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - each sandbox has its own
@@ -75,7 +75,8 @@ def view(grounds: Grounds, needs: Needs, sandbox: Sandbox) -> tuple[Place, ...]:
     """The places as they are now; what is not there is left out."""
     programs = program_folders(needs.search, needs.programs, grounds.hidden)
     visible = (grounds.project, grounds.plan_dir)
-    writable = (needs.workspace, needs.home, needs.output)
+    top = top_of(needs.workspace.resolve())
+    writable = (top, needs.home, needs.output)
     asked = tuple(_asked(sandbox, needs.workspace, grounds.homes))
     places = [
         *_real(grounds.homes, Seen.EMPTY),
@@ -84,10 +85,11 @@ def view(grounds: Grounds, needs: Needs, sandbox: Sandbox) -> tuple[Place, ...]:
         *_real((*_OF_RUN, *_apart(programs, writable), *visible), Seen.READ),
         *_real((grounds.weft,), Seen.EMPTY),
         *_real(writable, Seen.WRITE),
-        *_there(git_places(needs.workspace.resolve())),
+        *_there(git_places(top)),
         *(place for path, seen in asked for place in _real((path,), _hiding(path, seen))),
+        *_there(place for place in git_places(top) if place.seen is not Seen.READ),
     ]
-    ways = (*programs, *visible, *writable, *(path for path, _ in asked))
+    ways = (*programs, *visible, needs.workspace, *writable, *(path for path, _ in asked))
     return (*places, *_links(ways, places, grounds.hidden))
 
 

@@ -28,11 +28,11 @@ from weft.safe_files import open_file, remove_file, replace_file
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.brought import brought_into, is_in
 from weft.workspaces.git.commit_object import Draft, Sign, write_commit
-from weft.workspaces.git.linked import git_dir_of, operation_in, text_of
+from weft.workspaces.git.linked import git_dir_of, operation_in, own_operation_in, text_of
 from weft.workspaces.git.locks import Pause, free, locks_explained
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import move, tips, tree_of
+from weft.workspaces.git.refs import move, tips_below, tips_of, tree_of
 from weft.workspaces.git.sparse import settings
 from weft.workspaces.git.status import Difference, Status, status
 
@@ -117,7 +117,7 @@ def keep_logged(
 
     `seen` are commits that were there, too; `head` is where the branch is going to be, if not where it is.
     """
-    known = tips(git, names.head(path), names.start(path), names.kept(path, "").rstrip("/"))
+    known = tips_of(git, names.head(path), names.start(path)) | _kept_of(git, names, path)
     if head:
         known[names.head(path)] = head
     _keep(git, names, path, _undone(git, frozenset((*_log(git_dir), *seen)), frozenset(known.values())))
@@ -127,7 +127,7 @@ def _slice(
     git: Git, git_dir: Path, work: Work, names: Names, message: bytes, identity: Mapping[str, str]
 ) -> _Slice:
     path = work.path
-    refs = tips(git, names.tip(path), names.start(path), names.kept(path, "").rstrip("/"))
+    refs = tips_of(git, names.tip(path), names.start(path))
     return _Slice(
         git=git,
         git_dir=git_dir,
@@ -136,10 +136,14 @@ def _slice(
         message=message,
         identity=identity,
         status=status(git, git_dir),
-        tip=refs.pop(names.tip(path), ""),
-        start=refs.pop(names.start(path), ""),
-        kept=frozenset(refs.values()),
+        tip=refs.get(names.tip(path), ""),
+        start=refs.get(names.start(path), ""),
+        kept=frozenset(_kept_of(git, names, path).values()),
     )
+
+
+def _kept_of(git: Git, names: Names, path: str) -> dict[str, str]:
+    return tips_below(git, names.kept(path, "").rstrip("/"))
 
 
 def message_of(work: Work, plan: str) -> bytes:
@@ -291,6 +295,8 @@ def _refuse_astray(one: _Slice) -> None:
     if operation is not None:
         what = f"a `git {operation}` is unfinished in {top}"
         then = f"finish it there, or type: git -C {top} {operation} --abort"
+        if own_operation_in(one.git_dir) is None:  # but in the clone, where no git of a person's should run
+            then = f"to start the slice again, type: weft retry {one.work.path}"
     elif found.branch != wanted:
         has = f"the branch {found.branch.removeprefix('refs/heads/')}" if found.branch else "no branch"
         what = f"the worktree {top} has {has} checked out, and is to have {one.branch}"

@@ -19,7 +19,7 @@ from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.ground import Ground, Known, around, changes, wish
 from weft.workspaces.git.linked import git_dir_of
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import is_ancestor, tips
+from weft.workspaces.git.refs import is_ancestor
 from weft.workspaces.git.starting import Start, Starting
 from weft.workspaces.git.undoing import bring_back, look_at
 from weft.workspaces.git.worktrees import Worktrees
@@ -90,7 +90,7 @@ class WorktreeContinuation:
         self._keep(path, worktree)
         git_dir, ref = git_dir_of(worktree), self._names.head(path)
         kept = self._names.kept(path, head)
-        known = {**self._ground.known(), **tips(self._git, kept)}
+        known = self._ground.known()
         notes = [wish(known, self._names.tip(path), commit), wish(known, self._names.told(path), commit)]
         if head != commit:
             notes.append(wish(known, kept, head))

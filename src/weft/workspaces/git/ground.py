@@ -1,6 +1,6 @@
 """What the worktrees of a plan stand on: a repository and its ends, names and places."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,13 +13,33 @@ from weft.workspaces.git.commit_object import Sign
 from weft.workspaces.git.merging import commit_merge, message
 from weft.workspaces.git.names import Names, dotted
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import move, tip, tips
+from weft.workspaces.git.refs import move, tip
 from weft.workspaces.git.repository import Ends, Repository
 
-_KINDS = ("start", "told", "tip", "passed", "merging")
-
 Known = Mapping[str, str]
-"""Where refs lead, as it was at one moment."""
+"""Where refs lead, each as it was when it was first asked for."""
+
+
+class _RefsAsked(Known):
+    """Reads a ref when it is first asked for, so that it costs nothing how many there are; it holds those only."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+        self._found: dict[str, str | None] = {}
+
+    def __getitem__(self, ref: str) -> str:
+        if ref not in self._found:
+            self._found[ref] = tip(self._git, ref)
+        found = self._found[ref]
+        if found is None:
+            raise KeyError(ref)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (ref for ref, found in self._found.items() if found is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class Ground(Struct, frozen=True, kw_only=True):
@@ -33,11 +53,25 @@ class Ground(Struct, frozen=True, kw_only=True):
     """The paths of subplans that have others in them; they have no worktree but to be verified in."""
     landed: Collection[str] = frozenset()
     """Those that an earlier run has landed: the base has their work, even if their branches are gone."""
+    clones: Collection[str] = frozenset()
+    """The slices whose steps have a git directory of their own."""
+    opened: Collection[str] = frozenset()
+    """Those of them whose steps find it by the file `.git` of the workspace: no sandbox shows it to them."""
 
     @property
     def git(self) -> Git:
         """Git for the work of a run, with the filters and merge drivers of the repository."""
         return self.repository.git.working()
+
+    @property
+    def shared_refs(self) -> Known:
+        """What a clone knows of the branches of the repository."""
+        return {self.ends.target_ref: self.ends.base}
+
+    @property
+    def scratch_clone(self) -> Known | None:
+        """The same for a worktree in which something is verified; None if it needs no clone."""
+        return self.shared_refs if self.clones else None
 
     def worktree(self, path: str) -> Path:
         return self.folder(path, dotted(path))
@@ -54,9 +88,8 @@ class Ground(Struct, frozen=True, kw_only=True):
     # Refs
 
     def known(self) -> Known:
-        """All branches and notes of the plan."""
-        branches = f"refs/heads/{self.names.prefix}{self.names.plan}"
-        return tips(self.git, branches, *(f"refs/weft/{kind}/{self.names.plan}" for kind in _KINDS))
+        """The branches and notes of the plan."""
+        return _RefsAsked(self.git)
 
     def head(self, path: str) -> str:
         """Where the branch of a subplan is; raises `HeldError` if it is gone."""
@@ -69,7 +102,7 @@ class Ground(Struct, frozen=True, kw_only=True):
             raise HeldError(f"there is no branch {branch}, and nothing is known of what {whose} did; {ANEW}")
         raise HeldError(
             f"the branch {branch} of {whose} is gone; to have it back, type: git branch {branch} {last[:12]}, "
-            "then type: weft run"
+            "then run the plan again"
         )
 
     def has_landed(self, path: str) -> bool:
@@ -77,6 +110,14 @@ class Ground(Struct, frozen=True, kw_only=True):
         while path and path not in self.landed:
             path = around(path)
         return bool(path)
+
+    def missing_in(self, commit: str, others: Collection[str]) -> Collection[str]:
+        """Those among other commits that did not lead to this one."""
+        wanted = frozenset(others)
+        if not wanted:
+            return wanted
+        lines = self.git.line("rev-list", *sorted(wanted), "--not", commit)
+        return wanted.intersection(lines.splitlines())
 
     def merged_into(self, commit: str) -> Collection[str]:
         """The branches of the plan whose work a commit has."""
@@ -88,7 +129,7 @@ class Ground(Struct, frozen=True, kw_only=True):
         wishes = changes(moves)
         if not move(self.git, wishes, reason=f"weft: {reason}"):
             refs = ", ".join(one.ref for one in wishes)
-            raise WorkspaceError(f"{refs}: moved by somebody else at this moment; type `weft run` again")
+            raise WorkspaceError(f"{refs}: moved by somebody else at this moment; run the plan again")
 
     # Commits
 

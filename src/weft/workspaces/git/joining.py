@@ -17,7 +17,7 @@ from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.ground import Ground, Known, around, changes, wish
 from weft.workspaces.git.landing import advance, checkout_of
 from weft.workspaces.git.merge_commits import MergeCommits, MergeInput
-from weft.workspaces.git.refs import is_ancestor, move, tip, tips, tree_of
+from weft.workspaces.git.refs import is_ancestor, move, tip, tips_of, tree_of
 from weft.workspaces.git.worktrees import Worktrees
 
 _TRIES = 20
@@ -63,13 +63,13 @@ class Joining:
     def _never_began(self, path: str) -> bool:
         """Whether it is a group of which no slice has a branch."""
         refs = (self._names.head(path), self._names.start(path))
-        return path in self._ground.groups and not tips(self._git, *refs)
+        return path in self._ground.groups and not tips_of(self._git, *refs)
 
     def _try(self, request: MergeRequest, into: _Into) -> Merged | None:
         """None if the branch has moved meanwhile."""
         path = request.path
         head, start = self._names.head(path), self._names.start(path)
-        refs = tips(self._git, into.ref, head, start, self._names.tip(into.group))
+        refs = tips_of(self._git, into.ref, head, start, self._names.tip(into.group))
         ours = refs.get(into.ref) or self._ground.head(into.group)
         theirs = refs.get(head) or self._ground.head(path)
         if is_ancestor(self._git, theirs, ours):
@@ -86,7 +86,7 @@ class Joining:
         moves = moved_before(self._ground, into.ref, theirs, ours)
         with self._moving:
             note = self._names.tip(into.group)
-            refs = tips(self._git, note)
+            refs = tips_of(self._git, note)
             late = [wish(refs, note, each.after) for each in moves if refs.get(note) == each.before]
             self._ground.move(late, f"merge {path}")
         self.discard(path)
@@ -100,18 +100,20 @@ class Joining:
         notes = [self._names.passed(path)]
         if path not in self._ground.groups and not request.resolved:
             notes.append(self._names.tip(path))
-        return any(tree == tree_of(self._git, commit) for commit in tips(self._git, *notes).values())
+        return any(tree == tree_of(self._git, commit) for commit in tips_of(self._git, *notes).values())
 
     def _to_be_verified(self, request: MergeRequest, commit: str) -> Merged:
         self.check_out(request, commit)
         note = self._names.merging(request.path)
-        self._ground.move([wish(tips(self._git, note), note, commit)], f"{request.path} is to be verified")
+        self._ground.move([wish(tips_of(self._git, note), note, commit)], f"{request.path} is to be verified")
         return Merged(verify_in=self._ground.scratch(request.path) / self._ground.repository.inside)
 
     def check_out(self, request: MergeRequest, commit: str) -> None:
         """With all untracked files that its slices were given."""
         scratch = self._ground.scratch(request.path)
-        self._worktrees.make(scratch, branch=None, commit=commit, sparse=request.sparse)
+        self._worktrees.make(
+            scratch, branch=None, commit=commit, sparse=request.sparse, clone=self._ground.scratch_clone
+        )
         self._ground.bring(scratch, request.copy, request.link)
 
     def publish(self, path: str) -> Merged | None:
@@ -132,7 +134,7 @@ class Joining:
 
     def discard(self, path: str) -> None:
         note = self._names.merging(path)
-        self._ground.move([wish(tips(self._git, note), note, "")], f"{path} was verified")
+        self._ground.move([wish(tips_of(self._git, note), note, "")], f"{path} was verified")
         self._worktrees.discard(self._ground.scratch(path))
 
     # Moving
@@ -172,7 +174,7 @@ class Joining:
         if verified:
             wanted[self._names.passed(path)] = commit
         if refs is None:
-            refs = tips(self._git, *wanted)
+            refs = tips_of(self._git, *wanted)
         return changes([wish(refs, ref, after) for ref, after in wanted.items()])
 
 

@@ -18,8 +18,9 @@ from msgspec import Struct, field
 
 from weft.engine.run.facts import RefMove
 from weft.workspaces.errors import WorkspaceError, listed, shown
+from weft.workspaces.git.clone import holds_more
 from weft.workspaces.git.landing import checkout_of
-from weft.workspaces.git.linked import MAKING, operation_in
+from weft.workspaces.git.linked import MAKING, operation_in, place_of
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.proven import Proof
@@ -191,6 +192,13 @@ class Judge:
                 command=f"git worktree unlock {_quoted(worktree.path)}",
             )
         yield from self._dirt(left, worktree.path)
+        git_dir = place_of(worktree.path)
+        if git_dir is not None and holds_more(git_dir, left.head):
+            yield Stays(
+                why=Why.UNCLEAR,
+                name=left.name,
+                message="the clone of its steps holds what is not in the repository",
+            )
         if worktree.branch != left.head and not self._proof.holds(worktree.head):
             yield self._unmerged(left, worktree.head, worktree.head[:12], " that its worktree is at")
 

@@ -8,6 +8,7 @@ import os
 import stat
 from pathlib import Path
 
+from weft.ports.workspaces import CLONE
 from weft.safe_files import UnsafeFileError, read_file
 from weft.workspaces.errors import ANEW, WorkspaceError
 
@@ -16,7 +17,8 @@ MAKING = "Weft is making it"
 
 _LARGEST = 1 << 20
 _POINTS = b"gitdir: "
-_UNFINISHED = {
+_LONGEST = 64 * 1024
+OPERATIONS = {
     "rebase-merge": "rebase",
     "rebase-apply/applying": "am",
     "rebase-apply": "rebase",
@@ -46,9 +48,7 @@ def git_dir_of(directory: Path) -> Path:
         ) from None
     if not content.startswith(_POINTS):
         raise WorkspaceError(f"{link} does not say where its repository is; type `git worktree repair`")
-    pointer = os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
-    # A relative one begins with `..`, which is no step down from a directory that is trusted.
-    git_dir = Path(os.path.normpath(os.path.join(os.path.realpath(directory), pointer)))  # noqa: PTH118 - a text
+    git_dir = _git_dir(directory, content)
     if not git_dir.is_dir():
         raise WorkspaceError(
             f"{directory} is not registered as a worktree any more: {git_dir} is gone; save what you want of it, "
@@ -89,8 +89,52 @@ def is_unfinished(git_dir: Path) -> bool:
 
 
 def operation_in(git_dir: Path) -> str | None:
-    """The command of git that was begun in a worktree and waits for somebody to go on."""
-    return next((name for file, name in _UNFINISHED.items() if (git_dir / file).exists()), None)
+    """The command of git that was begun in a worktree, or in its clone, and waits for somebody to go on."""
+    return own_operation_in(git_dir) or operation_in_clone(git_dir)
+
+
+def own_operation_in(git_dir: Path) -> str | None:
+    return next((name for file, name in OPERATIONS.items() if (git_dir / file).exists()), None)
+
+
+def operation_in_clone(git_dir: Path) -> str | None:
+    place = clone_of(git_dir)
+    if place is None:
+        return None
+    return next((name for file, name in OPERATIONS.items() if os.path.lexists(place / file)), None)
+
+
+def clone_of(git_dir: Path) -> Path | None:
+    """The git directory that the steps in a worktree have for themselves; None: they use that of the worktree."""
+    place = git_dir / CLONE / "git"
+    return place if place.is_dir() and not place.is_symlink() else None
+
+
+def place_of(directory: Path) -> Path | None:
+    """The git directory of a worktree whose steps have a clone; None if it is not such a worktree."""
+    try:
+        content = _read_plain(directory / ".git")
+    except OSError:
+        return None
+    git_dir = _git_dir(directory, content) if content.startswith(_POINTS) else None
+    return None if git_dir is None or clone_of(git_dir) is None else git_dir
+
+
+def _read_plain(file: Path) -> bytes:
+    """Of a small file that is no link; nothing is waited for."""
+    opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        return os.read(opened, _LONGEST)
+    finally:
+        os.close(opened)
+
+
+def _git_dir(directory: Path, content: bytes) -> Path:
+    """What a file `.git` leads to, or of a clone that which it is in."""
+    pointer = os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
+    # A relative one begins with `..`, which is no step down from a directory that is trusted.
+    found = Path(os.path.normpath(os.path.join(os.path.realpath(directory), pointer)))  # noqa: PTH118 - a text
+    return found.parent.parent if found.parent.name == CLONE else found
 
 
 def refuse_operation(directory: Path, git_dir: Path) -> None:

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from weft.ports.workspaces import InfraError
 from weft.search_path import search_path
+from weft.workspaces.git.linked import place_of
 from weft.workspaces.git.repository_programs import LISTING, NO_TRANSPORT, overrides, variables
 
 # What says who the user is, how servers are reached and where configuration lies. A hook that Weft is started from
@@ -49,6 +50,9 @@ _CONFIG = {
     "submodule.recurse": "false",
     "advice.detachedHead": "false",
 }
+_APART = ("-c", "core.splitIndex=false", "-c", "core.untrackedCache=false", "-c", "core.checkStat=default")
+PATIENCE = 300.0
+"""So many seconds git may take for the files of a step that has a clone. It waits for ever for a pipe."""
 _TIMED_OUT = 124
 """The exit code of a git that was ended for taking too long, as of timeout(1)."""
 _PIECE = 1024 * 1024
@@ -89,7 +93,11 @@ def _answer(exit_code: int, out: bytes, err: bytes) -> Answer:
 
 
 class Git:
-    """git in one directory."""
+    """git in one directory.
+
+    In a workspace whose steps have a clone, variables say where the git directory is, for a step may have changed
+    the file that leads there; no filter is run on its files; and as they may be anything, git has a time limit.
+    """
 
     def __init__(
         self,
@@ -98,20 +106,28 @@ class Git:
         environ: Mapping[str, str] = os.environ,
         signs: bool = False,
         works: bool = False,
+        patience: float = PATIENCE,
     ) -> None:
-        """`signs`: whether commits that are made here are signed; `works`: see above."""
+        """`signs`: whether commits that are made here are signed; `works`: see above.
+
+        `patience`: the time limit with a clone.
+        """
         self.directory = directory
         self.signs = signs
+        self.patience = patience
         self._works = works
         self._given = _clean(environ)
+        self._place = place_of(directory)
+        if self._place is not None:
+            self._given |= {"GIT_DIR": str(self._place), "GIT_WORK_TREE": str(directory)}
 
     def at(self, directory: Path) -> "Git":
         """The same, elsewhere."""
-        return Git(directory, environ=self._given, signs=self.signs, works=self._works)
+        return self._like(directory, signs=self.signs, works=self._works)
 
     def signing(self, *, signs: bool) -> "Git":
         """The same, with signed commits or without."""
-        return Git(self.directory, environ=self._given, signs=signs, works=self._works)
+        return self._like(self.directory, signs=signs, works=self._works)
 
     def working(self) -> "Git":
         """The same, with the filters, merge drivers and helpers that the repository names, and its remotes."""
@@ -119,7 +135,10 @@ class Git:
 
     @cached_property
     def _at_work(self) -> "Git":
-        return Git(self.directory, environ=self._given, signs=self.signs, works=True)
+        return self._like(self.directory, signs=self.signs, works=True)
+
+    def _like(self, directory: Path, *, signs: bool, works: bool) -> "Git":
+        return Git(directory, environ=self._given, signs=signs, works=works, patience=self.patience)
 
     @cached_property
     def replaced(self) -> Mapping[str, str]:
@@ -133,14 +152,23 @@ class Git:
         return {**self._given, **NO_TRANSPORT, **variables(self.replaced, self._given)}
 
     @cached_property
+    def _options(self) -> tuple[str, ...]:
+        if self._place is None:
+            return _OPTIONS
+        return (*_OPTIONS, *_APART, *_without_filters(self.directory, self._given))
+
+    @cached_property
     def common(self) -> Path:
         """The directory that all checkouts of the repository share."""
-        return Path(self.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
+        found = shared_git_dir(self.directory)
+        return found or Path(self.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
 
     def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
         """Whatever comes of it; raises `OSError` if there is no git, or no such directory."""
+        if self._place is not None:
+            return self.ask_within(self.patience, *command, stdin=stdin or b"", env=env)
         done = subprocess.run(  # noqa: S603 - an argv of our own
-            ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+            ("git", *self._options, *command),  # noqa: S607 - the git that the user has
             cwd=self.directory,
             env=self._environ if env is None else {**self._environ, **env},
             input=b"" if stdin is None else stdin,
@@ -160,7 +188,7 @@ class Git:
                 return listed
             self.replaced = overrides(listed.out)
         environ = self._environ if env is None else {**self._environ, **env}
-        return _run_within(seconds, command, self.directory, environ, stdin)
+        return _run_within(seconds, (*self._options, *command), self.directory, environ, stdin)
 
     def has_variable(self, *names: str) -> bool:
         """Whether one of these is set in the environment of git."""
@@ -181,7 +209,7 @@ class Git:
         with (
             tempfile.TemporaryFile() as told,
             subprocess.Popen(  # noqa: S603 - an argv of our own
-                ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+                ("git", *self._options, *command),  # noqa: S607 - the git that the user has
                 cwd=self.directory,
                 env=self._environ,
                 stdin=subprocess.DEVNULL,
@@ -217,6 +245,19 @@ class Git:
         return answer.exit_code == 0
 
 
+def shared_git_dir(checkout: Path) -> Path | None:
+    """The same, read from the files at the top of a checkout; None if only git can tell."""
+    link = checkout / ".git"
+    try:
+        if link.is_dir():
+            is_plain = (link / "HEAD").is_file() and not (link / "commondir").exists()
+            return link.resolve() if is_plain else None
+        folder = checkout / link.read_text().rstrip("\n").removeprefix("gitdir: ")
+        return (folder / (folder / "commondir").read_text().rstrip("\n")).resolve(strict=True)
+    except (OSError, ValueError):
+        return None
+
+
 def _run_within(
     seconds: float, command: Sequence[str], directory: Path, environ: Mapping[str, str], stdin: bytes = b""
 ) -> Answer:
@@ -229,7 +270,7 @@ def _run_within(
         given.write(stdin)
         given.seek(0)
         process = subprocess.Popen(  # noqa: S603 - an argv of our own
-            ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+            ("git", *command),  # noqa: S607 - the git that the user has
             cwd=directory,
             env=dict(environ),
             stdin=given,
@@ -268,14 +309,43 @@ def overridden(directory: Path, environ: Mapping[str, str]) -> dict[str, str]:
 def show(git: Git, *command: str, environ: Mapping[str, str], env: Mapping[str, str]) -> int:
     """Git writes to our own terminal, in the language, the colours and the pager of the user; its exit code."""
     mine = {_PAGER: environ[_PAGER]} if _PAGER in environ else {}
+    place = place_of(git.directory)
+    options = _OPTIONS
+    if place is not None:
+        mine |= {"GIT_DIR": str(place), "GIT_WORK_TREE": str(git.directory)}
+        options += _without_filters(git.directory, {**_clean(environ), **mine})
     mine |= {**NO_TRANSPORT, **variables(git.replaced, environ)}
     done = subprocess.run(  # noqa: S603 - an argv of our own
-        ("git", *_OPTIONS, *command),  # noqa: S607 - the git that the user has
+        ("git", *options, *command),  # noqa: S607 - the git that the user has
         cwd=git.directory,
         env={**_kept(environ), **mine, "GIT_OPTIONAL_LOCKS": "0", **env},
         check=False,
     )
     return done.returncode
+
+
+_FILTERS: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+
+def _without_filters(directory: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Options that turn off the filters that the user has: with which files they are run, a step could choose."""
+    known = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+    key = (environ["GIT_DIR"], *(environ.get(name, "") for name in known))
+    if key not in _FILTERS:
+        done = subprocess.run(
+            ("git", "config", "--name-only", "-z", "--get-regexp", r"^filter\."),  # noqa: S607 - the user's
+            cwd=directory,
+            env={**environ},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        names = {os.fsdecode(name).rpartition(".")[0] for name in done.stdout.split(b"\0") if name}
+        off = ("clean=", "smudge=", "process=", "required=false")
+        _FILTERS[key] = tuple(
+            part for name in sorted(names) for way in off for part in ("-c", f"{name}.{way}")
+        )
+    return _FILTERS[key]
 
 
 def _clean(environ: Mapping[str, str]) -> dict[str, str]:

@@ -7,9 +7,11 @@ afterwards: so a move that is asked for twice is done once, and one that was cut
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from weft.engine.run.facts import RefMove
 from weft.workspaces.git.program import Answer, Git, GitError
+from weft.workspaces.git.ref_files import UnusualRefError, may_have_refs_below, read_refs
 
 _LOCK = re.compile(r"Unable to create '(.+?\.lock)': File exists", re.DOTALL)
 _PATIENCE = "core.filesRefLockTimeout=1000"
@@ -18,6 +20,33 @@ _PATIENCE = "core.filesRefLockTimeout=1000"
 
 def tip(git: Git, ref: str) -> str | None:
     """The object that a full ref leads to; None if there is no such ref."""
+    try:
+        found = read_refs(git.common, (ref,)).get(ref)
+    except UnusualRefError:
+        return _tip_by_git(git, ref)
+    return found if found is None or _is_there(git, found) else _tip_by_git(git, ref)
+
+
+def _is_there(git: Git, oid: str) -> bool:
+    """Whether the repository has an object; git is asked only about one that is not in a file of its own."""
+    objects = git.common / "objects"
+    return (objects / oid[:2] / oid[2:]).is_file() or (
+        (objects, oid) in _THERE or _note_there(git, objects, oid)
+    )
+
+
+_THERE: set[tuple[Path, str]] = set()
+"""Objects that are known to be there, by the place of all objects: none that a ref leads to ever goes."""
+
+
+def _note_there(git: Git, objects: Path, oid: str) -> bool:
+    is_there = git.ask("cat-file", "-e", oid).exit_code == 0
+    if is_there:
+        _THERE.add((objects, oid))
+    return is_there
+
+
+def _tip_by_git(git: Git, ref: str) -> str | None:
     command = ("show-ref", "--verify", "--hash", "--", ref)
     answer = git.ask(*command)
     if answer.exit_code == 0:
@@ -31,6 +60,23 @@ def tip(git: Git, ref: str) -> str | None:
         said = f"{ref} is broken: {listed.said or answer.said}; `git fsck` may tell more"
         raise GitError(command, answer.exit_code, said)
     return None
+
+
+def tips_of(git: Git, *refs: str) -> dict[str, str]:
+    """The objects that full refs lead to; a ref that does not exist is left out.
+
+    The cost does not depend on how many other refs there are, unlike that of `tips`.
+    """
+    try:
+        return read_refs(git.common, refs)
+    except UnusualRefError:
+        wanted = frozenset(refs)
+        return {ref: found for ref, found in tips(git, *refs).items() if ref in wanted}
+
+
+def tips_below(git: Git, folder: str) -> dict[str, str]:
+    """All refs whose names begin with that of a folder; quick where there are none."""
+    return tips(git, folder) if may_have_refs_below(git.common, folder) else {}
 
 
 def tips(git: Git, *prefixes: str) -> dict[str, str]:

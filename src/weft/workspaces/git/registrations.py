@@ -77,10 +77,34 @@ class Registrations:
         with self._locked():
             self._do("remove", "--force", "--force", "--", str(directory))
 
+    def forget(self, entry: Path) -> None:
+        """Of a worktree whose directory is gone, too, by the git directory that it had.
+
+        Killed in the middle, it leaves what a worktree leaves that was not made to its end.
+        """
+        with self._locked():
+            (entry / "locked").write_text(MAKING)
+            for name in sorted({each.name for each in entry.iterdir()} - {"locked"}):
+                _remove(entry / name)
+            shutil.rmtree(entry)
+
+    def may_know(self, place: Path, branch: str | None) -> bool:
+        """Whether it cannot be ruled out that the repository has a worktree there, or one with the branch.
+
+        Read from files: mostly there is none, and to have git list all of them takes longer.
+        """
+        heads = [self._common / "HEAD"]
+        for entry in (self._common / "worktrees").glob("*"):
+            if text_of(entry / "gitdir") in {None, str(place / ".git")}:
+                return True
+            heads.append(entry / "HEAD")
+        return branch is not None and any(_may_be_at(head, branch) for head in heads)
+
     def entry_of(self, directory: Path) -> Path | None:
         """The git directory of a worktree, whatever has become of the worktree itself."""
         link = str(directory.parent.resolve() / directory.name / ".git")
-        entries = (self._common / "worktrees").iterdir()
+        folder = self._common / "worktrees"
+        entries = folder.iterdir() if folder.is_dir() else ()
         return next((entry for entry in entries if text_of(entry / "gitdir") == link), None)
 
     @contextmanager
@@ -121,6 +145,21 @@ class Registrations:
             f"git cannot read its entry of a worktree, {entry}, which somebody else left half written; "
             "if no git is running, remove that directory"
         )
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink()
+
+
+def _may_be_at(head: Path, branch: str) -> bool:
+    """Whether a head may name the branch: one that git keeps elsewhere, or by another name, may."""
+    named = text_of(head) or ""
+    is_plain = named.startswith("ref: refs/heads/") and named != "ref: refs/heads/.invalid"
+    is_commit = not named.startswith("ref:") and bool(named)
+    return head.is_symlink() or named == f"ref: {branch}" or not (is_plain or is_commit)
 
 
 def read_listed(git: Git, *, pause: Pause = time.sleep) -> Sequence[Listed]:

@@ -23,15 +23,16 @@ from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import Closed, HeldError, MergeRequest, OpenConflict, Work
 from weft.safe_files import replace_file
 from weft.workspaces.errors import WorkspaceError, listed, shown
+from weft.workspaces.git.clone import unmerged_in_clone
 from weft.workspaces.git.commit_object import Sign
 from weft.workspaces.git.commits import keep_logged, message_of, stage
 from weft.workspaces.git.ground import Ground, around, changes, wish
-from weft.workspaces.git.linked import git_dir_of, operation_in
+from weft.workspaces.git.linked import clone_of, git_dir_of, operation_in
 from weft.workspaces.git.locks import locks_explained
 from weft.workspaces.git.merging import Trial, commit_merge, try_merge
 from weft.workspaces.git.opened import Opened, Side, State, note_opened, opened_in
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import is_ancestor, move, tips, tree_of
+from weft.workspaces.git.refs import is_ancestor, move, tips_of, tree_of
 from weft.workspaces.git.settled import unmerged_in, unsettled, versions_at
 from weft.workspaces.git.sparse import settings
 from weft.workspaces.git.status import status
@@ -93,7 +94,7 @@ class Resolving:
         # By their names, which git writes into the files. A tag of the same name is not meant.
         labels = [ref.removeprefix("refs/") for ref in refs]
         trial = try_merge(self._git, labels[0], labels[1], take=request.take_branch, shows_base=True)
-        is_so_still = tips(self._git, *refs) == dict(zip(refs, (into, head), strict=True))
+        is_so_still = tips_of(self._git, *refs) == dict(zip(refs, (into, head), strict=True))
         return (trial, into, head) if is_so_still else None
 
     def _put(self, git: Git, work: Work, trial: Trial, into: str, head: str) -> OpenConflict:
@@ -113,7 +114,7 @@ class Resolving:
         opened = Opened(head=head, into=into, tree=trial.tree, sides=sides)
         place = _Place(path=path, git=git, git_dir=git_dir_of(git.directory), opened=opened)
         note = self._names.told(path)
-        self._ground.move([wish(tips(self._git, note), note, head)], f"{path} goes on")
+        self._ground.move([wish(tips_of(self._git, note), note, head)], f"{path} goes on")
         note_opened(place.git_dir, opened)
         with locks_explained():
             git.ask("update-index", "-q", "--refresh", env=place.env)  # a copy looks as if all had changed
@@ -222,7 +223,10 @@ class Resolving:
             return f"it removed the branch {self._names.branch(place.path)}"
         if not is_ancestor(self._git, place.opened.head, look.head):
             return "it changed commits that were there before"
-        left = [shown(one) for one in unsettled(place.git, place.opened, look.tree, unmerged_in(place.git))]
+        clone, unmerged = clone_of(place.git_dir), unmerged_in(place.git)
+        if clone is not None:
+            unmerged &= unmerged_in_clone(clone, digits=len(look.head))
+        left = [shown(one) for one in unsettled(place.git, place.opened, look.tree, unmerged)]
         return f"it left the conflict in {listed(left)}" if left else ""
 
     def _settle(self, place: _Place, look: Look, work: Work) -> _Place:
@@ -267,7 +271,7 @@ class Resolving:
             parents, at = (head, opened.into), f"{date} +0000"
             made = self._ground.commit(tree, parents, subject, place.path, at, sign=Sign.NEVER)
         ref = self._names.kept(place.path, made)
-        self._ground.move([wish(tips(self._git, ref), ref, made)], f"{place.path} left it behind")
+        self._ground.move([wish(tips_of(self._git, ref), ref, made)], f"{place.path} left it behind")
         return made
 
     def _restore(self, place: _Place, look: Look) -> _Place:

@@ -57,15 +57,16 @@ class Starting:
         if not request.after:
             return start
         commit = start.commit
-        merged = self._ground.merged_into(commit)
-        for other in request.after:
-            head = self._names.head(other)
-            if head in merged or (head not in known and self._ground.has_landed(other)):
+        heads = {other: known.get(self._names.head(other)) for other in request.after}
+        missing = self._ground.missing_in(commit, {*filter(None, heads.values())})
+        for other, head in heads.items():
+            has_it = self._ground.has_landed(other) if head is None else head not in missing
+            if has_it:
                 continue
             branch, reached = self._reached(other, request.path, known)
             if not is_ancestor(self._git, reached, commit):
                 commit = self._with(request.path, branch, commit, reached)
-                merged = self._ground.merged_into(commit)
+                missing = self._ground.missing_in(commit, missing)
         return Start(commit=commit, follows=start.follows)
 
     def _reached(self, dependency: str, path: str, known: Known) -> tuple[str, str]:
@@ -87,7 +88,7 @@ class Starting:
             raise HeldError(
                 f"{path} cannot start, for what it depends on does not go together: {branch} and {start[:12]} "
                 f"changed the same files ({listed(files)}); to settle it, type: git switch {branch}, then: git "
-                f"merge {start[:12]}, mend and commit the files, and type: weft run",
+                f"merge {start[:12]}, fix and commit the files, and run the plan again",
                 files,
                 conflict=True,
             )

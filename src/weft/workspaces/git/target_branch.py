@@ -25,7 +25,7 @@ from weft.workspaces.git.landing import advance
 from weft.workspaces.git.merge_commits import MergeCommits, MergeInput
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import tip, tips, tree_of
+from weft.workspaces.git.refs import tip, tips_of, tree_of
 from weft.workspaces.git.remote import Remote
 from weft.workspaces.git.worktrees import Worktrees
 
@@ -61,6 +61,7 @@ class _Draft(Struct):
     held: dict[str, HeldError] = field(default_factory=dict[str, HeldError])
     deferred: list[str] = field(default_factory=list[str])
     built_on: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    parts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 class TargetBranch:
@@ -86,7 +87,7 @@ class TargetBranch:
     def build(
         self, entries: Sequence[Entry], *, not_landed: Sequence[str] = (), onto: str | None = None
     ) -> Chain:
-        refs = tips(self._git, self._ref, *self._refs_of(entries))
+        refs = tips_of(self._git, self._ref, *self._refs_of(entries))
         base = onto or refs.get(self._ref) or self._missing_target()
         heads = {entry.path: refs.get(self._names.head(entry.path), "") for entry in entries}
         history = _History.read(self._git, self._ground.plan, sorted(filter(None, heads.values())), base)
@@ -103,6 +104,7 @@ class TargetBranch:
             held=draft.held,
             deferred=tuple(draft.deferred),
             built_on=draft.built_on,
+            parts=draft.parts,
         )
 
     def _refs_of(self, entries: Sequence[Entry]) -> list[str]:
@@ -131,17 +133,28 @@ class TargetBranch:
                     draft.landed[path] = ()  # no slice of the group has a branch
                     return
                 head = self._ground.head(path)  # raises with the way to get the branch back
+            if entry.within:
+                draft.parts[path] = self._parts(entry, head, draft.base)
             if head not in history.commits:
                 draft.landed[path] = moved_before(self._ground, self._ref, head, draft.base)
                 return
             if head == start:
                 draft.landed[path] = ()  # it has changed nothing
                 return
-            others = (*not_landed, *_paths(draft))
-            self._refuse_strangers(entry.path, history.strangers(head, (path, *others)))
+            others = [*not_landed, *_paths(draft)]
+            if entry.within:  # completed parts of one group may hold each other's work
+                others = [other for other in others if not _is_in(other, entry.within)]
+            known = [entry.within or path, *others]
+            self._refuse_strangers(entry.path, history.strangers(head, known))
             self._link(draft, entry, head, history.brings(head, others))
         except HeldError as error:
             draft.held[path] = error
+
+    def _parts(self, entry: Entry, head: str, base: str) -> tuple[str, ...]:
+        """The subplans inside the group whose work a commit holds, whether it has landed or not."""
+        start = tip(self._git, self._names.start(entry.within)) or base
+        commits = _History.read(self._git, self._ground.plan, [head], start).commits.values()
+        return tuple(sorted({each.subplan for each in commits if _is_in(each.subplan, entry.within)}))
 
     def _refuse_strangers(self, path: str, strangers: Sequence[str]) -> None:
         """An earlier run has integrated work that this run does not know, so nothing here has verified it."""
@@ -149,8 +162,8 @@ class TargetBranch:
             names = ", ".join(strangers[:_NAMED]) + (", …" if len(strangers) > _NAMED else "")
             raise HeldError(
                 f"{path} is built on the work of {names}, which has not landed and is not part of this run; to "
-                "land it as well, type: weft run (or, if the plan has it no more, merge its branch yourself); "
-                "to leave it out, type: weft run --fresh"
+                "land it as well, run the whole plan (or, if the plan has it no more, merge its branch yourself); "
+                "to leave it out, run the plan with --fresh"
             )
 
     def _link(self, draft: _Draft, entry: Entry, head: str, brings: Sequence[str]) -> None:
@@ -196,7 +209,7 @@ class TargetBranch:
         return self._root / self._ground.repository.inside
 
     def check_out(self, commit: str, files: ScratchFiles) -> None:
-        self._worktrees.make(self._root, branch=None, commit=commit)
+        self._worktrees.make(self._root, branch=None, commit=commit, clone=self._ground.scratch_clone)
         self._ground.bring(self._root, files.copy, files.link)
 
     def discard(self) -> None:

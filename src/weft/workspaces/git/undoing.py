@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from weft.engine.run.facts import RefMove
 from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.git.clone import quit_in_clone
 from weft.workspaces.git.commits import index_aside, refuse_repositories, stage
-from weft.workspaces.git.linked import operation_in
+from weft.workspaces.git.linked import own_operation_in
 from weft.workspaces.git.locks import free, locks_explained
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.refs import move, tip, tree_of
@@ -58,7 +59,8 @@ def bring_back(git: Git, git_dir: Path, look: Look, *, ref: str, head: str, reas
 def quit_operations(git: Git, git_dir: Path) -> None:
     """Whatever was begun there is not under way any more; files stay as they are."""
     for _ in range(_MOST_OPERATIONS):
-        operation = operation_in(git_dir)
+        operation = own_operation_in(git_dir)
         if operation is None:
-            return
+            break
         git.do(operation, "--quit")
+    quit_in_clone(git_dir)

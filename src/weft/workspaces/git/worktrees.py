@@ -13,19 +13,22 @@ Several threads and processes may use this at once, if no two are about the same
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
-from weft.safe_files import touch
+from weft.ports.workspaces import CLONE
+from weft.safe_files import Tree, touch
 from weft.workspaces.cursor import wipe
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git import sparse as sparsely
 from weft.workspaces.git.brought import brought_into, is_in
+from weft.workspaces.git.clone import hand_out, make_clone
 from weft.workspaces.git.linked import (
     MAKING,
+    clone_of,
     git_dir_of,
     is_unfinished,
     operation_in,
@@ -35,12 +38,15 @@ from weft.workspaces.git.linked import (
 )
 from weft.workspaces.git.locks import Pause, free, locks_explained
 from weft.workspaces.git.program import Answer, Git, GitError
+from weft.workspaces.git.refs import tip
 from weft.workspaces.git.registrations import Listed, Registrations
 from weft.workspaces.git.status import status
 
 _HEADS = "refs/heads/"
 _SCRATCH = "weft-scratch"
 """In the git directory of a worktree that has no branch: what is in it is nobody's work."""
+_OPENED = "weft-opened"
+"""In the git directory of a worktree that a person asked for: it goes only by `weft clean`."""
 _WORKERS = "checkout.workers=2"
 """Where a disk is slow to make files, two at a time are far quicker; elsewhere it makes no difference."""
 
@@ -51,6 +57,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     branch: str | None
     commit: str
     sparse: Sequence[str]
+    clone: Mapping[str, str] | None
 
     def is_at(self, found: Listed) -> bool:
         return found.branch == self.branch and found.head == self.commit
@@ -80,29 +87,46 @@ class Worktrees:
 
     # Making
 
-    def make(self, directory: Path, *, branch: str | None, commit: str, sparse: Sequence[str] = ()) -> None:
-        """A worktree on the branch, which is made if there is none, or without one. It may be there already."""
+    def make(
+        self,
+        directory: Path,
+        *,
+        branch: str | None,
+        commit: str,
+        sparse: Sequence[str] = (),
+        clone: Mapping[str, str] | None = None,
+    ) -> None:
+        """A worktree on the branch, which is made if there is none, or without one. It may be there already.
+
+        `clone`: its steps have a git directory of their own that knows these refs.
+        """
         directory = directory.absolute()
-        wanted = Wanted(branch=branch, commit=commit, sparse=sparse)
+        wanted = Wanted(branch=branch, commit=commit, sparse=sparse, clone=clone)
         with locks_explained():
             found = self._look_for(directory, branch)
             if branch is not None:
                 self._require_branch(branch, commit)
             if self._is_made(directory, found, wanted):
+                if wanted.clone is not None:
+                    make_clone(self._git, git_dir_of(directory), self._common, wanted.clone)
                 return
             self._registrations.add(directory, branch=branch, commit=commit)
             self._check_out(directory, wanted)
 
     def _look_for(self, directory: Path, branch: str | None) -> Listed | None:
         _wipe_aside(directory)
-        known = self.listed()
         place = directory.parent.resolve() / directory.name  # were it a link, that would not be followed
+        if not self._registrations.may_know(place, branch):
+            return None
+        known = self.listed()
         for one in known:
             if branch is not None and one.branch == branch and one.path != place:
                 raise _elsewhere(one, branch)
         return next((one for one in known if one.path == place), None)
 
     def _require_branch(self, branch: str, commit: str) -> None:
+        if tip(self._git, branch) == commit:
+            return
         made = self._git.ask("update-ref", "--stdin", stdin=os.fsencode(f"create {branch} {commit}\n"))
         if made.exit_code == 0:
             return
@@ -148,8 +172,12 @@ class Worktrees:
         if wanted.branch is None:
             touch(git_dir / _SCRATCH)
         sparsely.choose(git_dir, wanted.sparse)
+        if wanted.clone is not None:
+            make_clone(self._git, git_dir, self._common, wanted.clone)
         git = self._git.at(directory)
         git.do("-c", _WORKERS, "read-tree", "--reset", "-u", "HEAD", env=sparsely.settings(git_dir))
+        if wanted.clone is not None:
+            hand_out(git, git_dir, wanted.branch or "refs/heads/none", pause=self._pause)
         (git_dir / "locked").unlink()
 
     # Proving
@@ -159,7 +187,7 @@ class Worktrees:
         git_dir = git_dir_of(directory)
         require_registered(directory, git_dir, self._common)
         if is_unfinished(git_dir):
-            raise WorkspaceError(f"the worktree {directory} was not made to its end; type `weft run` again")
+            raise WorkspaceError(f"the worktree {directory} was not made to its end; run the plan again")
         refuse_operation(directory, git_dir)
         git = self._git.at(directory)
         answer = git.ask("rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
@@ -194,6 +222,31 @@ class Worktrees:
                 self._refuse_nameless(found)
             self._drop(directory)
 
+    def release(self, directory: Path, branch: str) -> bool:
+        """Removes a worktree on the branch if all that is in it is in its commit; else it stays, as it is."""
+        directory = directory.absolute()
+        try:
+            git_dir = git_dir_of(directory)
+            require_registered(directory, git_dir, self._common)
+            is_wanted = (git_dir / "locked").exists() or (git_dir / _OPENED).exists()
+            is_at_rest = text_of(git_dir / "HEAD") == f"ref: {branch}" and not is_wanted
+            if not is_at_rest or self._dirt(directory):
+                return False
+            self._refuse_repositories(directory)
+        except WorkspaceError:
+            return False
+        directory.rename(_aside(directory))
+        self._registrations.forget(git_dir)
+        _wipe_aside(directory)
+        return True
+
+    def note_opened(self, directory: Path) -> None:
+        """A person wants to have the worktree, so that Weft does not remove it by itself."""
+        (git_dir_of(directory) / _OPENED).touch()
+
+    def is_opened(self, directory: Path) -> bool:
+        return (git_dir_of(directory) / _OPENED).exists()
+
     def discard(self, directory: Path) -> None:
         """The same, with force; and whatever is left of a removal that was cut off, or nothing."""
         directory = directory.absolute()
@@ -205,6 +258,10 @@ class Worktrees:
         """Killed in the middle, it leaves a registration without a directory, or something to be wiped."""
         with suppress(FileNotFoundError):
             directory.rename(_aside(directory))
+        entry = self._registrations.entry_of(directory)
+        if entry is not None and clone_of(entry) is not None:
+            with Tree(entry).folder() as folder:
+                wipe(folder.descriptor, CLONE)  # git could not remove what a step has taken its own rights to
         self._registrations.remove(directory)
         _wipe_aside(directory)
 

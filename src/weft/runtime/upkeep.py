@@ -1,0 +1,51 @@
+"""Workspaces that are left when their slices have ended, and that the plan does not want to keep.
+
+The workspace of a slice is removed when the slice is merged. What a crash left out is done here when the run comes
+to rest, and so are workspaces of slices that failed, where `keep_worktrees` says `never`. A slice that only lacks
+money continues in its workspace, so that one stays.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from anyio.to_thread import run_sync
+
+from weft.engine.states import FailureReason
+from weft.errors import WeftError
+from weft.ports.workspaces import Workspaces
+from weft.runtime.lineage import Lineage
+
+
+class Upkeep:
+    def __init__(self, workspaces: Workspaces, lineage: Lineage) -> None:
+        self._workspaces = workspaces
+        self._lineage = lineage
+
+    def wants_removed(self, row: int) -> bool:
+        """Whether the workspace of a slice is of no use once the slice is merged."""
+        return self._lineage.is_slice(row) and self._lineage.settings(row).keep_worktrees != "always"
+
+    async def release(self, path: str) -> None:
+        """Removes the workspace of a slice that is merged; one that cannot be removed stays."""
+        with suppress(WeftError, OSError):
+            await run_sync(self._workspaces.release, path)
+
+    async def sweep(self) -> None:
+        await run_sync(self._remove_all, list(self._ended()))
+
+    def _remove_all(self, ended: Sequence[tuple[str, bool]]) -> None:
+        for path, is_merged in ended:
+            if self._workspaces.has_history(path) and self._workspaces.place(path).is_dir():
+                with suppress(WeftError, OSError):
+                    (self._workspaces.release if is_merged else self._workspaces.put_away)(path)
+
+    def _ended(self) -> Iterator[tuple[str, bool]]:
+        """The slices whose workspaces are to go, and whether each is merged."""
+        for row, path, reason in self._lineage.ended_slices():
+            if reason is None and self.wants_removed(row):
+                yield path, True
+            elif reason not in {None, FailureReason.BUDGET} and self._is_never_kept(row):
+                yield path, False
+
+    def _is_never_kept(self, row: int) -> bool:
+        return self._lineage.settings(row).keep_worktrees == "never"

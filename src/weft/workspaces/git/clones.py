@@ -1,0 +1,210 @@
+"""The clones of slices: what steps did there is taken in, and what Weft did is handed out.
+
+Before Weft looks at a workspace, what was committed in its clone enters the repository, and the slice's branch
+moves to it, as if the step had worked in the worktree itself. After that the clone is brought to where the
+worktree is. Both can be done again at any time. For each slice one thread at a time.
+"""
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from weft.engine.run.facts import RefMove
+from weft.ports.workspaces import CLONE
+from weft.safe_files import Tree
+from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.git.clone import (
+    Handed,
+    State,
+    hand_out,
+    handed_in,
+    lead,
+    logged,
+    make_clone,
+    note_handed,
+    read_state,
+)
+from weft.workspaces.git.commits import keep_logged
+from weft.workspaces.git.foreign import ForeignError, Wanted, admit
+from weft.workspaces.git.ground import Ground, changes
+from weft.workspaces.git.linked import clone_of, git_dir_of
+from weft.workspaces.git.locks import Pause, free, locks_explained
+from weft.workspaces.git.loose_objects import Limits
+from weft.workspaces.git.program import Git
+from weft.workspaces.git.refs import is_ancestor, move, tips
+from weft.workspaces.git.sparse import settings
+from weft.workspaces.git.worktrees import Worktrees
+from weft.workspaces.untrusted import UntrustedError, remove_file
+
+_MOST_LOGGED = 1000
+"""Commits that a step undid and that are kept."""
+
+
+class Clones:
+    def __init__(
+        self,
+        ground: Ground,
+        worktrees: Worktrees,
+        *,
+        limits: Limits = Limits(),  # noqa: B008 - it never changes
+        pause: Pause = time.sleep,
+    ) -> None:
+        self._ground = ground
+        self._git = ground.git
+        self._names = ground.names
+        self._worktrees = worktrees
+        self._limits = limits
+        self._pause = pause
+
+    @contextmanager
+    def synchronized(self, path: str) -> Generator[None]:
+        """While Weft looks at the workspace of a slice, or changes it."""
+        self.take_in(path)
+        yield
+        self.hand_out(path)
+
+    def furnish(self, path: str) -> None:
+        """A clone for the steps of a slice that is to have one, where there is none yet."""
+        if path not in self._ground.clones:
+            return
+        worktree = self._ground.worktree(path)
+        git_dir = git_dir_of(worktree)
+        make_clone(self._git, git_dir, self._ground.repository.common, self._ground.shared_refs)
+        self.hand_out(path)
+        if path in self._ground.opened:
+            lead(worktree, git_dir, to_clone=True)
+
+    def close(self, path: str) -> None:
+        """No step works there any more: people find the worktree, on the branch of the repository."""
+        if path not in self._ground.opened:
+            return
+        worktree = self._ground.worktree(path)
+        git_dir = self._place(path)
+        if git_dir is not None and worktree.is_dir():
+            lead(worktree, git_dir, to_clone=False)
+
+    def take_or_drop(self, path: str) -> None:
+        """Commits that cannot enter the repository do not keep the slice from being done again."""
+        try:
+            self.take_in(path)
+        except WorkspaceError:
+            self._drop(path)
+
+    def _drop(self, path: str) -> None:
+        self.close(path)
+        git_dir = self._place(path)
+        if git_dir is not None:
+            remove_file(Tree(git_dir), CLONE)
+
+    def hand_out(self, path: str) -> None:
+        worktree = self._ground.worktree(path)
+        git_dir = self._place(path)
+        if git_dir is not None and worktree.is_dir():
+            with _explained(path):
+                hand_out(self._git.at(worktree), git_dir, self._names.head(path), pause=self._pause)
+
+    def take_in(self, path: str) -> None:
+        """Raises `WorkspaceError` if what is there cannot enter the repository; then nothing has moved."""
+        worktree = self._ground.worktree(path)
+        git_dir = self._place(path)
+        if git_dir is None:
+            return
+        place = git_dir / CLONE / "git"
+        with _explained(path):
+            handed = handed_in(git_dir)
+            state = read_state(place, self._names.head(path))
+            if handed.state is None or state == handed.state:
+                return
+            self._admit(path, git_dir, place, state)
+        self._follow(path, worktree, git_dir, state, handed)
+        note_handed(git_dir, replace(handed, state=state))
+
+    def _place(self, path: str) -> Path | None:
+        """The registration of the worktree of a slice with a clone, also if the directory is gone."""
+        worktree = self._ground.worktree(path)
+        git_dir = None
+        try:
+            git_dir = git_dir_of(worktree)
+        except WorkspaceError:
+            if path in self._ground.clones and not worktree.is_dir():
+                git_dir = self._worktrees.entry_of(worktree)
+        return None if git_dir is None or clone_of(git_dir) is None else git_dir
+
+    def _admit(self, path: str, git_dir: Path, place: Path, state: State) -> None:
+        names = self._names
+        refs = tips(self._git, names.head(path), names.start(path), names.tip(path))
+        known = tuple(dict.fromkeys(refs.values()))
+        heads = tuple(dict.fromkeys(filter(None, (state.head, state.branch))))
+        common = self._ground.repository.common
+        if any(head not in known for head in heads):
+            admit(common, place, Wanted(commits=heads, known=known), limits=self._limits)
+        handed = handed_in(git_dir)
+        after = 0 if handed.state is None else handed.state.log_size
+        seen = [oid for oid in logged(place, after=after) if oid not in {*heads, *known}][-_MOST_LOGGED:]
+        if not seen:
+            return
+        for oid in seen:
+            try:
+                admit(common, place, Wanted(commits=(oid,), known=(*known, *heads)), limits=self._limits)
+            except ForeignError:
+                continue  # the step itself has removed a part of it
+        keep_logged(self._git, git_dir, path, names, seen=seen, head=state.branch)
+
+    def _follow(self, path: str, worktree: Path, git_dir: Path, state: State, handed: Handed) -> None:
+        """The worktree comes to where the clone is; its files are there already."""
+        branch = self._names.head(path)
+        self._advance(path, branch, state, handed)
+        if not worktree.is_dir():
+            return
+        git = self._git.at(worktree)
+        free(worktree, git_dir, pause=self._pause)
+        with locks_explained():
+            if state.ref != branch and state.head:
+                # Another branch, or none: what that is called in the clone says nothing in the repository.
+                git.do("update-ref", "--no-deref", "-m", f"weft: {path} left its branch", "HEAD", state.head)
+            elif state.ref == branch:
+                self._reattach(git, branch)
+            if handed.state is None or state.head != handed.state.head:
+                git.do("read-tree", "--reset", "HEAD", env=settings(git_dir))
+
+    @staticmethod
+    def _reattach(git: Git, branch: str) -> None:
+        if git.ask("symbolic-ref", "--quiet", "HEAD").text != branch:
+            git.do("symbolic-ref", "HEAD", branch)
+
+    def _advance(self, path: str, branch: str, state: State, handed: Handed) -> None:
+        now = tips(self._git, branch).get(branch, "")
+        after = state.branch
+        was = "" if handed.state is None else handed.state.branch
+        if not after or after in {now, was}:
+            return
+        if now not in {"", was} and not is_ancestor(self._git, now, after):
+            if is_ancestor(self._git, after, now):
+                return
+            kept = RefMove(ref=self._names.kept(path, after), before="", after=after)
+            self._ground.move(changes([kept]), f"{path} left it behind")
+            raise WorkspaceError(
+                f"the branch {self._names.branch(path)} was moved both in the repository and in the clone of "
+                f"{path}; what is in the clone is kept as {kept.ref}; to start the slice again, "
+                f"type: weft retry {path}"
+            )
+        if not move(
+            self._git, [RefMove(ref=branch, before=now, after=after)], reason=f"weft: {path} committed"
+        ):
+            raise WorkspaceError(
+                f"the branch {self._names.branch(path)} was moved while its clone was looked at; try again"
+            )
+
+
+@contextmanager
+def _explained(path: str) -> Generator[None]:
+    try:
+        yield
+    except (ForeignError, UntrustedError) as error:
+        raise WorkspaceError(
+            f"what {path} has in its clone cannot be taken into the repository: {error}; nothing has moved; "
+            f"to start the slice again, type: weft retry {path}"
+        ) from error

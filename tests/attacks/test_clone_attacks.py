@@ -1,0 +1,202 @@
+"""A step in a real sandbox attacks Weft's git outside; nothing outside of its own slice changes.
+
+All attacks share one repository; each has a slice of its own.
+"""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from attacks.table import ATTACKS, Attack
+from runtime.sandbox.bubblewrap import need_sandboxes
+from weft.errors import WeftError
+from weft.plan.sandbox import Sandbox
+from weft.runtime.sandbox.boxes import Boxes
+from weft.runtime.sandbox.view import Grounds, Needs
+from weft.workspaces.git.program import Git
+from workspaces.git.repositories import surroundings
+from workspaces.worlds import NAMES, World, repository_in
+
+NAMED = [attack.name for attack in ATTACKS]
+SECRET = "the user's own\n"
+PRELUDE = """
+exec 2>/dev/null
+commit() { echo $B >> one; git add one; git commit -qm one; }
+"""
+PATIENCE = 6.0
+"""Seconds that git may take for files which keep it waiting."""
+
+
+class Scene:
+    """A home with a project in it, in which a slice has worked that nothing may touch."""
+
+    def __init__(self, root: Path, bwrap: str) -> None:
+        self.home = root / "home"
+        self.top = self.home / "project"
+        self.top.mkdir(parents=True)
+        (self.home / "victim").write_text(SECRET)
+        repository_in(self.top, {"README": "hello\n", "src/a.py": "a\n"})
+        slices = ("sibling", *NAMED)
+        self.world = World(self.top, clones=slices, opened=False)
+        self.world.git.do("config", "filter.users.clean", f"touch {self.home}/ran; cat")
+        self.world.do("sibling", {"theirs": "1"})
+        self.weft = self.top / ".weft"
+        (self.weft / "weft.db").write_text("a journal")
+        (self.top / ".git" / "weft" / "incoming").mkdir(parents=True)
+        grounds = Grounds(homes=(self.home,), project=self.top, weft=self.weft, plan_dir=self.top)
+        self.boxes = Boxes(program=bwrap, grounds=grounds)
+
+    def argv(self, name: str, script: str) -> tuple[tuple[str, ...], dict[str, str]]:
+        home, output = self.weft / "homes" / name, self.weft / "output" / name
+        for folder in (home, output):
+            folder.mkdir(parents=True, exist_ok=True)
+        (home / ".gitconfig").write_text("[user]\nname = A\nemail = a@b\n")
+        needs = Needs(
+            workspace=self.world.place(name), home=home, output=output, programs=("sh",), search=os.defpath
+        )
+        command = ("/bin/sh", "-c", PRELUDE + script)
+        (argv,) = self.boxes.around((command,), needs, Sandbox(use="bwrap", network=False))
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "G": str(self.top / ".git" / "worktrees" / name / "weft-clone" / "git"),
+            "B": NAMES.head(name),
+            "REPO": str(self.top),
+            "HOME_OUT": str(self.home),
+            "VICTIM": str(self.home / "victim"),
+            "SIBLING": str(self.world.place("sibling")),
+        }
+        return argv, env
+
+    def attack(self, name: str, script: str) -> None:
+        argv, env = self.argv(name, script)
+        subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+
+    def outside(self, name: str) -> dict[str, object]:
+        """All that is not the slice's own: kind, mode and content of each file, and where each ref leads."""
+        git = self.top / ".git"
+        own = [git / "worktrees" / name, self.world.place(name), git / "objects", git / "logs"]
+        own += [self.weft / "homes", self.weft / "output", git / "weft" / "incoming", git / "refs"]
+        found: dict[str, object] = {
+            str(place): _look(place) for place in _all_below(self.home, frozenset(map(str, own)))
+        }
+        refs = self.world.refs()
+        mine = re.compile(rf"refs/(heads/weft|weft/\w+)/notes/{re.escape(name)}(/|$)")
+        return found | {ref: commit for ref, commit in refs.items() if not mine.match(ref)}
+
+
+def _all_below(top: Path, without: frozenset[str]) -> Iterator[Path]:
+    for folder, folders, files in os.walk(top):
+        folders[:] = [name for name in folders if f"{folder}/{name}" not in without]
+        yield from (Path(folder, name) for name in (*folders, *files))
+
+
+def _look(place: Path) -> object:
+    found = place.lstat()
+    if stat.S_ISREG(found.st_mode):
+        return found.st_mode, place.read_bytes()
+    return found.st_mode, str(place.readlink()) if place.is_symlink() else ""
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    root = tmp_path_factory.mktemp("attacks").resolve()
+    scene = Scene(root, need_sandboxes())
+    yield scene
+    checked = scene.world.git.ask("fsck", "--strict", "--no-dangling")
+    shutil.rmtree(root, ignore_errors=True)
+    assert checked.exit_code == 0, checked.said
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=NAMED)
+def test_nothing_outside_of_the_slice_changes(scene: Scene, attack: Attack) -> None:
+    world, name = scene.world, attack.name
+    world.prepare(name)
+    world.workspaces.prove(name)
+    before, objects = scene.outside(name), _objects(scene)
+    scene.attack(name, attack.script)
+    if attack.error:
+        if attack.name == "nested-head-fifo":
+            world = World(scene.top, clones=("sibling", *NAMED), opened=False, patience=PATIENCE)
+        with pytest.raises(WeftError, match=attack.error) as raised:
+            world.record(name)
+        # What was committed before is the slice's own work, if it could be taken in.
+        assert world.tip(name) == world.base or "cannot be taken" not in str(raised.value)
+    else:
+        world.record(name)
+        world.workspaces.prove(name)
+        files = world.files(world.tip(name))
+        assert files.get("README", "hello\n") in {"hello\n", str(scene.home)}
+        assert SECRET not in files.values()
+    _look_as_people_do(world, name)
+    assert scene.outside(name) == before
+    assert all(_objects(scene).get(file) == content for file, content in objects.items())
+
+
+def _objects(scene: Scene) -> dict[Path, bytes]:
+    folder = scene.top / ".git" / "objects"
+    return {file: file.read_bytes() for file in folder.glob("??/*")}
+
+
+def _look_as_people_do(world: World, name: str) -> None:
+    """As `weft diff`, `weft doctor` and a person's own git do, outside; whatever they say, they run nothing."""
+    place = world.place(name)
+    env = {**surroundings(world.top.parent), "GIT_OPTIONAL_LOCKS": "0"}
+    if name != "nested-head-fifo":  # it keeps git waiting
+        Git(place, environ=env).ask("diff", "--stat", "HEAD")
+    if name not in {
+        "nested-head-fifo",
+        "filter-of-the-user",
+    }:  # git runs the filters that its user has set up
+        subprocess.run(
+            ("git", "status", "--short"), cwd=place, env=env, capture_output=True, check=False, timeout=60
+        )
+
+
+def test_there_are_at_least_sixty() -> None:
+    assert len(set(NAMED)) == len(ATTACKS) >= 60
+
+
+RACES = {
+    "race-head": "while :; do ln -sfn $VICTIM $G/HEAD; rm -f $G/HEAD; echo ref: $B > $G/HEAD; done",
+    "race-branch": "commit; cp $G/$B ~/b; while :; do ln -sfn $VICTIM $G/$B; rm -f $G/$B; cp ~/b $G/$B; done",
+    "race-objects": "while :; do commit; mv $G/objects $G/o; ln -s $HOME_OUT $G/objects; rm $G/objects; "
+    "mv $G/o $G/objects; done",
+    "race-index": "while :; do ln -sfn $VICTIM $G/index; ln -sfn $VICTIM $G/index.lock; rm -f $G/index*; done",
+    "race-refs": "while :; do mv $G/refs $G/r; ln -s $HOME_OUT $G/refs; rm $G/refs; mv $G/r $G/refs; done",
+}
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_a_race_while_work_is_taken_in_changes_nothing_outside(scene: Scene, name: str) -> None:
+    world = World(scene.top, clones=("sibling", *NAMED, *RACES), opened=False)
+    world.prepare(name)
+    world.workspaces.prove(name)
+    before = scene.outside(name)
+    argv, env = scene.argv(name, f"touch started; {RACES[name]}")
+    with subprocess.Popen(
+        argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as step:
+        try:
+            while not (world.place(name) / "started").exists():
+                assert step.poll() is None
+            for number in range(8):
+                _try_to_record(world, name, number)
+        finally:
+            step.kill()
+    assert scene.outside(name) == before
+    assert world.tip("sibling") == world.git.line("rev-parse", "weft/notes/sibling")
+
+
+def _try_to_record(world: World, name: str, number: int) -> None:
+    """What comes of it depends on the race; what counts is what is outside."""
+    try:
+        world.record(name, step=f"step{number}")
+    except (WeftError, OSError):
+        return

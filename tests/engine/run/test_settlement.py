@@ -1,0 +1,105 @@
+"""A run that another one replaces comes to rest: nothing begins, and agents come to their end."""
+
+import pytest
+
+from engine.run.stories import agent, begun, leaf, plan, run
+from weft.engine.run.engine import Engine
+from weft.engine.run.events import Event
+from weft.engine.run.facts import Controlled, Ended, How, Resumed, RunStarted, Wanted
+from weft.engine.run.orders import AnyOrder, Freeze, Halt, Launch, Merge, Prepare
+
+TWO = (agent("one"), agent("two"))
+
+
+def working(*leaves: dict[str, object]) -> tuple[Engine, dict[str, int]]:
+    """An engine whose slices have their workspaces, and the firings of their first steps."""
+    engine = begun(plan(*leaves, isolation="dir"))
+    for order in engine.in_flight:
+        assert isinstance(order, Prepare)
+        end(engine, order.firing)
+    return engine, {order.path: order.firing for order in engine.in_flight}
+
+
+def settle(engine: Engine, *ends: str) -> list[AnyOrder]:
+    engine.apply(Resumed(at=1.0, epoch=2, settles=True, ends=ends))
+    return engine.taken()[1]
+
+
+def end(engine: Engine, firing: int, how: How = How.DONE) -> tuple[list[Event], list[AnyOrder]]:
+    engine.apply(Ended(at=2.0, firing=firing, execution=1, how=how))
+    return engine.taken()
+
+
+def steps(orders: list[AnyOrder]) -> list[str]:
+    return [f"{order.path}:{order.step}" for order in orders if isinstance(order, Launch)]
+
+
+def test_an_agent_comes_to_its_end_and_nothing_follows() -> None:
+    engine, firings = working(leaf("a", *TWO))
+    assert settle(engine) == []
+    assert engine.state == "running"
+    events, orders = end(engine, firings["a"])
+    assert [event.outcome for event in events if event.kind == "step_finished"] == ["done"]
+    assert (orders, engine.state) == ([], "stopped")
+
+
+def test_agents_of_what_has_changed_are_ended() -> None:
+    engine, firings = working(leaf("a", *TWO), leaf("b", *TWO))
+    assert settle(engine, "b") == [Halt(firing=firings["b"], execution=1, how="stopped")]
+    assert end(engine, firings["b"], How.STOPPED)[1] == []
+    assert engine.state == "running"
+    assert end(engine, firings["a"])[1] == []
+    assert engine.state == "stopped"
+
+
+def test_a_command_is_ended_as_it_is_not_paid_for() -> None:
+    engine, firings = working(leaf("a", run("one"), run("two")))
+    assert settle(engine) == [Halt(firing=firings["a"], execution=1, how="stopped")]
+    assert end(engine, firings["a"], How.STOPPED)[1] == []
+    assert engine.state == "stopped"
+
+
+def test_with_nothing_in_progress_it_is_at_rest_at_once() -> None:
+    engine, firings = working(leaf("a", *TWO))
+    engine.apply(Controlled(at=0.5, subplan="", wanted=Wanted.PAUSE))
+    end(engine, firings["a"])
+    assert (settle(engine), engine.state) == ([], "stopped")
+
+
+def test_a_merge_is_ended() -> None:
+    engine, firings = working(leaf("a"))
+    (merge,) = end(engine, firings["a"])[1]
+    assert isinstance(merge, Merge)
+    assert settle(engine) == [Halt(firing=merge.firing, execution=1, how="stopped")]
+    assert end(engine, merge.firing, How.STOPPED)[1] == []
+    assert engine.state == "stopped"
+
+
+@pytest.mark.parametrize("how", [How.STOPPED, How.LOST, How.FAILED])
+def test_an_agent_that_does_not_come_to_a_good_end_is_not_launched_again(how: How) -> None:
+    engine, firings = working(leaf("a", *TWO), leaf("b", *TWO))
+    settle(engine)
+    assert steps(end(engine, firings["a"], how)[1]) == []
+
+
+def test_what_stands_still_continues_to_the_end_of_its_step_and_is_paused_then() -> None:
+    engine, firings = working(leaf("a", *TWO))
+    engine.apply(Controlled(at=0.5, subplan="a", wanted=Wanted.FREEZE))
+    engine.taken()
+    engine.apply(Resumed(at=1.0, epoch=2, settles=True))
+    events, orders = engine.taken()
+    assert orders == [Freeze(firing=firings["a"], execution=1, thaw=True)]
+    assert [(event.kind, event.subplan, event.outcome) for event in events] == [
+        ("recovered", "", ""),
+        ("paused", "a", "pause"),
+    ]
+
+
+def test_what_was_paused_before_stays_paused_in_the_run_that_replaces_it() -> None:
+    engine = Engine(plan(leaf("a"), leaf("b"), isolation="none"))
+    engine.apply(RunStarted(at=0.0, run="r", paused=("b",)))
+    events, orders = engine.taken()
+    assert steps(orders) == ["a:work"]
+    assert [event.subplan for event in events if event.kind == "paused"] == ["b"]
+    engine.apply(Controlled(at=1.0, subplan="", wanted=Wanted.GO))
+    assert steps(engine.taken()[1]) == ["b:work"]
