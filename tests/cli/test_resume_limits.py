@@ -56,7 +56,8 @@ def test_without_a_coordinator_the_next_one_ends_the_limit(book: Written) -> Non
     done = resume(book)
     assert done.exit_code == 0
     assert done.stdout == "the usage limit of coder and reviewer and tester ends when run r1 continues\n"
-    assert done.stderr == "no coordinator works on it now; to continue it, type: weft start\n"
+    command = f"weft start {book.root / 'weft.yaml'}"
+    assert done.stderr == f"no coordinator works on it now; to resume it, type: {command}\n"
     assert requests(book) == ["limits"]
 
 

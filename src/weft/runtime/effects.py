@@ -1,8 +1,7 @@
 """Obeys the engine's orders: processes by the host, workspaces in threads, times by the clock.
 
 What is ordered is reported as ended exactly once. After the death of a coordinator, its successor comes here with
-what was ordered and not reported: what the host knows is taken over, and all else is done again, as nothing of it
-was begun, or as it can be done twice without harm.
+what was ordered and not reported: what the host knows is taken over; all else can be done again without harm.
 
 Some of what Weft does itself has processes, too: commands that set up a workspace, and a verify of what has come
 together in a merge. They run as jobs of the order that they belong to; a merge that has to be made anew, since its
@@ -152,8 +151,7 @@ class Effects(MergeEffects):
     def take_over_work(self, orders: Sequence[Ordered], known: Known) -> None:
         """Steps that an earlier coordinator has started, and nothing else: what has no process ends as stopped."""
         for order in orders:
-            job = self._jobs.id(order)
-            if isinstance(order, Launch) and order.is_work and job in known:
+            if isinstance(order, Launch) and order.is_work and (job := self._jobs.id(order)) in known:
                 self._take_over(order, {0: known[job]})
             else:
                 self._report(self._ended(order, How.STOPPED))

@@ -36,12 +36,12 @@ from weft.workspaces.git.commits import keep, keep_logged, record
 from weft.workspaces.git.continuation import WorktreeContinuation
 from weft.workspaces.git.foreseeing import Foresight
 from weft.workspaces.git.ground import Ground, Known, around, changes, wish
+from weft.workspaces.git.group_branches import GroupBranches
 from weft.workspaces.git.joining import Joining
 from weft.workspaces.git.landing import checkout_of
 from weft.workspaces.git.linked import MAKING, git_dir_of, require_registered
 from weft.workspaces.git.merge_commits import MergeCommits
 from weft.workspaces.git.parting import Parting
-from weft.workspaces.git.proven import Proof
 from weft.workspaces.git.refs import is_ancestor, move, tips_of
 from weft.workspaces.git.resolving import Resolving
 from weft.workspaces.git.starting import Start, Starting
@@ -71,43 +71,15 @@ class WorktreeWorkspaces:
         self._watching = Watching(ground)
         self._parting = Parting(ground)
         self._foresight = Foresight(ground.git)
+        self._group_branches = GroupBranches(ground, clear=self._clear)
         self._at_steps: defaultdict[str, Lock] = defaultdict(Lock)
         """For each slice: held by whoever proves its worktree, or records what one of its steps did."""
 
     def start_anew(self) -> Sequence[RefMove]:
-        """Branches of groups that earlier runs left are put aside; those of slices go when those begin."""
-        return self._put_aside(sorted(self._ground.groups), "all is done anew")
+        return self._group_branches.start_anew()
 
     def follow_base(self) -> Sequence[RefMove]:
-        """Where all that earlier runs did is on the base, what is new starts from there, with what people did."""
-        known = self._ground.known()
-        heads = {path: known.get(self._names.head(path)) for path in sorted(self._ground.groups)}
-        proof = Proof(self._git, self._ground.ends.base)
-        if not all(proof.holds(head) for head in heads.values() if head):
-            return []
-        begun = [path for path, head in heads.items() if head or self._names.told(path) in known]
-        return self._put_aside(begun, "all of it has landed")
-
-    def _put_aside(self, groups: Sequence[str], why: str) -> list[RefMove]:
-        for path in groups:
-            self._clear(path)
-        known = self._ground.known()
-        wishes: list[RefMove] = []
-        told: list[RefMove] = []
-        for path in groups:
-            names, now = self._names, known.get(self._names.head(path), "")
-            if now:
-                wishes += [*self._kept(path, now), wish(known, names.told(path), now)]
-            for note in (names.head(path), names.start(path), names.tip(path), names.passed(path)):
-                wishes.append(wish(known, note, ""))
-            before = now or ("" if names.start(path) in known else known.get(names.told(path), ""))
-            told.append(RefMove(ref=names.head(path), before=before, after=""))
-        self._ground.move(wishes, why)
-        return changes(told)
-
-    def _kept(self, path: str, commit: str) -> list[RefMove]:
-        ref = self._names.kept(path, commit)
-        return changes([wish(tips_of(self._git, ref), ref, commit)])
+        return self._group_branches.follow_base()
 
     @contextmanager
     def _at_workspace(self, path: str) -> Generator[None]:
@@ -223,7 +195,7 @@ class WorktreeWorkspaces:
             known.get(names.start(path)),
         }
         lost = [end for end in sorted(filter(None, ends)) if not is_ancestor(self._git, end, start)]
-        return [one for end in lost for one in self._kept(path, end)]
+        return [one for end in lost for one in self._ground.kept(path, end)]
 
     def _followed(self, path: str, known: Known) -> list[RefMove]:
         """How the branches around have last followed those around them."""
@@ -367,7 +339,7 @@ class WorktreeWorkspaces:
                 f"off it; switch to another branch there (git switch), then type: weft merge {path}"
             )
         wishes = [
-            *self._kept(path, now),
+            *self._ground.kept(path, now),
             wish(known, names.head(path), left),
             wish(known, names.tip(path), left),
             wish(known, names.told(path), now),
@@ -381,9 +353,9 @@ class WorktreeWorkspaces:
 
     def release(self, path: str) -> bool:
         worktree = self._ground.worktree(path)
-        with self._at_steps[path]:
-            if not worktree.is_dir():
-                return False
+        if not worktree.is_dir():
+            return False
+        with self._at_workspace(path):  # what is in a clone enters the repository first
             keep_logged(self._git, git_dir_of(worktree), path, self._names)
             return self._worktrees.release(worktree, self._names.head(path))
 

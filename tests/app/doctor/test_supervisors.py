@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from app.doctor.patients import LANDS, Patient
 from hosts.places import is_alive, proc
 from weft.app.doctor.findings import State
+from weft.hosts.leftovers import is_halted
 
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
 
@@ -61,6 +63,18 @@ def test_an_orphan_is_named_by_pid_and_command_and_ended(patient: Patient) -> No
     assert [one.check.id for one in fixed] == ["coordinator", "supervisor", "orphans"]
     assert not is_alive(step)
     assert patient.doctor().of(State.PROBLEM) == []
+
+
+def test_the_command_for_a_frozen_orphan_ends_it(patient: Patient) -> None:
+    step = patient.kill_all_but_the_step()
+    os.kill(step, signal.SIGSTOP)
+    while not is_halted(step):
+        pass  # the kernel stops it soon
+    command = patient.one("orphans").finding.command
+    assert command == f"kill -KILL {step}"
+    subprocess.run(shlex.split(command), check=True)
+    while is_alive(step):
+        pass  # the kernel ends it soon, or the test's time is over
 
 
 def test_one_that_does_not_listen_is_killed(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:

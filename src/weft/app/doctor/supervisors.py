@@ -140,9 +140,11 @@ def supervisor_hangs(ground: Ground) -> Iterator[Finding]:
 def orphans(ground: Ground) -> Iterator[Finding]:
     for one in _orphans(ground):
         job = f" of step {one.job}" if one.job else ""
+        # A frozen process does not take SIGTERM before it is woken, and it must not work any more.
+        kill = "kill -KILL" if is_halted(one.process.pid) else "kill"
         yield problem(
-            f"process {one.process.pid} ({one.command}){job} is alive, and nobody looks after it",
-            command=f"kill {one.process.pid}",
+            f"process {one.process.pid} ({one.command}){job} is alive, and no supervisor watches it",
+            command=f"{kill} {one.process.pid}",
             subject=f"{one.process.pid}:{one.process.started}",
             mend=partial(end_orphans, ground.runs_folder, one.directory),
         )

@@ -105,6 +105,11 @@ class Ground(Struct, frozen=True, kw_only=True):
             "then run the plan again"
         )
 
+    def kept(self, path: str, commit: str) -> list[RefMove]:
+        """What keeps a commit of a subplan that nothing else may lead to."""
+        ref = self.names.kept(path, commit)
+        return changes([RefMove(ref=ref, before=tip(self.git, ref) or "", after=commit)])
+
     def has_landed(self, path: str) -> bool:
         """By itself, or with a group around it."""
         while path and path not in self.landed:
