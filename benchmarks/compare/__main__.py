@@ -21,6 +21,7 @@ from benchmarks.compare import (
     plans,
     running,
     schedules,
+    slices,
     states,
     worktrees,
 )
@@ -49,6 +50,7 @@ COMPARISONS: Mapping[str, Comparison] = {
     "run-memory": endurance.memory,
     "recovery": endurance.recovery,
     "status": looking.status,
+    "slices": slices.many,
     "worktrees": worktrees.ready,
     "worktrees-at-once": worktrees.at_once,
     "worktree-disk": worktrees.disk,

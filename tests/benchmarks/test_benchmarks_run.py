@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import shapes
 from benchmarks.compare import __main__ as compare
-from benchmarks.compare import endurance, landing, looking, plan_files, running, schedules, worktrees
+from benchmarks.compare import endurance, landing, looking, plan_files, running, schedules, slices, worktrees
 from benchmarks.compare import firing as compared_firing
 from benchmarks.compare.measuring import Sizes, in_turn
 from benchmarks.compare.processes import Cost, cost_of, median_costs
@@ -245,8 +245,9 @@ def test_runs_are_compared_with_what_is_installed(monkeypatch: pytest.MonkeyPatc
         (worktrees.disk, [None, None]),
         (landing.landing, [at_most(0.1), None, at_most(0.2), None, None, None]),
         (landing.foresight, [at_most(1, "s"), None]),
+        (slices.many, [at_most(1.3), at_most(16, "worktrees"), at_most(2)]),
     ],
-    ids=["ready", "at-once", "disk", "landing", "foresight"],
+    ids=["ready", "at-once", "disk", "landing", "foresight", "slices"],
 )
 def test_worktrees_and_branches_are_compared_with_what_git_does(comparison, bars) -> None:
     assert [r.bar for r in comparison(Sizes(quick=True))] == bars
