@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.safe_files import Tree, UnsafeFileError
+from weft.safe_files import Tree, UnsafeFileError, locate, open_file, open_folder, touch
 
 MOST = 1000
 SECRET = b"a key of the user"
@@ -184,7 +184,7 @@ def test_looking_changes_no_mode(world: World) -> None:
     (world.inside / "deep").chmod(0o755)
     world.tree.read("log", most=MOST)
     world.tree.names("deep")
-    world.tree.folder("deep/er").__exit__()
+    world.tree.folder("deep/er").close()
     assert stat.S_IMODE(world.tree.status("log").st_mode) == 0o644
     assert stat.S_IMODE(world.tree.status("deep").st_mode) == 0o755
 
@@ -361,6 +361,47 @@ def test_no_swap_between_a_directory_and_a_link_leads_out(world: World) -> None:
         thread.join()
     assert world.is_untouched()
     assert sum(outcomes.values()) == 3000
+
+
+# --- what Weft keeps ---
+
+
+def test_what_is_kept_in_a_project_is_below_the_project(world: World) -> None:
+    touch(world.inside / ".weft/runs/r/gathered")
+    assert world.tree.read(".weft/runs/r/gathered", most=0) == b""
+    tree, path = locate(world.inside / ".weft/runs/r/gathered")
+    assert (path, tree.names(".weft/runs")) == (".weft/runs/r/gathered", ["r"])
+
+
+@pytest.mark.parametrize("link", [".weft", ".weft/runs", ".weft/runs/r"])
+def test_no_link_on_the_way_to_what_is_kept_is_followed(world: World, link: str) -> None:
+    (world.inside / link).parent.mkdir(parents=True, exist_ok=True)
+    (world.inside / link).symlink_to(world.outside)
+    for action in (touch, open_file, lambda path: open_folder(path, make=True)):
+        with pytest.raises(UnsafeFileError, match=f"inside/{link} is a symbolic link, not a directory"):
+            action(world.inside / ".weft/runs/r/secret")
+    assert world.is_untouched()
+
+
+def test_of_another_file_the_directory_is_trusted_and_made(world: World) -> None:
+    with open_folder(world.inside / "some/where", make=True) as folder:
+        assert os.fstat(folder.descriptor).st_ino == (world.inside / "some/where").stat().st_ino
+    assert stat.S_IMODE((world.inside / "some").stat().st_mode) == 0o700
+    (world.inside / "home").symlink_to(world.outside)
+    os.close(open_file(world.inside / "home/secret"))
+
+
+def test_a_relative_path_is_one_from_here(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(world.inside)
+    touch("note")
+    assert world.tree.names() == ["deep", "note"]
+
+
+def test_an_owner_who_may_not_write_stays_so(world: World) -> None:
+    (world.inside / "deep").chmod(0o555)
+    world.tree.make("deep")
+    assert stat.S_IMODE(world.tree.status("deep").st_mode) == 0o500
+    (world.inside / "deep").chmod(0o700)
 
 
 # --- properties ---

@@ -59,6 +59,9 @@ class Folder:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         os.close(self.descriptor)
 
     def path(self, name: str) -> str:
@@ -85,17 +88,24 @@ class Folder:
             os.mkdir(name, FOLDER_MODE, dir_fd=self.descriptor)
         except FileExistsError:
             return
-        self.restrict(name)  # a umask such as 0777 takes away even the owner's rights
+        self._set_mode(
+            name, FOLDER_MODE, FOLDER_MODE
+        )  # a umask such as 0777 takes away even the owner's rights
 
     def restrict(self, name: str) -> None:
-        """Gives a directory in this one the mode 0700."""
+        """Takes the rights of others to a directory in this one; those of its owner stay."""
+        self._set_mode(name, FOLDER_MODE, 0)
+
+    def _set_mode(self, name: str, kept: int, added: int) -> None:
         handle = self._open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, 0)
         try:
             found = os.fstat(handle)
             self._check_owner(found, name)
-            if stat.S_IMODE(found.st_mode) != FOLDER_MODE:
+            mode = stat.S_IMODE(found.st_mode)
+            wanted = (mode & kept) | added
+            if mode != wanted and found.st_uid == os.geteuid():
                 # By the descriptor: the name may lead elsewhere by now. It has no rights for fchmod.
-                os.chmod(f"/proc/self/fd/{handle}", FOLDER_MODE)  # noqa: PTH101 - pathlib is slow to load
+                os.chmod(f"/proc/self/fd/{handle}", wanted)  # noqa: PTH101 - pathlib is slow to load
         finally:
             os.close(handle)
 
@@ -169,7 +179,7 @@ class Tree:
         return folder
 
     def make(self, path: str) -> None:
-        """Makes sure that the directory is there, with mode 0700."""
+        """Makes sure that the directory is there, and that others have no rights to it."""
         above, name = _split(path)
         with self.folder(above, make=True) as folder, folder.inner(name, make=True):
             folder.restrict(name)
@@ -205,10 +215,10 @@ class Tree:
         """A descriptor that writes at the end of the file; creates it if it is missing."""
         return self.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    def create(self, path: str) -> int:
-        """A descriptor of a new file, in place of what had that name."""
+    def create(self, path: str, *, make: bool = False) -> int:
+        """A descriptor of a new file, in place of what had that name; `make`: creates the directories above it."""
         above, name = _split(path)
-        with self.folder(above) as folder:
+        with self.folder(above, make=make) as folder:
             _unlink(folder, name)
             return folder.file(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
@@ -226,19 +236,18 @@ class Tree:
     def replace(self, path: str, data: bytes, *, durable: bool = False) -> None:
         """Writes a file so that a reader finds the old content or the new one, also after a crash of Weft.
 
-        `durable`: also after a power cut. A link that has this name is replaced, and not followed.
+        `durable`: also after a power cut, as the content is on the disk before it has the name. A link that has
+        this name is replaced, and not followed.
         """
         above, name = _split(path)
         with self.folder(above) as folder:
             aside = f".{os.urandom(8).hex()}.new"
             try:
                 self._write(folder, aside, data, durable=durable)
-                os.rename(aside, name, src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor)
+                os.replace(aside, name, src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor)
             except BaseException:
                 _unlink(folder, aside)
                 raise
-            if durable:
-                os.fsync(folder.descriptor)
 
     @staticmethod
     def _write(folder: Folder, name: str, data: bytes, *, durable: bool) -> None:
@@ -291,10 +300,70 @@ class Tree:
         return f"{self._top}/{path}"
 
 
+def locate(path: str | os.PathLike[str]) -> tuple[Tree, str]:
+    """A tree and the path below its top for a file that Weft keeps.
+
+    What Weft keeps lies in the directory `.weft` of a project, and the project is the top: no link is followed
+    from there on. For notes in a repository its `.git` is the top. Of another file, the top is the directory
+    that it is in, or the nearest one that exists.
+    """
+    text = os.fspath(path)
+    project, kept, rest = text.partition("/.weft/")
+    if kept:
+        return Tree(project), f".weft/{rest}"
+    project, kept, rest = text.partition("/.git/")
+    if kept:
+        return Tree(f"{project}/.git"), rest
+    above, _, name = text.rpartition("/")
+    while above and not os.path.lexists(above):
+        above, _, folder = above.rpartition("/")
+        name = f"{folder}/{name}"
+    return Tree(above or ("/" if text.startswith("/") else ".")), name
+
+
+def open_file(path: str | os.PathLike[str], flags: int = os.O_RDONLY, *, make: bool = False) -> int:
+    """The descriptor of a file that Weft keeps; `make`: creates the directories above it."""
+    tree, file = locate(path)
+    return tree.open(file, flags, make=make)
+
+
+def read_file(path: str | os.PathLike[str], *, most: int) -> bytes:
+    """All of a file that Weft keeps; raises `UnsafeFileError` if it is longer than `most` bytes."""
+    tree, file = locate(path)
+    return tree.read(file, most=most)
+
+
+def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a file that Weft keeps, with the directories above it; see `Tree.replace`."""
+    tree, file = locate(path)
+    tree.folder(file.rpartition("/")[0], make=True).close()
+    tree.replace(file, data)
+
+
+def remove_file(path: str | os.PathLike[str]) -> bool:
+    """Removes a file or a link that Weft keeps; returns whether there was one."""
+    tree, file = locate(path)
+    return tree.remove(file)
+
+
+def open_folder(path: str | os.PathLike[str], *, make: bool = False) -> Folder:
+    """A directory that Weft keeps; `make`: creates it, with mode 0700."""
+    tree, folder = locate(path)
+    if make:
+        tree.make(folder)
+    return tree.folder(folder)
+
+
+def touch(path: str | os.PathLike[str]) -> None:
+    """Creates an empty file if there is none, with the directories above it."""
+    os.close(open_file(path, os.O_WRONLY | os.O_CREAT, make=True))
+
+
 def _restrict_file(descriptor: int) -> None:
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-    if mode & _OTHERS or mode & FILE_MODE != FILE_MODE:
-        os.fchmod(descriptor, FILE_MODE)
+    wanted = (mode & ~_OTHERS) | FILE_MODE
+    if mode != wanted and os.fstat(descriptor).st_uid == os.geteuid():
+        os.fchmod(descriptor, wanted)
 
 
 def _unlink(folder: Folder, name: str) -> bool:

@@ -206,3 +206,72 @@ def test_an_approval_can_be_taken_back(tmp_path: Path, project: Path, environ: d
 def test_nothing_that_is_asked_about_is_cut(project: Path, environ: dict[str, str]) -> None:
     command = "x" * 100_000
     assert list(change_lines(asked(project, environ, f"setup: {command}"))) == [f"  + setup: {command}"]
+
+
+# --- settings that are looser than the user's ---
+
+
+def user(text: str) -> Layer:
+    return read_config(text, "~/.config/weft/config.yaml", "user").layer
+
+
+LOOSENS = "merge: {mode: auto}\nmax_parallel: 9\n"
+
+
+def test_what_a_project_loosens_is_shown_with_what_the_user_has_set(
+    project: Path, environ: dict[str, str]
+) -> None:
+    with pytest.raises(NotApprovedError) as caught:
+        require(layer(LOOSENS), project, environ, user=user("merge: {mode: manual}"))
+    first, change, last = caught.value.lines()
+    how = "loosens settings in a way that you have not approved"
+    assert first == f"error: .weft/config.yaml came with this project, and {how}:"
+    assert change == "  + merge.mode: auto  (you have set: manual)"
+    assert "config approve --hash" in last
+    require(layer(LOOSENS), project, environ, user=user("merge: {mode: auto}"))
+
+
+def test_an_approved_loosening_counts_until_it_changes(project: Path, environ: dict[str, str]) -> None:
+    strict = user("merge: {mode: manual}\nbudget: 5\n")
+    request = request_of(layer(LOOSENS), project, environ, user=strict)
+    assert request is not None
+    approve(request, environ, at=AT)
+    require(layer(LOOSENS), project, environ, user=strict)
+    require(layer(LOOSENS.replace("9", "2")), project, environ, user=strict)
+    with pytest.raises(NotApprovedError) as caught:
+        require(layer(f"{LOOSENS}budget: 50\n"), project, environ, user=strict)
+    said, *changes, _ = caught.value.lines()
+    assert said.startswith("error: what .weft/config.yaml runs and loosens is not what you approved at")
+    assert changes == ["  + budget: 50  (you have set: 5)", "    merge.mode: auto  (you have set: manual)"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "../elsewhere/{{ slice.path }}",
+        "/tmp/{{ slice.path }}",
+        "a/../../x{{ slice.path }}",
+        "link/{{ slice.path }}",
+        ".git/{{ slice.path }}",
+    ],
+)
+def test_worktrees_elsewhere_need_approval(place: str, project: Path, environ: dict[str, str]) -> None:
+    (project / "link").symlink_to(project.parent)
+    text = f"worktrees: '{place}'\n"
+    with pytest.raises(NotApprovedError) as caught:
+        require(layer(text), project, environ)
+    assert (
+        f"  + worktrees: {place}  (you have set: nothing; without approval" in list(caught.value.lines())[1]
+    )
+    require(layer(text), project, environ, user=user(text))
+
+
+@pytest.mark.parametrize(
+    "place", [".weft/worktrees/{{ slice.path }}", "wt/{{ slice.path }}", "HOME/.cache/weft/{{ slice.path }}"]
+)
+def test_worktrees_in_the_project_or_in_the_user_s_cache_need_none(
+    place: str, project: Path, environ: dict[str, str]
+) -> None:
+    text = f"worktrees: '{place.replace('HOME', environ['HOME'])}'\n"
+    require(layer(text), project, environ)
+    assert request_of(layer(text), project, environ) is None

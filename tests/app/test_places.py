@@ -106,3 +106,8 @@ def test_what_else_a_git_file_says_leads_nowhere(tmp_path: Path, said: str | byt
     (tmp_path / ".git").write_bytes(said if isinstance(said, bytes) else said.encode())
     with pytest.raises(InputError, match="nothing has been run"):
         used_project(tmp_path)
+
+
+def test_a_directory_that_cannot_be_written_to_is_refused() -> None:
+    with pytest.raises(InputError, match=r"cannot make /proc/self/fdinfo/\.weft: "):
+        Places(Path("/proc/self/fdinfo")).make()  # a directory in which nobody can make a file

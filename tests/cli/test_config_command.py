@@ -332,7 +332,7 @@ def test_where_nobody_can_be_asked_it_is_said_how_to_do_without(cloned: Project)
 
 def test_with_nothing_to_approve_that_is_said(project: Project) -> None:
     done = project.weft("config", "approve")
-    said = "there is nothing to approve: the project's configuration names no commands\n"
+    said = "there is nothing to approve: the project's configuration names no commands and loosens nothing\n"
     assert (done.exit_code, done.stderr) == (0, said)
     configured(project, COMMANDS).weft("config", "approve", "--yes")
     done = project.weft("config", "approve")

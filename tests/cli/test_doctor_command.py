@@ -133,12 +133,13 @@ def test_what_cannot_be_found_out_is_not_fine(patient: Patient) -> None:
 def test_only_unknown_has_an_exit_code_of_its_own(patient: Patient) -> None:
     patient.plan(LANDS).run()
     (patient.root / ".weft" / "run").mkdir(exist_ok=True)
-    (patient.root / ".weft" / "run" / "odd.status.json").mkdir()
+    odd = patient.root / ".weft" / "run" / "odd.status.json"
+    odd.mkdir()
     done = doctor(patient)
     assert (done.exit_code, done.stdout.splitlines()) == (
         4,
         [
-            f"unknown: status-files: cannot be checked: {patient.root}/.weft/run/odd.status.json: Is a directory",
+            f"unknown: status-files: cannot be checked: {odd}: is a directory, not a file",
             "1 unknown",
         ],
     )

@@ -256,14 +256,6 @@ def test_a_file_where_the_directory_should_be_is_refused(project: Project) -> No
     assert (project.root / ".weft").read_text() == "mine"
 
 
-def test_a_directory_that_cannot_be_written_to_is_refused(project: Project) -> None:
-    project.plan(TWO)
-    (project.root / ".weft").symlink_to("/proc/self/fdinfo")  # a directory in which nobody can make a file
-    done = project.weft("run")
-    assert done.exit_code == 2
-    assert project.told(done.stderr)[0].startswith("error: cannot make PROJECT/.weft: ")
-
-
 def test_a_directory_that_has_been_deleted_is_told(project: Project) -> None:
     gone = project.root / "gone"
     gone.mkdir()

@@ -17,7 +17,10 @@ from weft.hosts.reach import PROGRAM
 from weft.ports.host import Job
 
 # The program as it is cannot be measured: it looks for no packages. This one is the same, found the usual way.
-MEASURED = (sys.executable, str(Path(__file__).with_name("program.py")), "-")
+# A supervisor inherits no variables of coverage, so that one gets them by its command.
+_PROGRAM_FILE = str(Path(__file__).with_name("program.py"))
+_MEASURING = [f"{name}={os.environ[name]}" for name in os.environ if name.startswith("COVERAGE_")]
+MEASURED = ("env", *_MEASURING, sys.executable, _PROGRAM_FILE, "-")
 IS_MEASURED = "COVERAGE_PROCESS_CONFIG" in os.environ
 AS_TESTED = MEASURED if IS_MEASURED else PROGRAM
 LONG = 3600.0
@@ -36,7 +39,7 @@ ENV = {"PATH": os.environ["PATH"]}
 def with_fault(fault: str) -> tuple[str, ...]:
     """A program that fails once; how, see there. It is measured only if it lives to tell, as that takes long."""
     is_measured = IS_MEASURED and fault.startswith(("ENOSPC", "EIO"))
-    return (*(MEASURED[:2] if is_measured else (*PROGRAM[:-1], MEASURED[1])), fault)
+    return (*(MEASURED[:-1] if is_measured else (*PROGRAM[:-1], _PROGRAM_FILE)), fault)
 
 
 class Place:

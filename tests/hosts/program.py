@@ -53,9 +53,10 @@ class Fault:
 
 def start_program(arguments: list[str]) -> None:
     if sys.flags.no_site:  # as it is run outside of tests
-        sys.path.append(f"{__file__.rpartition('/tests/')[0]}/src/weft/hosts")
-    name = "supervisor.start" if sys.flags.no_site else "weft.hosts.supervisor.start"
-    import_module(name).main(arguments)
+        package = type(sys)("weft")
+        package.__path__ = [f"{__file__.rpartition('/tests/')[0]}/src/weft"]
+        sys.modules["weft"] = package
+    import_module("weft.hosts.supervisor.start").main(arguments)
 
 
 def main(fault: str, *arguments: str) -> None:

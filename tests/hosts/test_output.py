@@ -105,15 +105,45 @@ async def test_three_hundred_megabytes_take_no_memory(place: Place) -> None:
     await host.close()
 
 
-async def test_a_full_disk_does_not_end_a_job_and_its_end_says_so(place: Place) -> None:
+async def test_an_output_that_cannot_be_stored_does_not_end_a_job_and_its_end_says_so(place: Place) -> None:
     host = place.host()
     await host.open()
-    await anyio.Path(place.root / "a.out").symlink_to("/dev/full")
+    await anyio.Path(place.root / "a.out").mkdir()
     host.start(place.shell("a", "echo one; echo two; exit 3"))
     end = await end_of(host, "a")
     assert (end.why, end.exit_code, end.stdout) == (Why.EXITED, 3, "one\ntwo\n")
-    assert end.message == f"cannot write {place.root}/a.out: no space left on device"
+    assert end.message == f"cannot write {place.root}/a.out: is a directory"
     assert (place.root / "a.out.tail").read_text() == "one\ntwo\n"
+    await host.close()
+
+
+@pytest.mark.parametrize("ending", [".out", ".err", ".out.tail"])
+async def test_a_link_in_place_of_an_output_is_replaced_and_not_followed(place: Place, ending: str) -> None:
+    secret = place.root / "secret"
+    await anyio.Path(secret).write_text("a key of the user")
+    await anyio.Path(place.root / f"a{ending}").symlink_to(secret)
+    host = place.host(head=4, tail=4)
+    await host.open()
+    host.start(place.shell("a", "echo much more; echo much more >&2"))
+    end = await end_of(host, "a")
+    assert (end.exit_code, end.message) == (0, "")
+    assert secret.read_text() == "a key of the user"
+    assert (place.root / f"a{ending}").read_text() == {".out.tail": "ore\n"}.get(ending, "much")
+    await host.close()
+
+
+async def test_a_link_in_place_of_a_directory_of_outputs_is_refused(place: Place) -> None:
+    """As `.weft/runs/RUN/logs`, which every step without a sandbox can replace."""
+    (place.root / ".weft/runs/r").mkdir(parents=True)
+    (place.root / "outside").mkdir()
+    (place.root / ".weft/runs/r/logs").symlink_to(place.root / "outside")
+    host = place.host()
+    await host.open()
+    host.start(replace(place.shell("a", "echo text"), output=str(place.root / ".weft/runs/r/logs/a")))
+    end = await end_of(host, "a")
+    assert (end.exit_code, end.stdout) == (0, "text\n")
+    assert end.message.endswith("/.weft/runs/r/logs/a.out: is a symbolic link, not a directory")
+    assert [*(place.root / "outside").iterdir()] == []
     await host.close()
 
 

@@ -1,6 +1,8 @@
 """What a process of a job finds when it starts, and what is said when it cannot."""
 
 import os
+import subprocess
+import sys
 from types import MappingProxyType
 
 import pytest
@@ -9,6 +11,7 @@ from msgspec.structs import replace
 from contracts.host_contract import end_of, ends
 from hosts.places import ENV, Place
 from weft.hosts.local import LocalHost
+from weft.hosts.reach import PROGRAM
 from weft.ports.host import Job, JobEnded, Why
 
 pytestmark = pytest.mark.anyio
@@ -149,3 +152,74 @@ async def test_that_a_later_command_cannot_be_started_is_told_with_its_number(
 
 async def test_a_job_may_have_all_the_time_in_the_world(place: Place, host: LocalHost) -> None:
     assert (await run(host, replace(place.shell("a", "exit 0"), timeout=float("inf")))).why == Why.EXITED
+
+
+READS_ANCESTORS = """
+import os
+pid = os.getppid()
+while pid > 1:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        name, _, rest = file.read().rpartition(b")")
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            print(pid, file.read())
+    except PermissionError:
+        print(pid, "closed")
+    if name.endswith(b"weft-reaper"):
+        break
+    pid = int(rest.split()[1])
+"""
+
+
+async def test_no_ancestor_of_a_job_shows_it_a_key_of_the_user(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "sk-secret")
+    monkeypatch.setenv("DATABASE_URL", "postgres://me:sk-secret@db")
+    host = place.host(program=PROGRAM)
+    await host.open()
+    keys = {"OTHER_API_KEY": "sk-secret-of-another-job"}
+    host.start(replace(place.shell("other", place.gate("other")), env=ENV | keys))
+    await place.reached("other")
+    host.start(place.argv("a", (sys.executable, "-c", READS_ANCESTORS)))
+    end = await end_of(host, "a")
+    place.release("other")
+    await end_of(host, "other")
+    assert end.stderr == ""
+    assert end.stdout is not None
+    assert len(end.stdout.splitlines()) == 2, "the supervisor and its reaper"
+    assert "secret" not in end.stdout
+
+
+READS_CHILD = """
+import ctypes, os, sys
+from weft.hosts.supervisor.spawn import become_subreaper
+if os.geteuid() == 0:  # root reads everything
+    os.setuid(65534)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # a change of the user makes a process as closed as a supervisor
+reader, writer = os.pipe()
+ended, end = os.pipe()
+child = os.fork()
+if not child:
+    os.close(end)
+    if sys.argv[1] == "supervisor":
+        become_subreaper(b"weft-supervisor")
+    os.write(writer, b".")
+    os.read(ended, 1)
+    os._exit(0)
+os.read(reader, 1)
+for name in ("environ", "mem"):
+    try:
+        os.close(os.open(f"/proc/{child}/{name}", os.O_RDONLY))
+        print(name, "is open")
+    except PermissionError:
+        print(name, "is closed")
+"""
+
+
+@pytest.mark.parametrize(("kind", "state"), [("other", "open"), ("supervisor", "closed")])
+def test_no_process_of_the_same_user_reads_the_memory_of_a_supervisor(kind: str, state: str) -> None:
+    """Its memory holds the keys of all jobs."""
+    command = [sys.executable, "-c", READS_CHILD, kind]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"environ is {state}\nmem is {state}\n"

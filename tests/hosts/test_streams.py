@@ -44,9 +44,9 @@ def test_a_tail_is_due_some_time_after_there_is_one(stream: Stream, tmp_path: Pa
 
 
 def test_a_tail_that_cannot_be_stored_is_said(stream: Stream, tmp_path: Path) -> None:
-    (tmp_path / "out.tail.tmp").symlink_to("/dev/full")
+    (tmp_path / "out.tail").mkdir()
     os.write(stream.writer, b"much more")
     stream.read()
     stream.store_tail()
-    assert stream.trouble.endswith("no space left on device")
+    assert stream.trouble.endswith("is a directory")
     assert stream.text() == "much more"

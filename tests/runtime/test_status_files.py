@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from weft.runtime.status_files import StatusFiles, read_status, status_file
+from weft.safe_files import UnsafeFileError
 
 
 def names(folder: Path) -> list[str]:
@@ -23,13 +24,13 @@ def slow_disk(before: str = "fsync") -> Iterator[tuple[threading.Event, threadin
     operations: dict[str, Callable[..., None]] = {"fsync": os.fsync, "replace": os.replace}
 
     def waiting(name: str):
-        def called(*args):
+        def called(*args, **folders):
             if name == before:
                 asked.set()
                 assert may_go_on.wait(60)
             if name == "replace":
                 named.append(Path(args[1]).name)
-            return operations[name](*args)
+            return operations[name](*args, **folders)
 
         return called
 
@@ -120,7 +121,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_that_is_remembered(tmp_path: P
     (tmp_path / "run").write_text("in the way")
     with closing(StatusFiles(tmp_path / "run")) as files:
         files.set("a", {})
-    assert isinstance(files.error, FileExistsError)
+    assert isinstance(files.error, UnsafeFileError)
 
 
 def test_a_file_goes_on_being_written_after_an_error(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_the_directory_is_made_but_not_those_above_it(tmp_path: Path) -> None:
 
 def test_a_file_in_place_of_the_directory_is_left_alone(path: Path) -> None:
     path.write_text("mine")
-    with pytest.raises(InputError, match=r"cannot make .*: File exists"):
+    with pytest.raises(InputError, match=r"cannot make .*: is a file, not a directory"):
         open_journal(path / "weft.db", now=0.0)
     assert path.read_text() == "mine"
 

@@ -160,7 +160,7 @@ def test_a_file_system_without_locks_is_refused(path: Path, monkeypatch: pytest.
 
 def test_a_lock_that_cannot_be_made_is_the_users_business(path: Path) -> None:
     (path.parent / LOCK_FILE).mkdir(parents=True)
-    with pytest.raises(InputError, match=r"cannot open .*coordinator.lock: Is a directory"):
+    with pytest.raises(InputError, match=r"cannot open .*coordinator.lock: is a directory, not a file"):
         open_journal(path, now=0.0)
 
 

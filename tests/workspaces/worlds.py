@@ -61,7 +61,7 @@ class World:
         repository = open_repository(top / inside, environ=self.environ)
         git = Git(repository.git.directory, environ=self.environ, patience=patience)
         repository = structs.replace(repository, git=git.signing(signs=repository.git.signs))
-        self.git = repository.git
+        self.git = repository.git.working()
         base = self.git.ask("rev-parse", "--verify", "refs/weft-test/base")
         if base.exit_code:
             self.git.do("update-ref", "refs/weft-test/base", TARGET)

@@ -9,7 +9,7 @@ from weft.app.agents_overview import AtHand, Seen
 from weft.app.approval import require
 from weft.app.asking import Question, Reply, Tell, ask
 from weft.app.places import project_of
-from weft.app.plans import project_layer
+from weft.app.plans import project_layer, user_layer
 from weft.errors import InputError, WeftError
 from weft.plan.loading.slices_check import NEED_MORE
 from weft.plan.model import Agent
@@ -56,7 +56,7 @@ def _require_approval(found: AtHand, environ: Mapping[str, str]) -> None:
     """Of commands that came with the project, as for a run."""
     layer = project_layer(found.plan)
     if layer is not None:
-        require(layer, project_of(found.folder).project, environ)
+        require(layer, project_of(found.folder).project, environ, user=user_layer(found.plan))
 
 
 def probe(

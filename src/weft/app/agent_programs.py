@@ -6,7 +6,6 @@ network is needed for that, and nobody's login is tried.
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from weft.app.plan_agents import agent_steps
 from weft.app.shell_words import first_word
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.model import Agent, Plan
+from weft.search_path import find_program, search_path
 
 _LONGEST_ANSWER = 80
 _VERSION = re.compile(r"\d+(?:\.\d+)+\w*")
@@ -32,7 +32,7 @@ def program_of(agent: Agent) -> str | None:
 
 def place_of(program: str, environ: Mapping[str, str]) -> str | None:
     """Where it is; None if it is nowhere on the PATH."""
-    return shutil.which(program, path=environ.get("PATH", os.defpath))
+    return find_program(program, environ)
 
 
 # --- what is missing ---
@@ -81,12 +81,18 @@ def _missing(names: Mapping[str, Iterable[str]], environ: Mapping[str, str]) -> 
 
 def said_of_version(program: str, environ: Mapping[str, str], *, patience: float) -> str | None:
     """The first words of `program --version`; None if it does not answer in time. Nothing of it is left alive."""
+    place = place_of(program, environ)
+    if place is None:
+        return None
     process = subprocess.Popen(  # noqa: S603 - a program that the plan names, and Weft knows
-        [place_of(program, environ) or program, "--version"],
+        [place, "--version"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=dict(environ),
+        env={
+            **environ,
+            "PATH": search_path(environ),
+        },  # most are scripts, whose interpreter is looked for, too
         start_new_session=True,
     )
     try:

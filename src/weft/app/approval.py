@@ -1,8 +1,9 @@
-"""Whether the user agrees to what a project's configuration would have us run.
+"""Whether the user agrees to what a project's configuration would have us run, and to what it loosens.
 
-A repository that was cloned can bring a `.weft/config.yaml`, and that can name programs. Before the first run, and
-whenever one of them is another than before, the user has to have approved exactly them, in this place. The plan
-needs none: to run it is what the user asked for. Nor does the user's own configuration.
+A repository that was cloned can bring a `.weft/config.yaml`, and that can name programs, or undo what the user has
+set more strictly. Before the first run, and whenever one of these is another than before, the user has to have
+approved exactly them, in this place. The plan needs none: to run it is what the user asked for. Nor does the
+user's own configuration.
 
 The hash is of the commands alone, so that it is the same on each machine, and a script can approve what was looked
 at elsewhere. An approval is for them in one directory: the same lines do other things in another repository.
@@ -20,8 +21,10 @@ from msgspec import Struct
 
 from weft.app.approval_book import Approval, ApprovalBook
 from weft.app.places import absolute, project_of
+from weft.app.worktree_place import is_usual_place
 from weft.errors import InputError
 from weft.plan.language.commands import ConfiguredCommand, configured_commands
+from weft.plan.loosening import Loosening, loosenings
 from weft.plan.settings import Layer
 
 
@@ -32,7 +35,10 @@ class Request(Struct, frozen=True, kw_only=True):
     file: str
     """The configuration, as it is called when something is said about it."""
     commands: tuple[ConfiguredCommand, ...]
+    """Commands, then settings that are looser than the user's."""
     is_approved: bool
+    users: Mapping[str, str] = {}
+    """What the user has set, by the keys of the settings that loosen it."""
     before: Approval | None = None
     """What was last approved there, if it was something else."""
 
@@ -63,7 +69,10 @@ class NotApprovedError(InputError):
 def said(request: Request) -> str:
     """Why a person is asked."""
     if request.before is None:
-        return f"{request.file} came with this project, and names commands that you have not approved"
+        what = "loosens settings in a way" if request.users else "names commands"
+        return f"{request.file} came with this project, and {what} that you have not approved"
+    if request.users:
+        return f"what {request.file} runs and loosens is not what you approved at {request.before.at}"
     return f"the commands that {request.file} names are not those that you approved at {request.before.at}"
 
 
@@ -72,7 +81,8 @@ def change_lines(request: Request) -> Iterator[str]:
     for mark, command in request.changes():
         value = command.value
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        yield f"  {mark} {command.path}: {text}"
+        users = request.users.get(command.path)
+        yield f"  {mark} {command.path}: {text}" + ("" if users is None else f"  (you have set: {users})")
 
 
 def approve_command(project: Path) -> str:
@@ -102,10 +112,18 @@ def _changes(
 # --- asking, and being told ---
 
 
-def request_of(layer: Layer, project: Path, environ: Mapping[str, str]) -> Request | None:
-    """What there is to approve in a project's configuration; None if there are no commands in it."""
-    commands = () if layer.document is None else configured_commands(layer.document.root)
-    if layer.document is None or not commands:
+def request_of(
+    layer: Layer, project: Path, environ: Mapping[str, str], *, user: Layer | None = None
+) -> Request | None:
+    """What there is to approve in a project's configuration; None if there is nothing.
+
+    `user`: what the user's own configuration sets.
+    """
+    if layer.document is None:
+        return None
+    loosened = (*loosenings(layer, user), *_of_worktrees(layer, user, project, environ))
+    commands = (*configured_commands(layer.document.root), *(one.setting for one in loosened))
+    if not commands:
         return None
     real = os.path.realpath(project)
     wanted = commands_hash(commands)
@@ -116,13 +134,26 @@ def request_of(layer: Layer, project: Path, environ: Mapping[str, str]) -> Reque
         file=layer.document.file,
         commands=commands,
         is_approved=is_approved,
+        users={one.setting.path: one.users for one in loosened},
         before=here[-1] if here and not is_approved else None,
     )
 
 
-def require(layer: Layer | None, project: Path, environ: Mapping[str, str]) -> None:
+def _of_worktrees(
+    layer: Layer, user: Layer | None, project: Path, environ: Mapping[str, str]
+) -> Iterator[Loosening]:
+    place = layer.values.get("worktrees")
+    users = None if user is None else user.values.get("worktrees")
+    if place is not None and place != users and not is_usual_place(place, project, environ):
+        usual = "nothing; without approval worktrees are in the project or in your cache"
+        yield Loosening(setting=ConfiguredCommand("worktrees", place), users=users or usual)
+
+
+def require(
+    layer: Layer | None, project: Path, environ: Mapping[str, str], *, user: Layer | None = None
+) -> None:
     """Raises `NotApprovedError` if there is something in it that the user has not approved."""
-    request = None if layer is None else request_of(layer, project, environ)
+    request = None if layer is None else request_of(layer, project, environ, user=user)
     if request is not None and not request.is_approved:
         raise NotApprovedError(request)
 

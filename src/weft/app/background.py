@@ -8,11 +8,13 @@ not grow without end.
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from weft.interpreter import isolated_python
+from weft.safe_files import locate
 
 LOG_MOST = 1 << 20
 """Bytes of a log; then it is put aside and another one begun."""
@@ -29,7 +31,8 @@ class RotatingLog:
 
     def take_over(self) -> None:
         """From now on the standard outputs of the process lead here."""
-        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        tree, name = locate(self._path)
+        file = tree.append(name)
         for number in (1, 2):
             os.dup2(file, number)
         os.close(file)
@@ -41,9 +44,14 @@ class RotatingLog:
         with suppress(OSError):  # then this one goes on growing, which is better than to lose a line
             for newer, old in zip(reversed(self._older[:-1]), reversed(self._older[1:]), strict=True):
                 with suppress(FileNotFoundError):
-                    newer.replace(old)
-            self._path.replace(self._older[0])
+                    _rename(newer, old)
+            _rename(self._path, self._older[0])
             self.take_over()
+
+
+def _rename(old: Path, new: Path) -> None:
+    tree, name = locate(old)
+    tree.rename(name, locate(new)[1])
 
 
 class Word:
@@ -69,9 +77,7 @@ def start(
     try:
         child = subprocess.Popen(  # noqa: S603 - ourselves
             [
-                sys.executable,
-                "-m",
-                "weft",
+                *isolated_python("weft"),
                 "-C",
                 str(directory),
                 "coordinate",

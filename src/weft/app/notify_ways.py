@@ -6,7 +6,6 @@ error with a sentence. Nothing here knows of runs, and nothing of what receivers
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -23,6 +22,7 @@ from urllib.parse import urlsplit
 from weft.agents.words import last_line, one_line
 from weft.app.notices import Notice
 from weft.errors import WeftError
+from weft.search_path import find_program
 
 COMMAND_SECONDS = 30.0
 """A command that takes longer is killed."""
@@ -156,8 +156,7 @@ class OnDesktop(ByCommand):
 
 
 def desktop_program(environ: Mapping[str, str]) -> str | None:
-    path = environ.get("PATH", os.defpath)
-    return shutil.which("notify-send", path=path) or shutil.which("osascript", path=path)
+    return find_program("notify-send", environ) or find_program("osascript", environ)
 
 
 # Webhooks

@@ -5,6 +5,7 @@ is full takes no more. In the end the rest has a few seconds; what has not got o
 is written to `.weft/notify.log`, and of each way the first time is shown.
 """
 
+import os
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from weft.app.run_events import timestamp
 from weft.engine.run.events import Recorded
 from weft.plan.model import Plan
 from weft.plan.notify import Notify
+from weft.safe_files import locate
 
 MOST_WAITING = 100
 """Notices that wait for one way; more are not told."""
@@ -182,9 +184,14 @@ class _Troubles:
 
     def _write(self, line: str) -> None:
         try:
-            if self._log.exists() and self._log.stat().st_size > LARGEST_LOG:
-                self._log.write_bytes(self._log.read_bytes()[-LARGEST_LOG // 2 :])
-            with self._log.open("a", encoding="utf-8") as log:
-                log.write(line)
+            tree, log = locate(self._log)
+            with os.fdopen(tree.append(log), "a", encoding="utf-8") as stream:
+                stream.write(line)
+                stream.flush()
+                is_large = os.fstat(stream.fileno()).st_size > LARGEST_LOG
+            if is_large:
+                with os.fdopen(tree.open(log), "rb") as stream:
+                    stream.seek(-LARGEST_LOG // 2, os.SEEK_END)
+                    tree.replace(log, stream.read(LARGEST_LOG))
         except OSError:  # it is only a log
             pass

@@ -18,16 +18,21 @@
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from shlex import quote
 
 from msgspec import Struct
 
 from weft.app.files import failure
 from weft.errors import InputError
+from weft.safe_files import Tree
 from weft.workspaces.git.around import has_repository, repository_around
 
 FOLDER = ".weft"
 PLAN_NAMES = ("weft.yaml", "weft.yml")
 """The files that hold a plan where none is named."""
+_WITHOUT_LINKS = (FOLDER, *(f"{FOLDER}/{name}" for name in ("run", "runs", "workspaces", "worktrees")))
+_MAY_BE_LINKS = frozenset({f"{FOLDER}/config.yaml", f"{FOLDER}/schema.json"})
+"""Weft only reads them."""
 IGNORED = (
     "# Git keeps the settings and the schema, and nothing else in here.\n*\n!config.yaml\n!schema.json\n"
 )
@@ -84,17 +89,35 @@ class Places(Struct, frozen=True):
             return False
 
     def make(self) -> None:
-        """The directory, with the `.gitignore` of this version; one that a person has changed is kept."""
+        """The directory, with the `.gitignore` of this version; one that a person has changed is kept.
+
+        It comes with a clone, so it may hold anything; what Weft would write to must not lead elsewhere.
+        """
         if os.path.lexists(self.weft) and not self.weft.is_dir():
             raise InputError(
                 f"{self.weft} is no directory, and Weft keeps its things in one of that name; move it away"
             )
+        refuse_link(self.weft)
+        tree = Tree(self.project)
         try:
-            self.weft.mkdir(exist_ok=True)
+            tree.make(FOLDER)
+            for folder in _WITHOUT_LINKS:
+                for name in tree.names(folder):
+                    if f"{folder}/{name}" not in _MAY_BE_LINKS:
+                        refuse_link(self.project / folder / name)
             if self.ignores_too_much or not os.path.lexists(self.ignore):
-                self.ignore.write_text(IGNORED)
+                tree.replace(f"{FOLDER}/.gitignore", IGNORED.encode())
         except OSError as error:
             raise failure(f"cannot make {self.weft}", error) from None
+
+
+def refuse_link(path: Path) -> None:
+    """Raises `InputError` if it is a symbolic link."""
+    if path.is_symlink():
+        raise InputError(
+            f"{path} is a symbolic link, and Weft follows none there, as it could lead to any file of yours; "
+            f"to remove the link, type: rm {quote(str(path))}"
+        )
 
 
 def project_around(folder: Path) -> Path | None:
@@ -112,6 +135,8 @@ def used_project(folder: Path) -> Places:
     """The project in which something has been run; raises `InputError` if there is none."""
     for place in (folder, *folder.parents, *_main_checkout(folder)):
         if os.path.lexists(place / FOLDER / "weft.db"):
+            refuse_link(place / FOLDER)
+            refuse_link(place / FOLDER / "weft.db")
             return Places(place)
     raise InputError(f"nothing has been run in {folder} yet; {_first_step(folder)}")
 

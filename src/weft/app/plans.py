@@ -33,6 +33,7 @@ from weft.plan.settings import AMOUNTS, OURS, Layer, Scope, flag_setting, own_se
 from weft.plan.showing.origins import flag_name
 from weft.plan.text.document import LIMITS, Document, Scalar, Table
 from weft.plan.text.problems import PlanError, Position, Problem
+from weft.search_path import search_path
 from weft.workspaces.git.around import repository_around
 
 Flags = Mapping[str, str | None]
@@ -171,9 +172,14 @@ def project_layer(plan: Plan) -> Layer | None:
     return next((one for one in layers if one.where == "project" and one.document is not None), None)
 
 
+def user_layer(plan: Plan) -> Layer | None:
+    """What the user's own configuration sets; None if there is none."""
+    return next((one for one in plan.scopes[ROOT].layers if one.where == "user"), None)
+
+
 def installed_agents(environ: Mapping[str, str]) -> tuple[str, ...]:
     """The agents' command lines that are there."""
-    folders = [folder for folder in environ.get("PATH", os.defpath).split(os.pathsep) if folder]
+    folders = search_path(environ).split(os.pathsep)
     programs = [adapter.program for adapter in ADAPTERS.values() if adapter.program is not None]
     return tuple(p for p in programs if any(_is_program(Path(folder, p)) for folder in folders))
 

@@ -9,7 +9,6 @@ seen even then, as the journal holds where its branch was.
 """
 
 import os
-import shutil
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from weft.engine.run.facts import Ended, RunStarted
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.settings import BRANCHED
+from weft.workspaces.git.commits import copy_index
 from weft.workspaces.git.linked import git_dir_of
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git, GitError, show
@@ -96,14 +96,16 @@ class View(Struct, frozen=True, kw_only=True):
 
     def on_terminal(self, *options: str) -> None:
         """As the user likes it."""
-        command = self.command(*options)
-        exit_code = show(self.git.directory, *command, environ=os.environ, env=self.env)
+        # In place of a program for diffs that the repository names, there is none that does nothing.
+        own = ("--no-ext-diff",) if any(key.startswith("diff.") for key in self.git.replaced) else ()
+        command = self.command(*own, *options)
+        exit_code = show(self.git, *command, environ=os.environ, env=self.env)
         if exit_code in _FAILURES:
             raise GitError(command, exit_code, "")
 
     def changes(self) -> list[FileChange]:
         fields = self.git.do(
-            *self.command("--raw", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--abbrev=40"),
+            *self.command("--raw", "--numstat", "-z", "--no-renames", *_PLAIN[1:3], "--abbrev=40"),
             env=self.env,
         ).split(b"\0")[:-1]
         status: dict[bytes, str] = {}
@@ -141,7 +143,8 @@ def looked_at(diff: Diff) -> Generator[View]:
         yield View(git=diff.git, ends=(diff.start,), files=files, env=env, unsaved=found)
         return
     with tempfile.TemporaryDirectory(prefix="weft-diff-") as folder:
-        index = shutil.copy(found.git_dir / "index", folder)
+        index = Path(folder, "index")
+        copy_index(found.git_dir, index)
         env = {**env, "GIT_INDEX_FILE": str(index)}
         _tell_of_new_files(diff.git, files, env)
         yield View(git=diff.git, ends=(diff.start,), files=files, env=env, unsaved=found)

@@ -1,7 +1,5 @@
 """Homes and sandboxes for the steps of a run."""
 
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from weft.runtime.isolation import Isolation
 from weft.runtime.sandbox.boxes import Boxes
 from weft.runtime.sandbox.probe import PROGRAM
 from weft.runtime.sandbox.view import Grounds, users_homes
+from weft.search_path import find_program
 
 
 def isolation_of(
@@ -22,7 +21,7 @@ def isolation_of(
     root = places.homes(run)
     if not homes_wanted(plan):
         return Isolation(plan, Homes(root))
-    program = shutil.which(PROGRAM, path=environ.get("PATH", os.defpath))
+    program = find_program(PROGRAM, environ)
     grounds = Grounds(
         homes=users_homes(environ), project=places.project, weft=places.weft, plan_dir=directory
     )

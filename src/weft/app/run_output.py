@@ -5,9 +5,10 @@ whole when it has ended.
 """
 
 import os
-import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+
+from weft.safe_files import open_file
 
 CHUNK = 1 << 16
 LOOKED_AT = 4_096
@@ -16,14 +17,14 @@ LOOKED_AT = 4_096
 
 @contextmanager
 def _opened(file: str) -> Generator[int | None]:
-    """Its descriptor; None if there is none. A step may have left a pipe there, which would keep us waiting."""
+    """Its descriptor; None if there is none, or a step has left something else there."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        descriptor = open_file(file)
     except OSError:
         yield None
         return
     try:
-        yield descriptor if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+        yield descriptor
     finally:
         os.close(descriptor)
 

@@ -25,6 +25,7 @@ from weft.engine.run.facts import EarlierSpending, Wanted
 from weft.engine.run.run_state import AT_REST
 from weft.engine.run.wishes import Wishes
 from weft.ports.journal import Glimpse
+from weft.safe_files import read_file
 from weft.store.lease import is_alive
 from weft.workspaces.git.names import Names
 
@@ -380,14 +381,13 @@ class _Told:
 
 
 def _data(one: Glimpse) -> dict[str, Any]:
-    found: dict[str, Any] = {} if one.data == "{}" else json.loads(one.data)
-    return found
+    return cast("dict[str, Any]", {} if one.data == "{}" else json.loads(one.data))
 
 
 def _heartbeat(book: Book) -> Mapping[str, Any]:
     """What the supervisor last said of itself; nothing if that cannot be read."""
     try:
-        found = json.loads((book.places.host(book.run.run) / "heartbeat.json").read_bytes())
+        found = json.loads(read_file(book.places.host(book.run.run) / "heartbeat.json", most=1 << 24))
     except (OSError, ValueError):
         return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

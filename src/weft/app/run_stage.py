@@ -33,6 +33,7 @@ from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import Jobs
 from weft.runtime.lineage import Lineage
 from weft.runtime.status_files import StatusFiles
+from weft.safe_files import touch
 
 FRAME = 0.25
 """Seconds between looks of whoever shows the run."""
@@ -200,7 +201,7 @@ class Stage:
         """The results. If that fails or we die meanwhile, the next run of the plan does it."""
         try:
             workspaces.gather(lineage.whole())
-            self._begun.places.gathered(self._begun.run).touch()
+            touch(self._begun.places.gathered(self._begun.run))
         except OSError as error:
             raise failure(f"cannot bring the results together in {self._begun.result}", error) from None
 

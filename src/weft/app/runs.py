@@ -20,9 +20,9 @@ from weft.app.run_settlement import settle
 from weft.app.run_stage import Audience, Stage, cause
 from weft.app.step_limits import refuse_inside_step
 from weft.garbage import without_gc
+from weft.hosts.supervisor.spawn import close_memory
 from weft.plan.compile.compile import compile_plan
 from weft.plan.model import Plan
-from weft.plan.settings import Layer
 from weft.store.sqlite import SqliteJournal, open_journal
 
 
@@ -33,8 +33,9 @@ def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.
         whole = plans.load(wish.source, flags=wish.flags, environ=environ)
         refuse(compile_plan(choose(whole, wish.ids)[0]))
     places = project_of(plans.folder_of(wish.source))
-    _approved(plans.project_layer(whole), places, environ)
+    _approved(whole, places, environ)
     places.make()
+    close_memory()  # its environment holds all keys of the user, and steps run as the same user
     journal = open_journal(places.journal, now=time.time(), command="weft run")
     try:
         with without_gc():
@@ -67,9 +68,10 @@ def _chosen(wish: Wish, whole: Plan, journal: SqliteJournal) -> tuple[Plan, Choi
     return choose(whole, wish.ids, completed)
 
 
-def _approved(layer: Layer | None, places: Places, environ: Mapping[str, str]) -> None:
-    """Raises `NotApprovedError` if the project's configuration has commands that the user has not approved."""
+def _approved(plan: Plan, places: Places, environ: Mapping[str, str]) -> None:
+    """Raises `NotApprovedError` if the project's configuration has something that the user has to approve."""
+    layer = plans.project_layer(plan)
     if layer is not None:
         from weft.app import approval  # noqa: PLC0415 - most projects have no configuration
 
-        approval.require(layer, places.project, environ)
+        approval.require(layer, places.project, environ, user=plans.user_layer(plan))

@@ -14,11 +14,12 @@ def is_approved_now(error: InputError) -> bool:
     if not isinstance(error, NotApprovedError):
         return False
     note_lines([f"{said(error.request)}:", *change_lines(error.request)])
-    if not agrees():
+    if not agrees(loosens=bool(error.request.users)):
         raise InputError("not approved, and nothing has been run") from None
     approve(error.request, os.environ)
     return True
 
 
-def agrees() -> bool:
-    return click.confirm("Approve these commands?", default=False, prompt_suffix=" ", err=True)
+def agrees(*, loosens: bool) -> bool:
+    what = "these commands and settings" if loosens else "these commands"
+    return click.confirm(f"Approve {what}?", default=False, prompt_suffix=" ", err=True)

@@ -114,11 +114,12 @@ def _show_files(*, as_json: bool) -> None:
     "--hash", "wanted", metavar="HASH", help="Do not ask; approve only if this is the hash of the commands."
 )
 def approve(*, yes: bool, wanted: str | None) -> int:
-    """Show the commands that this project's .weft/config.yaml names, ask, and approve them.
+    """Show the commands that this project's .weft/config.yaml names and what it loosens, ask, and approve them.
 
     That file comes with the repository. Before a run, all that it would have run must have been approved in this
-    directory: agents' commands, arguments and variables, setup, and who is notified how. If one of them
-    changes, it has to be approved again; other settings may change as they like.
+    directory: agents' commands, arguments and variables, setup, and who is notified how; and each setting that is
+    looser than in your own configuration. If one of them changes, it has to be approved again; other settings
+    may change as they like.
 
     The hash is the same on each machine: in CI, give the one that you have looked at.
 
@@ -129,7 +130,7 @@ def approve(*, yes: bool, wanted: str | None) -> int:
 
     request = approval_request(directory(), os.environ)
     if request is None:
-        note("there is nothing to approve: the project's configuration names no commands")
+        note("there is nothing to approve: the project's configuration names no commands and loosens nothing")
         return 0
     if request.is_approved and wanted is None:
         note(f"approved already: {request.hash}")
@@ -138,20 +139,20 @@ def approve(*, yes: bool, wanted: str | None) -> int:
         raise InputError(f"the commands of {request.file} have the hash {request.hash}, and not {wanted}")
     note_lines([f"{request.file}, hash {request.hash}:", *approval.change_lines(request)])
     if wanted is None and not yes:
-        _ask()
+        _ask(loosens=bool(request.users))
     approval.approve(request, os.environ)
     note("approved")
     return 0
 
 
-def _ask() -> None:
+def _ask(*, loosens: bool) -> None:
     from weft.cli.approving import agrees
 
     if sys.stdin is None or not sys.stdin.isatty():
         raise InputError(
             "there is nobody to ask; if you have looked at them, type: weft config approve --yes (or --hash HASH)"
         )
-    if not agrees():
+    if not agrees(loosens=loosens):
         raise InputError("not approved")
 
 

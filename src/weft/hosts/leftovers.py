@@ -25,11 +25,13 @@ from weft.hosts.supervisor.log import History, Log
 from weft.hosts.supervisor.orphans import left_by, settle
 from weft.hosts.supervisor.processes import Process, everyone, look, read
 from weft.hosts.supervisor.reaper import read_exits
+from weft.safe_files import UnsafeFileError, locate, open_file, read_file
 
 GRACE = 5.0
 """Seconds that a process is given to end by itself."""
 _PATIENCE = 20.0
 _LONGEST_COMMAND = 120
+_LARGEST_BEAT = 1 << 24
 _HALTED = (b"T", b"t")
 
 
@@ -93,10 +95,11 @@ def _supervisor(directory: Path) -> Supervisor:
 def _heartbeat(file: Path) -> tuple[float | None, tuple[int, int] | None]:
     """When it was written; by whom, as pid and start time."""
     try:
-        sign = json.loads(file.read_bytes())
+        sign = json.loads(read_file(file, most=_LARGEST_BEAT))
         return float(sign["at"]), (int(sign["pid"]), int(sign["started"]))
     except (
         FileNotFoundError,
+        UnsafeFileError,
         ValueError,
         TypeError,
         LookupError,
@@ -207,7 +210,8 @@ def tidy_up(runs: Path, directory: Path) -> None:
         with closing(Log(str(directory / "log"))) as log:
             settle(history, log, exits)
         for name in ("socket", "heartbeat.json"):
-            (directory / name).unlink(missing_ok=True)
+            tree, file = locate(directory / name)
+            tree.remove(file)
 
 
 def _orphans(runs: Path, directory: Path) -> list[Process]:
@@ -240,7 +244,7 @@ def _take(lock: int, directory: Path) -> None:
 def _opened(lock: Path) -> int | None:
     """None: its directory is gone, and nobody comes to life there."""
     try:
-        return os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        return open_file(lock, os.O_RDWR | os.O_CREAT)
     except FileNotFoundError:
         return None
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from weft.errors import WeftError
 from weft.hosts.supervisor import BUSY
 from weft.hosts.supervisor.processes import look
+from weft.safe_files import UnsafeFileError, locate, open_file, open_folder
 
 PROGRAM = (
     sys.executable,
@@ -30,6 +31,10 @@ _PAUSE = 0.02
 _TRIES = 4
 _LARGE_LOG = 1 << 20
 
+
+_INHERITED = ("LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "TZ")
+"""What the supervisor needs to start and to write its log. A step can read the environment of its ancestors, so
+that of the supervisor holds nothing else; a job's own comes over the socket."""
 
 Start = subprocess.Popen[bytes]
 """A supervisor on its way. When it has returned it listens, or another one does, or it could not be started."""
@@ -56,10 +61,13 @@ def reach(directory: Path, program: Sequence[str], under_way: Start | None = Non
 
 def _make(directory: Path) -> None:
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        directory.chmod(0o700)
+        open_folder(directory, make=True).close()
     except OSError as error:
-        raise WeftError(f"cannot make the directory {directory}: {error.strerror}") from None
+        raise WeftError(f"cannot make the directory {directory}: {_reason(error)}") from None
+
+
+def _reason(error: OSError) -> str:
+    return str(error) if isinstance(error, UnsafeFileError) else error.strerror or str(error)
 
 
 def _knock(directory: Path) -> socket.socket | None:
@@ -84,11 +92,9 @@ def _knock(directory: Path) -> socket.socket | None:
 
 
 def _connect(connection: socket.socket, directory: Path) -> None:
-    folder = os.open(directory, os.O_RDONLY)
-    try:
-        connection.connect(f"/proc/self/fd/{folder}/socket")  # the name of a socket must be short
-    finally:
-        os.close(folder)
+    with open_folder(directory) as folder:
+        # The name of a socket must be short.
+        connection.connect(f"/proc/self/fd/{folder.descriptor}/socket")
 
 
 def _check(greeting: bytes, connection: socket.socket, directory: Path) -> None:
@@ -115,20 +121,22 @@ def _has_gone(connection: socket.socket) -> bool:
 def start(directory: Path, program: Sequence[str]) -> Start:
     """Starts a supervisor; does not wait for it."""
     _make(directory)
-    log = directory / "supervisor.log"
-    if log.exists() and log.stat().st_size > _LARGE_LOG:
-        log.unlink()
-    with log.open("ab") as stream:
+    tree, log = locate(directory / "supervisor.log")
+    with os.fdopen(tree.append(log), "ab") as stream:
+        if os.fstat(stream.fileno()).st_size > _LARGE_LOG:
+            os.ftruncate(stream.fileno(), 0)
         return subprocess.Popen(  # noqa: S603 - our own program
             program,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stream,
             cwd="/",
+            env={name: os.environ[name] for name in _INHERITED if name in os.environ},
             start_new_session=True,
         )
 
 
 def _last_words(directory: Path, code: int) -> str:
-    lines = (directory / "supervisor.log").read_text(errors="replace").split("\n")
+    with os.fdopen(open_file(directory / "supervisor.log"), errors="replace") as log:
+        lines = log.read(_LARGE_LOG).split("\n")
     return next((line for line in reversed(lines) if line), f"exit code {code}")

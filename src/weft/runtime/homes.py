@@ -13,6 +13,7 @@ from pathlib import Path
 
 from weft.ids import file_name
 from weft.plan.language.adapters import ADAPTERS
+from weft.safe_files import locate
 
 XDG = {
     "XDG_CONFIG_HOME": ".config",
@@ -43,14 +44,14 @@ class Homes:
         return home
 
     def _make(self, home: Path) -> None:
-        for place in (self._root, home):
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        tree, place = locate(home)
+        tree.make(place)
         for name in VARIABLES.values():
-            if not Path(name).suffix:  # else it is a file
-                (home / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-        config = home / ".gitconfig"
-        if self._git_config and not config.exists():
-            config.write_text(self._git_config)
+            if name != "." and not Path(name).suffix:  # else it is the home itself, or a file
+                tree.make(f"{place}/{name}")
+        config = f"{place}/.gitconfig"
+        if self._git_config and not tree.exists(config):
+            tree.replace(config, self._git_config.encode())
 
 
 def home_variables(home: Path) -> dict[str, str]:

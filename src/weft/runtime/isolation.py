@@ -4,7 +4,6 @@ In a sandbox there is always a home of its own, as the user's is not to be seen.
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -16,6 +15,7 @@ from weft.plan.sandbox import Sandbox
 from weft.runtime.homes import Homes, home_variables
 from weft.runtime.sandbox.boxes import Boxes, Commands
 from weft.runtime.sandbox.view import Needs
+from weft.safe_files import locate, open_folder
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -68,9 +68,9 @@ class Isolation:
             return commands
         assert self._boxes is not None
         assert apart.home is not None
-        result.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):  # a step before it could have left one for it
-            result.unlink()
+        open_folder(result.parent, make=True).close()
+        tree, file = locate(result)
+        tree.remove(file)  # a step before it could have left one for it
         needs = Needs(
             workspace=cwd,
             home=apart.home,

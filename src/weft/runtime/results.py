@@ -6,7 +6,6 @@ word, too; but what an agent cost counts, however it ended.
 
 import os
 import signal
-import stat
 
 from msgspec.structs import replace
 
@@ -16,6 +15,7 @@ from weft.engine.run.orders import Launch
 from weft.plan.language.adapters import ADAPTERS
 from weft.ports.agent import AgentEnded, Verdict
 from weft.ports.host import JobEnded, Why
+from weft.safe_files import open_file
 
 LIMIT = 2**20
 """Bytes of standard output that are kept as a result, and of a result file."""
@@ -62,17 +62,19 @@ def _ends(file: str, written: int, *, head: int, tail: int) -> str:
 
 def _size(file: str) -> int:
     try:
-        found = os.lstat(file)
+        descriptor = open_file(file)
     except OSError:
         return 0
-    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+    try:
+        return os.fstat(descriptor).st_size
+    finally:
+        os.close(descriptor)
 
 
 def _slice(file: str, start: int, length: int) -> bytes:
     """So many bytes of a file, fewer if there are no more; none of what cannot be read."""
     try:
-        # A process may leave something else there: a pipe would keep us waiting, a link lead anywhere.
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        descriptor = open_file(file)
     except OSError:
         return b""
     try:

@@ -5,7 +5,6 @@ to it; what was overtaken meanwhile is never written. A file is written aside, b
 who reads one reads a whole one. An error is remembered, and nothing else: work does not fail for its mirror.
 """
 
-import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,10 @@ from typing import Any
 import msgspec
 
 from weft.ids import file_name
+from weft.safe_files import locate, read_file
 
+_LARGEST = 1 << 24
+"""Bytes of a file; none is nearly as long."""
 _LISTENS = 0.1
 """Seconds: so often whoever waits for the thread hears signals; a wait without an end may hear none."""
 
@@ -24,8 +26,6 @@ class StatusFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._found = _names_in(folder)
-        # Another process may still be about to die that wrote here, so what is written aside has names of our own.
-        self._aside = f".{os.urandom(8).hex()}.new"
         self._changed: dict[str, Mapping[str, object]] = {}
         self._wake = Condition()
         self._closing = False
@@ -58,13 +58,16 @@ class StatusFiles:
 
     def _work(self) -> None:
         with self._remembering_errors():
-            self._folder.mkdir(parents=True, exist_ok=True)
-            for left_by_a_crash in self._folder.glob(".*.new"):
-                left_by_a_crash.unlink(missing_ok=True)
+            tree, folder = locate(self._folder)
+            tree.make(folder)
+            for name in tree.names(folder):
+                if name.startswith(".") and name.endswith(".new"):  # a crash left it
+                    tree.remove(f"{folder}/{name}")
         while changed := self._next():
             for path, record in changed.items():
                 with self._remembering_errors():
-                    self._write(status_file(self._folder, path), msgspec.json.encode(record) + b"\n")
+                    tree, file = locate(status_file(self._folder, path))
+                    tree.replace(file, msgspec.json.encode(record) + b"\n", durable=True)
 
     def _next(self) -> dict[str, Mapping[str, object]]:
         """What is to be written; nothing if that is all there will be."""
@@ -72,14 +75,6 @@ class StatusFiles:
             self._wake.wait_for(lambda: self._changed or self._closing)
             changed, self._changed = self._changed, {}
             return changed
-
-    def _write(self, file: Path, data: bytes) -> None:
-        aside = self._folder / self._aside
-        with aside.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        aside.replace(file)
 
     @contextmanager
     def _remembering_errors(self) -> Generator[None]:
@@ -98,8 +93,9 @@ def _name(path: str) -> str:
 
 
 def _names_in(folder: Path) -> frozenset[str]:
+    tree, name = locate(folder)
     try:
-        return frozenset(os.listdir(folder))  # noqa: PTH208 - names are all that is wanted
+        return frozenset(tree.names(name))
     except OSError:  # most often it is not there yet; if it is something else, to write there will fail, too
         return frozenset()
 
@@ -107,6 +103,6 @@ def _names_in(folder: Path) -> frozenset[str]:
 def read_status(file: Path) -> dict[str, Any] | None:
     """None if there is none, or none that can be read as one."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        return msgspec.json.decode(read_file(file, most=_LARGEST), type=dict[str, Any])
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -8,13 +8,16 @@ therefore nobody here keeps one open: `rows` reads all that it was asked for, an
 page after page.
 """
 
+import os
 import sqlite3
+import stat
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from weft.errors import InputError, WeftError
+from weft.safe_files import UnsafeFileError, locate
 from weft.store.checksums import event_checksum, row_checksum
 from weft.store.errors import DamagedError
 from weft.store.failures import BUSY_SECONDS, explained, explained_system_error
@@ -80,7 +83,27 @@ class Database:
 
 def open_to_write(path: Path) -> Database:
     """The file, made if it is not there. Still without tables: see `migrate`."""
+    _create(path)
     return _open(path, _WRITES, _prepare_to_write)
+
+
+def _create(path: Path) -> None:
+    """Creates an empty file for the journal, which only the user may read; SQLite's other files get its mode.
+
+    A file that is there is not opened: when this process closed it, SQLite's own locks on it would be gone.
+    """
+    tree, name = locate(path)
+    try:
+        os.close(tree.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        if stat.S_ISLNK(tree.status(name).st_mode):
+            raise InputError(
+                f"{path} is a symbolic link, not a journal; to remove it, type: rm {path}"
+            ) from None
+    except UnsafeFileError as error:
+        raise InputError(f"cannot open the journal: {error}") from None
+    except OSError:  # what is wrong, SQLite says when it opens the file
+        return
 
 
 def open_to_read(path: Path) -> Database:

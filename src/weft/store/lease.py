@@ -13,6 +13,7 @@ from pathlib import Path
 
 from weft.errors import WeftError
 from weft.ports.journal import Holder
+from weft.safe_files import open_file
 from weft.store.database import Database
 from weft.store.errors import BusyError
 from weft.store.failures import explained_system_error
@@ -30,7 +31,7 @@ def take_lock(file: Path) -> int | None:
     that is forked and starts no program keeps it, and with it the lock.
     """
     try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = open_file(file, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise explained_system_error(f"cannot open {file}", error) from None
     try:

@@ -16,6 +16,7 @@ from weft.engine.run.run_state import RunState
 from weft.engine.states import SubplanExecutionState
 from weft.errors import InputError, WeftError
 from weft.ports.journal import Glimpse, Holder, Request, RunRecord
+from weft.safe_files import Tree
 from weft.store import rows
 from weft.store.checksums import event_checksum, fact_checksum, rest_checksum, row_checksum
 from weft.store.database import Database, migrate, open_to_read, open_to_write
@@ -271,8 +272,9 @@ def _holder_of(path: Path) -> Holder | None:
 
 def _make_folder(folder: Path) -> None:
     try:
-        if not folder.is_dir():
-            folder.mkdir(exist_ok=True)
+        is_new = not os.path.lexists(folder)
+        Tree(folder.parent).make(folder.name)
+        if is_new:
             _sync(folder.parent)
     except OSError as error:
         raise explained_system_error(f"cannot make {folder}", error) from None

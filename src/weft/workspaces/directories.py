@@ -38,6 +38,7 @@ from weft.ids import file_name
 from weft.plan.language.values import ID_PATTERN
 from weft.plan.order.globs import matches
 from weft.ports.workspaces import Breach, Continued, Merged, MergeRequest, Watch, WorkspaceRequest
+from weft.safe_files import UnsafeFileError, open_folder
 from weft.workspaces.building import build
 from weft.workspaces.changes import Folded, Record, Start, Version, fold
 from weft.workspaces.comparing import changes_since
@@ -224,12 +225,10 @@ class DirectoryWorkspaces(NoHistory):
 
 def _open_root(root: Path) -> int:
     try:
-        return os.open(root, FOLDER_FLAGS)
-    except FileNotFoundError:
-        root.mkdir(parents=True, exist_ok=True)
-        return os.open(root, FOLDER_FLAGS)
-    except NotADirectoryError:
-        raise WorkspaceError(f"{root} is no directory, but Weft's place for workspaces; remove it") from None
+        with open_folder(root, make=True) as folder:
+            return os.dup(folder.descriptor)
+    except UnsafeFileError as error:
+        raise WorkspaceError(f"{error}, but Weft's place for workspaces; remove it") from None
 
 
 def _room(root: int, name: str, stack: ExitStack) -> int:

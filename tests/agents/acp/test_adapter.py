@@ -1,14 +1,13 @@
-import sys
-
 import pytest
 
 from agents.calls import NOW, call, ended
 from weft.agents.acp.adapter import PROGRESS_IN, invoke, judge, progress
 from weft.engine.run.facts import How
 from weft.errors import InputError
+from weft.interpreter import isolated_python
 from weft.ports.agent import Progress
 
-PROGRAM = (sys.executable, "-P", "-m", "weft.agents.acp")
+PROGRAM = isolated_python("weft.agents.acp")
 AGENT = {"use": "acp", "command": ("goose", "acp"), "args": ("--with-builtin", "developer")}
 
 

@@ -12,8 +12,9 @@ import pytest
 
 from agents.acp.benches import Bench, wait_until_gone
 from weft.agents.report import read_report
+from weft.interpreter import isolated_python
 
-PROGRAM = (sys.executable, "-P", "-m", "weft.agents.acp")
+PROGRAM = isolated_python("weft.agents.acp")
 ENVIRON = {"PATH": os.environ["PATH"]} | {
     name: value for name, value in os.environ.items() if name.startswith("COVERAGE")
 }

@@ -1,11 +1,10 @@
-import sys
-
 import pytest
 
 from agents.calls import NOW, call, ended
 from weft.agents.builtin.adapter import PROGRESS_IN, invoke, judge, progress
 from weft.engine.run.facts import How
 from weft.errors import InputError
+from weft.interpreter import isolated_python
 from weft.ports.agent import Progress
 
 AGENT = {"use": "builtin", "model": "m", "args": ("--max-turns", "5")}
@@ -13,7 +12,7 @@ AGENT = {"use": "builtin", "model": "m", "args": ("--max-turns", "5")}
 
 def test_it_is_a_program_that_gets_the_prompt_on_its_input() -> None:
     invocation = invoke(call(agent=AGENT, session="a/b", read_only=True))
-    assert invocation.argv == (sys.executable, "-P", "-m", "weft.agents.builtin", "--max-turns", "5")
+    assert invocation.argv == (*isolated_python("weft.agents.builtin"), "--max-turns", "5")
     assert invocation.stdin == "Do it"
     assert invocation.env == {"WEFT_MODEL": "m", "WEFT_SESSION": "a/b", "WEFT_READ_ONLY": "1"}
 

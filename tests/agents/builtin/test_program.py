@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import sleep
@@ -17,11 +16,12 @@ from agents.acp.benches import wait_until_gone
 from weft.agents.builtin.settings import APIS
 from weft.agents.builtin.talk import LEFT_OUT
 from weft.agents.report import Report, read_report
+from weft.interpreter import isolated_python
 from weft.testing.models.playing import Asked
 from weft.testing.models.script import rules_of
 from weft.testing.models.server import ModelServer
 
-PROGRAM = (sys.executable, "-P", "-m", "weft.agents.builtin", "--retry-wait", "0.001")
+PROGRAM = (*isolated_python("weft.agents.builtin"), "--retry-wait", "0.001")
 ENVIRON = {"PATH": os.environ["PATH"]} | {
     name: value for name, value in os.environ.items() if name.startswith("COVERAGE")
 }

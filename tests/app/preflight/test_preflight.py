@@ -299,13 +299,26 @@ def test_a_plan_in_a_directory_that_git_ignores_is_refused(scene: Scene, git: Gi
     )
 
 
-def test_a_signature_that_cannot_be_made_is_refused(scene: Scene, git: Git) -> None:
-    sign_with(git, scene.machine.root / "gpg", "echo 'no secret key' >&2; exit 2")
+@pytest.mark.usefixtures("git")
+def test_a_signature_that_cannot_be_made_is_refused(scene: Scene) -> None:
+    environ = {**surroundings(scene.folder.parent), "HOME": str(scene.machine.home)}
+    sign_with(
+        Git(scene.folder, environ=environ), scene.machine.root / "gpg", "echo 'no secret key' >&2; exit 2"
+    )
     (said,) = scene.refusals(PLAIN, git=True)
     assert said.startswith(
         "commits are to be signed (`merge.sign`, or git's commit.gpgSign), and git cannot: "
     )
     assert scene.refusals(f"merge: {{sign: false}}\n{PLAIN}", git=True) == []
+
+
+def test_a_program_that_the_repository_names_is_not_run_to_try_a_signature(scene: Scene, git: Git) -> None:
+    mark = scene.machine.root / "mark"
+    sign_with(git, scene.machine.root / "gpg", f"echo run > {mark}; exit 2")
+    git.do("config", "commit.gpgSign", "true")
+    git.do("config", "gpg.program", str(scene.machine.root / "gpg"))
+    assert scene.refusals(PLAIN, git=True) == []
+    assert not mark.exists()
 
 
 def test_commits_without_a_name_are_a_warning(scene: Scene, git: Git) -> None:

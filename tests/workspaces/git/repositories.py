@@ -21,7 +21,7 @@ def surroundings(home: Path) -> dict[str, str]:
 def empty_repository(top: Path, *options: str) -> Git:
     """Without a commit; its branch is `main`. The directory around it is the home."""
     top.mkdir(parents=True, exist_ok=True)
-    git = Git(top, environ=surroundings(top.parent))
+    git = Git(top, environ=surroundings(top.parent), works=True)
     git.do("init", "--quiet", "--initial-branch=main", *options)
     with Path(git.line("rev-parse", "--absolute-git-dir"), "config").open("a") as config:
         config.write("[user]\n\tname = Ada\n\temail = ada@example.org\n")
@@ -105,11 +105,11 @@ class DyingGit(Git):
     """A process that is killed before its n-th call of git."""
 
     def __init__(self, git: Git, calls: int) -> None:
-        super().__init__(git.directory, environ=git._environ)
+        super().__init__(git.directory, environ=git._environ, works=True)
         self.left = [calls]
 
     def at(self, directory: Path) -> Git:
-        other = DyingGit(Git(directory, environ=self._environ), 0)
+        other = DyingGit(Git(directory, environ=self._environ, works=True), 0)
         other.left = self.left
         return other
 

@@ -26,7 +26,7 @@ def sign_with_ssh(git: Git, folder: Path) -> None:
 
 
 def sign_with(git: Git, program: Path, script: str) -> None:
-    """Has git sign with a program of our own."""
+    """Has git sign with a program that the user has set: one that a repository names is run only to sign work."""
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     for name, value in {
@@ -34,7 +34,7 @@ def sign_with(git: Git, program: Path, script: str) -> None:
         "gpg.format": "openpgp",
         "gpg.program": str(program),
     }.items():
-        git.do("config", name, value)
+        git.do("config", "--global", name, value)
 
 
 def signatures(git: Git, revisions: str) -> dict[str, str]:

@@ -481,7 +481,7 @@ def test_a_branch_that_moves_meanwhile_is_not_overwritten(git: Git) -> None:
     with pytest.raises(
         WorkspaceError, match=rf"the branch {SHOWN} was moved while its worktree was recorded; end"
     ):
-        recorded(RacingGit(git.directory, environ=git._environ))
+        recorded(RacingGit(git.directory, environ=git._environ, works=True))
     assert git.line("log", "-1", "--format=%s") == "faster"
 
 

@@ -23,7 +23,7 @@ class CountingGit(Git):
     """Remembers what it was asked for, and says that it is of another version, if that is wanted."""
 
     def __init__(self, git: Git, version: str = "") -> None:
-        super().__init__(git.directory, environ=git._environ)
+        super().__init__(git.directory, environ=git._environ, works=True)
         self.version = version
         self.asked: list[str] = []
 

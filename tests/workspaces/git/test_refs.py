@@ -213,5 +213,5 @@ class LateGit(Git):
 
 def test_a_ref_that_is_made_while_it_is_asked_for_is_not_broken(git: Git) -> None:
     (git.directory / ".git" / "refs/heads/late").write_text("half of")
-    late = LateGit(git.directory, environ=git._environ)
+    late = LateGit(git.directory, environ=git._environ, works=True)
     assert tip(late, "refs/heads/late") == git.line("rev-parse", "HEAD")

@@ -67,7 +67,7 @@ class WatchingGit(Git):
 
 
 def test_one_at_a_time_reads_or_writes_the_entries(git: Git, tmp_path: Path) -> None:
-    watching = WatchingGit(git.directory, environ=git._environ)
+    watching = WatchingGit(git.directory, environ=git._environ, works=True)
     registrations = Registrations(watching, git.directory / ".git")
     registrations.add(tmp_path / "a", branch=None, commit="HEAD")
     registrations.listed()

@@ -32,7 +32,7 @@ class Scene:
         place = self.world.top.parent / f"{name}.git"
         self.git.do("init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(place))
         self.git.do("remote", "add", name, str(place))
-        return Git(place, environ=surroundings(place.parent))
+        return Git(place, environ=surroundings(place.parent), works=True)
 
     def remote_tip(self, branch: str = "main") -> str:
         return self.bare.line("rev-parse", "--verify", f"refs/heads/{branch}")
@@ -42,7 +42,7 @@ class Scene:
         place = self.world.top.parent / "another"
         if not place.exists():
             self.git.do("clone", "--quiet", str(self.bare.directory), str(place))
-        another = Git(place, environ=surroundings(place.parent))
+        another = Git(place, environ=surroundings(place.parent), works=True)
         another.do("-c", "user.name=Bob", "-c", "user.email=b@example.org", "pull", "--quiet", "--rebase")
         another.do("config", "user.name", "Bob")
         another.do("config", "user.email", "bob@example.org")

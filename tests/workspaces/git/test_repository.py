@@ -69,7 +69,7 @@ def test_in_a_linked_worktree_the_top_is_that_worktree(tmp_path: Path) -> None:
 
 def test_a_linked_worktree_of_a_bare_repository_will_do(tmp_path: Path) -> None:
     repository(tmp_path / "r").do("clone", "--quiet", "--bare", ".", str(tmp_path / "bare"))
-    Git(tmp_path / "bare", environ=surroundings(tmp_path)).do(
+    Git(tmp_path / "bare", environ=surroundings(tmp_path), works=True).do(
         "worktree", "add", "-q", str(tmp_path / "linked")
     )
     found = opened(tmp_path / "linked", tmp_path)

@@ -1,19 +1,15 @@
 """How Weft calls a server of the Agent Client Protocol, and what became of it."""
 
-import sys
-
 from msgspec.structs import replace
 
 from weft.agents import command
 from weft.agents.command import PROGRESS_IN, progress
 from weft.agents.reported import judge
 from weft.errors import InputError
+from weft.interpreter import isolated_python
 from weft.ports.agent import AgentCall, Invocation
 
 __all__ = ["PROGRESS_IN", "invoke", "judge", "progress"]
-
-# -P: else a file of the worktree that is called as a module of Python would be taken for it.
-_PROGRAM = (sys.executable, "-P", "-m", "weft.agents.acp")
 
 
 def invoke(call: AgentCall) -> Invocation:
@@ -23,4 +19,4 @@ def invoke(call: AgentCall) -> Invocation:
             f"the agent {agent.name!r} has no `command`; `use: acp` needs one, as in `command: [goose, acp]`"
         )
     called = command.invoke(call)
-    return replace(called, argv=(*_PROGRAM, *called.argv))
+    return replace(called, argv=(*isolated_python("weft.agents.acp"), *called.argv))

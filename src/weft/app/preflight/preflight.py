@@ -18,7 +18,7 @@ from msgspec import Struct
 from weft.app.agent_programs import missing_programs
 from weft.app.places import project_of
 from weft.app.plan_agents import agents_of
-from weft.app.plans import project_layer
+from weft.app.plans import project_layer, user_layer
 from weft.app.preflight.findings import Finding, PreflightError, refusal, warning
 from weft.app.preflight.imports import import_findings
 from weft.app.preflight.planned_commands import planned_commands
@@ -166,7 +166,7 @@ def _of_approval(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterat
         return
     from weft.app import approval  # noqa: PLC0415 - most projects have no configuration
 
-    request = approval.request_of(layer, project, environ)
+    request = approval.request_of(layer, project, environ, user=user_layer(plan))
     if request is not None and not request.is_approved:
         yield warning("approval", f"{approval.said(request)}; `weft config approve` shows and approves them")
 

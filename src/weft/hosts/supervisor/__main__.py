@@ -1,7 +1,9 @@
-"""The program. It is run by the name of this file, as the package around it would load more than it needs."""
+"""The program. It is run by the name of this file; the package around it is left out: it would load too much."""
 
 import sys
 from importlib import import_module
 
-sys.path.append(__file__.rpartition("/supervisor/")[0])
-import_module("supervisor.start").main(sys.argv[1:])
+package = type(sys)("weft")
+package.__path__ = [__file__.rpartition("/hosts/")[0]]
+sys.modules["weft"] = package
+import_module("weft.hosts.supervisor.start").main(sys.argv[1:])

@@ -17,6 +17,8 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
+from weft.safe_files import open_file
+
 from . import processes
 
 Output = tuple[str, int]
@@ -58,7 +60,7 @@ class History:
         self._boot = ""
 
     def read(self, path: str) -> None:
-        with suppress(FileNotFoundError), open(path, "rb") as lines:  # noqa: PTH123 - pathlib is slow to load
+        with suppress(FileNotFoundError), os.fdopen(open_file(path), "rb") as lines:
             for line in lines:
                 with suppress(ValueError, KeyError, TypeError, AttributeError):
                     self._take(line)
@@ -100,7 +102,7 @@ class Log:
     """Appends. Each write is one, so that it is there as a whole or was cut short at its end."""
 
     def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        self._descriptor = open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         self._torn = not self._ends_with_a_line()
 
     def _ends_with_a_line(self) -> bool:

@@ -22,6 +22,8 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
+from weft.safe_files import open_file
+
 from .log import History, Log, Output, boot, encode, start_time
 from .processes import everyone
 from .streams import append_to
@@ -175,7 +177,7 @@ def _record(directory: str, pid: int, started: int, status: int) -> None:
 def read_exits(directory: str) -> Exits:
     """A line that was cut short is passed over."""
     found: Exits = {}
-    with suppress(FileNotFoundError), open(f"{directory}/exits", "rb") as lines:  # noqa: PTH123 - pathlib is slow to load
+    with suppress(FileNotFoundError), os.fdopen(open_file(f"{directory}/exits"), "rb") as lines:
         for line in lines:
             with suppress(ValueError, KeyError, TypeError):
                 one = json.loads(line)

@@ -9,6 +9,8 @@ import signal
 
 from .streams import words
 
+_SET_DUMPABLE, _SET_NAME, _SET_CHILD_SUBREAPER = 4, 15, 36
+"""Options of prctl(2)."""
 _SIGNALS = [number for number in signal.valid_signals() if number not in {signal.SIGKILL, signal.SIGSTOP}]
 
 
@@ -87,10 +89,24 @@ def open_input(text: str) -> int:
 
 
 def become_subreaper(name: bytes) -> None:
-    """Orphans below this process become its children, not those of init; and the kernel gives it this name."""
-    import ctypes  # noqa: PLC0415 - loaded when whoever started us is not waiting any more
+    """Orphans below this process become its children, not those of init; and the kernel gives it this name.
 
-    set_name, set_child_subreaper = 15, 36
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    prctl(set_child_subreaper, 1, 0, 0, 0)
-    prctl(set_name, name, 0, 0, 0)
+    Its memory holds the environments of all jobs, with the keys of the agents among them, and is closed to others.
+    """
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+    _prctl(_SET_NAME, name)
+    close_memory()
+
+
+def close_memory() -> None:
+    """Closes this process to others of the same user: none reads its memory or environment in /proc, or traces it.
+
+    Root still may. It costs nothing but core dumps and debuggers.
+    """
+    _prctl(_SET_DUMPABLE, 0)
+
+
+def _prctl(option: int, value: int | bytes) -> None:
+    import ctypes  # noqa: PLC0415 - slow to load
+
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)

@@ -11,7 +11,8 @@ import os
 import signal
 import socket
 import sys
-from contextlib import suppress
+
+from weft.safe_files import locate, open_file, open_folder
 
 from . import BUSY, reaper
 from .log import History, Log
@@ -48,7 +49,7 @@ def main(arguments: list[str]) -> None:
 
 def _lock(directory: str) -> int:
     """A descriptor: until this process and those that it forks are gone, or have closed it."""
-    descriptor = os.open(f"{directory}/lock", os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = open_file(f"{directory}/lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -71,18 +72,17 @@ def _take_over(directory: str) -> tuple[History, Log]:
 def _listen(directory: str) -> socket.socket:
     _remove(f"{directory}/socket")
     listener = socket.socket(socket.AF_UNIX)
-    folder = os.open(directory, os.O_RDONLY)
     mask = os.umask(0o177)
     try:
-        listener.bind(f"/proc/self/fd/{folder}/socket")  # the name of a socket must be short
+        with open_folder(directory) as folder:
+            listener.bind(f"/proc/self/fd/{folder.descriptor}/socket")  # the name of a socket must be short
     finally:
         os.umask(mask)
-        os.close(folder)
     listener.listen(8)
     listener.setblocking(False)
     return listener
 
 
 def _remove(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)  # noqa: PTH108 - pathlib is slow to load
+    tree, file = locate(path)
+    tree.remove(file)

@@ -10,6 +10,8 @@ import os
 from contextlib import suppress
 from time import monotonic
 
+from weft.safe_files import locate
+
 INLINE = 4096
 """Output up to this many bytes is told with the end."""
 TAIL_PAUSE = 1.0
@@ -158,7 +160,8 @@ def _enlarge(pipe: int) -> None:
 
 def append_to(path: str, data: bytes, *, most: int) -> bool:
     """Whether all of the data is in the file then, which grows to so many bytes at most."""
-    descriptor = _create(path, os.O_APPEND)
+    tree, file = locate(path)
+    descriptor = tree.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, make=True)
     try:
         room = max(0, most - os.fstat(descriptor).st_size)
         written = 0
@@ -169,23 +172,12 @@ def append_to(path: str, data: bytes, *, most: int) -> bool:
     return written == len(data)
 
 
-def _create(path: str, mode: int = os.O_TRUNC) -> int:
-    """A file to write to, empty by default. Most jobs write nothing: the first that does makes its directory."""
-    flags = os.O_WRONLY | os.O_CREAT | mode
-    try:
-        return os.open(path, flags, 0o666)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - pathlib is slow to load
-        return os.open(path, flags, 0o666)
+def _create(path: str) -> int:
+    """An empty file to write to. Most jobs write nothing, so its directory is made by the first that does."""
+    tree, file = locate(path)
+    return tree.create(file, make=True)
 
 
 def replace(path: str, data: bytes) -> None:
-    temporary = f"{path}.tmp"
-    descriptor = _create(temporary)
-    try:
-        written = 0
-        while written < len(data):
-            written += os.write(descriptor, data[written:])
-    finally:
-        os.close(descriptor)
-    os.replace(temporary, path)  # noqa: PTH105 - pathlib is slow to load
+    tree, file = locate(path)
+    tree.replace(file, data)

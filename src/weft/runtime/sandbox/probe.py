@@ -4,8 +4,6 @@ What it may do is known only by trying: kernels, their security modules and cont
 not, it seldom knows itself, so some settings are looked at.
 """
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -15,6 +13,7 @@ from msgspec import Struct
 
 from weft.runtime.sandbox.call import Box, Place, Seen, bwrap_argv
 from weft.runtime.sandbox.view import PRIVATE
+from weft.search_path import find_program
 
 PROGRAM = "bwrap"
 INSTALL = "apt install bubblewrap"
@@ -49,7 +48,7 @@ def probe(
         return Probe(
             trouble="bubblewrap works on Linux only", command="run Weft in a virtual machine with Linux"
         )
-    program = shutil.which(PROGRAM, path=environ.get("PATH", os.defpath))
+    program = find_program(PROGRAM, environ)
     if program is None:
         return Probe(trouble="bubblewrap is not installed: there is no program `bwrap`", command=INSTALL)
     said = _run((program, "--version"))

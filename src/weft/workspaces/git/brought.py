@@ -17,6 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from weft.safe_files import open_folder, read_file
 from weft.workspaces.changes import Version, folders_of
 from weft.workspaces.contents import NEW, copied, save
 from weft.workspaces.cursor import FOLDER_FLAGS, Cursor
@@ -25,6 +26,7 @@ from weft.workspaces.git.linked import git_dir_of
 from weft.workspaces.git.program import Git, GitError
 from weft.workspaces.given import FromPlan, Part, given, open_plan_dir
 
+_LARGEST_NOTE = 1 << 28
 _NOTE = "weft-brought"
 _INCLUDE = ".worktreeinclude"
 _NEVER = frozenset({b".git", b".weft"})
@@ -46,7 +48,7 @@ Wanted = dict[bytes, tuple[Path, bytes, Part]]
 def brought_into(git_dir: Path) -> frozenset[bytes]:
     """Paths from the root of the worktree; what is below them is meant, too."""
     try:
-        note = (git_dir / _NOTE).read_bytes()
+        note = read_file(git_dir / _NOTE, most=_LARGEST_NOTE)
     except FileNotFoundError:
         return frozenset()
     return frozenset(note.split(b"\0")) - {b""}
@@ -93,7 +95,7 @@ def _included(top: Path) -> list[bytes]:
     """What `.worktreeinclude` names of what git ignores."""
     if not (top / _INCLUDE).is_file():
         return []
-    git = Git(top)
+    git = Git(top, works=True)
     named = git.do(
         *("ls-files", "-z", "--others", "--ignored", f"--exclude-from={_INCLUDE}"),
         *("--", ".", ":(exclude,top).weft"),
@@ -116,7 +118,7 @@ def _allowed(wanted: Wanted) -> list[bytes]:
 
 def _tracked(worktree: Path) -> tuple[frozenset[bytes], frozenset[bytes]]:
     """The files of the worktree's commit, and their folders."""
-    listed = Git(worktree).do("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
+    listed = Git(worktree, works=True).do("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
     files = frozenset(path for path in listed.split(b"\0") if path)
     return files, frozenset(folders_of(files))
 
@@ -138,11 +140,8 @@ def take_as_brought(git: Git, git_dir: Path) -> None:
 
 
 def _note(git_dir: Path, paths: Iterable[bytes]) -> None:
-    folder = os.open(git_dir, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        save(folder, _NOTE, b"".join(path + b"\0" for path in sorted(paths)))
-    finally:
-        os.close(folder)
+    with open_folder(git_dir) as folder:
+        save(folder.descriptor, _NOTE, b"".join(path + b"\0" for path in sorted(paths)))
 
 
 # In the worktree

@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import Work
+from weft.safe_files import open_file, remove_file, replace_file
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.brought import brought_into, is_in
 from weft.workspaces.git.commit_object import Draft, Sign, write_commit
@@ -223,9 +224,7 @@ def _before(one: _Slice) -> str:
     if known == key:
         return before
     before = one.tip or one.start
-    aside = note.with_name(f"{_NOTE}.new")
-    aside.write_text(f"{before} {key}\n")
-    aside.replace(note)
+    replace_file(note, f"{before} {key}\n".encode())
     return before
 
 
@@ -337,8 +336,17 @@ def index_aside(git_dir: Path) -> Generator[Mapping[str, str]]:
     """A copy of the index of a worktree, as variables for git."""
     own = git_dir / _OWN_INDEX
     for leftover in (own, own.with_name(f"{_OWN_INDEX}.lock")):
-        leftover.unlink(missing_ok=True)
-    if (git_dir / "index").exists():
-        shutil.copyfile(git_dir / "index", own)
+        remove_file(leftover)
+    copy_index(git_dir, own)
     yield {"GIT_INDEX_FILE": str(own)}
-    own.unlink(missing_ok=True)
+    remove_file(own)
+
+
+def copy_index(git_dir: Path, place: Path) -> None:
+    """A copy of the index of a worktree as a new file; none if there is no index."""
+    try:
+        source = os.fdopen(open_file(git_dir / "index"), "rb")
+    except FileNotFoundError:
+        return
+    with source, os.fdopen(open_file(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as copy:
+        shutil.copyfileobj(source, copy, 1 << 20)

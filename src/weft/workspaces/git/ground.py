@@ -60,7 +60,8 @@ class Ground(Struct, frozen=True, kw_only=True):
 
     @property
     def git(self) -> Git:
-        return self.repository.git
+        """Git for the work of a run, with the filters and merge drivers of the repository."""
+        return self.repository.git.working()
 
     @property
     def shared_refs(self) -> Known:

@@ -9,11 +9,13 @@ import stat
 from pathlib import Path
 
 from weft.ports.workspaces import CLONE
+from weft.safe_files import UnsafeFileError, read_file
 from weft.workspaces.errors import ANEW, WorkspaceError
 
 MAKING = "Weft is making it"
 """Why a worktree is locked as long as it is not whole."""
 
+_LARGEST = 1 << 20
 _POINTS = b"gitdir: "
 _LONGEST = 64 * 1024
 OPERATIONS = {
@@ -31,13 +33,15 @@ def git_dir_of(directory: Path) -> Path:
     _require_directory(directory)
     link = directory / ".git"
     try:
-        content = link.read_bytes()
+        content = read_file(link, most=_LARGEST)
     except FileNotFoundError:
         raise WorkspaceError(
             f"{directory} is no worktree: it has no file `.git`, so git would take it for a part of what is "
             f"around it; move it away; {ANEW}"
         ) from None
-    except IsADirectoryError:
+    except UnsafeFileError as error:
+        if link.is_symlink() or not link.is_dir():
+            raise WorkspaceError(f"{error}; remove it and type `git worktree repair`") from None
         raise WorkspaceError(
             f"{directory} is a repository of its own, as if made by `git init`: its `.git` is a directory; "
             f"move {link} away and type `git worktree repair`"
@@ -127,7 +131,9 @@ def _read_plain(file: Path) -> bytes:
 
 def _git_dir(directory: Path, content: bytes) -> Path:
     """What a file `.git` leads to, or of a clone that which it is in."""
-    found = directory / os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
+    pointer = os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
+    # A relative one begins with `..`, which is no step down from a directory that is trusted.
+    found = Path(os.path.normpath(os.path.join(os.path.realpath(directory), pointer)))  # noqa: PTH118 - a text
     return found.parent.parent if found.parent.name == CLONE else found
 
 
@@ -141,8 +147,8 @@ def refuse_operation(directory: Path, git_dir: Path) -> None:
 
 
 def text_of(file: Path) -> str | None:
-    """Of a small file, without the end of its line; None if it is not there."""
+    """Of a small file, without the end of its line; None if it is not there, or something else is."""
     try:
-        return os.fsdecode(file.read_bytes()).rstrip("\n")
-    except (FileNotFoundError, NotADirectoryError):
+        return os.fsdecode(read_file(file, most=_LARGEST)).rstrip("\n")
+    except (FileNotFoundError, NotADirectoryError, UnsafeFileError):
         return None

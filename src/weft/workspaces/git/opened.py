@@ -4,13 +4,13 @@ It is written before the first file changes, so whoever finds a worktree with a 
 ours, and where the worktree was before.
 """
 
-import os
 from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from weft.safe_files import open_folder
 from weft.workspaces.contents import load, save
 
 _NOTE = "weft-resolving"
@@ -53,17 +53,11 @@ class Opened(Struct, frozen=True, kw_only=True):
 
 
 def opened_in(git_dir: Path) -> Opened | None:
-    folder = os.open(git_dir, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        note = load(folder, _NOTE)
-    finally:
-        os.close(folder)
+    with open_folder(git_dir) as folder:
+        note = load(folder.descriptor, _NOTE)
     return None if note is None else msgspec.json.decode(note, type=Opened)
 
 
 def note_opened(git_dir: Path, opened: Opened) -> None:
-    folder = os.open(git_dir, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        save(folder, _NOTE, msgspec.json.encode(opened))
-    finally:
-        os.close(folder)
+    with open_folder(git_dir) as folder:
+        save(folder.descriptor, _NOTE, msgspec.json.encode(opened))

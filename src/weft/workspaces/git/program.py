@@ -3,6 +3,10 @@
 Nothing that surrounds us leaks in: variables that would lead git to another repository are left out, and what
 would wait for a person or open an editor is off. The user's hooks do not run. A call outlives us:
 it has a session of its own, so a Ctrl-C that is meant for Weft does not leave half a checkout behind.
+
+Git *looks*, unless it is asked to work: then it runs no program that the repository's own configuration names, and
+reaches no remote. Only the work of a run (checkouts, commits, merges, pushes) needs the repository's filters,
+merge drivers and helpers; `working` is for that.
 """
 
 import os
@@ -16,7 +20,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.ports.workspaces import InfraError
+from weft.search_path import search_path
 from weft.workspaces.git.linked import place_of
+from weft.workspaces.git.repository_programs import LISTING, NO_TRANSPORT, overrides, variables
 
 # What says who the user is, how servers are reached and where configuration lies. A hook that Weft is started from
 # sets others: the repository, index and object store of what it is a hook of.
@@ -99,30 +105,57 @@ class Git:
         *,
         environ: Mapping[str, str] = os.environ,
         signs: bool = False,
+        works: bool = False,
         patience: float = PATIENCE,
     ) -> None:
-        """`signs`: whether commits that are made here are signed; `patience`: the time limit with a clone."""
+        """`signs`: whether commits that are made here are signed; `works`: see above.
+
+        `patience`: the time limit with a clone.
+        """
         self.directory = directory
         self.signs = signs
         self.patience = patience
-        self._environ = _clean(environ)
+        self._works = works
+        self._given = _clean(environ)
         self._place = place_of(directory)
         if self._place is not None:
-            self._environ |= {"GIT_DIR": str(self._place), "GIT_WORK_TREE": str(directory)}
+            self._given |= {"GIT_DIR": str(self._place), "GIT_WORK_TREE": str(directory)}
 
     def at(self, directory: Path) -> "Git":
         """The same, elsewhere."""
-        return Git(directory, environ=self._environ, signs=self.signs, patience=self.patience)
+        return self._like(directory, signs=self.signs, works=self._works)
 
     def signing(self, *, signs: bool) -> "Git":
         """The same, with signed commits or without."""
-        return Git(self.directory, environ=self._environ, signs=signs, patience=self.patience)
+        return self._like(self.directory, signs=signs, works=self._works)
+
+    def working(self) -> "Git":
+        """The same, with the filters, merge drivers and helpers that the repository names, and its remotes."""
+        return self if self._works else self._at_work
+
+    @cached_property
+    def _at_work(self) -> "Git":
+        return self._like(self.directory, signs=self.signs, works=True)
+
+    def _like(self, directory: Path, *, signs: bool, works: bool) -> "Git":
+        return Git(directory, environ=self._given, signs=signs, works=works, patience=self.patience)
+
+    @cached_property
+    def replaced(self) -> Mapping[str, str]:
+        """The settings of the repository that do not count here, with those that do in their place."""
+        return {} if self._works else overridden(self.directory, self._given)
+
+    @cached_property
+    def _environ(self) -> dict[str, str]:
+        if self._works:
+            return self._given
+        return {**self._given, **NO_TRANSPORT, **variables(self.replaced, self._given)}
 
     @cached_property
     def _options(self) -> tuple[str, ...]:
         if self._place is None:
             return _OPTIONS
-        return (*_OPTIONS, *_APART, *_without_filters(self.directory, self._environ))
+        return (*_OPTIONS, *_APART, *_without_filters(self.directory, self._given))
 
     @cached_property
     def common(self) -> Path:
@@ -148,35 +181,14 @@ class Git:
     def ask_within(
         self, seconds: float, *command: str, stdin: bytes, env: Mapping[str, str] | None = None
     ) -> Answer:
-        """As `ask`, with a time limit: then git is killed with all that it has started.
-
-        Its output goes to files. A pipe would stay open as long as a process that it has started has it.
-        """
-        with (
-            tempfile.TemporaryFile() as given,
-            tempfile.TemporaryFile() as out,
-            tempfile.TemporaryFile() as err,
-        ):
-            given.write(stdin)
-            given.seek(0)
-            process = subprocess.Popen(  # noqa: S603 - an argv of our own
-                ("git", *self._options, *command),  # noqa: S607 - the git that the user has
-                cwd=self.directory,
-                env=self._environ if env is None else {**self._environ, **env},
-                stdin=given,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-            try:
-                process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                return Answer(_TIMED_OUT, b"", f"it took longer than {seconds:g} s, and was ended")
-            out.seek(0)
-            err.seek(0)
-            return _answer(process.returncode, out.read(), err.read())
+        """As `ask`, with a time limit: then git is killed with all that it has started."""
+        if not self._works and "replaced" not in vars(self):
+            listed = _run_within(seconds, LISTING, self.directory, self._given)
+            if listed.exit_code == _TIMED_OUT:
+                return listed
+            self.replaced = overrides(listed.out)
+        environ = self._environ if env is None else {**self._environ, **env}
+        return _run_within(seconds, (*self._options, *command), self.directory, environ, stdin)
 
     def has_variable(self, *names: str) -> bool:
         """Whether one of these is set in the environment of git."""
@@ -246,17 +258,66 @@ def shared_git_dir(checkout: Path) -> Path | None:
         return None
 
 
-def show(directory: Path, *command: str, environ: Mapping[str, str], env: Mapping[str, str]) -> int:
+def _run_within(
+    seconds: float, command: Sequence[str], directory: Path, environ: Mapping[str, str], stdin: bytes = b""
+) -> Answer:
+    """Its output goes to files. A pipe would stay open as long as a process that git has started has it."""
+    with (
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
+        given.write(stdin)
+        given.seek(0)
+        process = subprocess.Popen(  # noqa: S603 - an argv of our own
+            ("git", *command),  # noqa: S607 - the git that the user has
+            cwd=directory,
+            env=dict(environ),
+            stdin=given,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return Answer(_TIMED_OUT, b"", f"it took longer than {seconds:g} s, and was ended")
+        out.seek(0)
+        err.seek(0)
+        return _answer(process.returncode, out.read(), err.read())
+
+
+def overridden(directory: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a repository that have git run something, with values in their place; none without git."""
+    try:
+        listed = subprocess.run(  # noqa: S603 - an argv of our own
+            ("git", *LISTING),  # noqa: S607 - the git that the user has
+            cwd=directory,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            start_new_session=True,
+        )
+    except OSError:  # there is no git, or no such directory; what is asked next says so
+        return {}
+    return overrides(listed.stdout)
+
+
+def show(git: Git, *command: str, environ: Mapping[str, str], env: Mapping[str, str]) -> int:
     """Git writes to our own terminal, in the language, the colours and the pager of the user; its exit code."""
     mine = {_PAGER: environ[_PAGER]} if _PAGER in environ else {}
-    place = place_of(directory)
+    place = place_of(git.directory)
     options = _OPTIONS
     if place is not None:
-        mine |= {"GIT_DIR": str(place), "GIT_WORK_TREE": str(directory)}
-        options += _without_filters(directory, {**_clean(environ), **mine})
+        mine |= {"GIT_DIR": str(place), "GIT_WORK_TREE": str(git.directory)}
+        options += _without_filters(git.directory, {**_clean(environ), **mine})
+    mine |= {**NO_TRANSPORT, **variables(git.replaced, environ)}
     done = subprocess.run(  # noqa: S603 - an argv of our own
         ("git", *options, *command),  # noqa: S607 - the git that the user has
-        cwd=directory,
+        cwd=git.directory,
         env={**_kept(environ), **mine, "GIT_OPTIONAL_LOCKS": "0", **env},
         check=False,
     )
@@ -292,8 +353,9 @@ def _clean(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _kept(environ: Mapping[str, str]) -> dict[str, str]:
-    return {
+    kept = {
         name: value
         for name, value in environ.items()
         if not name.startswith("GIT_") or name.startswith(_KEPT)
     }
+    return kept | {"PATH": search_path(environ)}

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import Closed, HeldError, MergeRequest, OpenConflict, Work
+from weft.safe_files import replace_file
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.clone import unmerged_in_clone
 from weft.workspaces.git.commit_object import Sign
@@ -312,6 +313,6 @@ def _mark(place: _Place, message: bytes) -> None:
     git.do(
         "update-index", "-z", "--index-info", stdin=b"".join(line + b"\0" for line in lines), env=place.env
     )
-    (place.git_dir / "MERGE_MSG").write_bytes(message)
-    (place.git_dir / "MERGE_MODE").write_text("no-ff")
-    (place.git_dir / "MERGE_HEAD").write_text(f"{opened.into}\n")
+    replace_file(place.git_dir / "MERGE_MSG", message)
+    replace_file(place.git_dir / "MERGE_MODE", b"no-ff")
+    replace_file(place.git_dir / "MERGE_HEAD", f"{opened.into}\n".encode())

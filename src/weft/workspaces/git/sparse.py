@@ -10,8 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from weft.safe_files import read_file, replace_file
 from weft.workspaces.errors import WorkspaceError
 
+_LARGEST = 1 << 26
 _OURS = "# Weft"
 _SPECIAL = re.compile(r"[\\*?\[]")
 _SETTINGS = {
@@ -50,9 +52,7 @@ def _escaped(folder: PurePosixPath) -> str:
 
 def choose(git_dir: Path, folders: Sequence[str]) -> None:
     if folders:
-        file = _file(git_dir)
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(patterns(folders))
+        replace_file(_file(git_dir), patterns(folders).encode(errors="surrogateescape"))
 
 
 def is_chosen(git_dir: Path, folders: Sequence[str]) -> bool:
@@ -68,7 +68,7 @@ def settings(git_dir: Path) -> Mapping[str, str]:
 def _chosen(git_dir: Path) -> str | None:
     """None also if it is the user's choice, which git copies to each new worktree of a sparse checkout."""
     try:
-        text = _file(git_dir).read_text(errors="surrogateescape")
+        text = read_file(_file(git_dir), most=_LARGEST).decode(errors="surrogateescape")
     except FileNotFoundError:
         return None
     return text if text.startswith(_OURS) else None

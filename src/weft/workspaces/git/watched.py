@@ -4,13 +4,13 @@ It is written before such a step starts, so whoever finds the step ended knows w
 found once stays found.
 """
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from weft.safe_files import open_folder
 from weft.workspaces.contents import load, save
 
 _NOTE = "weft-watched"
@@ -37,17 +37,11 @@ class Watched(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def watched_in(git_dir: Path) -> tuple[Watched, ...]:
-    folder = os.open(git_dir, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        note = load(folder, _NOTE)
-    finally:
-        os.close(folder)
+    with open_folder(git_dir) as folder:
+        note = load(folder.descriptor, _NOTE)
     return () if note is None else msgspec.json.decode(note, type=tuple[Watched, ...])
 
 
 def note_watched(git_dir: Path, watched: Iterable[Watched]) -> None:
-    folder = os.open(git_dir, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        save(folder, _NOTE, msgspec.json.encode(tuple(watched)))
-    finally:
-        os.close(folder)
+    with open_folder(git_dir) as folder:
+        save(folder.descriptor, _NOTE, msgspec.json.encode(tuple(watched)))

@@ -20,7 +20,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.ports.workspaces import CLONE
-from weft.safe_files import Tree
+from weft.safe_files import Tree, touch
 from weft.workspaces.cursor import wipe
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git import sparse as sparsely
@@ -170,7 +170,7 @@ class Worktrees:
     def _check_out(self, directory: Path, wanted: Wanted) -> None:
         git_dir = git_dir_of(directory)
         if wanted.branch is None:
-            (git_dir / _SCRATCH).touch()
+            touch(git_dir / _SCRATCH)
         sparsely.choose(git_dir, wanted.sparse)
         if wanted.clone is not None:
             make_clone(self._git, git_dir, self._common, wanted.clone)

@@ -1,0 +1,119 @@
+"""What a project's configuration loosens of what the user has set in theirs.
+
+The project's configuration is nearer to the work, so it outranks the user's. It comes with a repository, though:
+it may make a run stricter, but a wider sandbox, a higher budget or results that land by themselves are for the
+user to agree to. Only what the user has set counts; a default is nobody's wish.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from weft.plan.language.commands import ConfiguredCommand, plain
+from weft.plan.settings import DEFAULTS, Layer
+from weft.plan.showing import written
+from weft.plan.text.document import Node, Table
+from weft.plan.text.emit import Plain
+
+Rule = Callable[[Any, Any], bool]
+"""Whether the second value, the project's, is looser than the first, the user's."""
+
+
+class Loosening(Struct, frozen=True, kw_only=True):
+    setting: ConfiguredCommand
+    """The keys that lead to it in the project's configuration, and its value."""
+    users: str
+    """What the user has set, for people."""
+
+
+def _order(*strictest_first: str) -> Rule:
+    places = {value: place for place, value in enumerate(strictest_first)}
+    return lambda users, brought: places.get(brought, len(places)) > places.get(users, len(places))
+
+
+def _is_higher(users: int | None, brought: int | None) -> bool:
+    return users is not None and (brought is None or brought > users)
+
+
+def _has_more(users: tuple[str, ...], brought: tuple[str, ...]) -> bool:
+    return not set(brought) <= set(users)
+
+
+RULES: Mapping[str, Rule] = {
+    "budget": _is_higher,
+    "budget.tokens": _is_higher,
+    "on_budget": _order("stop", "drain"),
+    "isolated_home": lambda users, brought: users and not brought,
+    "isolation": _order("clone", "worktree", "dir", "none"),
+    "merge.allow_red_base": lambda users, brought: brought and not users,
+    "merge.mode": _order("manual", "confirm", "auto"),
+    "merge.push": lambda users, brought: brought is not False and brought != users,
+    "merge.resolve": _order("hold", "agent"),
+    "merge.sign": lambda users, brought: users is True and brought is not True,
+    "sandbox.hide": lambda users, brought: _has_more(brought, users),
+    "sandbox.network": lambda users, brought: brought and not users,
+    "sandbox.read": _has_more,
+    "sandbox.use": _order("bwrap", "none"),
+    "sandbox.write": _has_more,
+    "strict_files": lambda users, brought: users and not brought,
+}
+"""The settings in which one value is stricter than another."""
+
+
+def loosenings(project: Layer, user: Layer | None) -> tuple[Loosening, ...]:
+    """In the order of the settings."""
+    if user is None:
+        return ()
+    users = _users_values(user)
+    found = [*_of_settings(project, users)]
+    if project.document is not None and isinstance(project.document.root, Table):
+        found += _of_agents(project.document.root, users)
+        found += _of_prices(project.document.root, users)
+    return tuple(found)
+
+
+def _users_values(user: Layer) -> dict[str, Any]:
+    """With a sandbox that is on, all of it is the user's wish, also what they have left as it is."""
+    is_on = user.values.get("sandbox.use", "none") != "none"
+    whole = {name: DEFAULTS.values[name] for name in RULES if is_on and name.startswith("sandbox.")}
+    return {**whole, **user.values}
+
+
+def _of_settings(project: Layer, users: Mapping[str, Any]) -> Iterator[Loosening]:
+    for name, is_looser in RULES.items():
+        if name in project.values and name in users and is_looser(users[name], project.values[name]):
+            yield _loosening(name, _shown(name, project.values[name]), _shown(name, users[name]))
+
+
+def _of_agents(root: Table, users: Mapping[str, Any]) -> Iterator[Loosening]:
+    """What an agent says about its sandbox and its home outranks the settings."""
+    agents = root.get("agents")
+    for name, (_, agent) in agents.entries.items() if isinstance(agents, Table) else ():
+        sandbox, home = _values(agent, "sandbox", "isolated_home")
+        if users.get("sandbox.use", "none") != "none" and sandbox not in {None, "bwrap"}:
+            yield _loosening(f"agents.{name}.sandbox", sandbox, _shown("sandbox.use", users["sandbox.use"]))
+        if users.get("isolated_home") and home not in {None, "true"}:
+            yield _loosening(f"agents.{name}.isolated_home", home, "true")
+
+
+def _values(agent: Node, *names: str) -> Iterator[Any]:
+    for name in names:
+        node = agent.get(name) if isinstance(agent, Table) else None
+        value = None if node is None else plain(node)
+        yield value if value is None or isinstance(value, str) else str(value)
+
+
+def _of_prices(root: Table, users: Mapping[str, Any]) -> Iterator[Loosening]:
+    """A budget in dollars is worth what the prices say."""
+    prices = root.get("prices")
+    if prices is not None and users.get("budget") is not None:
+        yield _loosening("prices", plain(prices), f"budget: {_shown('budget', users['budget'])}")
+
+
+def _loosening(path: str, value: Plain, users: Plain) -> Loosening:
+    return Loosening(setting=ConfiguredCommand(path, value), users=str(users))
+
+
+def _shown(name: str, value: object) -> Plain:
+    return written.setting(name, value)
