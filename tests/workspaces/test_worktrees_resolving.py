@@ -168,7 +168,7 @@ def test_a_branch_that_somebody_moves_all_the_time_is_told(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clash(world)
-    monkeypatch.setattr("weft.workspaces.git.resolving.tips", lambda *_: {})
+    monkeypatch.setattr("weft.workspaces.git.resolving.tips_of", lambda *_: {})
     with pytest.raises(WorkspaceError, match="weft/notes/_plan moves all the time; who else works on it"):
         world.open_conflict("a")
 
