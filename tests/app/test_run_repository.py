@@ -50,7 +50,7 @@ def test_a_plan_outside_of_a_repository_is_refused(tmp_path: Path) -> None:
 def test_slices_in_worktrees_beside_slices_in_directories_are_refused(top: Path) -> None:
     mixed = SLICES.replace("id: cli,", "id: cli, isolation: dir,")
     with pytest.raises(
-        InputError, match=r"weft.yaml: some slices have `isolation: worktree`, others .* for all"
+        InputError, match=r"weft.yaml: some slices have `isolation: worktree` or `clone`, others .* for all"
     ):
         opened(plan_of(slices=mixed), top)
 

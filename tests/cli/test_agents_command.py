@@ -254,7 +254,8 @@ def test_a_check_refuses_for_the_same_reason(machine: Programs, project: Path) -
     done = other(machine, project, "check")
     assert done.exit_code == 2
     assert done.stdout.startswith(
-        "Error     The agent coder needs codex, which is not on the PATH; to install it, type: npm"
+        "Error     The agent coder needs codex, which is not on the PATH; to install it, type:\n"
+        "            npm install -g @openai/codex"
     )
     data = json.loads(other(machine, project, "check", "--json").stdout)["data"]
     install = "npm install -g @openai/codex"
