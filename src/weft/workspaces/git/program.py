@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -146,9 +146,16 @@ class Git:
         return _answer(done.returncode, done.stdout, done.stderr)
 
     def ask_within(
-        self, seconds: float, *command: str, stdin: bytes, env: Mapping[str, str] | None = None
+        self,
+        seconds: float,
+        *command: str,
+        stdin: bytes,
+        env: Mapping[str, str] | None = None,
+        started: Callable[[int], None] = lambda _pid: None,
     ) -> Answer:
         """As `ask`, with a time limit: then git is killed with all that it has started.
+
+        `started` hears the id of its process group, which may be killed before.
 
         Its output goes to files. A pipe would stay open as long as a process that it has started has it.
         """
@@ -168,6 +175,7 @@ class Git:
                 stderr=err,
                 start_new_session=True,
             )
+            started(process.pid)
             try:
                 process.wait(seconds)
             except subprocess.TimeoutExpired:
