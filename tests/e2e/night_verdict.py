@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from e2e.nights import Night, Slice
+from e2e.nights import Night, Slice, groups_of, verify_line
 from hosts.places import pids, proc
 from weft.engine.run.events import Event
 
@@ -30,7 +30,8 @@ def twice(night: Night) -> Iterator[str]:
     """A step runs again only if the journal has an end of the execution before, and is done once."""
     marks = Counter(tuple(line.split()[:3]) for line in night.repository.lines("marks"))
     jobs = Counter(line.split()[3] for line in night.repository.lines("marks") if line.startswith("begin"))
-    ends = Counter(_end(event) for event in night.repository.story().of("step_finished"))
+    told = night.repository.story().of("step_finished")
+    ends = Counter(_end(event) for event in told if "earlier_run" not in event.data)
     for job, times in jobs.items():
         if times > 1:
             yield f"the execution {job} ran {times} times"
@@ -99,19 +100,30 @@ def _is_blocked(night: Night, held: set[str], path: str) -> bool:
 
 
 def red(night: Night) -> Iterator[str]:
-    """Each commit of the target passes the plan's verify."""
+    """Each commit of the target passes the verify of the plan, and of each group that it holds whole."""
     repository = night.repository
-    verify = ["sh", str(repository.outside / "verify")]
     with tempfile.TemporaryDirectory(dir=repository.outside) as folder:
         scratch = Path(folder) / "scratch"
         repository.git("clone", "--quiet", "--no-checkout", str(repository.root), str(scratch))
         for commit in repository.git("rev-list", "--first-parent", "main").splitlines():
             repository.git("checkout", "--quiet", "--detach", commit, at=scratch)
-            done = subprocess.run(
-                verify, cwd=scratch, env=dict(repository.environ), capture_output=True, text=True, check=False
-            )
-            if done.returncode != 0:
-                yield f"main is red at {commit[:7]}: {done.stdout.strip()}"
+            for verify in ["verify", *_whole_groups(night, scratch)]:
+                command = ["sh", str(repository.outside / verify)]
+                environ = dict(repository.environ)
+                done = subprocess.run(
+                    command, cwd=scratch, env=environ, capture_output=True, text=True, check=False
+                )
+                if done.returncode != 0:
+                    yield f"main is red at {commit[:7]} ({verify}): {done.stdout.strip()}"
+
+
+def _whole_groups(night: Night, checkout: Path) -> Iterator[str]:
+    """The verifies of groups of which the checkout has all slices."""
+    plan = (night.repository.root / "weft.yaml").read_text()
+    for name, members in groups_of(night.slices).items():
+        has_verify = verify_line(name).replace("OUTSIDE", str(night.repository.outside)) in plan
+        if has_verify and all((checkout / f"coded-{one.name}").exists() for one in members):
+            yield f"verify-{name}"
 
 
 def unverified(night: Night) -> Iterator[str]:
@@ -124,9 +136,9 @@ def unverified(night: Night) -> Iterator[str]:
 
 
 def ceilings(night: Night) -> Iterator[str]:
-    spent = sum(int(line.split()[0]) for line in night.repository.lines("costs"))
-    if spent > night.cents:
-        yield f"{spent} cents were spent of {night.cents}"
+    yield from night.overspent
+    if night.spent() > night.cents:
+        yield f"{night.spent()} cents were spent of {night.cents}"
 
 
 def unhealthy(night: Night) -> Iterator[str]:

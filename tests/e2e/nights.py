@@ -8,8 +8,10 @@ clock, so that a slow machine is disturbed as often as a fast one. The end of a 
 
 import os
 import random
+import re
 import signal
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -30,6 +32,10 @@ PATIENCE = 90.0
 LONGEST_GAP = 24
 """Events between two disturbances."""
 AT_REST = frozenset({"completed", "failed"})
+VERIFIED_GROUPS = 0.5
+"""The part of the groups that have a verify of their own."""
+TIGHT = 0.3
+"""The part of the nights whose ceiling is reached."""
 
 LIBRARY = """
 mark() { echo "$1 $WEFT_SUBPLAN $WEFT_STEP $WEFT_JOB" >> OUTSIDE/marks; }
@@ -64,6 +70,11 @@ for file in left-*; do if [ -e right-${file#left-} ]; then echo "$file has a cou
 [ -z "$WEFT_JOB" ] || git rev-parse HEAD^{tree} >> OUTSIDE/verified
 """
 """Outside of a run, as the verdict calls it, it leaves no mark."""
+GROUP_VERIFY = """
+for name in NAMES; do if [ ! -e tested-$name ]; then echo "tested-$name is missing"; exit 1; fi; done
+[ -z "$WEFT_JOB" ] || git rev-parse HEAD^{tree} >> OUTSIDE/verified-GROUP
+"""
+SETTLED = "settled by a person\n"
 
 
 class Slice(Struct, frozen=True, kw_only=True):
@@ -128,10 +139,9 @@ def make_slices(choice: random.Random, count: int) -> list[Slice]:
 
 
 def plan_text(slices: list[Slice], choice: random.Random, cents: int) -> str:
-    groups: dict[str, list[Slice]] = {}
-    for one in slices:
-        groups.setdefault(one.group, []).append(one)
+    groups = groups_of(slices)
     most = MOST_CENTS / 100
+    verified = {name for name in groups if choice.random() < VERIFIED_GROUPS}
     when, order = choice.choice(["slice", "slice", "milestone"]), choice.choice(["sequential", "completion"])
     head = (
         f"verify: sh OUTSIDE/verify\nbudget: {cents / 100}\nmax_parallel: 6\nfailure_mode: continue_on_error\n"
@@ -141,9 +151,21 @@ def plan_text(slices: list[Slice], choice: random.Random, cents: int) -> str:
         "subplans:\n"
     )
     return head + "".join(
-        f"  - id: {name}\n    subplans:\n{''.join(one.yaml for one in members)}"
+        f"  - id: {name}\n{verify_line(name) if name in verified else ''}"
+        f"    subplans:\n{''.join(one.yaml for one in members)}"
         for name, members in groups.items()
     )
+
+
+def groups_of(slices: list[Slice]) -> dict[str, list[Slice]]:
+    groups: dict[str, list[Slice]] = {}
+    for one in slices:
+        groups.setdefault(one.group, []).append(one)
+    return groups
+
+
+def verify_line(group: str) -> str:
+    return f"    verify: sh OUTSIDE/verify-{group}\n"
 
 
 class Disturbance(Struct, frozen=True):
@@ -161,12 +183,16 @@ class Night(Struct):
     """The budget."""
     disturbances: list[Disturbance]
     choice: random.Random
+    enough: int
+    """A budget for all that a night may cost. If the first one is less, a person raises it in the end."""
     said: list[tuple[tuple[str, ...], Said]] = field(default_factory=list[tuple[tuple[str, ...], Said]])
     done: list[str] = field(default_factory=list[str])
     """What disturbed it."""
     stuck: str = ""
     people: list[str] = field(default_factory=list[str])
     """The files that people have committed."""
+    overspent: list[str] = field(default_factory=list[str])
+    """What was spent beyond a ceiling before it was raised."""
 
     @property
     def lands_slices(self) -> bool:
@@ -227,6 +253,37 @@ class Night(Struct):
             sleep(0.02)
         assert answer.returncode == 0, answer.stderr + answer.stdout
 
+    def settle(self) -> None:
+        """A person resolves each conflict as its message says, and has it tried again."""
+        for held in self.ask("merge", "--list")["held"]:
+            if held["conflict"] and self._settle(held["message"]):
+                self.weft("merge", held["subplan"])
+
+    def _settle(self, message: str) -> bool:
+        """Whether there was a conflict; another try may have settled it meanwhile."""
+        if (found := re.search(r"git -C (\S+) merge (\S+)", message)) is not None:
+            place, other = Path(found[1]), found[2]
+            return place.is_dir() and self._resolve(place, other)
+        found = re.search(r"git switch (\S+), then: git merge (\w+)", message)
+        assert found is not None, message
+        with tempfile.TemporaryDirectory(dir=self.repository.outside) as folder:
+            place = Path(folder) / "place"
+            added = self.repository.ask_git("worktree", "add", str(place), found[1])
+            is_settled = added.returncode == 0 and self._resolve(place, found[2])
+            self.repository.ask_git("worktree", "remove", "--force", str(place))
+        return is_settled
+
+    def _resolve(self, place: Path, other: str) -> bool:
+        repository = self.repository
+        merged = repository.ask_git(*AS_ADA, "merge", "--no-edit", other, at=place)
+        files = repository.ask_git("diff", "--name-only", "--diff-filter=U", at=place).stdout.split()
+        for file in files:
+            (place / file).write_text(SETTLED)
+        if files:
+            repository.git("add", "--", *files, at=place)
+            repository.git(*AS_ADA, "commit", "--quiet", "--no-edit", at=place)
+        return merged.returncode == 0 or bool(files)
+
     def answer(self) -> None:
         for question in self.ask("answer")["questions"]:
             if not question["answer"]:
@@ -260,6 +317,8 @@ class Night(Struct):
             "commit": self.commit,
             "merge": lambda: self.weft("merge"),
             "answer": self.answer,
+            "settle": self.settle,
+            "now": lambda: self.weft("merge", part.group, "--now"),
         }
         actions[what]()
         if what in {"both", "pause", "pause all"}:
@@ -293,17 +352,31 @@ class Night(Struct):
             self.weft("resume")
             self._wait_for(self._is_quiet)
             self.answer()
+            self.settle()
             self.weft("merge")
             self._wait_for(self._is_quiet)
             if self.coordinator() is None and self.state() not in AT_REST:
                 self.start()
             self._wait_for(self._is_quiet)
             if self._picture() == before:
-                break
+                if self.cents >= self.enough:
+                    break
+                self._raise_ceiling()
             before = self._picture()
         if self.coordinator() is not None:
             self.weft("stop")
         self._wait_for(lambda: not self.repository.supervisors())
+
+    def spent(self) -> int:
+        """In cents."""
+        return sum(int(line.split()[0]) for line in self.repository.lines("costs"))
+
+    def _raise_ceiling(self) -> None:
+        """The ceiling is reached: a person looks at what was spent, and gives more."""
+        if self.spent() > self.cents:
+            self.overspent.append(f"{self.spent()} cents were spent of {self.cents}")
+        self.cents = self.enough
+        self.start()
 
     def subplans(self) -> dict[str, dict[str, Any]]:
         """Of each slice what `weft status` says."""
@@ -331,9 +404,9 @@ COMMON = (
     + ["supervisor"] * 3
     + ["both"] * 2
     + ["commit"] * 6
-    + ["resume", "merge", "answer"] * 2
+    + ["resume", "merge", "answer", "settle"] * 2
 )
-RARE = ["pause", "freeze", "pause all", "limits", "stop"]
+RARE = ["pause", "freeze", "pause all", "limits", "stop", "now"]
 
 
 def make_night(root: Path, seed: int, count: int) -> Night:
@@ -341,16 +414,20 @@ def make_night(root: Path, seed: int, count: int) -> Night:
     repository = Repository(root)
     repository.commit(shared="nothing\n")
     slices = make_slices(choice, count)
-    enough = sum(one.cents * (1 + one.crashes) for one in slices)
-    cents = enough * choice.choice([2, 3]) + MOST_CENTS * count
+    least = sum(one.cents * (1 + one.crashes) for one in slices)
+    enough = least * choice.choice([2, 3]) + MOST_CENTS * count
+    cents = least // 2 + MOST_CENTS if choice.random() < TIGHT else enough
     (repository.outside / "works").mkdir()
     for one in slices:
         (repository.outside / "works" / one.path.replace("/", ".")).write_text(one.work)
     for name, text in {"library": LIBRARY, "agent": AGENT, "test": TEST, "verify": VERIFY}.items():
         (repository.outside / name).write_text(text.replace("OUTSIDE", str(repository.outside)))
+    for name, members in groups_of(slices).items():
+        script = GROUP_VERIFY.replace("NAMES", " ".join(one.name for one in members)).replace("GROUP", name)
+        (repository.outside / f"verify-{name}").write_text(script.replace("OUTSIDE", str(repository.outside)))
     repository.plan(plan_text(slices, choice, cents))
     disturbances = [*_disturbances(choice, count)]
-    return Night(seed, count, repository, slices, cents, disturbances, choice)
+    return Night(seed, count, repository, slices, cents, disturbances, choice, enough)
 
 
 def _disturbances(choice: random.Random, count: int) -> Iterator[Disturbance]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha1
 from pathlib import Path
+from threading import Event
 
 from runtime.theatre import NoWorkspaces
 from weft.engine.run.facts import RefMove
@@ -29,6 +30,8 @@ class MemoryTarget:
         """The remotes of all pushes that were tried."""
         self.pushed = ""
         """The commit that was pushed last."""
+        self.hung_up = Event()
+        """Set when contacts with the remote are to end."""
         self.fetches = 0
         self._fetched_trees: set[str] = set()
 
@@ -97,6 +100,9 @@ class MemoryTarget:
             raise error
         self.pushed = self._tip
         return self._tip
+
+    def hang_up(self) -> None:
+        self.hung_up.set()
 
     def fetch(self, remote: str) -> str:
         self.fetches += 1

@@ -146,6 +146,10 @@ class LandingTarget(Protocol):
         """
         ...
 
+    def hang_up(self) -> None:
+        """Ends the contact with a remote that is under way, and each later one: it raises `PushError`."""
+        ...
+
     def fetch(self, remote: str) -> str:
         """Fetches the remote branch and returns its commit. Raises `PushError` if the fetch fails."""
         ...

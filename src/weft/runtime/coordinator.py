@@ -109,10 +109,12 @@ class Coordinator:
             while True:
                 await self._inbox.wait()
                 await self._turn_for(listener)
+                if self._engine.is_to_stop:
+                    await self._effects.finish(stops=True)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(take_facts)
-            await self._effects.finish()
+            await self._effects.finish(stops=self._engine.is_to_stop)
             tasks.cancel_scope.cancel()
 
     async def _has_left(self, listener: Listener, *, waits: bool) -> bool:

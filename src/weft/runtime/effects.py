@@ -93,10 +93,10 @@ class Effects(MergeEffects):
             report=self._report,
         )
 
-    async def finish(self) -> None:
-        """The run has ended; what is left to do outside of it is done here."""
+    async def finish(self, *, stops: bool = False) -> None:
+        """The run has ended; what is left to do outside of it is done here. `stops`: a person does not wait."""
         if self._landing is not None:
-            await self._landing.finish()
+            await self._landing.finish(stops=stops)
         await self._upkeep.sweep()
 
     def meter(self, engine: Engine) -> Meter:

@@ -4,6 +4,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from anyio import from_thread
 
 from runtime.landing.test_queue import Scene, plan
 from runtime.theatre import KilledError
@@ -14,6 +15,7 @@ pytestmark = pytest.mark.anyio
 PUSH = "{mode: auto, push: origin}"
 MOVED = RemoteMovedError("origin has commits that main lacks; type: git pull")
 REFUSED = PushError("remote: no")
+WAITS = "id: b, steps: [{id: x, run: [wait]}]"
 
 
 @pytest.fixture
@@ -140,6 +142,23 @@ async def test_commits_of_the_remote_that_do_not_pass_the_verify_do_not_reach_th
     assert scene.target.landed == ["a"]
     outcomes = [(outcome, message.startswith(text)) for outcome, message, _ in pushes(scene)]
     assert outcomes == [("failed", True), ("failed", True)]
+
+
+@pytest.mark.parametrize("ids", ["a", "ab"], ids=["at the end of the run", "while a step runs"])
+async def test_a_stop_ends_a_push_that_hangs(tmp_path: Path, ids: str) -> None:
+    text = plan(ids=ids, merge=PUSH).replace("id: b, verify: [[mark]], steps: [{id: x, run: [mark]}]", WAITS)
+    scene = Scene(tmp_path, text)
+
+    def hang(remote: str) -> str:
+        assert scene.theatre.coordinator is not None
+        from_thread.run_sync(scene.theatre.coordinator.stop)
+        assert scene.target.hung_up.wait(60)
+        raise PushError(f"{remote} hangs")
+
+    scene.target.push = hang  # type: ignore[method-assign]
+    assert await scene.theatre.run() == ("completed" if ids == "a" else "stopped")
+    assert pushes(scene) == [("failed", "origin hangs", False)]
+    assert scene.target.pushed == ""
 
 
 async def test_landings_continue_while_a_remote_hangs_and_are_pushed_together(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -283,6 +284,30 @@ def test_a_remote_that_hangs_is_ended_with_all_of_its_processes(
 
     lines = (written(time_limit) for time_limit in (0.3, 2.0, 30.0))
     assert next(line for line in lines if line) == b"hangs\n"
+
+
+def test_a_contact_that_hangs_is_ended_with_all_of_its_processes_when_the_run_stops(
+    scene: Scene, tmp_path: Path
+) -> None:
+    pipe, ssh = tmp_path / "pipe", tmp_path / "ssh"
+    os.mkfifo(pipe)
+    ssh.write_text(f"#!/bin/sh\nexec 3>'{pipe}'\necho hangs >&3\n/bin/sh -c 'sleep 600; :' &\nwait\n")
+    ssh.chmod(0o755)
+    scene.git.do("config", "core.sshCommand", str(ssh))
+    scene.git.do("config", "ssh.variant", "simple")
+    scene.git.do("remote", "set-url", "origin", "ssh://host.invalid/repository")
+    remote = Remote(scene.world.ground)
+    with ThreadPoolExecutor() as threads:
+        push = threads.submit(remote.push, "origin", scene.world.target)
+        with pipe.open() as lines:
+            assert lines.readline() == "hangs\n"
+            remote.hang_up()
+            assert lines.read() == "", "no process of it is left"
+        with pytest.raises(PushError, match="it was ended, as the run is stopped"):
+            push.result()
+    pipe.unlink()  # a later contact is ended, too, before or after ssh has started
+    with pytest.raises(PushError, match="it was ended, as the run is stopped"):
+        remote.fetch("origin")
 
 
 class _Locked(BaseHTTPRequestHandler):

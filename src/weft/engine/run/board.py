@@ -56,6 +56,8 @@ class Board(Struct, eq=False, kw_only=True):
     at: float = 0.0
     started_at: float = 0.0
     stopping: bool = False
+    stop_asked: bool = False
+    """Whether that is because a person has said so."""
     quiet: bool = False
     """Whether nobody wants to hear the events and orders."""
     carried: frozenset[str] = frozenset()

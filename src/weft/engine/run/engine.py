@@ -96,6 +96,11 @@ class Engine:
         return "paused" if self._stands_still else "running"
 
     @property
+    def is_to_stop(self) -> bool:
+        """Whether a person has asked the coordinator to end."""
+        return self._board.stop_asked
+
+    @property
     def _stands_still(self) -> bool:
         """Whether all that is left was paused by people, and what ran has come to the end of its step."""
         one = self._board

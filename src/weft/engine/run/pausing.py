@@ -63,7 +63,7 @@ class Pausing:
 
     def stops(self, fact: StopAsked) -> None:
         board = self._board
-        board.stopping = True
+        board.stopping = board.stop_asked = True
         self._telling.stopping(fact)
         for firing in board.firings.values():
             if firing.is_under_way and (fact.now or firing.halted in {"", "revoked"}):
@@ -78,6 +78,7 @@ class Pausing:
         if fact.fresh_budget:  # first of all, as what is done again asks whether it fits
             self._spending.resets()
         board.stopping, board.merges_only = fact.merges_only or fact.settles, fact.merges_only
+        board.stop_asked = False
         if fact.settles:
             self._settle(fact.ends)
         if board.stopping:

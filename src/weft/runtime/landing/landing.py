@@ -99,7 +99,11 @@ class Landing:
             self._pusher.landed(commit)
             self._tasks.start_soon(self._pusher.work)
 
-    async def finish(self) -> None:
-        """Pushes what could not be pushed before."""
-        if self._pusher is not None:
+    async def finish(self, *, stops: bool) -> None:
+        """Pushes what could not be pushed before; with `stops` it ends a push that is under way."""
+        if self._pusher is None:
+            return
+        if stops:
+            await self._pusher.stop()
+        else:
             await self._pusher.finish()

@@ -45,6 +45,7 @@ class Pusher:
         """The landing of the last attempt."""
         self._finished = ""
         """The landing of the last attempt at the end of the run."""
+        self._is_stopped = False
         self._lock = anyio.Lock()
 
     def landed(self, commit: str) -> None:
@@ -53,15 +54,23 @@ class Pusher:
     async def work(self) -> None:
         """Pushes the last landing; one attempt is enough for all landings that came during the one before."""
         async with self._lock:
-            if self._landing != self._tried:
+            if self._landing != self._tried and not self._is_stopped:
                 await self._push()
 
     async def finish(self) -> None:
         """Tries once more at the end of the run, if the last landing is not pushed."""
         async with self._lock:
-            if self._landing != self._finished:
+            if self._landing != self._finished and not self._is_stopped:
                 self._finished = self._landing
                 await self._push(is_final=True)
+
+    async def stop(self) -> None:
+        """Ends the attempt under way, for good. A coordinator that continues the run pushes then."""
+        self._is_stopped = True
+        if self._lock.locked():
+            await run_sync(self._target.hang_up)
+        async with self._lock:
+            pass
 
     async def _push(self, *, is_final: bool = False) -> None:
         landing = self._tried = self._landing

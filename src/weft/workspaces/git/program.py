@@ -13,7 +13,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -179,16 +179,26 @@ class Git:
         return _answer(done.returncode, done.stdout, done.stderr)
 
     def ask_within(
-        self, seconds: float, *command: str, stdin: bytes, env: Mapping[str, str] | None = None
+        self,
+        seconds: float,
+        *command: str,
+        stdin: bytes,
+        env: Mapping[str, str] | None = None,
+        started: Callable[[int], None] = lambda _pid: None,
     ) -> Answer:
-        """As `ask`, with a time limit: then git is killed with all that it has started."""
+        """As `ask`, with a time limit: then git is killed with all that it has started.
+
+        `started` hears the id of its process group, which may be killed before.
+        """
         if not self._works and "replaced" not in vars(self):
             listed = _run_within(seconds, LISTING, self.directory, self._given)
             if listed.exit_code == _TIMED_OUT:
                 return listed
             self.replaced = overrides(listed.out)
         environ = self._environ if env is None else {**self._environ, **env}
-        return _run_within(seconds, (*self._options, *command), self.directory, environ, stdin)
+        return _run_within(
+            seconds, (*self._options, *command), self.directory, environ, stdin=stdin, started=started
+        )
 
     def has_variable(self, *names: str) -> bool:
         """Whether one of these is set in the environment of git."""
@@ -259,7 +269,13 @@ def shared_git_dir(checkout: Path) -> Path | None:
 
 
 def _run_within(
-    seconds: float, command: Sequence[str], directory: Path, environ: Mapping[str, str], stdin: bytes = b""
+    seconds: float,
+    command: Sequence[str],
+    directory: Path,
+    environ: Mapping[str, str],
+    *,
+    stdin: bytes = b"",
+    started: Callable[[int], None] = lambda _pid: None,
 ) -> Answer:
     """Its output goes to files. A pipe would stay open as long as a process that git has started has it."""
     with (
@@ -278,6 +294,7 @@ def _run_within(
             stderr=err,
             start_new_session=True,
         )
+        started(process.pid)
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -5,7 +5,11 @@ runs in batch mode, and each contact has a time limit after which all of its pro
 password, or a remote that never answers, cannot hang a run. A push is never forced.
 """
 
+import os
 import re
+import signal
+from contextlib import suppress
+from threading import Lock
 
 from msgspec import Struct
 
@@ -49,6 +53,10 @@ class Remote:
         self._ground = ground
         self._git = ground.git
         self._time_limit = time_limit
+        self._hangs_up = False
+        self._group = 0
+        """The process group of the contact under way, or of the last one."""
+        self._lock = Lock()
 
     def push(self, remote: str, commit: str) -> None:
         branch = self._branch(remote)
@@ -119,7 +127,30 @@ class Remote:
             "core.sshCommand"
         ):
             env["GIT_SSH_COMMAND"] = _BATCH_SSH
-        return self._git.ask_within(self._time_limit, *command, stdin=b"", env=env)
+        try:
+            answer = self._git.ask_within(
+                self._time_limit, *command, stdin=b"", env=env, started=self._has_started
+            )
+        finally:
+            with self._lock:  # from here on the id may be that of another process
+                self._group = 0
+        if self._hangs_up and answer.exit_code:
+            raise PushError("it was ended, as the run is stopped; a run that continues pushes again")
+        return answer
+
+    def _has_started(self, group: int) -> None:
+        with self._lock:
+            self._group = group
+        if self._hangs_up:
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Ends the contact under way, and each later one."""
+        self._hangs_up = True
+        with self._lock:
+            if self._group:
+                with suppress(ProcessLookupError):
+                    os.killpg(self._group, signal.SIGKILL)
 
 
 def missing_remote(git: Git, target: str, remote: str) -> str:

@@ -263,6 +263,9 @@ class TargetBranch:
         self._remote.push(remote, commit)
         return commit
 
+    def hang_up(self) -> None:
+        self._remote.hang_up()
+
     def fetch(self, remote: str) -> str:
         return self._remote.fetch(remote)
 
