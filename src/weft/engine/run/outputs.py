@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from weft.engine.run.feedback import tail_of
 from weft.plan.model import AgentWork, Join, Nested, Pipeline, RunCommand, Step, Verify
+from weft.plan.results.validation import MOST_STEPS, TooManyStepsError, validator
 from weft.plan.templates.values import NotThereError, json_text, known_keys
 
 Schema = Mapping[str, Any]
@@ -222,15 +223,16 @@ def check_result(step: Step, output: StepOutput) -> StepOutput:
 
 def _misfit(value: object, schema: Schema) -> str | None:
     """Where and why the value does not fit."""
-    from jsonschema import Draft202012Validator, exceptions  # noqa: PLC0415 - slow to import
+    from jsonschema import exceptions  # noqa: PLC0415 - slow to import
 
     # Any: the types told for them go on without end.
-    judge: Any = Draft202012Validator(schema)
     told: Any = exceptions
     try:
-        fault: Any = told.best_match(islice(judge.iter_errors(value), MOST_FAULTS))
+        fault: Any = told.best_match(islice(validator(schema).iter_errors(value), MOST_FAULTS))
     except RecursionError:
         return "it is nested too deeply"
+    except TooManyStepsError:
+        return f"it takes more than {MOST_STEPS:,} steps to check it"
     return None if fault is None else f"at {fault.json_path}: {fault.message}"
 
 

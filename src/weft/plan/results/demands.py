@@ -13,11 +13,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import cast
 from urllib.parse import unquote
 
 from msgspec import Struct
 from msgspec.structs import replace
+
+from weft.plan.results.validation import TooManyStepsError, validator
 
 Schema = Mapping[str, object]
 Place = tuple[str | int, ...]
@@ -195,12 +197,12 @@ def _no_listed_value(demands: list[Demand]) -> str | None:
     listed = [(demand.side, values) for demand in demands if (values := _listed_values(demand)) is not None]
     if not listed:
         return None
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
-
-    # Any: the types told for it go on without end.
-    judges: list[Any] = [Draft202012Validator(_self_contained(demand.schema)) for demand in demands]
+    judges = [validator(_self_contained(demand.schema)) for demand in demands]
     side, values = min(listed, key=lambda one: len(one[1]))
-    if any(all(judge.is_valid(value) for judge in judges) for value in values):
+    try:
+        if any(all(judge.is_valid(value) for judge in judges) for value in values):
+            return None
+    except TooManyStepsError:
         return None
     shown = ", ".join(json.dumps(value, ensure_ascii=False) for value in values[:5]) + (
         ", …" if values[5:] else ""

@@ -20,6 +20,7 @@ from weft.plan.results.demands import (
     type_names,
     why_no_value,
 )
+from weft.plan.results.validation import pattern_fault, patterns_in
 from weft.plan.text.problems import suggestion
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -80,6 +81,13 @@ def _fault_in_references(schema: object) -> str | None:
             return f"{_at((*place, '$schema'))}: only {DIALECT} is known"
         if place and "$id" in part:
             return f"{_at((*place, '$id'))}: a schema within a schema cannot have an address of its own"
+        odd = next(filter(None, map(pattern_fault, patterns_in(part))), None)
+        if odd is not None:
+            return f"{_at(place)}: {odd}; write it without lookarounds, references back and \\u escapes"
+        if "unevaluatedProperties" in part and any(_repeats(one) for _, one in parts):
+            # These patterns are matched by jsonschema itself, in a time that nothing bounds.
+            said = "unevaluatedProperties beside a pattern with repetitions in patternProperties"
+            return f"{_at(place)}: {said}; use additionalProperties"
         lost = [key for key in REFERENCES if key in part and not _leads_somewhere(part[key], schema, anchors)]
         if lost:
             found = f"{part[lost[0]]!r} is not a place in this schema"
@@ -87,6 +95,12 @@ def _fault_in_references(schema: object) -> str | None:
         if _asks_for_itself(part, schema):
             return f"{_at(place)}: this leads back to itself, and would be checked without end"
     return None
+
+
+def _repeats(part: Schema) -> bool:
+    """Whether a pattern of its properties can match the same text in many ways."""
+    patterns = part.get("patternProperties")
+    return isinstance(patterns, Mapping) and any(set(str(one)) & set("*+{") for one in patterns)
 
 
 def _leads_somewhere(reference: object, root: object, anchors: set[object]) -> bool:

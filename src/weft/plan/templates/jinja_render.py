@@ -9,7 +9,7 @@ that whoever needs it can quote them. What a macro or a `set` block has put toge
 *Values are JSON*, and are written as such. So `.name` is a key, never a method, even if there is a method of that
 name; what is called, as in `feedback.strip()`, is always a method.
 
-*Nothing is computed when a template is compiled*, and nothing can be computed that takes for ever in one go.
+*Nothing is computed when a template is compiled*, and what is computed later is bounded: see `bounds`.
 """
 
 from collections.abc import (
@@ -44,6 +44,8 @@ from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing as nothing
 
+from weft.plan.templates import bounds
+from weft.plan.templates.bounds import MOST_REPEATED
 from weft.plan.templates.jinja_names import NOT_OPEN
 from weft.plan.templates.parse import Name
 from weft.plan.templates.values import Missing, Put, RenderError, Values, json_text, text_of, where_missing
@@ -51,8 +53,6 @@ from weft.plan.templates.values import Missing, Put, RenderError, Values, json_t
 Names = Callable[[], Sequence[Name]]
 
 MOST_TEMPLATES = 256
-MOST_REPEATED = 1_000_000
-"""Signs or items that a `*` may make."""
 MOST_BITS = 10_000
 """Of a number that a `**` may make."""
 MOST_TOLD = 300
@@ -61,12 +61,14 @@ MOST_TOLD = 300
 
 def pieces_by_jinja(text: str, names: Names, values: Values) -> list[str]:
     """The pieces of a template; `names` tells those that it reads, if one is missing."""
+    bounds.begin()
     with _told(names, values):
         template = _template(text)
         return list(_flat(template.root_render_func(template.new_context(dict(values)))))
 
 
 def truth_by_jinja(expression: str, names: Names, values: Values) -> bool:
+    bounds.begin()
     with _told(names, values):
         return bool(_settled(_expression(expression)(dict(values))))
 
@@ -181,7 +183,9 @@ def _join(
 ) -> str:
     if attribute is not None:
         value = map(make_attrgetter(environment, attribute), value)
-    return _text(d).join(map(_text, value))
+    texts, between = list(map(_text, value)), _text(d)
+    bounds.refuse_join(between, texts)
+    return between.join(texts)
 
 
 def _tojson(value: object, indent: int = 0) -> str:
@@ -200,6 +204,8 @@ def _environment() -> "_Environment":
         del environment.filters[name]
     filters: dict[str, Any] = {"raw": _raw, "string": _text, "join": _join, "tojson": _tojson}
     environment.filters.update(filters)
+    bounded = {name: bounds.bounded(name, apply) for name, apply in environment.filters.items()}
+    environment.filters.update(bounded)
     return environment
 
 
@@ -234,6 +240,10 @@ class _Generator(CodeGenerator):
             self.write(", ")
         self.write("))")
 
+    def visit_For(self, node: nodes.For, frame: Frame) -> None:  # noqa: N802
+        node.iter = nodes.Call(nodes.EnvironmentAttribute("metered"), [node.iter], [], None, None)
+        super().visit_For(node, frame)
+
     def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:  # noqa: FBT001, FBT002, N802
         self.callee = node.node
         super().visit_Call(node, frame, forward_caller=forward_caller)  # by name: it is decorated
@@ -247,15 +257,29 @@ class _Generator(CodeGenerator):
 class _Environment(ImmutableSandboxedEnvironment):
     code_generator_class = _Generator
     concat: Any = _Captured
-    intercepted_binops = frozenset({"*", "**"})
+    intercepted_binops = frozenset({"*", "**", "+", "%"})
 
     def put(self, value: object) -> str:
-        return value if isinstance(value, _Captured | _Raw) else Put(_text(value))
+        text = value if isinstance(value, _Captured | _Raw) else Put(_text(value))
+        bounds.put(text)
+        return text
+
+    def metered(self, items: Iterable[object]) -> Iterable[object]:
+        """The items of a loop, counted."""
+        return bounds.metered(items)
 
     def joined(self, parts: Iterable[object]) -> str:
-        return "".join(map(_text, parts))
+        texts = list(map(_text, parts))
+        bounds.refuse_join("", texts)
+        return "".join(texts)
+
+    def call(self, context: Context, obj: Any, *args: Any, **more: Any) -> Any:  # noqa: ANN401 - as Jinja has it
+        method: object = getattr(obj, "__wrapped__", obj)  # the sandbox has a format of its own
+        bounds.refuse_call(getattr(method, "__self__", None), getattr(method, "__name__", ""), args, more)
+        return super().call(context, obj, *args, **more)
 
     def getitem(self, obj: object, argument: object) -> object:
+        bounds.step(obj if isinstance(argument, slice) else None)
         try:
             return cast("Mapping[object, object]", obj)[argument]
         except (TypeError, LookupError):
@@ -270,8 +294,13 @@ class _Environment(ImmutableSandboxedEnvironment):
         return super().getattr(obj, attribute)
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
+        bounds.step()
         if _is_too_much(operator, left, right):
             raise OverflowError(f"the result of this {operator} would be too large")
+        if operator == "+":
+            bounds.refuse_sum(left, right)
+        elif operator == "%" and isinstance(left, str):
+            bounds.refuse_format(left, (right,))
         return super().call_binop(context, operator, left, right)
 
 
