@@ -23,6 +23,7 @@ from weft.workspaces.git.program import Git
 from workspaces.git.repositories import surroundings
 from workspaces.worlds import NAMES, World, repository_in
 
+pytestmark = pytest.mark.thorough
 NAMED = [attack.name for attack in ATTACKS]
 SECRET = "the user's own\n"
 PRELUDE = """
