@@ -13,6 +13,7 @@ before, it is done again; killed after, it is found done.
 """
 
 import os
+import re
 import shutil
 import stat
 import time
@@ -38,6 +39,9 @@ from weft.workspaces.git.status import Difference, Status, status
 
 _NOTE = "weft-recorded"
 _OWN_INDEX = "weft-index"
+
+_LOGGED = re.compile(r"^[0-9a-f]{40,64} ([0-9a-f]{40,64}) ", re.MULTILINE)
+"""A line of a reflog: where it was before, and where it is now."""
 
 
 class _Slice(Struct, frozen=True, kw_only=True):
@@ -250,8 +254,8 @@ def _undone(git: Git, seen: frozenset[str], known: frozenset[str]) -> list[str]:
 
 def _log(git_dir: Path) -> list[str]:
     """The commits that the head of the worktree was at, one after the other."""
-    lines = (text_of(git_dir / "logs" / "HEAD") or "").split("\n")
-    return [line.split(" ", 2)[1] for line in lines if line]
+    # Whatever works there can write to this file; a line that is none of git's says nothing.
+    return _LOGGED.findall(text_of(git_dir / "logs" / "HEAD") or "")
 
 
 def _keep(git: Git, names: Names, path: str, commits: Sequence[str]) -> None:

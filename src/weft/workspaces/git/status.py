@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from weft.workspaces.git.index import is_damaged, rebuild_index
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.sparse import settings
 
@@ -45,6 +46,9 @@ class Status(Struct, frozen=True, kw_only=True):
 
 
 def status(git: Git, git_dir: Path) -> Status:
+    """Of a worktree of ours; an index that git cannot read is made again."""
+    if is_damaged(git_dir):
+        rebuild_index(git, git_dir)
     return parse_status(git.do(*_COMMAND, env=settings(git_dir)))
 
 

@@ -1,0 +1,32 @@
+"""A worktree whose files of git's were damaged: the run continues or says what to type, and nothing is lost."""
+
+from pathlib import Path
+
+import pytest
+
+from faults.worktree_damage import KINDS, Place, trial
+
+NAMES = (".git", "gitdir", "index", "logs/HEAD", "weft-recorded")
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place(tmp_path_factory.mktemp("sound") / "project").make()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("logs/HEAD", "garbage"), ("index", "truncated"), ("index", "directory")]
+)
+def test_a_damaged_log_or_index_does_not_matter(
+    original: Place, tmp_path: Path, name: str, kind: str
+) -> None:
+    assert trial(original, tmp_path, name, kind) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_no_damaged_file_of_a_worktree_bricks_its_slice(
+    original: Place, tmp_path: Path, name: str, kind: str
+) -> None:
+    assert trial(original, tmp_path, name, kind) == []
