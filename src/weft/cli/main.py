@@ -149,9 +149,24 @@ def completion(context: click.Context, shell: str) -> int:
     return 0
 
 
+def _open_standard_streams() -> None:
+    """Those that were closed lead nowhere: otherwise the next file that is opened would take their place."""
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(descriptor, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; ends the process."""
     gc.set_threshold(OBJECTS_PER_SEARCH)
+    _open_standard_streams()
     try:
         cli.main(args, prog_name="weft")
     finally:

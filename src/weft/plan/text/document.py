@@ -30,6 +30,7 @@ from yaml.events import (
 )
 
 from weft.plan.text.problems import MOST_PROBLEMS, PlanError, Position, Problem
+from weft.plan.text.surrogates import with_whole_signs
 from weft.plan.text.yaml_faults import fault_of, unquoted_template
 
 _NUMBER = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -229,7 +230,7 @@ class _Builder:
     def events(self) -> Iterator[Event]:
         event: Event | None = None
         try:
-            parser = CParser(self.text)
+            parser = CParser(with_whole_signs(self.text))
             while (event := parser.get_event()) is not None:
                 yield event
         except yaml.reader.ReaderError as error:

@@ -1,0 +1,16 @@
+"""Surrogate pairs: how JSON writes a sign beyond the first 65,536; YAML has another way."""
+
+import re
+
+_PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
+
+
+def with_whole_signs(text: str) -> str:
+    """JSON in which such signs are written as YAML has them, which is two characters shorter."""
+    return _PAIR.sub(_whole, text) if text.lstrip().startswith("{") and "\\u" in text else text
+
+
+def _whole(pair: re.Match[str]) -> str:
+    backslashes, high, low = pair.groups()
+    code = 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
+    return f"{backslashes}\\U{code:08X}"
