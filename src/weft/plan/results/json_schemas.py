@@ -100,7 +100,9 @@ def _fault_in_references(schema: object) -> str | None:
 def _repeats(part: Schema) -> bool:
     """Whether a pattern of its properties can match the same text in many ways."""
     patterns = part.get("patternProperties")
-    return isinstance(patterns, Mapping) and any(set(str(one)) & set("*+{") for one in patterns)
+    if not isinstance(patterns, Mapping):
+        return False
+    return any(set(name) & set("*+{") for name in cast("Mapping[str, object]", patterns))
 
 
 def _leads_somewhere(reference: object, root: object, anchors: set[object]) -> bool:

@@ -126,10 +126,11 @@ def _additional_properties(judge: Any, wanted: Any, value: Any, schema: Mapping[
     if not isinstance(value, dict):
         return
     known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    more = [name for name in value if name not in known and not any(_finds(one, name) for one in patterns)]
+    members = cast("dict[str, object]", value)
+    more = [name for name in members if name not in known and not any(_finds(one, name) for one in patterns)]
     if isinstance(wanted, dict):
         for name in more:
-            yield from judge.descend(value[name], wanted, path=name)
+            yield from judge.descend(members[name], wanted, path=name)
     elif not wanted and more:
         names = ", ".join(repr(name) for name in more)
         if patterns:

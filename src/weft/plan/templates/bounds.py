@@ -6,7 +6,7 @@ when a run is recovered must give the same answer. What can multiply is asked be
 """
 
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, cast
 
@@ -37,7 +37,7 @@ def begin() -> None:
 
 def step(reads: object = None) -> None:
     """One step; `reads`: a text that it looks through."""
-    length = len(reads) if isinstance(reads, str | list) else 0
+    length = len(cast("str", reads)) if isinstance(reads, str | list) else 0
     _Meter.steps -= 1 + length // _PER_STEP
     if _Meter.steps < 0:
         raise OverflowError(f"it takes more than {MOST_STEPS:,} steps")
@@ -141,32 +141,32 @@ def bounded(name: str, apply: Callable[..., Any]) -> Callable[..., Any]:
     return ask
 
 
-def _replace(given: tuple[Any, ...], _more: Mapping[str, Any]) -> None:
+def _replace(given: Sequence[Any], _more: Mapping[str, Any]) -> None:
     refuse_call(str(given[0]), "replace", tuple(map(str, given[1:3])), {})
 
 
-def _indent(given: tuple[Any, ...], more: Mapping[str, Any]) -> None:
+def _indent(given: Sequence[Any], more: Mapping[str, Any]) -> None:
     width = given[1] if len(given) > 1 else more.get("width", 4)
     size = width if isinstance(width, int) else len(str(width))
     refuse_size(len(str(given[0])) + (str(given[0]).count("\n") + 1) * size)
 
 
-def _wordwrap(given: tuple[Any, ...], more: Mapping[str, Any]) -> None:
+def _wordwrap(given: Sequence[Any], more: Mapping[str, Any]) -> None:
     text, between = str(given[0]), given[3] if len(given) > 3 else more.get("wrapstring")  # noqa: PLR2004
     refuse_size(len(text) * (1 + len(str(between or ""))))
 
 
-def _format(given: tuple[Any, ...], more: Mapping[str, Any]) -> None:
+def _format(given: Sequence[Any], more: Mapping[str, Any]) -> None:
     refuse_format(str(given[0]), (*given[1:], *more.values()))
 
 
-def _sum(given: tuple[Any, ...], more: Mapping[str, Any]) -> None:
+def _sum(given: Sequence[Any], more: Mapping[str, Any]) -> None:
     start = given[2] if len(given) > 2 else more.get("start", 0)  # noqa: PLR2004
     if not isinstance(start, int | float) and len(list(given[0])) > _MOST_ADDED:
         raise OverflowError(f"a sum of more than {_MOST_ADDED:,} lists")
 
 
-_FILTERS: dict[str, Callable[[tuple[Any, ...], Mapping[str, Any]], None]] = {
+_FILTERS: dict[str, Callable[[Sequence[Any], Mapping[str, Any]], None]] = {
     "replace": _replace,
     "indent": _indent,
     "wordwrap": _wordwrap,
