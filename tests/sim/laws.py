@@ -56,8 +56,12 @@ class Laws:
                 assert len(slices) <= settings.max_parallel or self.plan.outline.is_leaf(row)
 
     def finishing_goes_before_starting(self, engine: Engine, flying: Iterable[Ordered]) -> None:
-        """When a workspace is made, there is a place for it beside all that work or are being merged."""
-        new = [order for order in flying if isinstance(order, Prepare) and order.firing not in self.prepared]
+        """When a slice begins, there is a place for it beside all that work or are being merged.
+
+        A slice that began, was held and is tried again only takes its slots again.
+        """
+        begun = [order for order in flying if isinstance(order, Prepare) and order.execution == 1]
+        new = [order for order in begun if order.firing not in self.prepared]
         self.prepared = {order.firing for order in flying if isinstance(order, Prepare)}
         firings, outline = engine._board.firings, self.plan.outline
         busy = {
