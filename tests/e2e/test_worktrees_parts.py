@@ -51,7 +51,9 @@ def repository(folder: Path) -> Repository:
 
 
 def subjects(repository: Repository) -> list[str]:
-    return repository.git("log", "--no-merges", "--reverse", "--format=%s", "main").splitlines()[1:]
+    return repository.git(
+        "log", "--no-merges", "--topo-order", "--reverse", "--format=%s", "main"
+    ).splitlines()[1:]
 
 
 def test_completed_parts_of_a_failed_run_land_and_the_rest_lands_when_it_is_done(
