@@ -101,6 +101,11 @@ class Engine:
         return self._board.stop_asked
 
     @property
+    def is_restrained(self) -> bool:
+        """Whether a person has paused, frozen or stopped a part of the plan, and not resumed it."""
+        return bool(self._board.restrained)
+
+    @property
     def _stands_still(self) -> bool:
         """Whether all that is left was paused by people, and what ran has come to the end of its step."""
         one = self._board

@@ -178,7 +178,9 @@ class Simulator:
         return self.run.state in {"completed", "failed"}
 
     def _is_paused(self) -> bool:
-        return self.run.state == "paused"
+        """Whether nothing more happens before a person resumes what is paused; that may also be held."""
+        run = self.run
+        return run.state == "paused" or (run.state == "waiting" and run.engine.is_restrained)
 
     def _is_still_so(self, fact: AnyFact) -> bool:
         """Whether an execution has not ended earlier, because it was told to."""
