@@ -51,6 +51,7 @@ COMPARISONS: Mapping[str, Comparison] = {
     "recovery": endurance.recovery,
     "status": looking.status,
     "slices": slices.many,
+    "agents": slices.agents,
     "worktrees": worktrees.ready,
     "worktrees-at-once": worktrees.at_once,
     "worktree-disk": worktrees.disk,

@@ -49,6 +49,25 @@ def many(sizes: Sizes) -> list[Row]:
     ]  # fmt: skip
 
 
+def agents(sizes: Sizes) -> list[Row]:
+    """Steps that only wait, as for the model of an agent: what Weft adds until all of them have landed."""
+    count, width, seconds = sizes(15, 3), sizes(10, 2), sizes(2_000, 10) / 1e3
+    ideal = seconds * -(-count // width)
+    with _repository() as top:
+        work = f"sleep {seconds}; date > d0"
+        slices = "\n".join(f"  - {{id: s{n}, steps: [{{id: t, run: {work}/s{n}}}]}}" for n in range(count))
+        (top / "weft.yaml").write_text(
+            f"weft: 1\nplan: agents\nmax_parallel: {width}\nsubplans:\n{slices}\n", "utf-8"
+        )
+        cost = cost_of(_RUN, top)
+        landed = _git(top, "rev-list", "--count", "--no-merges", "main")
+        assert int(landed) == count + 1, f"{landed} commits on main"
+    return [
+        Row(name=f"{count} agents of {seconds} s, {width} at a time, until all have landed", bar=at_most(1.12),
+            figure=cost.wall / ideal, ours=f"{cost.wall:.2f} s, {cost.cpu:.2f} s of CPU", beside=f"{ideal:.2f} s"),
+    ]  # fmt: skip
+
+
 def _run(slices: int) -> tuple[Cost, int]:
     """What it costs, and the most worktrees that were there at once."""
     with _repository() as top:

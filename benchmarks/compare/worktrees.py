@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count as counter
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+from threading import Lock
 from typing import NamedTuple
 
 from benchmarks.compare.measuring import Sizes
@@ -76,6 +77,20 @@ class Making:
         self._remove(*map(self._workspaces.place, names))
         return cost
 
+    def several_plain(self, count: int) -> Cost:
+        """Under one lock, as git alone fails at times where several are made at once."""
+        places = [self._place() for _ in range(count)]
+        lock = Lock()
+
+        def add(place: Path) -> None:
+            with lock:
+                self._add(place)
+
+        with ThreadPoolExecutor(max_workers=count) as pool:
+            cost = spent(lambda: [*pool.map(add, places)])
+        self._remove(*places)
+        return cost
+
     def disk(self, *sparse: str) -> Disk:
         name = next(self._names)
         self._make(name, *sparse)
@@ -129,6 +144,7 @@ def ready(sizes: Sizes) -> list[Row]:
 
 def at_once(sizes: Sizes) -> list[Row]:
     count = sizes(15, 2)
+    most = sizes(32, 3)
     with project(files_of(sizes)) as one:
         made = Making(one)
         row, together = median_costs(
@@ -136,7 +152,13 @@ def at_once(sizes: Sizes) -> list[Row]:
             lambda: made.several(count, at_once=False),
             lambda: made.several(count, at_once=True),
         )
+        many, plain = median_costs(
+            sizes(3, 1), lambda: made.several(most, at_once=True), lambda: made.several_plain(most)
+        )
     return [
+        Row(name=f"{most} worktrees of {len(one.paths):,} files beside `git worktree add` under a lock: wall",
+            figure=many.wall / plain.wall, bar=at_most(1.1),
+            ours=f"{many.wall:.2f} s", beside=f"{plain.wall:.2f} s"),
         Row(name=f"{count} worktrees of {len(one.paths):,} files at once beside one by one: wall", bar=None,
             figure=together.wall / row.wall, ours=f"{together.wall:.2f} s", beside=f"{row.wall:.2f} s"),
     ]  # fmt: skip
