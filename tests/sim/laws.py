@@ -28,7 +28,7 @@ class Laws:
         self.reserved: dict[tuple[int, int], tuple[int, int]] = {}
         self.net = NetOfRun(compiled)
         self.prepared: set[int] = set()
-        """Firings that make workspaces, as of the last fact."""
+        """Rows of the slices that have begun."""
 
     def watch(self, run: SimulatedRun) -> None:
         self.net.follow(run.engine)
@@ -58,11 +58,10 @@ class Laws:
     def finishing_goes_before_starting(self, engine: Engine, flying: Iterable[Ordered]) -> None:
         """When a slice begins, there is a place for it beside all that work or are being merged.
 
-        A slice that began, was held and is tried again only takes its slots again.
+        A slice that began, was held or lost and is tried again only takes its slots again.
         """
-        begun = [order for order in flying if isinstance(order, Prepare) and order.execution == 1]
-        new = [order for order in begun if order.firing not in self.prepared]
-        self.prepared = {order.firing for order in flying if isinstance(order, Prepare)}
+        new = [order for order in flying if isinstance(order, Prepare) and order.row not in self.prepared]
+        self.prepared.update(order.row for order in new)
         firings, outline = engine._board.firings, self.plan.outline
         busy = {
             order.row

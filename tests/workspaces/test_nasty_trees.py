@@ -121,7 +121,7 @@ def test_a_root_that_is_a_link_is_an_error(
     workspaces: DirectoryWorkspaces, root: Path, outside: Path
 ) -> None:
     root.symlink_to(outside)
-    with pytest.raises(WorkspaceError, match="root is no directory"):
+    with pytest.raises(WorkspaceError, match="root is a symbolic link, not a directory"):
         prepare(workspaces, "a")
 
 

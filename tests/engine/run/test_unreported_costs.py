@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.run.stories import agent, begun, group, leaf, plan, run
+from engine.run.stories import agent, begun, group, join, leaf, plan, run
 from weft.app.run_ledger import Ledger
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event
@@ -67,6 +67,18 @@ def test_a_step_that_is_stopped_before_it_reports_keeps_its_reservation() -> Non
         "the budget of the plan is used up: $0.00 of $0.10 spent, $0.10 reserved for what did not tell its cost, "
         "and this may cost $0.05"
     )
+
+
+def test_a_step_that_reaches_the_ceiling_as_it_meets_a_usage_limit_ends_with_those_beside_it() -> None:
+    first, second = (agent(name, max_cost=0.05) | {"async": True} for name in ("one", "two"))
+    engine = begun(plan(leaf("a", first, second, join("both", "one", "two")), budget=0.1, on_budget="stop"))
+    limited, other = at_work(engine)
+    engine.apply(
+        Ended(at=2.0, firing=limited.firing, execution=1, how=How.LIMITED, until=60.0, cost=2 * CEILING)
+    )
+    engine.apply(Ended(at=3.0, firing=other.firing, execution=1, how=How.CANCELLED, signal=15))
+    engine.apply(Woke(at=61.0))
+    assert (engine.state, engine.in_flight) == ("failed", [])
 
 
 def test_a_step_that_is_stopped_and_reports_its_cost_keeps_nothing() -> None:

@@ -260,14 +260,14 @@ class Engine:
         conversations.note(firing, fact)
         if firing.move.act.role in MERGING:
             self._telling.merged(firing, fact, how)
-        self._spending.alerts(firing)
-        if how is How.STOPPED or how is How.LIMITED:
+        if is_parked := how is How.STOPPED or how is How.LIMITED:
             self._pausing.parks(firing, how, fact)
-        elif how is How.HELD:
+        self._spending.alerts(firing)  # a ceiling that is reached now cancels what is parked, too
+        if how is How.HELD:
             self._holding.holds(firing, fact)
-        elif firing.step:
+        elif firing.step and not is_parked:
             self._ending.step_ended(firing, how, fact, judgement)
-        else:
+        elif not is_parked:
             self._ending.part_ended(firing, how, fact)
             if firing.play.landing is not None:
                 self._holding.landed(firing.play)
