@@ -205,7 +205,7 @@ def test_when_all_is_completed_there_is_nothing_to_do(project: Project) -> None:
     (run,) = project.runs()
     assert again.exit_code == 0
     assert again.stderr.splitlines() == [
-        f"nothing to do: all 2 subplans were completed by run {run}; --fresh does everything anew",
+        f"nothing to do: all 2 subplans were completed by run {run}; --fresh repeats everything",
         f"results: {project.root}/.weft/workspaces/tried/_plan",
     ]
     assert project.weft("run", "--json", "--max-parallel", "7").stdout == ""

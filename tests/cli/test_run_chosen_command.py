@@ -138,7 +138,7 @@ def test_what_is_completed_already_is_not_run(project: Project) -> None:
     done = project.weft("run", "a", "model")
     assert done.exit_code == 0
     assert done.stderr.splitlines()[0] == (
-        f"nothing to do: a, store/model were completed by run {run}; --fresh does everything anew"
+        f"nothing to do: a, store/model were completed by run {run}; --fresh repeats everything"
     )
     assert project.weft("run", "cli").stderr.startswith("nothing to do: all 5 subplans were completed")
     assert (project.marks(), project.runs()) == (marks, [run])

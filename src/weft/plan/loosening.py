@@ -2,7 +2,7 @@
 
 The project's configuration is nearer to the work, so it outranks the user's. It comes with a repository, though:
 it may make a run stricter, but a wider sandbox, a higher budget or results that land by themselves are for the
-user to agree to. Only what the user has set counts; a default is nobody's wish.
+user to agree to. Only settings that the user has set count; defaults do not.
 """
 
 from collections.abc import Callable, Iterator, Mapping

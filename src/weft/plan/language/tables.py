@@ -229,9 +229,10 @@ STEP = Record(
             doc="A JSON Schema (2020-12). The result must be JSON that fits it, else the step has failed."),
         Key(name="on_error", kind=Choice((*STEP_ERRORS, *JOIN_ERRORS)),
             default=Words("abort; on a join fail_fast"),
-            doc="What a failure does: `abort` ends the pipeline, `continue` goes on, `retry` tries again. "
-                "Without it, an agent that fails or takes too long is tried again within `retries`. On a join: "
-                "`fail_fast` cancels the other branches at the first failure, `wait_for_all` waits for them."),
+            doc="What a failure does: `abort` ends the pipeline, `continue` runs the next step, `retry` tries "
+                "again. Without it, an agent that fails or takes too long is tried again within `retries`. On a "
+                "join: `fail_fast` cancels the other branches at the first failure, `wait_for_all` waits for "
+                "them."),
         Key(name="max_retries", kind=Integer(1, 10), doc="How often `on_error: retry` tries again."),
         Key(name="on_fail", kind=ON_FAIL, doc=ON_FAIL.doc),
         Key(name="on_result", kind=ListOf(ON_RESULT, least=1), doc=ON_RESULT.doc),
