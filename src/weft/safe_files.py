@@ -99,11 +99,11 @@ class Folder:
     def _set_mode(self, name: str, kept: int, added: int) -> None:
         handle = self._open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, 0)
         try:
-            found = os.fstat(handle)
-            self._check_owner(found, name)
-            mode = stat.S_IMODE(found.st_mode)
+            status = os.fstat(handle)
+            self._check_owner(status, name)
+            mode = stat.S_IMODE(status.st_mode)
             wanted = (mode & kept) | added
-            if mode != wanted and found.st_uid == os.geteuid():
+            if mode != wanted and status.st_uid == os.geteuid():
                 # By the descriptor: the name may lead elsewhere by now. It has no rights for fchmod.
                 os.chmod(f"/proc/self/fd/{handle}", wanted)  # noqa: PTH101 - pathlib is slow to load
         finally:
@@ -147,16 +147,16 @@ class Folder:
             self.path(name), f"is {_KINDS.get(kind, 'something else')}, not {_KINDS[wanted]}"
         )
 
-    def _check_file(self, found: os.stat_result, name: str, *, writes: bool) -> None:
-        if not stat.S_ISREG(found.st_mode):
-            raise self._wrong_kind(name, stat.S_IFMT(found.st_mode), stat.S_IFREG)
-        self._check_owner(found, name)
-        if writes and found.st_nlink > 1:
+    def _check_file(self, status: os.stat_result, name: str, *, writes: bool) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise self._wrong_kind(name, stat.S_IFMT(status.st_mode), stat.S_IFREG)
+        self._check_owner(status, name)
+        if writes and status.st_nlink > 1:
             raise UnsafeFileError(self.path(name), "has a second name (a hard link), so it is not written to")
 
-    def _check_owner(self, found: os.stat_result, name: str) -> None:
-        if found.st_uid not in self._owners:
-            raise UnsafeFileError(self.path(name), f"belongs to another user (uid {found.st_uid})")
+    def _check_owner(self, status: os.stat_result, name: str) -> None:
+        if status.st_uid not in self._owners:
+            raise UnsafeFileError(self.path(name), f"belongs to another user (uid {status.st_uid})")
 
 
 class Tree:

@@ -438,9 +438,7 @@ def test_ctrl_c_while_a_plan_comes_in_ends_with_exit_code_130(folder: Path) -> N
 
 
 def test_a_plan_that_lands_several_slices_without_a_verify_of_its_own_is_warned_of(tmp_path: Path) -> None:
-    said = (
-        "The plan has no verify of its own, so nothing checks what its subplans do together before it lands"
-    )
+    said = "The plan has no verify, so nothing checks what its subplans do together before it lands"
     plan = "weft: 1\nplan: p\nTOPsubplans: [{id: a, verify: 'true', prompt: x, agent: claude}MORE]\n"
     other = ", {id: b, verify: 'true', prompt: x, agent: claude}"
     repository(tmp_path / "top")

@@ -122,19 +122,19 @@ def request_of(
     if layer.document is None:
         return None
     loosened = (*loosenings(layer, user), *_of_worktrees(layer, user, project, environ))
-    commands = (*configured_commands(layer.document.root), *(one.setting for one in loosened))
+    commands = (*configured_commands(layer.document.root), *(loosening.setting for loosening in loosened))
     if not commands:
         return None
     real = os.path.realpath(project)
     wanted = commands_hash(commands)
-    here = [one for one in ApprovalBook(environ).read() if one.project == real]
-    is_approved = any(one.hash == wanted for one in here)
+    here = [loosening for loosening in ApprovalBook(environ).read() if loosening.project == real]
+    is_approved = any(loosening.hash == wanted for loosening in here)
     return Request(
         project=project,
         file=layer.document.file,
         commands=commands,
         is_approved=is_approved,
-        users={one.setting.path: one.users for one in loosened},
+        users={loosening.setting.path: loosening.users for loosening in loosened},
         before=here[-1] if here and not is_approved else None,
     )
 

@@ -155,7 +155,10 @@ def files(directory: Path, environ: Mapping[str, str]) -> Iterator[ReadFile]:
 def approval_request(directory: Path, environ: Mapping[str, str]) -> Request | None:
     """What there is to approve in the project around a directory, whatever its plans say."""
     layers = plans.scope_around(_beside(directory), environ).layers
-    layer, user = (next((one for one in layers if one.where == where), None) for where in ("project", "user"))
+    layer, user = (
+        next((candidate for candidate in layers if candidate.where == where), None)
+        for where in ("project", "user")
+    )
     if layer is None:
         return None
     return request_of(layer, project_of(absolute(directory)).project, environ, user=user)

@@ -130,9 +130,10 @@ def what_to_edit(found: Found, plan: str) -> str:
 
 
 def _subplans(found: Found) -> Iterator[str]:
-    one, two, three = _reading(found) if found.git.is_repository else _writing(found)
-    yield f"{_own_work(found)}\n  # These two need nothing of each other, and run at the same time.\n{one}\n{two}"
-    after = three.replace("\n", "\n    depends_on: [survey, open-ends]\n", 1)
+    first, second, third = _reading(found) if found.git.is_repository else _writing(found)
+    heading = f"{_own_work(found)}\n  # These two need nothing of each other, and run at the same time."
+    yield f"{heading}\n{first}\n{second}"
+    after = third.replace("\n", "\n    depends_on: [survey, open-ends]\n", 1)
     yield f"  # This one starts when they are done.\n{after}"
 
 

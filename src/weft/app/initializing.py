@@ -56,11 +56,14 @@ def initialize(folder: Path, environ: Mapping[str, str]) -> Initialized:
     found = survey(folder, environ)
     wanted = list(_wanted(folder, project, found))
     _refuse_what_is_in_the_way(wanted, project)
-    new = [one for one in wanted if not os.path.lexists(one.path)]
+    new = [wanted_file for wanted_file in wanted if not os.path.lexists(wanted_file.path)]
     renewed = [places.ignore] if places.ignores_too_much else []
     _write(new, project)
     places.make()
-    files = (_told(one, folder, is_new=one in new, is_renewed=one.path in renewed) for one in wanted)
+    files = (
+        _told(wanted_file, folder, is_new=wanted_file in new, is_renewed=wanted_file.path in renewed)
+        for wanted_file in wanted
+    )
     return Initialized(
         project=project,
         found=found,
@@ -77,7 +80,7 @@ def _warnings(plan: Path, environ: Mapping[str, str]) -> Iterator[str]:
         loaded = load(Source(name=plan.name, directory=plan.parent, holds="plan"), environ=environ)
     except InputError:
         return
-    yield from (one.message for one in import_findings(loaded, plan.parent, environ))
+    yield from (finding.message for finding in import_findings(loaded, plan.parent, environ))
 
 
 def _wanted(folder: Path, project: Path, found: Found) -> Iterator[_Wanted]:
@@ -125,11 +128,13 @@ def _take_back(made: list[Path], home: Path | None) -> None:
             home.rmdir()
 
 
-def _told(one: _Wanted, folder: Path, *, is_new: bool, is_renewed: bool) -> File:
-    is_old_schema = not is_new and one.path.name == _SCHEMA and not _holds(one.path, one.text)
+def _told(wanted_file: _Wanted, folder: Path, *, is_new: bool, is_renewed: bool) -> File:
+    is_old_schema = (
+        not is_new and wanted_file.path.name == _SCHEMA and not _holds(wanted_file.path, wanted_file.text)
+    )
     note = "of another version of Weft; to renew it, delete it and type this again" if is_old_schema else ""
     note = "was of an earlier version of Weft and is renewed: git keeps schema.json" if is_renewed else note
-    return File(name=os.path.relpath(one.path, folder), is_new=is_new, note=note)
+    return File(name=os.path.relpath(wanted_file.path, folder), is_new=is_new, note=note)
 
 
 def _holds(file: Path, text: str) -> bool:

@@ -111,7 +111,9 @@ class Book(Struct, frozen=True):
 
     def _last_change(self) -> tuple[bool, float]:
         """Whether a coordinator took this run up or left it, whichever came last; and when."""
-        changes = [one for one in self.journal.glance(self.run.run) if one.kind in _BEGINS | _LEAVES]
+        changes = [
+            glimpse for glimpse in self.journal.glance(self.run.run) if glimpse.kind in _BEGINS | _LEAVES
+        ]
         return (changes[-1].kind in _BEGINS, changes[-1].at) if changes else (False, -math.inf)
 
     def chosen(self) -> tuple[str, ...]:

@@ -49,11 +49,11 @@ class Prompts:
 
     def _around(self, path: str, others: Mapping[str, Sequence[str]]) -> list[str]:
         """What the slice or a group around it has there."""
-        found = list[str]()
+        neighbours = list[str]()
         while path:
-            found += others.get(path, ())
+            neighbours += others.get(path, ())
             path = path.rpartition("/")[0]
-        return [*dict.fromkeys(found)]
+        return [*dict.fromkeys(neighbours)]
 
     def _named(self, paths: Sequence[str]) -> str:
         named = [f"{path[1:]} ({_plain(self._parts[path].title)})" for path in paths[:_SHOWN]]
@@ -69,13 +69,13 @@ class Prompts:
     def _links(self) -> dict[str, dict[str, tuple[str, str]]]:
         """For each leaf those that a risk links with it, and a pair of files, its own first."""
         leaf_of = {file: path for path, part in self._parts.items() if not part.parts for file in part.files}
-        found = dict[str, dict[str, tuple[str, str]]]()
+        links = dict[str, dict[str, tuple[str, str]]]()
         pairs = [pair for part in self._parts.values() for risk in part.risks for pair in risk.files]
         for first, second in pairs:
-            one, other = leaf_of[first], leaf_of[second]
-            found.setdefault(one, {}).setdefault(other, (first, second))
-            found.setdefault(other, {}).setdefault(one, (second, first))
-        return found
+            leaf, other = leaf_of[first], leaf_of[second]
+            links.setdefault(leaf, {}).setdefault(other, (first, second))
+            links.setdefault(other, {}).setdefault(leaf, (second, first))
+        return links
 
 
 def _by_path(path: str, part: Part) -> Iterator[tuple[str, Part]]:

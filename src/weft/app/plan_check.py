@@ -35,15 +35,15 @@ class Checked(Struct, frozen=True):
     @property
     def is_refused(self) -> bool:
         """Whether a run of the plan would be refused here."""
-        return any(one.refuses for one in self.findings)
+        return any(finding.refuses for finding in self.findings)
 
     def to_json(self) -> dict[str, object]:
         return {
             **self.report.to_json(),
             **self.eligibility.to_json(),
-            "missing_programs": [structs.asdict(one) for one in self.missing],
+            "missing_programs": [structs.asdict(item) for item in self.missing],
             "earlier_runs": self.earlier.to_json(),
-            "preflight": [one.to_json() for one in self.findings],
+            "preflight": [item.to_json() for item in self.findings],
         }
 
 
@@ -64,10 +64,10 @@ def check(
         earlier = read_earlier_runs(compiled.plan, project_of(folder).journal)
         if plan_only:
             return Checked(report, able, earlier=earlier)
-        done = {one.path for one in able.ineligible if one.is_done}
-        found = preflight(compiled.plan, folder, environ, done=done)
+        done = {subplan.path for subplan in able.ineligible if subplan.is_done}
+        checks = preflight(compiled.plan, folder, environ, done=done)
         missing = missing_programs(compiled.plan, environ, done=done)
-        return Checked(report, able, tuple(missing), (*found.findings, *_unverified(compiled.plan)), earlier)
+        return Checked(report, able, tuple(missing), (*checks.findings, *_unverified(compiled.plan)), earlier)
 
 
 def _unverified(plan: Plan) -> Iterator[Finding]:
@@ -75,5 +75,5 @@ def _unverified(plan: Plan) -> Iterator[Finding]:
     slices = [row for row, is_leaf in enumerate(plan.outline.leaves) if is_leaf]
     lands = any(plan.scopes[row].settings.has_branch for row in slices)
     if lands and len(slices) > 1 and not plan.subplans[ROOT].verify:
-        said = "the plan has no verify of its own, so nothing checks what its subplans do together before it lands"
-        yield warning("verify", f"{said}; write `verify: COMMAND` at the top of {plan.document.file}")
+        message = "the plan has no verify, so nothing checks what its subplans do together before it lands"
+        yield warning("verify", f"{message}; write `verify: COMMAND` at the top of {plan.document.file}")

@@ -174,7 +174,7 @@ def project_layer(plan: Plan) -> Layer | None:
 
 def user_layer(plan: Plan) -> Layer | None:
     """What the user's own configuration sets; None if there is none."""
-    return next((one for one in plan.scopes[ROOT].layers if one.where == "user"), None)
+    return next((layer for layer in plan.scopes[ROOT].layers if layer.where == "user"), None)
 
 
 def installed_agents(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -207,6 +207,6 @@ def _flag(setting: str, text: str) -> object:
     reader = Reader(Document(file=flag, text=text, root=node, problems=()))
     value: object = kind_in_shell(setting_key(setting).kind).read(node, reader, flag)
     if value is BAD or reader.failed:
-        said = reader.problems[0].message
-        raise InputError(said if said.startswith(flag) else f"{flag}: {said}")
+        message = reader.problems[0].message
+        raise InputError(message if message.startswith(flag) else f"{flag}: {message}")
     return value

@@ -105,8 +105,8 @@ def begin(
     kept = Kept()
     if not wish.fresh:
         kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
-    found = preflight(plan, folder, environ, done=kept.paths).required()
-    workplace = workplaces.new(found, kept.landed, kept.target, choice.notes)
+    checks = preflight(plan, folder, environ, done=kept.paths).required()
+    workplace = workplaces.new(checks, kept.landed, kept.target, choice.notes)
     if last is not None and unfinished:
         _give_up(journal, places, last)
     if last is not None and kept.is_all:

@@ -81,10 +81,10 @@ def wishes_of(book: Book) -> Wishes:
 def wishes_in(journal: JournalReader, run: str) -> Wishes:
     """The same, of any run."""
     found = Wishes()
-    for one in journal.glance(run):
-        if one.kind in {"paused", "resumed"}:
-            found.says(one.subplan, Wanted(one.outcome))
-        elif one.kind == "recovered":
+    for glimpse in journal.glance(run):
+        if glimpse.kind in {"paused", "resumed"}:
+            found.says(glimpse.subplan, Wanted(glimpse.outcome))
+        elif glimpse.kind == "recovered":
             found.forget_stops()
     return found
 
@@ -128,7 +128,7 @@ def _ask(book: Book, path: str, wanted: Wanted, *, now: bool) -> None:
 def await_taken(book: Book, kind: str, sign: Sign) -> bool:
     """Until all of this kind is taken up; whether the coordinator was there to the end."""
     until = time.monotonic() + PATIENCE
-    while any(one.kind == kind for one in book.journal.requests(book.run.run)):
+    while any(request.kind == kind for request in book.journal.requests(book.run.run)):
         if not book.is_run_by_somebody() or book.has_left():
             return False
         if time.monotonic() > until:

@@ -117,7 +117,7 @@ def list_held(book: Book, holds: Holds, *, tried: bool = True) -> list[Held]:
 def paused(book: Book, wanted: Iterable[Held]) -> list[str]:
     """The subplans among them that must continue before they are tried again."""
     holds = look(book)
-    keys = (key_of(one) for one in wanted)
+    keys = (key_of(hold) for hold in wanted)
     return list(dict.fromkeys(key[0] for key in keys if key in holds.found and holds.is_paused(key)))
 
 
@@ -182,13 +182,13 @@ def chosen_now(book: Book, names: Sequence[str]) -> tuple[list[Held], tuple[str,
         raise InputError("say which group is to land its completed parts, as in: weft merge ID --now")
     if book.state() == RunState.ABANDONED:
         raise InputError(f"run {book.run.run} was replaced by a newer run; leave out --run")
-    plan, found = plan_of(book), list_held(book, look(book))
+    plan, holds = plan_of(book), list_held(book, look(book))
     paths = [str(path) for path in plan.outline.paths]
     for name in names:
         if name not in paths[1:]:
             raise InputError(f"there is no subplan {name!r}{suggestion(name, paths[1:])}")
         if plan.scopes[paths.index(name)].settings.isolation != "worktree":
             raise InputError(f"{name} has no branch that could land: its isolation is not `worktree`")
-    return [one for one in found if any(f"{one.subplan}/".startswith(f"{name}/") for name in names)], tuple(
-        names
-    )
+    return [
+        hold for hold in holds if any(f"{hold.subplan}/".startswith(f"{name}/") for name in names)
+    ], tuple(names)

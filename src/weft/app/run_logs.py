@@ -174,8 +174,8 @@ class _Selection(Struct, frozen=True, kw_only=True):
     seen: int = 0
     """The last event that was looked at; every execution that starts later is shown."""
 
-    def has(self, one: Recorded) -> bool:
-        return self.everything or one.seq > self.seen or _key(one.event) in self.keys
+    def has(self, recorded: Recorded) -> bool:
+        return self.everything or recorded.seq > self.seen or _key(recorded.event) in self.keys
 
 
 def _failed_or_running(book: Book) -> _Selection:
@@ -183,8 +183,8 @@ def _failed_or_running(book: Book) -> _Selection:
     running: dict[Key, Event] = {}
     last: dict[tuple[str, str], tuple[Key, str]] = {}
     seen = 0
-    for one in book.journal.events(book.run.run):
-        event, seen = one.event, one.seq
+    for recorded in book.journal.events(book.run.run):
+        event, seen = recorded.event, recorded.seq
         if event.kind == "step_started":
             running[_key(event)] = event
         elif event.kind == "step_finished" and running.pop(_key(event), None) is not None:

@@ -132,8 +132,8 @@ def _asked(book: Book, holds: Holds, wish: Wish, audience: Audience) -> bool:
         state, is_taken = book.state(), not _is_requested(book)
         news = list(book.journal.events(book.run.run, after=waiting.seq))
         audience.hears(news)
-        for one in news:
-            waiting.hear(one)
+        for recorded in news:
+            waiting.hear(recorded)
         if waiting.is_over or (is_taken and not news and state in _STANDS_STILL):
             return True
         if not is_taken and time.monotonic() > until:
@@ -181,9 +181,9 @@ class Waiting:
     def is_over(self) -> bool:
         return not self._now and all(self._holds.is_paused(key) for key in self.keys)
 
-    def hear(self, one: Recorded) -> None:
-        self._holds.hear(one)
-        event = one.event
+    def hear(self, recorded: Recorded) -> None:
+        self._holds.hear(recorded)
+        event = recorded.event
         key = (event.subplan, event.step)
         if event.kind == "merge_asked":
             self._taken_up(event)

@@ -220,12 +220,12 @@ class _Told:
             case _:
                 self._hear_of_run(one)
 
-    def _hear_landing(self, one: Glimpse, data: Mapping[str, Any]) -> None:
-        if one.step == "@land":
+    def _hear_landing(self, glimpse: Glimpse, data: Mapping[str, Any]) -> None:
+        if glimpse.step == "@land":
             red, moves = bool(data.get("red")), data.get("moves")
-            place = landed_place(moves[-1]["after"] if moves else "") if one.outcome == "merged" else ""
-            self.places.end(one.subplan, VERIFY_FAILED if red else place)
-            self.signals.hold(one.subplan, str(data.get("message", "")), red=red)
+            place = landed_place(moves[-1]["after"] if moves else "") if glimpse.outcome == "merged" else ""
+            self.places.end(glimpse.subplan, VERIFY_FAILED if red else place)
+            self.signals.hold(glimpse.subplan, str(data.get("message", "")), red=red)
             if moves:
                 self.signals.push = None  # it does not cover this landing
 
@@ -387,7 +387,7 @@ def _data(one: Glimpse) -> dict[str, Any]:
 def _heartbeat(book: Book) -> Mapping[str, Any]:
     """What the supervisor last said of itself; nothing if that cannot be read."""
     try:
-        found = json.loads(read_file(book.places.host(book.run.run) / "heartbeat.json", most=1 << 24))
+        beat = json.loads(read_file(book.places.host(book.run.run) / "heartbeat.json", most=1 << 24))
     except (OSError, ValueError):
         return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return cast("dict[str, Any]", beat) if isinstance(beat, dict) else {}

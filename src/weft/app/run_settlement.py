@@ -66,9 +66,9 @@ async def _known(host: LocalHost) -> Known:
         await host.close()
 
 
-def _running(engine: Engine, known: Known, ends: frozenset[str]) -> tuple[str, ...]:
+def _running(engine: Engine, jobs: Known, ends: frozenset[str]) -> tuple[str, ...]:
     """The agents' steps that come to their end by themselves, as `store/model:code`."""
-    running = {tuple(job.split(".")[1:]) for job, state in known.items() if isinstance(state, Running)}
+    running = {tuple(job.split(".")[1:]) for job, state in jobs.items() if isinstance(state, Running)}
     return tuple(
         f"{order.path}:{order.step}"
         for order in engine.in_flight
@@ -90,7 +90,7 @@ class _Listener(Struct):
             self.audience.begins(begun)
 
     def hears(self, events: Sequence[Recorded]) -> None:
-        self.is_stopped = self.is_stopped or any(one.event.kind == "stopping" for one in events)
+        self.is_stopped = self.is_stopped or any(recorded.event.kind == "stopping" for recorded in events)
         if self.audience is not None:
             self.audience.hears(events)
 

@@ -208,8 +208,13 @@ class Signals:
 
     def limits(self, now: float) -> tuple[UsageLimit, ...]:
         """Those that have not ended, the one that ends first first."""
-        found = [UsageLimit(agents=agents, until=until) for agents, until in self._limits.items()]
-        return tuple(sorted((one for one in found if one.until > now), key=lambda limit: limit.until))
+        limits = [UsageLimit(agents=agents, until=until) for agents, until in self._limits.items()]
+        return tuple(
+            sorted(
+                (usage_limit for usage_limit in limits if usage_limit.until > now),
+                key=lambda limit: limit.until,
+            )
+        )
 
     def verifies(self) -> tuple[FailedVerify, ...]:
         return (*self._verifies.values(), *self._landings.failed())
@@ -233,5 +238,5 @@ class Signals:
 
 
 def _data(glimpse: Glimpse) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(glimpse.data)
-    return found
+    data: dict[str, Any] = json.loads(glimpse.data)
+    return data

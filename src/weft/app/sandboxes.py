@@ -87,9 +87,9 @@ def trouble(plan: Plan, environ: Mapping[str, str]) -> str:
 
 def refuse_without(plan: Plan, environ: Mapping[str, str]) -> None:
     """Raises `InputError` if the plan wants what there cannot be."""
-    said = trouble(plan, environ)
-    if said:
-        raise InputError(said)
+    message = trouble(plan, environ)
+    if message:
+        raise InputError(message)
 
 
 def _place(plan: Plan) -> Position | None:

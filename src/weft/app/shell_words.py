@@ -75,7 +75,7 @@ def _is_assignment(word: str) -> bool:
 def _is_simple(command: str) -> bool:
     tokens = None if "\n" in command.strip() else _tokens(command)
     operators = [token for token in tokens or () if token and set(token) <= _OPERATORS]
-    return tokens is not None and all(one in _REDIRECTIONS or one == _AND for one in operators)
+    return tokens is not None and all(operator in _REDIRECTIONS or operator == _AND for operator in operators)
 
 
 def _tokens(command: str) -> list[str] | None:

@@ -134,7 +134,7 @@ def files_below(
         others = (path for path in found.paths if path not in meant)
         return structs.replace(found, paths=chosen, beside=(*found.beside, *others))
     if found.paths:
-        raise InputError(_noneis_meant(folder, globs, exclude, found))
+        raise InputError(_no_file_is_meant(folder, globs, exclude, found))
     raise InputError(
         f"git tracks no file in {folder}; to have it track some, type `git add`"
         if is_repository
@@ -157,7 +157,7 @@ def is_meant(path: str, globs: Sequence[str], exclude: Sequence[str]) -> bool:
     return wanted and not any(matches(glob, path) for glob in exclude)
 
 
-def _noneis_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str], found: Files) -> str:
+def _no_file_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str], found: Files) -> str:
     """Patterns begin where those of plans do. Who is further down might have thought otherwise."""
     inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(found.root))
     only = " or ".join(globs) if globs else "**"

@@ -158,7 +158,7 @@ def _recorded_subplan(journal: JournalReader, step: EnclosingStep) -> str | None
     """The subplan whose step the job is, from the journal."""
     run, _, rest = step.job.partition(".")
     firing = rest.partition(".")[0]
-    for one in journal.events(step.run) if run == step.run else ():
-        if one.event.kind == "step_started" and str(one.event.data.get("firing")) == firing:
-            return one.event.subplan
+    for recorded in journal.events(step.run) if run == step.run else ():
+        if recorded.event.kind == "step_started" and str(recorded.event.data.get("firing")) == firing:
+            return recorded.event.subplan
     return None

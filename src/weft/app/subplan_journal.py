@@ -33,7 +33,11 @@ class SubplanJournal:
         return self._journal.record(run)
 
     def events(self, run: str, *, after: int = 0) -> Iterator[Recorded]:
-        return (one for one in self._journal.events(run, after=after) if self._has(one.event.subplan))
+        return (
+            recorded
+            for recorded in self._journal.events(run, after=after)
+            if self._has(recorded.event.subplan)
+        )
 
     def facts(self, run: str) -> Iterator[AnyFact]:
         return self._journal.facts(run)
@@ -43,9 +47,9 @@ class SubplanJournal:
 
     def glance(self, run: str) -> Sequence[Glimpse]:
         return [
-            one
-            for one in self._journal.glance(run)
-            if self._has(one.subplan) or (not one.subplan and one.kind in _OF_THE_RUN)
+            glimpse
+            for glimpse in self._journal.glance(run)
+            if self._has(glimpse.subplan) or (not glimpse.subplan and glimpse.kind in _OF_THE_RUN)
         ]
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
@@ -67,7 +71,7 @@ class SubplanJournal:
         raise WeftError(f"a step cannot ask its run for anything ({kind} of {subplan or run})")
 
     def requests(self, run: str) -> Sequence[Request]:
-        return [one for one in self._journal.requests(run) if self._has(one.subplan)]
+        return [request for request in self._journal.requests(run) if self._has(request.subplan)]
 
     def changed(self) -> bool:
         return self._journal.changed()

@@ -49,15 +49,17 @@ def _list(run_id: str | None, *, as_json: bool) -> int:
         questions = open_questions(book)
         run = book.run.run
     if as_json:
-        show_json({"run": run, "questions": [to_builtins(one) for one in questions]})
+        show_json({"run": run, "questions": [to_builtins(question) for question in questions]})
     elif questions:
-        width = max(len(one.name) for one in questions)
+        width = max(len(question.name) for question in questions)
         show_lines(
-            line for one in questions for line in _lines(f"{one.name:<{width}}", one.text, _given(one.answer))
+            line
+            for question in questions
+            for line in _lines(f"{question.name:<{width}}", question.text, _given(question.answer))
         )
     else:
         note(f"run {run} asks nothing now")
-    return EXIT_WAITING if any(not one.answer for one in questions) else 0
+    return EXIT_WAITING if any(not question.answer for question in questions) else 0
 
 
 def _lines(name: str, question: str, answer: str) -> list[str]:

@@ -41,7 +41,7 @@ def check_lines(
     plan: str = "",
 ) -> Iterator[str]:
     """`plan`: as it was named on the command line, empty if it was not."""
-    yield from section("Error", (f"{_upper(one.message)}." for one in findings if one.refuses))
+    yield from section("Error", (f"{_upper(finding.message)}." for finding in findings if finding.refuses))
     yield from section("Finish", _finish(report, verbose=verbose))
     if report.finish.answer is not Answer.REFUTED:  # else the rest would be built on sand
         yield from section("Pools", _pools(report.pools, verbose=verbose))
@@ -54,7 +54,7 @@ def check_lines(
         yield from section("Time", _time(report, verbose=verbose))
         yield from section("Cost", (*_cost(report, verbose=verbose), *_spent_earlier(earlier, plan)))
     warnings = [f"{problem.at}: {problem.message}" for problem in report.plan_warnings]
-    warnings += (f"{_upper(one.message)}." for one in findings if not one.refuses)
+    warnings += (f"{_upper(finding.message)}." for finding in findings if not finding.refuses)
     yield from section("Warning", _warnings(warnings, verbose=verbose))
 
 
@@ -151,8 +151,8 @@ def _agents(found: Together) -> str:
 def _built_in_agents(report: CheckReport) -> Iterator[str]:
     """Agents that do a step of a built-in pipeline because of their names."""
     by_pipeline: dict[str, list[str]] = {}
-    for one in report.built_in_agents:
-        by_pipeline.setdefault(one.pipeline, []).append(f"{one.agent} does the step {one.step}")
+    for agent in report.built_in_agents:
+        by_pipeline.setdefault(agent.pipeline, []).append(f"{agent.agent} does the step {agent.step}")
     for pipeline, steps in by_pipeline.items():
         yield f"In the built-in pipeline {pipeline}, {_and(steps)}, since agents of such names exist."
 
@@ -199,17 +199,17 @@ def _time(report: CheckReport, *, verbose: bool) -> Iterator[str]:
         yield "Merges, waiting for people and lost hosts are not counted."
 
 
-def _verifies(found: LandingVerifies | None) -> Iterator[str]:
+def _verifies(verifies: LandingVerifies | None) -> Iterator[str]:
     """Before landings."""
-    if found is None:
+    if verifies is None:
         return
-    results, times = count(found.results, "result"), count(found.at_most, "time")
-    if found.results == 1:
+    results, times = count(verifies.results, "result"), count(verifies.at_most, "time")
+    if verifies.results == 1:
         yield "The one result is verified before it lands."
-    elif found.batch == 1:
+    elif verifies.batch == 1:
         yield f"verify runs at most {times} before landings, once for each result, while it passes."
     else:
-        together = f"up to {found.batch:,} results" if found.batch < found.results else "results"
+        together = f"up to {verifies.batch:,} results" if verifies.batch < verifies.results else "results"
         yield (
             f"verify runs at most {times} before landings while it passes, for {results}: "
             f"{together} that are ready at the same time are verified together."

@@ -31,9 +31,9 @@ def open(*, name: str, run_id: str | None, as_json: bool) -> int:  # noqa: A001 
     from weft.app.run_worktrees import open_worktree
 
     with open_book(directory(), run_id) as book:
-        found = open_worktree(book, name)
+        worktree = open_worktree(book, name)
     if as_json:
-        show_json(found.to_json())
+        show_json(worktree.to_json())
     else:
-        write_text(f"{found.worktree}\n")
+        write_text(f"{worktree.worktree}\n")
     return 0

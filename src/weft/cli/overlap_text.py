@@ -41,13 +41,13 @@ def _companions(pairs: Sequence[Companions], *, verbose: bool) -> Iterator[str]:
 
 def _companion(pair: Companions, *, verbose: bool) -> tuple[str, ...]:
     files = pair.files if verbose else pair.files[:1]
-    shown = "; ".join(f"{one.first}, {one.second} ({one.times:,} times)" for one in files)
+    shown = "; ".join(f"{change.first}, {change.second} ({change.times:,} times)" for change in files)
     return f"{pair.first} and {pair.second}", shown, _more(len(pair.files) - len(files) + pair.more)
 
 
 def _pair(pair: OverlapPair, *, verbose: bool) -> tuple[str, ...]:
     shared = pair.shared if verbose else pair.shared[:1]
-    patterns = "; ".join(one if one == other else f"{one}, {other}" for one, other in shared)
+    patterns = "; ".join(pattern if pattern == other else f"{pattern}, {other}" for pattern, other in shared)
     more = _more(len(pair.shared) - len(shared) + pair.more)
     return f"{pair.first} and {pair.second}", f"{patterns} {more}".rstrip(), _APART[pair.apart]
 

@@ -45,10 +45,10 @@ def flag_options(command: Command) -> Command:
     return command
 
 
-def flag_option(name: str, metavar: str, said: str) -> Callable[[Command], Command]:
+def flag_option(name: str, metavar: str, help_text: str) -> Callable[[Command], Command]:
     """An option that outranks a setting of the plan."""
     option = f"--{name.replace('_', '-')}"
-    return click.option(option, name, metavar=metavar, help=said, shell_complete=flag_values)
+    return click.option(option, name, metavar=metavar, help=help_text, shell_complete=flag_values)
 
 
 isolation_option = flag_option("isolation", "KIND", "Where slices work: worktree, clone, dir or none.")

@@ -37,15 +37,15 @@ def retry(*, names: tuple[str, ...], fresh_budget: bool, as_json: bool) -> int:
         ids = refuse_to_retry(book, names)
         file = Path(book.run.directory, Path(book.run.file).name)
     arguments = [*(["--fresh-budget"] if fresh_budget else []), "--", str(file), *ids]
-    said, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
-    if "busy" in said:
-        raise WeftError(said["busy"])
-    if not said:
+    message, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
+    if "busy" in message:
+        raise WeftError(message["busy"])
+    if not message:
         return code
     if as_json:
-        show_json({"run": said["run"], "pid": said["pid"], "subplans": list(ids)})
+        show_json({"run": message["run"], "pid": message["pid"], "subplans": list(ids)})
     else:
-        show_lines([f"run {said['run']} does {_what(ids)} once more (process {said['pid']})"])
+        show_lines([f"run {message['run']} does {_what(ids)} once more (process {message['pid']})"])
         note("how far it is: weft status")
     return 0
 

@@ -177,8 +177,8 @@ def _nothing_to_do(begun: Begun) -> list[str]:
     all_were = f"all {subplans:,} subplans were" if subplans > 1 else "the one subplan was"
     if begun.chosen:
         all_were = f"{few(begun.chosen)} {'was' if len(begun.chosen) == 1 else 'were'}"
-    said = f"nothing to do: {all_were} completed by run {begun.done_by}; --fresh repeats everything"
-    return [said] if begun.result is None else [said, f"results: {begun.result}"]
+    message = f"nothing to do: {all_were} completed by run {begun.done_by}; --fresh repeats everything"
+    return [message] if begun.result is None else [message, f"results: {begun.result}"]
 
 
 class Reader(Audience):

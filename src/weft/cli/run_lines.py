@@ -130,11 +130,11 @@ def _limited(event: Event, _view: RunView) -> str:
 # Subplans
 
 
-def _is_known(one: RowView) -> bool:
+def _is_known(row: RowView) -> bool:
     """Whether a subplan failed because of the step whose line stands just before."""
-    failure, trouble = one.failure, one.trouble
+    failure, trouble = row.failure, row.trouble
     return (
-        one.state is State.FAILED
+        row.state is State.FAILED
         and failure is not None
         and trouble is not None
         and (failure.step, failure.attempt) == (trouble.step, trouble.attempt)

@@ -182,7 +182,10 @@ def _idle(view: RunView) -> Iterator[str]:
 def _notes(view: RunView) -> Iterator[str]:
     """What is odd about steps that are done."""
     notes = [
-        (row, step) for row, one in enumerate(view.rows) for step in one.notes if not step.startswith("@")
+        (row, step)
+        for row, row_view in enumerate(view.rows)
+        for step in row_view.notes
+        if not step.startswith("@")
     ]
     for row, step in notes[:FAILURES]:
         yield f"{view.outline.paths[row]}: step {step_name(step)}: {view.rows[row].notes[step]}"

@@ -59,15 +59,15 @@ def start(
     arguments = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items() if value is not None]
     arguments += ["--fresh"] if fresh else []
     arguments += ["--fresh-budget"] if fresh_budget else []
-    said, code = _started([*arguments, "--", *words], as_json=as_json)
-    if said is None:
+    message, code = _started([*arguments, "--", *words], as_json=as_json)
+    if message is None:
         return 0
-    if not said:
+    if not message:
         return code
-    paused = Paused(said["paused"])
-    does = "is still paused" if paused.is_whole else "goes on" if said["resumed"] else "is running"
-    data: dict[str, object] = {"run": said["run"], "pid": said["pid"], "started": True, **paused.data()}
-    _tell(data, f"run {said['run']} {does} in the background (process {said['pid']})", as_json, paused)
+    paused = Paused(message["paused"])
+    does = "is still paused" if paused.is_whole else "goes on" if message["resumed"] else "is running"
+    data: dict[str, object] = {"run": message["run"], "pid": message["pid"], "started": True, **paused.data()}
+    _tell(data, f"run {message['run']} {does} in the background (process {message['pid']})", as_json, paused)
     return 0
 
 
@@ -76,14 +76,14 @@ def _started(arguments: list[str], *, as_json: bool) -> tuple[dict[str, Any] | N
     from weft.app.background import start as start_coordinator
     from weft.errors import WeftError
 
-    said, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
+    message, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
     for _ in range(_TRIES):
-        if "busy" not in said:
-            return said, code
+        if "busy" not in message:
+            return message, code
         if _is_running_already(as_json=as_json):
             return None, 0
-        said, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
-    raise WeftError(str(said["busy"]))
+        message, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
+    raise WeftError(str(message["busy"]))
 
 
 def _is_running_already(*, as_json: bool) -> bool:
@@ -143,10 +143,10 @@ def _ask_for_approval(folder: Path) -> None:
         is_approved_now(NotApprovedError(request))
 
 
-def _tell(data: dict[str, object], said: str, as_json: bool, paused: "Paused") -> None:  # noqa: FBT001 - as the option is
+def _tell(data: dict[str, object], message: str, as_json: bool, paused: "Paused") -> None:  # noqa: FBT001 - as the option is
     if as_json:
         show_json(data)
     else:
-        show_lines([said])
+        show_lines([message])
         note_lines(paused.lines())
         note("how far it is: weft status; to stop it: weft stop")

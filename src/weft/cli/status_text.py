@@ -83,10 +83,10 @@ def _progress(one: Overview) -> str:
     return "  ".join(parts)
 
 
-def _counts(one: Overview) -> dict[str, int]:
+def _counts(overview: Overview) -> dict[str, int]:
     """Slices by state. What waits for a person does not run, and counts as what it is in the table."""
-    counts = dict(one.counts)
-    for row in one.subplans:
+    counts = dict(overview.counts)
+    for row in overview.subplans:
         state = _waits_as(row)
         if state and row.is_leaf:
             counts[_RUNNING] -= 1
@@ -103,34 +103,34 @@ def _waits_as(row: SubplanNow) -> str:
     return "waiting" if row.question and row.pid is None else ""
 
 
-def _money(one: Overview) -> str:
-    ceiling = "" if one.ceiling is None else f" of {dollars(round(one.ceiling * MICRO))}"
-    earlier = f" ({dollars(one.earlier.cost)} by earlier runs)" if one.earlier.cost else ""
-    reserved = f", {dollars(one.reserved)} reserved" if one.reserved else ""
-    unknown = one.unknown + one.earlier.unknown
-    return f"{dollars(_counted(one))}{ceiling}{earlier}{reserved}" + (
+def _money(overview: Overview) -> str:
+    ceiling = "" if overview.ceiling is None else f" of {dollars(round(overview.ceiling * MICRO))}"
+    earlier = f" ({dollars(overview.earlier.cost)} by earlier runs)" if overview.earlier.cost else ""
+    reserved = f", {dollars(overview.reserved)} reserved" if overview.reserved else ""
+    unknown = overview.unknown + overview.earlier.unknown
+    return f"{dollars(_counted(overview))}{ceiling}{earlier}{reserved}" + (
         f", {unknown} unknown" if unknown else ""
     )
 
 
-def _unreported(one: Overview) -> Iterator[str]:
+def _unreported(overview: Overview) -> Iterator[str]:
     """What a ceiling lacks though it was not spent, and how to release it."""
-    kept = one.unreported + one.earlier.assumed
-    if kept and one.ceiling is not None:
-        command = suggest("weft", "run", *one.plan_words, "--fresh-budget").command
+    kept = overview.unreported + overview.earlier.assumed
+    if kept and overview.ceiling is not None:
+        command = suggest("weft", "run", *overview.plan_words, "--fresh-budget").command
         yield (
             f"{dollars(kept)} stays reserved for agent calls that did not report their cost; "
             f"to count the budget from zero, type: {command}"
         )
 
 
-def _counted(one: Overview) -> int:
+def _counted(overview: Overview) -> int:
     """Micro-dollars that count against the ceiling."""
-    return one.cost - one.uncounted[0] + one.earlier.cost
+    return overview.cost - overview.uncounted[0] + overview.earlier.cost
 
 
-def _counted_tokens(one: Overview) -> int:
-    return one.tokens - one.uncounted[1] + one.earlier.tokens
+def _counted_tokens(overview: Overview) -> int:
+    return overview.tokens - overview.uncounted[1] + overview.earlier.tokens
 
 
 def _cells(row: SubplanNow, now: float, run: str) -> tuple[str, ...]:
@@ -196,43 +196,49 @@ def _next(one: Overview) -> Iterator[str]:
 # Below the table
 
 
-def _signals(one: Overview, now: float, style: Style) -> Iterator[str]:
+def _signals(overview: Overview, now: float, style: Style) -> Iterator[str]:
     """What is to be known beside the subplans; empty if there is nothing."""
-    found = [*_unreported(one), *_limits(one, now), *_verifies(one, style), *_push(one, style), *_ahead(one)]
-    found += [f"warning: {line}" for line in outside_lines(one.outside)]
-    if found:
+    lines = [
+        *_unreported(overview),
+        *_limits(overview, now),
+        *_verifies(overview, style),
+        *_push(overview, style),
+        *_ahead(overview),
+    ]
+    lines += [f"warning: {line}" for line in outside_lines(overview.outside)]
+    if lines:
         yield ""
-        yield from (Row(line, hang=_HANG) for line in found)
+        yield from (Row(line, hang=_HANG) for line in lines)
 
 
-def _limits(one: Overview, now: float) -> Iterator[str]:
-    for limit in one.limits:
+def _limits(overview: Overview, now: float) -> Iterator[str]:
+    for limit in overview.limits:
         are = "is" if len(limit.agents) == 1 else "are"
         until = datetime.fromtimestamp(limit.until, UTC).astimezone().strftime("%H:%M")
         left = span(max(0.0, limit.until - now))
         yield f"usage limit: {' and '.join(limit.agents)} {are} limited until {until} (for another {left})"
 
 
-def _verifies(one: Overview, style: Style) -> Iterator[str]:
-    for verify in one.verifies:
+def _verifies(overview: Overview, style: Style) -> Iterator[str]:
+    for verify in overview.verifies:
         command = f" ({verify.command})" if verify.command and verify.command not in verify.message else ""
         held = f" for {few(verify.entries)}" if verify.entries and not verify.fix else ""
-        failed = "" if verify.fix else f"verify of {verify.subplan or one.plan} failed{held}: "
+        failed = "" if verify.fix else f"verify of {verify.subplan or overview.plan} failed{held}: "
         yield style.paint(f"{failed}{verify.message}{command}", "red")
         lines = [style.shown(line) for line in verify.tail.splitlines() if line.strip()]
         yield from (f"  | {line}" for line in lines[-TAIL_LINES:])
         yield from [verify.fix] if verify.fix else []
 
 
-def _push(one: Overview, style: Style) -> Iterator[str]:
-    if one.push is not None:
-        first, *more = (style.shown(line) for line in push_lines(one.push))
-        yield first if one.push.is_pushed else style.paint(first, "red")
+def _push(overview: Overview, style: Style) -> Iterator[str]:
+    if overview.push is not None:
+        first, *more = (style.shown(line) for line in push_lines(overview.push))
+        yield first if overview.push.is_pushed else style.paint(first, "red")
         yield from (f"  | {line}" for line in more)
 
 
-def _ahead(one: Overview) -> Iterator[str]:
-    for pair in one.ahead:
+def _ahead(overview: Overview) -> Iterator[str]:
+    for pair in overview.ahead:
         yield f"conflict ahead: {pair.subplan} is {ahead(pair.other, pair.files)}"
 
 
@@ -290,10 +296,10 @@ def _verify(verify: FailedVerify) -> dict[str, object]:
 
 
 def _rejection(row: SubplanNow) -> dict[str, object] | None:
-    found = row.rejected
-    if found is None:
+    rejected = row.rejected
+    if rejected is None:
         return None
-    return {"step": found.step, "attempt": found.attempt, "reason": found.reason}
+    return {"step": rejected.step, "attempt": rejected.attempt, "reason": rejected.reason}
 
 
 def _row(row: SubplanNow, worktrees: Mapping[str, str]) -> dict[str, object]:

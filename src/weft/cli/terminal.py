@@ -59,8 +59,8 @@ def text_width(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -
     columns = environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return _bounded(int(columns))
-    found = terminal_size(stream)
-    return None if found is None else _bounded(found[0])
+    size = terminal_size(stream)
+    return None if size is None else _bounded(size[0])
 
 
 def _bounded(columns: int) -> int:

@@ -14,8 +14,8 @@ def with_allowed_values(error: click.BadParameter) -> click.BadParameter:
     if match is None:
         return error
     noun = _NOUNS[match["kind"]]
-    said = f"{match['value']} is not {noun}; allowed is {noun}{_bounds(error.param)}."
-    return click.BadParameter(said, ctx=error.ctx, param=error.param, param_hint=error.param_hint)
+    message = f"{match['value']} is not {noun}; allowed is {noun}{_bounds(error.param)}."
+    return click.BadParameter(message, ctx=error.ctx, param=error.param, param_hint=error.param_hint)
 
 
 def _bounds(parameter: click.Parameter | None) -> str:

@@ -55,7 +55,7 @@ def attachments_of(paths: Sequence[str], tokens: Sequence[int], assets: Collecti
     for path, size in zip(paths, tokens, strict=True):
         if _is_prose(path):
             prose[_area(path)] += size
-    found = tuple(
+    attachments = tuple(
         number
         for number, path in enumerate(paths)
         if path in assets
@@ -63,7 +63,7 @@ def attachments_of(paths: Sequence[str], tokens: Sequence[int], assets: Collecti
         or is_note(path)
         or (_is_prose(path) and prose[_area(path)] < ENOUGH_TO_READ)
     )
-    return found if len(found) < len(paths) else ()
+    return attachments if len(attachments) < len(paths) else ()
 
 
 def _is_prose(path: str) -> bool:
@@ -132,14 +132,14 @@ def _is_prose_of_work(path: str) -> bool:
 
 def attached(signals: Signals, leaves: Sequence[Sequence[str]]) -> list[list[str]]:
     """For each leaf of the work, given by its paths, the attachments that join it."""
-    found: list[list[str]] = [[] for _ in leaves]
+    groups: list[list[str]] = [[] for _ in leaves]
     if not signals.attachments:
-        return found
+        return groups
     leaf_of = {path: number for number, leaf in enumerate(leaves) for path in leaf}
     homes = _Homes(signals, leaf_of)
     for file in signals.attachments:
-        found[homes.of(file)].append(signals.paths[file])
-    return found
+        groups[homes.of(file)].append(signals.paths[file])
+    return groups
 
 
 class _Homes:

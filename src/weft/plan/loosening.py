@@ -66,11 +66,11 @@ def loosenings(project: Layer, user: Layer | None) -> tuple[Loosening, ...]:
     if user is None:
         return ()
     users = _users_values(user)
-    found = [*_of_settings(project, users)]
+    loosened = [*_of_settings(project, users)]
     if project.document is not None and isinstance(project.document.root, Table):
-        found += _of_agents(project.document.root, users)
-        found += _of_prices(project.document.root, users)
-    return tuple(found)
+        loosened += _of_agents(project.document.root, users)
+        loosened += _of_prices(project.document.root, users)
+    return tuple(loosened)
 
 
 def _users_values(user: Layer) -> dict[str, Any]:

@@ -91,9 +91,9 @@ class Coordinator:
         return self._engine.state
 
     async def _turn_for(self, listener: Listener) -> None:
-        told = self._turn()
+        events = self._turn()
         await cancel_shielded_checkpoint()  # so that jobs are on their way before anybody looks
-        listener(told)
+        listener(events)
 
     def _is_over(self, *, waits: bool) -> bool:
         """Whether nothing is left to do, except by people for whom the coordinator does not stay."""
@@ -132,8 +132,8 @@ class Coordinator:
         if self._engine.state in AT_REST:
             return True
         self._engine.apply(CoordinatorLeft(at=self._effects.now()))
-        told, _ = self._engine.taken()  # no orders: all that can happen before the next fact has happened
-        events = [(self._effects.now(), event) for event in told]
+        recorded, _ = self._engine.taken()  # no orders: all that can happen before the next fact has happened
+        events = [(self._effects.now(), event) for event in recorded]
         last = self._journal.append_last(self._run, events)
         if last is None:
             self._take_requests()

@@ -148,11 +148,11 @@ class Effects(MergeEffects):
                 self._take_over(order, {_round(job): known[job] for job in rounds})
         self._host.forget([job for job in known if job not in taken])
 
-    def take_over_work(self, orders: Sequence[Ordered], known: Known) -> None:
+    def take_over_work(self, orders: Sequence[Ordered], jobs: Known) -> None:
         """Steps that an earlier coordinator has started, and nothing else: what has no process ends as stopped."""
         for order in orders:
-            if isinstance(order, Launch) and order.is_work and (job := self._jobs.id(order)) in known:
-                self._take_over(order, {0: known[job]})
+            if isinstance(order, Launch) and order.is_work and (job := self._jobs.id(order)) in jobs:
+                self._take_over(order, {0: jobs[job]})
             else:
                 self._report(self._ended(order, How.STOPPED))
 

@@ -43,7 +43,7 @@ def ailments(path: Path, *, patience: float) -> Sequence[str] | None:
     with closing(open_to_read(path)) as database:
         database.connection.set_progress_handler(lambda: monotonic() > until, _STEPS_BETWEEN_LOOKS)
         try:
-            found = database.connection.execute(f"PRAGMA integrity_check({_FIRST_PAGES})").fetchall()
+            rows = database.connection.execute(f"PRAGMA integrity_check({_FIRST_PAGES})").fetchall()
             _verify_rows(SqliteReader(database), until)
         except TimeoutError:
             return None
@@ -51,7 +51,7 @@ def ailments(path: Path, *, patience: float) -> Sequence[str] | None:
             if str(error) == _INTERRUPTED:
                 return None
             raise explained(error, path) from None
-    words = [str(one) for (one,) in found]
+    words = [str(one) for (one,) in rows]
     return [] if words == ["ok"] else words
 
 

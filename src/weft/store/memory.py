@@ -57,9 +57,9 @@ class MemoryReader:
 
     def glance(self, run: str) -> Sequence[Glimpse]:
         return [
-            one
-            for one in self._glimpses(run)
-            if one.kind not in _DAILY or one.cost is not None or one.tokens is not None
+            glimpse
+            for glimpse in self._glimpses(run)
+            if glimpse.kind not in _DAILY or glimpse.cost is not None or glimpse.tokens is not None
         ]
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:

@@ -50,32 +50,32 @@ class Salvage(Struct, frozen=True, kw_only=True):
 
 def salvage(path: Path) -> Salvage:
     """What can be read of the journal of that name; nothing is written. Raises `OSError`."""
-    found = Rows(Pages(path, read_wal(path)))
-    spoiled = {seq: run for seq, run in found.spoiled.items() if seq not in found.events}
-    missing = sorted({*_missing(sorted(found.events)), *spoiled})
+    rows_ = Rows(Pages(path, read_wal(path)))
+    spoiled = {seq: run for seq, run in rows_.spoiled.items() if seq not in rows_.events}
+    missing = sorted({*_missing(sorted(rows_.events)), *spoiled})
     by_run: dict[object, list[int]] = {}
-    for seq in sorted(found.events):
-        by_run.setdefault(found.events[seq][1], []).append(seq)
+    for seq in sorted(rows_.events):
+        by_run.setdefault(rows_.events[seq][1], []).append(seq)
     kept: list[int] = []
     cut: list[str] = []
     lost: list[str] = []
     runs: list[Values] = []
-    for _, values in sorted(found.runs.items()):
+    for _, values in sorted(rows_.runs.items()):
         name = str(values[0])
         seqs = by_run.pop(name, [])
-        if seqs and found.events[seqs[0]][2] != "run_started":
+        if seqs and rows_.events[seqs[0]][2] != "run_started":
             lost.append(name)
             continue
         whole = _before_gap(seqs, missing)
         kept += whole
         is_cut = len(whole) < len(seqs) or name in spoiled.values()
         cut += [name] if is_cut else []
-        runs.append((*values, _state(found, name, whole, is_cut=is_cut)))
+        runs.append((*values, _state(rows_, name, whole, is_cut=is_cut)))
     lost += [str(run) for run in by_run]
     return Salvage(
         runs=tuple(runs),
-        events=tuple(found.events[seq] for seq in sorted(kept)),
-        lost_entries=len(missing) + len(found.events) - len(kept),
+        events=tuple(rows_.events[seq] for seq in sorted(kept)),
+        lost_entries=len(missing) + len(rows_.events) - len(kept),
         cut_runs=tuple(cut),
         lost_runs=tuple(lost),
     )
@@ -93,13 +93,13 @@ def _before_gap(seqs: Sequence[int], missing: Sequence[int]) -> Sequence[int]:
     return seqs if gap == len(missing) else seqs[: bisect_left(seqs, missing[gap])]
 
 
-def _state(found: Rows, run: str, seqs: Sequence[int], *, is_cut: bool) -> str:
+def _state(rows_: Rows, run: str, seqs: Sequence[int], *, is_cut: bool) -> str:
     if is_cut:
         return RunState.ABANDONED
-    _, _, kind, *_, outcome = found.events[seqs[-1]][:7] if seqs else (None,) * 7
+    _, _, kind, *_, outcome = rows_.events[seqs[-1]][:7] if seqs else (None,) * 7
     if kind == "run_finished" and outcome in _STATES:
         return str(outcome)
-    return found.states.get(run, RunState.ABANDONED)
+    return rows_.states.get(run, RunState.ABANDONED)
 
 
 # --- a new file ---
@@ -110,11 +110,11 @@ def rebuild(path: Path) -> Path:
 
     Only while no other process has it open for writing.
     """
-    found = salvage(path)
+    salvaged = salvage(path)
     new = path.with_name(f"{path.name}.new")
     for name in _with_companions(new):
         name.unlink(missing_ok=True)
-    _write(new, found.runs, found.events)
+    _write(new, salvaged.runs, salvaged.events)
     aside = _free_name(path)
     for old, kept in zip(_with_companions(path), _with_companions(aside), strict=True):
         with suppress(FileNotFoundError):

@@ -90,18 +90,18 @@ class SqliteReader:
             after = page[-1][0]
 
     def record(self, run: str | None = None) -> RunRecord | None:
-        found = self._database.checked_rows(QUERIES["record"], (run, run))
-        return self._record(found[0]) if found else None
+        records = self._database.checked_rows(QUERIES["record"], (run, run))
+        return self._record(records[0]) if records else None
 
     def glance(self, run: str) -> Sequence[Glimpse]:
         return [Glimpse(*row[:-1]) for row in self._page(QUERIES["glance"], (run,))]
 
     def states(self, run: str) -> Mapping[str, str]:
-        found = self._database.rows(QUERIES["states"], (run,))
+        records = self._database.rows(QUERIES["states"], (run,))
         # They come from an index, which has no checksum.
-        for subplan, state in found:
+        for subplan, state in records:
             self._verify(state in _SUBPLAN_STATES and isinstance(subplan, str), f"the state of {subplan}")
-        return dict(found)
+        return dict(records)
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
         values = (run, after, rows.to_json(list(subplans)))

@@ -195,7 +195,7 @@ class WorktreeWorkspaces:
             known.get(names.start(path)),
         }
         lost = [end for end in sorted(filter(None, ends)) if not is_ancestor(self._git, end, start)]
-        return [one for end in lost for one in self._ground.kept(path, end)]
+        return [move_ for end in lost for move_ in self._ground.kept(path, end)]
 
     def _followed(self, path: str, known: Known) -> list[RefMove]:
         """How the branches around have last followed those around them."""
@@ -242,12 +242,12 @@ class WorktreeWorkspaces:
             self._watching.end(path, jobs)
 
     def changed_files(self, path: str, moves: Sequence[RefMove]) -> Sequence[str]:
-        found: list[str] = []
-        for one in moves:
-            commits = (one.before or self._names.start(path), one.after)
+        lines: list[str] = []
+        for ref_move in moves:
+            commits = (ref_move.before or self._names.start(path), ref_move.after)
             fields = self._git.fields("diff-tree", "-r", "-z", "--name-status", "--no-renames", *commits)
-            found += [f"{kind} {file}" for kind, file in zip(fields[::2], fields[1::2], strict=True)]
-        return found
+            lines += [f"{kind} {file}" for kind, file in zip(fields[::2], fields[1::2], strict=True)]
+        return lines
 
     def has_changed(self, path: str, job: str) -> bool | None:
         with self._at_workspace(path):
@@ -261,11 +261,11 @@ class WorktreeWorkspaces:
         names, path = self._names, work.path
         with self._at_workspace(path):
             self._record(record, work)
-        known = tips_of(self._git, names.head(path), names.start(path), names.told(path))
-        now = known[names.head(path)]
-        if names.start(path) in known:
-            self._foresight.moved(path, known[names.start(path)], now)
-        return changes([RefMove(ref=names.head(path), before=known.get(names.told(path), ""), after=now)])
+        tips = tips_of(self._git, names.head(path), names.start(path), names.told(path))
+        now = tips[names.head(path)]
+        if names.start(path) in tips:
+            self._foresight.moved(path, tips[names.start(path)], now)
+        return changes([RefMove(ref=names.head(path), before=tips.get(names.told(path), ""), after=now)])
 
     def _record(self, how: Callable[..., object], work: Work) -> None:
         worktree = self._git.at(self._ground.worktree(work.path))

@@ -117,7 +117,7 @@ def _command(ground: Ground, plan: Planned, branch: Branch) -> str:
     if plan.run.has_ended:
         words = ("git", "log", f"{plan.target}..{branch.shown}")
         return suggest(*(("weft", "diff", branch.path or "/", *run) if branch.is_known else words)).command
-    held = next((one for one in ground.held(plan.run) if _is_within(branch.path, one.subplan)), None)
+    held = next((hold for hold in ground.held(plan.run) if _is_within(branch.path, hold.subplan)), None)
     if held is not None:
         which = ("--list",) if held.needs_help else (*held.waits_for, held.subplan)
         return suggest("weft", "merge", *which, *run).command
@@ -136,7 +136,7 @@ def without_worktree(ground: Ground) -> Iterator[Finding]:
     if remains is None:
         return
     for landing in ground.once(_landings):
-        slices = [one.branch for one in landing.unlanded if one.branch.is_slice]
+        slices = [result.branch for result in landing.unlanded if result.branch.is_slice]
         merged = _merged(remains.repository.git, slices, landing.plan.branches) if slices else ()
         for branch in slices:
             is_lost = branch.place is not None and _real(branch.place) not in remains.registered

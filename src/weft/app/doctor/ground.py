@@ -164,7 +164,9 @@ class Ground:
         """The commit at which the run last left the target, or found it; empty if that is unknown."""
         with self._opened(run) as book:
             landings = [
-                move for one in book.events() if one.event.step == "@land" and (move := move_of(one.event))
+                move
+                for recorded in book.events()
+                if recorded.event.step == "@land" and (move := move_of(recorded.event))
             ]
         if landings:
             return landings[-1].commit

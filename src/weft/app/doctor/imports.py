@@ -16,11 +16,11 @@ def imports(ground: Ground) -> Iterator[Finding]:
     if plan is None:
         return
     folder = ground.directory if ground.plan_file is None else ground.plan_file.directory
-    for found in import_findings(plan, folder, ground.environ):
-        if is_handled(found):
-            yield fine(found.message)
+    for finding in import_findings(plan, folder, ground.environ):
+        if is_handled(finding):
+            yield fine(finding.message)
         else:
-            yield warning(found.message, subject=found.message)
+            yield warning(finding.message, subject=finding.message)
 
 
 CHECKS = (

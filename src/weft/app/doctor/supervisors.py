@@ -88,16 +88,16 @@ def _alone(ground: Ground, one: Supervisor, run: str) -> Iterator[Finding]:
         )
 
 
-def _halted(steps: tuple[str, ...], one: Supervisor) -> str:
+def _halted(steps: tuple[str, ...], host: Supervisor) -> str:
     """How many of the steps are frozen."""
-    pids = (one.history.begun[job].pids for job in steps)
+    pids = (host.history.begun[job].pids for job in steps)
     frozen = sum(any(is_halted(pid) for pid, _ in of_job) for of_job in pids)
     return f" ({frozen} of them frozen)" if frozen else ""
 
 
-def _end(ground: Ground, one: Supervisor, run: str) -> None:
+def _end(ground: Ground, host: Supervisor, run: str) -> None:
     """Ends the steps through their supervisor, which wakes frozen ones and ends itself then."""
-    anyio.run(end_all, LocalHost(one.directory))
+    anyio.run(end_all, LocalHost(host.directory))
     if run in ground.runs and not _has_ended(ground, run) and not ground.told.holder_lives:
         abandon(ground, run)
 

@@ -62,11 +62,11 @@ def python_imports(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Pyth
 
 
 def import_findings(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
-    found = python_imports(plan, folder, environ)
+    imports = python_imports(plan, folder, environ)
     here = Path(os.path.realpath(folder))
-    for link in found.links:
+    for link in imports.links:
         root = Path(os.path.relpath(link.root, here))
-        yield warning("import", _python_message(link, root, is_first=root in found.roots))
+        yield warning("import", _python_message(link, root, is_first=root in imports.roots))
     yield from _node_findings(plan, folder)
 
 

@@ -42,11 +42,11 @@ class Preflight(Struct, frozen=True, kw_only=True):
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        return tuple(one.message for one in self.findings if one.refuses)
+        return tuple(finding.message for finding in self.findings if finding.refuses)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return tuple(one.message for one in self.findings if not one.refuses)
+        return tuple(finding.message for finding in self.findings if not finding.refuses)
 
     def notes(self) -> tuple[str, ...]:
         """What a person should know when a run starts: the warnings, and what is not committed."""
@@ -172,9 +172,9 @@ def _of_approval(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterat
 
 
 def _of_sandboxes(plan: Plan, environ: Mapping[str, str]) -> Iterator[Finding]:
-    said = trouble(plan, environ)
-    if said:
-        yield refusal("sandbox", said)
+    message = trouble(plan, environ)
+    if message:
+        yield refusal("sandbox", message)
 
 
 # Files and notifications

@@ -71,7 +71,9 @@ def _of_the_machine(needs: Iterable[_Need], folder: Path, environ: Mapping[str, 
     for program, planned in users.items():
         if _is_there(program, planned, path):
             continue
-        is_certain = is_fixed and any(not one.may_be_installed and not one.may_be_skipped for one in planned)
+        is_certain = is_fixed and any(
+            not command.may_be_installed and not command.may_be_skipped for command in planned
+        )
         where = "does not exist, or cannot be executed" if "/" in program else "is not on the PATH"
         message = f"{_users(planned)} needs {program}, which {where}; {_advice(program, folder)}"
         if is_certain:
@@ -84,7 +86,7 @@ def _is_there(program: str, planned: Iterable[PlannedCommand], path: str) -> boo
     if shutil.which(program, path=path) is not None:
         return True
     # The shell of the step may know a word that no list of ours has.
-    return all(isinstance(one.command, str) for one in planned) and _is_known_to_shell(program, path)
+    return all(isinstance(command.command, str) for command in planned) and _is_known_to_shell(program, path)
 
 
 def _is_known_to_shell(program: str, path: str) -> bool:
@@ -117,14 +119,17 @@ def _of_the_workspace(
         if trouble:
             users.setdefault((need.program, trouble), []).append(need.planned)
     broken = {
-        one.row for planned in users.values() for one in planned if one.is_first and not one.may_be_skipped
+        command.row
+        for planned in users.values()
+        for command in planned
+        if command.is_first and not command.may_be_skipped
     }
     # A slice that starts well may make the file, and one that was done in an earlier run may have made it.
     rows = range(len(plan.subplans))
     initial = {row for row in rows if plan.outline.is_leaf(row) and is_initial(plan, row)}
     is_certain = bool(initial) and initial == broken and not done
     for (program, trouble), planned in users.items():
-        fails = is_certain and any(one.row in broken and one.is_first for one in planned)
+        fails = is_certain and any(command.row in broken and command.is_first for command in planned)
         message = f"{_users(planned)} needs {program}, which {trouble}"
         yield refusal("file", message) if fails else warning("file", f"{message} (unless a step makes it)")
 
@@ -137,6 +142,6 @@ def _is_brought(plan: Plan, need: _Need) -> bool:
 
 
 def _users(planned: Iterable[PlannedCommand]) -> str:
-    purposes = list(dict.fromkeys(one.purpose for one in planned))
+    purposes = list(dict.fromkeys(command.purpose for command in planned))
     first = ", ".join(purposes[:_NAMED])
     return f"{first} and {len(purposes) - _NAMED} more" if len(purposes) > _NAMED else first

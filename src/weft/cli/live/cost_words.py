@@ -33,8 +33,8 @@ def token_words(costs: Costs) -> Iterator[str]:
 def _of_ceiling(costs: Costs, ceiling: int) -> str:
     """What is reserved, and what earlier runs spent, matters only where it may not fit."""
     unknown = costs.unknown + costs.earlier_unknown
-    known = f"{dollars(costs.counted)} + {unknown:,} unknown" if unknown else dollars(costs.counted)
+    spent = f"{dollars(costs.counted)} + {unknown:,} unknown" if unknown else dollars(costs.counted)
     earlier = f" ({dollars(costs.earlier)} by earlier runs)" if costs.earlier else ""
     kept = costs.reserved + costs.unreported
     reserved = f", {dollars(kept)} reserved" if kept else ""
-    return f"{known} of {dollars(ceiling)}{earlier}{reserved}"
+    return f"{spent} of {dollars(ceiling)}{earlier}{reserved}"

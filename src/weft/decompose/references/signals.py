@@ -57,17 +57,17 @@ def signals_of(
 
     `name` is that of the folder that paths begin in.
     """
-    said, sizes, assets = dict[str, Mentions](), dict[str, int](), set[str]()
+    by_path, sizes, assets = dict[str, Mentions](), dict[str, int](), set[str]()
     for source in sources:
         sizes[source.path] = 0 if is_note(source.path) else source.size
         if source.is_asset:
             assets.add(source.path)
         language = language_of(source.path)
         if language is not None and source.text:
-            said[source.path] = mentions(language, source.text)
+            by_path[source.path] = mentions(language, source.text)
     paths = tuple(sorted(sizes))
     index = Index(paths=paths, projects=projects(manifests), name=name)
-    references = _References(index, said)
+    references = _References(index, by_path)
     tokens = tuple(-(-sizes[path] // _BYTES_PER_TOKEN) for path in paths)
     return Signals(
         paths=paths,

@@ -55,13 +55,13 @@ def subjects(paths: Sequence[str], uses: Sequence[tuple[int, int]]) -> dict[int,
         if user in tests and other not in tests and _name(paths[other]) == tests[user]:
             used.setdefault(user, set()).add(other)
     by_name = _by_name(paths, tests)
-    found = dict[int, int]()
+    subject_of = dict[int, int]()
     for test, name in tests.items():
         meant = used.get(test, set())
         subject = next(iter(meant)) if len(meant) == 1 else _beside(by_name, paths[test], name)
         if subject != _AMBIGUOUS:
-            found[test] = subject
-    return found
+            subject_of[test] = subject
+    return subject_of
 
 
 def with_tests(graph: Graph, groups: Sequence[Group], tests: Mapping[int, int]) -> list[Group]:
@@ -81,12 +81,12 @@ def with_tests(graph: Graph, groups: Sequence[Group], tests: Mapping[int, int]) 
 
 def _by_name(paths: Sequence[str], tests: Mapping[int, str]) -> dict[_Key, int]:
     """Files that are no tests, each by all keys that name it."""
-    found = dict[_Key, int]()
+    numbers = dict[_Key, int]()
     for file, path in enumerate(paths):
         if file not in tests and path.rpartition(".")[2].lower() in _CODE:
             for key in _keys(_name(path), path):
-                found[key] = _AMBIGUOUS if key in found else file
-    return found
+                numbers[key] = _AMBIGUOUS if key in numbers else file
+    return numbers
 
 
 def _beside(by_name: Mapping[_Key, int], path: str, name: str) -> int:

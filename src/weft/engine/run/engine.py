@@ -318,11 +318,11 @@ class Engine:
 
     def _follow(self) -> bool:
         """Takes up one thing that follows from what happened; whether there was one."""
-        one, scopes = self._board, self._scopes
-        if one.arrivals:
-            self._tokens.arrives(*one.arrivals.popleft())
-        elif one.ended:
-            scopes.ended(one.ended.popleft())
+        board, scopes = self._board, self._scopes
+        if board.arrivals:
+            self._tokens.arrives(*board.arrivals.popleft())
+        elif board.ended:
+            scopes.ended(board.ended.popleft())
         elif scopes.doomed:
             self._dooming.end_play(*scopes.doomed.popleft())
         elif scopes.rejected:

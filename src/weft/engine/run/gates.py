@@ -67,12 +67,12 @@ class Gates:
 
     def _ceilings(self, row: int) -> tuple[int, ...]:
         budgets, parents = (self._board.budget, self._board.token_budget), self._board.plan.outline.parents
-        found: list[int] = []
+        rows: list[int] = []
         while row >= 0:
             if any(budget.ceiling(row) is not None for budget in budgets):
-                found.append(row)
+                rows.append(row)
             row = parents[row]
-        return tuple(found)
+        return tuple(rows)
 
 
 def first_moves(script: Script) -> Iterator[Move]:

@@ -34,12 +34,12 @@ def text_of(play: Play, address: str, session: str | None) -> str:
 
 def _text(how: How, left: str) -> str:
     files = left.splitlines()
-    said = [f"An earlier attempt at this task was cut off before it ended: {CUT_OFF[how]}."]
+    lines = [f"An earlier attempt at this task was cut off before it ended: {CUT_OFF[how]}."]
     if files:
-        said.append("It left these changes in the directory (A: added, M: modified, D: deleted):")
-        said += [f"- {file}" for file in files[:MOST_FILES]]
-        said += [f"- and {len(files) - MOST_FILES:,} more"] if len(files) > MOST_FILES else []
-        said.append("Look at them first: keep what is right, and finish the task.")
+        lines.append("It left these changes in the directory (A: added, M: modified, D: deleted):")
+        lines += [f"- {file}" for file in files[:MOST_FILES]]
+        lines += [f"- and {len(files) - MOST_FILES:,} more"] if len(files) > MOST_FILES else []
+        lines.append("Look at them first: keep what is right, and finish the task.")
     else:
-        said.append("Look first at what it may have left in the directory, and finish the task.")
-    return "\n".join(said)
+        lines.append("Look first at what it may have left in the directory, and finish the task.")
+    return "\n".join(lines)

@@ -147,14 +147,14 @@ class Spending:
         budget = dict(self._units)[unit]
         say = dollars if unit == "usd" else _in_tokens
         what = "budget" if unit == "usd" else "token budget"
-        said = f"{say(budget.spent[row])} of {say(budget.ceiling(row) or 0)} spent"
+        text = f"{say(budget.spent[row])} of {say(budget.ceiling(row) or 0)} spent"
         if budget.earlier(row):
-            said += f" ({say(budget.earlier(row))} by earlier runs)"
+            text += f" ({say(budget.earlier(row))} by earlier runs)"
         if budget.assumed[row]:
-            said += f", {say(budget.assumed[row])} reserved for what did not tell its cost"
+            text += f", {say(budget.assumed[row])} reserved for what did not tell its cost"
         if amount:
-            said += f", and this may cost {say(amount)}"
-        message = f"the {what} of {self._board.path(row) or 'the plan'} is used up: {said}"
+            text += f", and this may cost {say(amount)}"
+        message = f"the {what} of {self._board.path(row) or 'the plan'} is used up: {text}"
         return Failure(reason=FailureReason.BUDGET, message=message, step=step, detail=message)
 
     # While it runs

@@ -31,7 +31,7 @@ class Wishes:
     def holds(self, path: str, wanted: Wanted) -> bool:
         """Whether this is wanted of the subplan and of all that is in it."""
         inside = f"{path}/" if path else ""
-        words = (word for one, word in self._words.items() if one.startswith(inside))
+        words = (word for subplan, word in self._words.items() if subplan.startswith(inside))
         return self.of(path) is wanted and all(word is wanted for word in words)
 
     def of(self, path: str) -> Wanted:

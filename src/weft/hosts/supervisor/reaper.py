@@ -80,17 +80,17 @@ def reap(directory: str, supervisor: int, head: int) -> None:
             _settle(directory, pid, outputs.pop(pid, None))
             pid = _next_exit(os.WEXITED | os.WNOHANG)
         if pid is not None:
-            _store_outputs(woken, [one for both in outputs.values() for one in both])
+            _store_outputs(woken, [output for both in outputs.values() for output in both])
             pid = _next_exit(os.WEXITED | os.WNOHANG)
 
 
 def _next_exit(options: int) -> int | None:
     """The child that has exited; 0 if there is none yet, and None if no child is left."""
     try:
-        found = os.waitid(os.P_ALL, 0, options | os.WNOWAIT)
+        status = os.waitid(os.P_ALL, 0, options | os.WNOWAIT)
     except ChildProcessError:
         return None
-    return 0 if found is None else found.si_pid
+    return 0 if status is None else status.si_pid
 
 
 def _wake_at_exits() -> int:
@@ -109,7 +109,7 @@ def _do_nothing(number: int, frame: object) -> None:
 
 def _store_outputs(woken: int, outputs: list[Remainder]) -> None:
     """Waits until something is written, or a child has exited; what is written is stored."""
-    waiting = {one.reader: one for one in outputs if one.is_open}
+    waiting = {output.reader: output for output in outputs if output.is_open}
     poll = select.poll()
     for descriptor in (woken, *waiting):
         poll.register(descriptor, select.POLLIN)
@@ -136,12 +136,12 @@ def _open_outputs(directory: str, head: int, passed_over: tuple[int, ...]) -> di
     history = History()
     history.read(f"{directory}/log")
     outputs = {begun.pids[-1][0]: begun.outputs for begun in history.begun.values() if begun.pids}
-    found: dict[int, list[Remainder]] = {}
+    by_job: dict[int, list[Remainder]] = {}
     for child in _children():
         readers = [] if child in passed_over else _open_pipes(child, outputs.get(child, ()), head)
         if readers:
-            found[child] = readers
-    return found
+            by_job[child] = readers
+    return by_job
 
 
 def _children() -> list[int]:
@@ -150,17 +150,17 @@ def _children() -> list[int]:
 
 def _open_pipes(pid: int, outputs: Sequence[Output], head: int) -> list[Remainder]:
     """Readers of the pipes that a command was started with; none if it has exited, or writes elsewhere now."""
-    found: list[Remainder] = []
+    remainders: list[Remainder] = []
     for number, (path, pipe) in enumerate(outputs, 1):
         with suppress(OSError):
             reader = os.open(f"/proc/{pid}/fd/{number}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             if os.fstat(reader).st_ino == pipe:
-                found.append(Remainder(reader, path, head))
+                remainders.append(Remainder(reader, path, head))
             else:
                 os.close(reader)
-    if len(found) == len(outputs):
-        return found
-    for remainder in found:
+    if len(remainders) == len(outputs):
+        return remainders
+    for remainder in remainders:
         os.close(remainder.reader)
     return []
 
@@ -176,11 +176,16 @@ def _record(directory: str, pid: int, started: int, status: int) -> None:
 
 def read_exits(directory: str) -> Exits:
     """A line that was cut short is passed over."""
-    found: Exits = {}
+    exits: Exits = {}
     with suppress(FileNotFoundError), os.fdopen(open_file(f"{directory}/exits"), "rb") as lines:
         for line in lines:
             with suppress(ValueError, KeyError, TypeError):
-                one = json.loads(line)
-                exit_ = (int(one["started"]), str(one["boot"]), int(one["status"]), float(one["at"]))
-                found.setdefault(int(one["pid"]), []).append(exit_)
-    return found
+                record = json.loads(line)
+                exit_ = (
+                    int(record["started"]),
+                    str(record["boot"]),
+                    int(record["status"]),
+                    float(record["at"]),
+                )
+                exits.setdefault(int(record["pid"]), []).append(exit_)
+    return exits

@@ -90,9 +90,9 @@ class PartGraph:
             other = next(((node, value) for node, value in stated if value != stated[0][1]), None)
             if other is not None:
                 first = f"{shown(stated[0][1] or '')} for {stated[0][0]}"
-                said = f"<{trait}> is {shown(other[1] or '')} for {other[0]} and {first}"
+                message = f"<{trait}> is {shown(other[1] or '')} for {other[0]} and {first}"
                 allowed = "all transitions must have the same, since others decide which one fires first"
-                raise self._wrong(said, allowed, other[0].at)
+                raise self._wrong(message, allowed, other[0].at)
 
     def _joined(self) -> tuple[list[dict[int, int]], list[dict[int, int]]]:
         """For each transition the weights of its arcs, by place number: inputs and outputs."""
@@ -107,8 +107,8 @@ class PartGraph:
             elif source in transitions and target in places and arc.element != "inputArc":
                 place, arcs = places[target], outputs[transitions[source]]
             else:
-                said = f"{arc} leads from {self._described(source)} to {self._described(target)}"
-                raise self._wrong(said, _JOINS[arc.element], arc.at)
+                message = f"{arc} leads from {self._described(source)} to {self._described(target)}"
+                raise self._wrong(message, _JOINS[arc.element], arc.at)
             arcs[place] = arcs.get(place, 0) + (arc.number or 1)
         return inputs, outputs
 
@@ -121,8 +121,8 @@ class PartGraph:
             while (ref := last.ends[0]) not in numbers:
                 following = self._parts.get(ref)
                 if following is None or following.element != reference:
-                    said = f"{last} refers to {self._described(ref)}"
-                    raise self._wrong(said, f"a {element} or {reference} is needed", last.at)
+                    message = f"{last} refers to {self._described(ref)}"
+                    raise self._wrong(message, f"a {element} or {reference} is needed", last.at)
                 if ref in chain:
                     raise self._wrong(f"{last} closes a circle", f"a {element} is needed", last.at)
                 chain.add(ref)

@@ -120,8 +120,8 @@ class _Reader:
         if not self._nets:
             raise self._wrong("no <net> inside <pnml>", "one is needed", _TOP)
         if len(self._nets) > 1:
-            said = f"{len(self._nets)} nets in one file: {shown([id_ for id_, _ in self._nets])}"
-            raise self._wrong(said, "only one is allowed", self._nets[1][1])
+            message = f"{len(self._nets)} nets in one file: {shown([id_ for id_, _ in self._nets])}"
+            raise self._wrong(message, "only one is allowed", self._nets[1][1])
         return PartGraph(self._parts, self._arcs, self._wrong).net()
 
     def _parse(self, piece: bytes, *, final: bool) -> None:
@@ -135,13 +135,13 @@ class _Reader:
     def _here(self) -> Position:
         return Position(self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1)
 
-    def _wrong(self, said: str, allowed: str, at: Position | None = None) -> FileFormatError:
+    def _wrong(self, message: str, allowed: str, at: Position | None = None) -> FileFormatError:
         line, column = at or self._here()
-        return FileFormatError(f"{said}; {allowed}", file=self._file, line=line, column=column)
+        return FileFormatError(f"{message}; {allowed}", file=self._file, line=line, column=column)
 
-    def _refused(self, said: str, class_: str, at: Position | None = None) -> FileFormatError:
+    def _refused(self, message: str, class_: str, at: Position | None = None) -> FileFormatError:
         """The error for a net that is more than a plain one."""
-        return self._wrong(f"{said}: this is {class_}", dialects.PLAIN_ONLY, at)
+        return self._wrong(f"{message}: this is {class_}", dialects.PLAIN_ONLY, at)
 
     # --- expat's events ---
 
@@ -190,8 +190,8 @@ class _Reader:
     def _unknown_element(self, parent: str, tag: str) -> FileFormatError:
         namespace, _, name = tag.rpartition(" ")
         if not parent:
-            said = f"the root element {shown(name)} of namespace {shown(namespace)}"
-            return self._wrong(said, f"'pnml' of namespace {NAMESPACE!r} or '' is needed")
+            message = f"the root element {shown(name)} of namespace {shown(namespace)}"
+            return self._wrong(message, f"'pnml' of namespace {NAMESPACE!r} or '' is needed")
         if parent in {"text", "value"}:
             return self._wrong(f"the element {shown(name)} inside <{parent}>", "only characters are allowed")
         if parent == "page" and name == "net":
@@ -201,8 +201,10 @@ class _Reader:
             return self._refused(f"the element {shown(name)} inside <{parent}>", class_)
         of = f" of namespace {shown(namespace)}" if namespace not in dialects.NAMESPACES else ""
         allowed = (*dialects.CONTENT[parent], *dialects.DESCRIPTIVE.get(parent, ()))
-        said = f"the element {shown(name)}{of} inside <{parent}> is not known and could change the behaviour"
-        return self._wrong(said, f"allowed there: {', '.join(dict.fromkeys(allowed)) or 'none'}")
+        message = (
+            f"the element {shown(name)}{of} inside <{parent}> is not known and could change the behaviour"
+        )
+        return self._wrong(message, f"allowed there: {', '.join(dict.fromkeys(allowed)) or 'none'}")
 
     def _check_attributes(self, name: str, attributes: _Attributes) -> None:
         allowed = dialects.ATTRIBUTES.get(name)
@@ -211,8 +213,10 @@ class _Reader:
         # An attribute of another namespace, such as xml:space, is none of PNML.
         unknown = next((key for key in attributes if key not in allowed and " " not in key), None)
         if unknown is not None:
-            said = f"the attribute {shown(unknown)} of <{name}> is not known and could change the behaviour"
-            raise self._wrong(said, f"allowed there: {', '.join(sorted(allowed)) or 'none'}")
+            message = (
+                f"the attribute {shown(unknown)} of <{name}> is not known and could change the behaviour"
+            )
+            raise self._wrong(message, f"allowed there: {', '.join(sorted(allowed)) or 'none'}")
 
     # --- elements that begin: each returns whether its content is read ---
 
@@ -300,8 +304,8 @@ class _Reader:
             return False
         version = attributes.get("version", "")
         if version != TOOL_VERSION:
-            said = f"<toolspecific> of {TOOL} has the version {shown(version)}"
-            raise self._wrong(said, f"allowed: {TOOL_VERSION!r}")
+            message = f"<toolspecific> of {TOOL} has the version {shown(version)}"
+            raise self._wrong(message, f"allowed: {TOOL_VERSION!r}")
         return True
 
     def _open_note(self, _name: str, attributes: _Attributes) -> bool:
@@ -317,8 +321,8 @@ class _Reader:
         if attributes.get("enabled") != "false":
             class_ = attributes.get("id", "")
             if self._token_class not in {None, class_}:
-                said = f"the classes of tokens {shown(self._token_class)} and {shown(class_)}"
-                raise self._refused(said, dialects.COLOURED)
+                message = f"the classes of tokens {shown(self._token_class)} and {shown(class_)}"
+                raise self._refused(message, dialects.COLOURED)
             self._token_class = class_
         return True
 
@@ -327,8 +331,8 @@ class _Reader:
     def _characters(self, characters: str) -> None:
         self._text = (self._text or "") + characters
         if len(self._text) > _MAX_TEXT:
-            said = f"the text {shown(self._text)} in <{self._open[-2]}> of {self._part}"
-            raise self._wrong(said, f"{_MAX_TEXT} characters are allowed", self._text_at)
+            message = f"the text {shown(self._text)} in <{self._open[-2]}> of {self._part}"
+            raise self._wrong(message, f"{_MAX_TEXT} characters are allowed", self._text_at)
 
     def _close_text(self, _name: str) -> None:
         self._parser.CharacterDataHandler = None
@@ -347,11 +351,11 @@ class _Reader:
         least = dialects.NUMBER_LABELS.get(name, 1)
         count = self._count_of_class(name, text, at) if "," in text else text
         if not _WHOLE.fullmatch(count) or int(count) < least:
-            said = f"<{name}> of {self._part} is {shown(text)}"
-            raise self._wrong(said, f"a whole number ≥ {least} is needed", at)
+            message = f"<{name}> of {self._part} is {shown(text)}"
+            raise self._wrong(message, f"a whole number ≥ {least} is needed", at)
         if self._part.number not in {None, int(count)}:
-            said = f"{self._part} has the weights {self._part.number} and {count}"
-            raise self._wrong(said, "one is allowed", at)
+            message = f"{self._part} has the weights {self._part.number} and {count}"
+            raise self._wrong(message, "one is allowed", at)
         self._part.number = int(count)
 
     def _count_of_class(self, name: str, text: str, at: Position) -> str:
@@ -370,8 +374,8 @@ class _Reader:
     def _close_type(self, _name: str) -> None:
         type_ = (self._text or "").strip(_XML_SPACE)
         if self._part.element == "transition":
-            said = f"{self._part} has the type"
-            self._check_fixed(said, type_, dialects.TRANSITION_TYPES, self._label_at)
+            message = f"{self._part} has the type"
+            self._check_fixed(message, type_, dialects.TRANSITION_TYPES, self._label_at)
         else:
             self._check_arc_type(type_, self._label_at)
 
@@ -386,9 +390,9 @@ class _Reader:
         self._part.traits[name] = self._stated(name)
 
     def _close_fixed(self, name: str) -> None:
-        said = f"<{name}> of {self._part} is"
-        self._check_fixed(said, self._stated(name), dialects.FIXED_LABELS[name], self._label_at)
+        message = f"<{name}> of {self._part} is"
+        self._check_fixed(message, self._stated(name), dialects.FIXED_LABELS[name], self._label_at)
 
-    def _check_fixed(self, said: str, text: str, label: Label, at: Position) -> None:
+    def _check_fixed(self, message: str, text: str, label: Label, at: Position) -> None:
         if text.lower() not in label.allowed:
-            raise self._refused(f"{said} {shown(text)}", label.otherwise, at)
+            raise self._refused(f"{message} {shown(text)}", label.otherwise, at)

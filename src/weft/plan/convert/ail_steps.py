@@ -126,13 +126,13 @@ class PipelineWriter:
         )
 
     def _result(self, step: str) -> str:
-        found = next(other for other in self._steps if other.id == step)
-        if found.kind == CHECK and found.loop is not None:  # the answer of a loop is that of its last step
-            inner = [other for other in self._steps if other.id in found.loop.ids.values() and other.answers]
+        last = next(other for other in self._steps if other.id == step)
+        if last.kind == CHECK and last.loop is not None:  # the answer of a loop is that of its last step
+            inner = [other for other in self._steps if other.id in last.loop.ids.values() and other.answers]
             if not inner:
                 raise NotCarriedOverError(f"no step of loop {step!r} has an answer")
-            found = inner[-1]
-        return way([self._ids[found.id], *self._inner(found)], "result")
+            last = inner[-1]
+        return way([self._ids[last.id], *self._inner(last)], "result")
 
     def _inner(self, step: Step) -> list[str]:
         """The way to the last answer within a pipeline that is called."""

@@ -78,8 +78,8 @@ def read_milestones(sources: Sequence[Source], ledger: Ledger) -> dict[str, Mile
     milestones: dict[str, Milestone] = {}
     for each in found:
         if milestones.setdefault(each.id, each) is not each:
-            said = f"milestone {each.id!r} stands in {milestones[each.id].source.file}, too"
-            replace(each.source, ledger=ledger).fault(1, said)
+            message = f"milestone {each.id!r} stands in {milestones[each.id].source.file}, too"
+            replace(each.source, ledger=ledger).fault(1, message)
     if not any(each.roadmap for each in found):
         file = sources[0] if sources else Source(file="gsd", text="", ledger=ledger)
         file.fault(1, "no milestone was found; a file such as M001/M001-ROADMAP.md is needed")
@@ -213,9 +213,9 @@ def _group(milestone: Milestone, ids: set[str]) -> Group:
 
 def _check_needs(milestone: Milestone, milestones: Mapping[str, Milestone]) -> None:
     for need, (source, line) in milestone.needs.items():
-        said = _what_is_wrong(need, milestone, milestones)
-        if said:
-            source.fault(line, f"milestone {milestone.id!r} depends on {said}")
+        fault = _what_is_wrong(need, milestone, milestones)
+        if fault:
+            source.fault(line, f"milestone {milestone.id!r} depends on {fault}")
 
 
 def _what_is_wrong(need: str, milestone: Milestone, milestones: Mapping[str, Milestone]) -> str:

@@ -147,7 +147,9 @@ def _cells(text: str) -> list[str]:
 def _columns(cells: Sequence[str]) -> dict[str, int]:
     """Where each column is, by the first row; none if it names no ids."""
     names = [cell.strip("*` ").lower() for cell in cells]
-    places = {key: [names.index(name) for name in known if name in names] for key, known in _COLUMNS.items()}
+    places = {
+        key: [names.index(name) for name in labels if name in names] for key, labels in _COLUMNS.items()
+    }
     return {key: place[0] for key, place in places.items() if place} if places["id"] else {}
 
 
@@ -249,16 +251,16 @@ def _headed(match: re.Match[str], line: Line) -> Slice:
     return Slice(id=match["id"], line=line.number, title=title, done=bool(done))
 
 
-def _with_line(found: Slice, line: Line, source: Source) -> Slice:
+def _with_line(slice_: Slice, line: Line, source: Source) -> Slice:
     label = _LABEL.fullmatch(line.text)
     if label is None:
-        return replace(found, text=f"{found.text}\n{line.text}")
+        return replace(slice_, text=f"{slice_.text}\n{line.text}")
     match label["label"].lower():
         case "depends" | "depends on":
-            return replace(found, needs=_needs(label["text"], line, source))
+            return replace(slice_, needs=_needs(label["text"], line, source))
         case "after this":
-            return replace(found, shows=_shown(label["text"]))
+            return replace(slice_, shows=_shown(label["text"]))
         case "done" | "status":
-            return replace(found, done=_DONE.fullmatch(label["text"].strip()) is not None)
+            return replace(slice_, done=_DONE.fullmatch(label["text"].strip()) is not None)
         case _:
-            return found
+            return slice_

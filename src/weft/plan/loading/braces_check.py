@@ -40,6 +40,6 @@ def _scalars(node: Node) -> Iterator[Scalar]:
 def _check(key: str, scalar: Scalar, reader: Reader) -> None:
     hole = _HOLE.search(scalar.text) if "{{" in scalar.text else None
     if hole is not None:
-        said = f"{hole[0]} stays as it is, since {key} is no template here"
+        message = f"{hole[0]} stays as it is, since {key} is no template here"
         node = inside(reader.document, scalar, hole.start(), len(hole[0]))
-        reader.warn(node, f"{said}; values are put into the prompt, run and question of a step")
+        reader.warn(node, f"{message}; values are put into the prompt, run and question of a step")

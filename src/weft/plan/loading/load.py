@@ -210,12 +210,12 @@ class _Loading:
         own = build.pipelines(self.values, self.document)
         for name in own:
             self.length(place(self.values.table, "pipelines", name))
-        found = built_in_pipelines(agents) | own
-        wrong = wrong_nesting(found)
+        available = built_in_pipelines(agents) | own
+        wrong = wrong_nesting(available)
         for step, said in wrong.values():
             if said:
                 self.reader.wrong(place(step.source, "pipeline"), said)
-        return without(found, wrong)
+        return without(available, wrong)
 
     def check(self, plan: Plan) -> None:
         catalog = Catalog(

@@ -183,16 +183,16 @@ class SlicesCheck(Struct):
         if name is not None:
             where = layer.origin("agent") or layer.where
             known = hint(self.reader, name, self.catalog.agents)
-            said = f"{who} needs an agent: {name!r}, of {where}, does not exist{known}"
+            message = f"{who} needs an agent: {name!r}, of {where}, does not exist{known}"
         else:
-            installed = [one.name for one in ADAPTERS.values() if one.program in self.programs]
+            installed = [adapter.name for adapter in ADAPTERS.values() if adapter.program in self.programs]
             names = (
                 f"{', '.join(installed)} (installed here)" if installed else "one that `weft agents` lists"
             )
-            said = f"{who} needs an agent: set agent: to {names}, or to an entry of agents"
-            said += "" if installed else "; no agent's program is on the PATH"
+            message = f"{who} needs an agent: set agent: to {names}, or to an entry of agents"
+            message += "" if installed else "; no agent's program is on the PATH"
         if self.first_time("no agent", name):
-            self.reader.wrong(node, said)
+            self.reader.wrong(node, message)
 
     def first_agent(self, subplan: Subplan, way: _Way, scope: Scope) -> None:
         """Says so, once, where one of several agents was taken because it is the first."""

@@ -77,7 +77,7 @@ class CheckReport(Struct, frozen=True, kw_only=True):
             "makespan": self.makespan.to_json(),
             "agent_calls": self.agent_calls.to_json(),
             "spend": self.spend.to_json(),
-            "built_in_agents": [to_builtins(one) for one in self.built_in_agents],
+            "built_in_agents": [to_builtins(agent) for agent in self.built_in_agents],
             "landing_verifies": self.landing_verifies and self.landing_verifies.to_json(),
             "warnings": [problem.to_json() for problem in self.warnings],
         }

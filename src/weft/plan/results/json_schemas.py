@@ -84,10 +84,10 @@ def _fault_in_references(schema: object) -> str | None:
         odd = next(filter(None, map(pattern_fault, patterns_in(part))), None)
         if odd is not None:
             return f"{_at(place)}: {odd}; write it without lookarounds, references back and \\u escapes"
-        if "unevaluatedProperties" in part and any(_repeats(one) for _, one in parts):
+        if "unevaluatedProperties" in part and any(_repeats(subschema) for _, subschema in parts):
             # These patterns are matched by jsonschema itself, in a time that nothing bounds.
-            said = "unevaluatedProperties beside a pattern with repetitions in patternProperties"
-            return f"{_at(place)}: {said}; use additionalProperties"
+            message = "unevaluatedProperties beside a pattern with repetitions in patternProperties"
+            return f"{_at(place)}: {message}; use additionalProperties"
         lost = [key for key in REFERENCES if key in part and not _leads_somewhere(part[key], schema, anchors)]
         if lost:
             found = f"{part[lost[0]]!r} is not a place in this schema"

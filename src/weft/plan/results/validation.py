@@ -49,8 +49,8 @@ def pattern_fault(pattern: str) -> str | None:
     try:
         _compiled(pattern)
     except (re2.error, UnicodeError) as error:
-        said = error.args[0].decode(errors="replace") if isinstance(error, re2.error) else str(error)
-        return f"RE2, which matches patterns in a bounded time, does not know {pattern!r} ({said})"
+        reason = error.args[0].decode(errors="replace") if isinstance(error, re2.error) else str(error)
+        return f"RE2, which matches patterns in a bounded time, does not know {pattern!r} ({reason})"
     return None
 
 
@@ -117,17 +117,21 @@ def _pattern(_judge: Any, wanted: str, value: object, _schema: object) -> Iterat
 
 def _pattern_properties(judge: Any, wanted: Mapping[str, Any], value: Any, _schema: object) -> Iterator[Any]:  # noqa: ANN401
     for pattern, below in wanted.items() if isinstance(value, dict) else ():
-        for name, one in cast("dict[str, object]", value).items():
+        for name, member in cast("dict[str, object]", value).items():
             if _finds(pattern, name):
-                yield from judge.descend(one, below, path=name, schema_path=pattern)
+                yield from judge.descend(member, below, path=name, schema_path=pattern)
 
 
 def _additional_properties(judge: Any, wanted: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:  # noqa: ANN401
     if not isinstance(value, dict):
         return
-    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    properties, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     members = cast("dict[str, object]", value)
-    more = [name for name in members if name not in known and not any(_finds(one, name) for one in patterns)]
+    more = [
+        name
+        for name in members
+        if name not in properties and not any(_finds(pattern, name) for pattern in patterns)
+    ]
     if isinstance(wanted, dict):
         for name in more:
             yield from judge.descend(members[name], wanted, path=name)
@@ -160,17 +164,17 @@ def _plain(item: object) -> object:
     if isinstance(item, float) and item.is_integer():
         return int(item)
     if isinstance(item, list):
-        return [_plain(one) for one in cast("list[object]", item)]
+        return [_plain(element) for element in cast("list[object]", item)]
     if isinstance(item, dict):
-        return {name: _plain(one) for name, one in cast("dict[str, object]", item).items()}
+        return {name: _plain(element) for name, element in cast("dict[str, object]", item).items()}
     return item
 
 
 def patterns_in(schema: Mapping[str, Any]) -> Iterator[str]:
     """Those that stand in this schema itself."""
     for key in _PATTERNS:
-        found = schema.get(key)
-        if isinstance(found, str):
-            yield found
-        elif isinstance(found, Mapping):
-            yield from cast("Mapping[str, object]", found)
+        patterns = schema.get(key)
+        if isinstance(patterns, str):
+            yield patterns
+        elif isinstance(patterns, Mapping):
+            yield from cast("Mapping[str, object]", patterns)

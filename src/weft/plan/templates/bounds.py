@@ -73,10 +73,10 @@ def refuse_format(text: str, values: Iterable[object]) -> None:
     """Of `'…'.format()` and `'…' % …`."""
     if _NUMBER.search(text):
         raise OverflowError(f"a width in the format {text[:40]!r} is too large")
-    given = list(_parts(values))
-    refuse_numbers(given)
+    parts = list(_parts(values))
+    refuse_numbers(parts)
     # A number as an argument may be a width.
-    longest = max((one if isinstance(one, int) else len(str(one)) for one in given), default=0)
+    longest = max((part if isinstance(part, int) else len(str(part)) for part in parts), default=0)
     refuse_size(len(text) + len(_PLACE.findall(text)) * max(longest, 0))
 
 
@@ -107,7 +107,8 @@ def refuse_call(owner: object, name: str, args: tuple[object, ...], more: Mappin
             refuse_size(len(owner) + owner.count("\t") * width)
         case "translate", (table,) if isinstance(table, Mapping):
             longest = max(
-                (len(str(one)) for one in cast("Mapping[object, object]", table).values()), default=1
+                (len(str(replacement)) for replacement in cast("Mapping[object, object]", table).values()),
+                default=1,
             )
             refuse_size(len(owner) * longest)
         case _:
@@ -130,39 +131,39 @@ def bounded(name: str, apply: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(apply)
     def ask(*args: Any, **more: Any) -> Any:  # noqa: ANN401 - whatever a filter is given
-        given = args[1:] if hasattr(apply, "jinja_pass_arg") else args
-        step(given[0] if given else None)
-        refuse_numbers((*given[1:], *more.values()))
+        arguments = args[1:] if hasattr(apply, "jinja_pass_arg") else args
+        step(arguments[0] if arguments else None)
+        refuse_numbers((*arguments[1:], *more.values()))
         check = _FILTERS.get(name)
         if check is not None:
-            check(given, more)
+            check(arguments, more)
         return apply(*args, **more)
 
     return ask
 
 
-def _replace(given: Sequence[Any], _more: Mapping[str, Any]) -> None:
-    refuse_call(str(given[0]), "replace", tuple(map(str, given[1:3])), {})
+def _replace(arguments: Sequence[Any], _more: Mapping[str, Any]) -> None:
+    refuse_call(str(arguments[0]), "replace", tuple(map(str, arguments[1:3])), {})
 
 
-def _indent(given: Sequence[Any], more: Mapping[str, Any]) -> None:
-    width = given[1] if len(given) > 1 else more.get("width", 4)
+def _indent(arguments: Sequence[Any], more: Mapping[str, Any]) -> None:
+    width = arguments[1] if len(arguments) > 1 else more.get("width", 4)
     size = width if isinstance(width, int) else len(str(width))
-    refuse_size(len(str(given[0])) + (str(given[0]).count("\n") + 1) * size)
+    refuse_size(len(str(arguments[0])) + (str(arguments[0]).count("\n") + 1) * size)
 
 
-def _wordwrap(given: Sequence[Any], more: Mapping[str, Any]) -> None:
-    text, between = str(given[0]), given[3] if len(given) > 3 else more.get("wrapstring")  # noqa: PLR2004
+def _wordwrap(arguments: Sequence[Any], more: Mapping[str, Any]) -> None:
+    text, between = str(arguments[0]), arguments[3] if len(arguments) > 3 else more.get("wrapstring")  # noqa: PLR2004
     refuse_size(len(text) * (1 + len(str(between or ""))))
 
 
-def _format(given: Sequence[Any], more: Mapping[str, Any]) -> None:
-    refuse_format(str(given[0]), (*given[1:], *more.values()))
+def _format(arguments: Sequence[Any], more: Mapping[str, Any]) -> None:
+    refuse_format(str(arguments[0]), (*arguments[1:], *more.values()))
 
 
-def _sum(given: Sequence[Any], more: Mapping[str, Any]) -> None:
-    start = given[2] if len(given) > 2 else more.get("start", 0)  # noqa: PLR2004
-    if not isinstance(start, int | float) and len(list(given[0])) > _MOST_ADDED:
+def _sum(arguments: Sequence[Any], more: Mapping[str, Any]) -> None:
+    start = arguments[2] if len(arguments) > 2 else more.get("start", 0)  # noqa: PLR2004
+    if not isinstance(start, int | float) and len(list(arguments[0])) > _MOST_ADDED:
         raise OverflowError(f"a sum of more than {_MOST_ADDED:,} lists")
 
 

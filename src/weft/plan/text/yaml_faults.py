@@ -82,8 +82,8 @@ def fault_of(text: str, error: YamlError) -> Fault:
         context=error.context or "",
         problem=error.problem or "",
     )
-    found = (slip(report) for slip in _SLIPS)
-    return next((fault for fault in found if fault is not None), _as_reported(report))
+    faults = (slip(report) for slip in _SLIPS)
+    return next((fault for fault in faults if fault is not None), _as_reported(report))
 
 
 def _place(mark: Mark | None) -> tuple[int, int]:
@@ -91,10 +91,10 @@ def _place(mark: Mark | None) -> tuple[int, int]:
 
 
 def _as_reported(report: _Report) -> Fault:
-    said = ", ".join(filter(None, (report.context, report.problem)))
+    message = ", ".join(filter(None, (report.context, report.problem)))
     # libyaml notices late: where something began says more than where it turned out not to end.
     began = f"; it began in line {report.began}" if report.began not in {0, report.line} else ""
-    return report.fault(f"{said}{began}")
+    return report.fault(f"{message}{began}")
 
 
 # Slips
@@ -104,8 +104,8 @@ def _tab(report: _Report) -> Fault | None:
     indentation = report.here[: len(report.here) - len(report.here.lstrip())]
     if "\t" not in indentation:
         return None
-    said = "a tab indents this line; YAML takes spaces only: replace each tab by spaces"
-    return report.fault(said, column=indentation.index("\t") + 1)
+    message = "a tab indents this line; YAML takes spaces only: replace each tab by spaces"
+    return report.fault(message, column=indentation.index("\t") + 1)
 
 
 def _template(report: _Report) -> Fault | None:
@@ -137,8 +137,8 @@ def _colon(report: _Report) -> Fault | None:
         return _indentation(report)
     key, _, value = report.here.strip().partition(": ")
     key = key.removeprefix("- ").strip()
-    said = f"the value of {key!r} has a colon in it; write it in quotes, as in {key}: {_quoted(value)}"
-    return report.fault(said)
+    message = f"the value of {key!r} has a colon in it; write it in quotes, as in {key}: {_quoted(value)}"
+    return report.fault(message)
 
 
 def _block(report: _Report) -> Fault | None:
@@ -154,15 +154,19 @@ def _indentation(report: _Report) -> Fault | None:
     around = _columns(report)
     entry = around.get(indent)
     if entry is not None and entry.is_dash and not is_dash:
-        said = f"an entry of the list of line {entry.line} begins with '- '"
+        message = f"an entry of the list of line {entry.line} begins with '- '"
         keys = f"indent this line by {_spaces(entry.keys)}"
-        return report.fault(f"{said}; for a key of the entry above, {keys}", column=indent + 1)
-    places = [f"{at} (as in line {one.line})" for at, one in sorted(around.items()) if one.is_dash == is_dash]
+        return report.fault(f"{message}; for a key of the entry above, {keys}", column=indent + 1)
+    places = [
+        f"{at} (as in line {neighbour.line})"
+        for at, neighbour in sorted(around.items())
+        if neighbour.is_dash == is_dash
+    ]
     if (entry is not None and entry.is_dash == is_dash) or not places:
         return None
     allowed = " or ".join(filter(None, (", ".join(places[:-1]), places[-1])))
-    said = f"this line is indented by {_spaces(indent)}; allowed here is {allowed}"
-    return report.fault(said, column=indent + 1)
+    message = f"this line is indented by {_spaces(indent)}; allowed here is {allowed}"
+    return report.fault(message, column=indent + 1)
 
 
 class _Entry(Struct, frozen=True):
@@ -209,9 +213,9 @@ def _bracket(report: _Report) -> Fault | None:
             line = before.count("\n", 0, before.rfind(opening)) + 1
         case _:
             return None
-    said = f"the {opening} of line {line} is not closed, or a comma is missing"
+    message = f"the {opening} of line {line} is not closed, or a comma is missing"
     closing = {"[": "]", "{": "}"}[opening]
-    return report.fault(f"{said}; add {closing}, or put a value that holds such a sign in quotes")
+    return report.fault(f"{message}; add {closing}, or put a value that holds such a sign in quotes")
 
 
 def _quote(report: _Report) -> Fault | None:
@@ -226,8 +230,8 @@ def _escape(report: _Report) -> Fault | None:
     if "unknown escape character" not in report.problem:
         return None
     sign = report.here[report.column - 1 : report.column + 1]
-    said = f"{sign} has no meaning within double quotes"
-    return report.fault(f"{said}; write the text in single quotes, or each backslash twice")
+    message = f"{sign} has no meaning within double quotes"
+    return report.fault(f"{message}; write the text in single quotes, or each backslash twice")
 
 
 def _missing_colon(report: _Report) -> Fault | None:
@@ -235,10 +239,10 @@ def _missing_colon(report: _Report) -> Fault | None:
         return None
     text = report.text(report.began)
     column = len(text) - len(text.lstrip()) + 1
-    said = (
+    message = (
         f"a colon is missing after {_short(text.strip())!r}; each key of a mapping is written as 'key: value'"
     )
-    return report.fault(said, line=report.began, column=column)
+    return report.fault(message, line=report.began, column=column)
 
 
 _SLIPS: tuple[Callable[[_Report], Fault | None], ...] = (

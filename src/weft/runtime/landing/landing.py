@@ -81,9 +81,9 @@ class Landing:
     def halt(self, order: Halt) -> None:
         self._queue.halt(order.firing, order.execution, How(order.how), now=order.now)
 
-    def take_over(self, known: Known) -> set[str]:
+    def take_over(self, jobs: Known) -> set[str]:
         """The jobs that an earlier coordinator left."""
-        return self._verifier.take_over(known)
+        return self._verifier.take_over(jobs)
 
     def job_ended(self, ended: JobEnded) -> bool:
         """Whether it was a job of a landing."""

@@ -112,10 +112,10 @@ class Verifier:
 
     # Jobs
 
-    def take_over(self, known: Known) -> set[str]:
+    def take_over(self, jobs: Known) -> set[str]:
         """The job that an earlier coordinator left; the ends of all others are in the journal."""
         job = "" if self._pending is None else self._id(self._pending)
-        state = known.get(job)
+        state = jobs.get(job)
         if state is None:
             return set()
         self._adopted.add(job)

@@ -114,8 +114,8 @@ def _configuration(git: Git, git_dir: Path) -> str:
     return "".join(lines)
 
 
-def _escaped(found: "re.Match[str]") -> str:
-    return "\\n" if found[0] == "\n" else f"\\{found[0]}"
+def _escaped(match: "re.Match[str]") -> str:
+    return "\\n" if match[0] == "\n" else f"\\{match[0]}"
 
 
 def _packed(git: Git, refs: Mapping[str, str]) -> str:
@@ -154,10 +154,10 @@ def _commit_of(tree: Tree, ref: str) -> str:
         return _packed_commit(tree, ref)
     if text.startswith(_SYMBOLIC):
         raise UntrustedError(f"{ref} is a symbolic ref")
-    found = os.fsdecode(text.strip())
-    if not is_oid(found):
+    oid = os.fsdecode(text.strip())
+    if not is_oid(oid):
         raise UntrustedError(f"{ref} does not name a commit")
-    return found
+    return oid
 
 
 def _packed_commit(tree: Tree, ref: str) -> str:
@@ -181,8 +181,8 @@ def logged(place: Path, *, after: int = 0) -> list[str]:
     """The commits that its head was at, from so many bytes of the log on; lines that say nothing are left out."""
     log = read_file(Tree(place), "logs/HEAD", most=_LOG) or b""
     fields = (line.split(b" ", 2) for line in (log if len(log) < after else log[after:]).split(b"\n"))
-    found = [os.fsdecode(each[1]) for each in fields if len(each) > 2]  # noqa: PLR2004
-    return [oid for oid in dict.fromkeys(found) if is_oid(oid) and oid.strip("0")]
+    oids = [os.fsdecode(each[1]) for each in fields if len(each) > 2]  # noqa: PLR2004
+    return [oid for oid in dict.fromkeys(oids) if is_oid(oid) and oid.strip("0")]
 
 
 def unmerged_in_clone(place: Path, *, digits: int) -> frozenset[bytes]:
@@ -263,8 +263,8 @@ def _given(git: Git, git_dir: Path) -> tuple[object, ...]:
     ref = text.removeprefix("ref:").strip()
     head = git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}").text
     try:
-        found = (git_dir / "index").stat()
-        index = f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+        status = (git_dir / "index").stat()
+        index = f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
     except FileNotFoundError:
         index = ""
     return ref, head, index, *(text_of(git_dir / name) or "" for name in _OF_MERGE)

@@ -136,19 +136,19 @@ class Clones:
     def _admit(self, path: str, git_dir: Path, place: Path, state: State) -> None:
         names = self._names
         refs = tips(self._git, names.head(path), names.start(path), names.tip(path))
-        known = tuple(dict.fromkeys(refs.values()))
+        complete = tuple(dict.fromkeys(refs.values()))
         heads = tuple(dict.fromkeys(filter(None, (state.head, state.branch))))
         common = self._ground.repository.common
-        if any(head not in known for head in heads):
-            admit(common, place, Wanted(commits=heads, known=known), limits=self._limits)
+        if any(head not in complete for head in heads):
+            admit(common, place, Wanted(commits=heads, known=complete), limits=self._limits)
         handed = handed_in(git_dir)
         after = 0 if handed.state is None else handed.state.log_size
-        seen = [oid for oid in logged(place, after=after) if oid not in {*heads, *known}][-_MOST_LOGGED:]
+        seen = [oid for oid in logged(place, after=after) if oid not in {*heads, *complete}][-_MOST_LOGGED:]
         if not seen:
             return
         for oid in seen:
             try:
-                admit(common, place, Wanted(commits=(oid,), known=(*known, *heads)), limits=self._limits)
+                admit(common, place, Wanted(commits=(oid,), known=(*complete, *heads)), limits=self._limits)
             except ForeignError:
                 continue  # the step itself has removed a part of it
         keep_logged(self._git, git_dir, path, names, seen=seen, head=state.branch)

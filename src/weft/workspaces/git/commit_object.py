@@ -58,9 +58,9 @@ def write_commit(git: Git, draft: Draft, *, sign: Sign, once: bool = False, seco
     if sign is Sign.REQUIRED:
         _refuse_unsigned(git, draft.parents)
     key, notes = (_write(git, draft) if once else ""), _Notes(git, "signed")
-    known = notes.read(key) if once else ""
-    if known and git.says_yes("cat-file", "-e", known):
-        return known
+    noted = notes.read(key) if once else ""
+    if noted and git.says_yes("cat-file", "-e", noted):
+        return noted
     try:
         made = _write_signed(git, draft, seconds)
     except GitError as error:
@@ -154,8 +154,8 @@ def _brought(git: Git, parents: Sequence[str]) -> Iterator[str]:
     """The commits without a signature that the other parents have and the first one has not, the newest first."""
     noted = set(_Notes(git, "unsigned").commits())
     if noted and len(parents) > 1:
-        found = git.line("rev-list", "--topo-order", *parents[1:], f"^{parents[0]}").splitlines()
-        yield from (commit for commit in found if commit in noted)
+        commits = git.line("rev-list", "--topo-order", *parents[1:], f"^{parents[0]}").splitlines()
+        yield from (commit for commit in commits if commit in noted)
 
 
 def _resigning(git: Git, first: str) -> str:

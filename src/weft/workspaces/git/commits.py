@@ -121,10 +121,10 @@ def keep_logged(
 
     `seen` are commits that were there, too; `head` is where the branch is going to be, if not where it is.
     """
-    known = tips_of(git, names.head(path), names.start(path)) | _kept_of(git, names, path)
+    tips = tips_of(git, names.head(path), names.start(path)) | _kept_of(git, names, path)
     if head:
-        known[names.head(path)] = head
-    _keep(git, names, path, _undone(git, frozenset((*_log(git_dir), *seen)), frozenset(known.values())))
+        tips[names.head(path)] = head
+    _keep(git, names, path, _undone(git, frozenset((*_log(git_dir), *seen)), frozenset(tips.values())))
 
 
 def _slice(
@@ -165,13 +165,13 @@ def message_of(work: Work, plan: str) -> bytes:
 # The commit
 
 
-def _commit(one: _Slice, parent: str, index: Mapping[str, str], sign: Sign) -> str | None:
+def _commit(slice_: _Slice, parent: str, index: Mapping[str, str], sign: Sign) -> str | None:
     """What differs from the worktree's commit, as a commit upon another one; None if nothing does."""
-    git, tree = one.git, stage(one.git, one.git_dir, one.status, index)
+    git, tree = slice_.git, stage(slice_.git, slice_.git_dir, slice_.status, index)
     if tree is None or (parent and tree == tree_of(git, parent)):
         return None
     parents = (parent,) if parent else ()
-    draft = Draft(tree=tree, parents=parents, message=one.message, env=one.identity)
+    draft = Draft(tree=tree, parents=parents, message=slice_.message, env=slice_.identity)
     return write_commit(git, draft, sign=sign)
 
 

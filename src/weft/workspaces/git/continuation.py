@@ -45,12 +45,12 @@ class WorktreeContinuation:
         self._bring_up = bring_up
 
     def after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
-        path, known = request.path, self._ground.known()
-        head, start = known.get(self._names.head(path)), known.get(self._names.start(path))
+        path, refs = request.path, self._ground.known()
+        head, start = refs.get(self._names.head(path)), refs.get(self._names.start(path))
         if head is None or start is None:
             return _NOT_KEPT
         commit = earlier.commit or start
-        if not self._has(commit, head) or not self._is_built_on_the_same(request, start, head, known):
+        if not self._has(commit, head) or not self._is_built_on_the_same(request, start, head, refs):
             return _NOT_KEPT
         worktree = self._ground.worktree(path)
         try:
@@ -61,7 +61,7 @@ class WorktreeContinuation:
         if not worktree.is_dir():
             return _NOT_KEPT
         # The branch around may be gone since all that was on it has landed; the slice is merged into it later.
-        followed = changes([one for one in self._bring_up(around(path)).follows if _is_branch(one)])
+        followed = changes([move for move in self._bring_up(around(path)).follows if _is_branch(move)])
         own = [] if earlier.merging else self._go_back(path, worktree, head, commit)
         return Continued(is_kept=True, moves=(*followed, *own))
 
@@ -70,18 +70,18 @@ class WorktreeContinuation:
         is_known = self._git.says_yes("rev-parse", "--quiet", "--verify", f"{commit}^{{commit}}")
         return is_known and is_ancestor(self._git, commit, head)
 
-    def _is_built_on_the_same(self, request: WorkspaceRequest, start: str, head: str, known: Known) -> bool:
-        dependencies = list(self._dependencies(request, known))
+    def _is_built_on_the_same(self, request: WorkspaceRequest, start: str, head: str, refs: Known) -> bool:
+        dependencies = list(self._dependencies(request, refs))
         if not all(is_ancestor(self._git, commit, head) for commit in dependencies):
             return False
-        newest = self._starting.newest(around(request.path), known).commit
+        newest = self._starting.newest(around(request.path), refs).commit
         # A merge that Weft made for the start of the slice is on no other branch, but both its sides are.
         return not self._git.line("rev-list", "--no-merges", "-n1", start, "--not", newest, *dependencies)
 
-    def _dependencies(self, request: WorkspaceRequest, known: Known) -> Iterator[str]:
+    def _dependencies(self, request: WorkspaceRequest, refs: Known) -> Iterator[str]:
         """The heads of what it depends on. One that has landed may be gone, and is in the base."""
         for other in request.after:
-            head = known.get(self._names.head(other))
+            head = refs.get(self._names.head(other))
             if head is not None or not self._ground.has_landed(other):
                 yield head or self._ground.head(other)
 
@@ -90,10 +90,10 @@ class WorktreeContinuation:
         self._keep(path, worktree)
         git_dir, ref = git_dir_of(worktree), self._names.head(path)
         kept = self._names.kept(path, head)
-        known = self._ground.known()
-        notes = [wish(known, self._names.tip(path), commit), wish(known, self._names.told(path), commit)]
+        refs = self._ground.known()
+        notes = [wish(refs, self._names.tip(path), commit), wish(refs, self._names.told(path), commit)]
         if head != commit:
-            notes.append(wish(known, kept, head))
+            notes.append(wish(refs, kept, head))
         git = self._git.at(worktree)
         look = look_at(git, git_dir, head=head)
         self._ground.move(notes, f"{path} continues")

@@ -159,9 +159,9 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
                 process.wait()
                 raise ForeignError(f"`git {command[0]}` took longer than {self.limits.seconds:g} s") from None
             words.seek(0)
-            said = " ".join(words.read(4000).decode(errors="replace").split())
+            reason = " ".join(words.read(4000).decode(errors="replace").split())
         if code:
-            raise ForeignError(f"`git {command[0]}` refuses it: {said or f'exit code {code}'}")
+            raise ForeignError(f"`git {command[0]}` refuses it: {reason or f'exit code {code}'}")
 
     def release(self, objects: Path) -> None:
         """Into the repository; a pack comes to be with its index, which is last."""

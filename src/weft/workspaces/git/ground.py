@@ -30,13 +30,13 @@ class _RefsAsked(Known):
     def __getitem__(self, ref: str) -> str:
         if ref not in self._found:
             self._found[ref] = tip(self._git, ref)
-        found = self._found[ref]
-        if found is None:
+        oid = self._found[ref]
+        if oid is None:
             raise KeyError(ref)
-        return found
+        return oid
 
     def __iter__(self) -> Iterator[str]:
-        return (ref for ref, found in self._found.items() if found is not None)
+        return (ref for ref, oid in self._found.items() if oid is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

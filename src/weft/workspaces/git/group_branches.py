@@ -21,27 +21,27 @@ class GroupBranches:
 
     def follow_base(self) -> Sequence[RefMove]:
         """Where all that earlier runs did is on the base, what is new starts from there, with what people did."""
-        known = self._ground.known()
-        heads = {path: known.get(self._names.head(path)) for path in sorted(self._ground.groups)}
+        refs = self._ground.known()
+        heads = {path: refs.get(self._names.head(path)) for path in sorted(self._ground.groups)}
         proof = Proof(self._git, self._ground.ends.base)
         if not all(proof.holds(head) for head in heads.values() if head):
             return []
-        begun = [path for path, head in heads.items() if head or self._names.told(path) in known]
+        begun = [path for path, head in heads.items() if head or self._names.told(path) in refs]
         return self._put_aside(begun, "all of it has landed")
 
     def _put_aside(self, groups: Sequence[str], why: str) -> list[RefMove]:
         for path in groups:
             self._clear(path)
-        known = self._ground.known()
+        refs = self._ground.known()
         wishes: list[RefMove] = []
-        told: list[RefMove] = []
+        moves: list[RefMove] = []
         for path in groups:
-            names, now = self._names, known.get(self._names.head(path), "")
+            names, now = self._names, refs.get(self._names.head(path), "")
             if now:
-                wishes += [*self._ground.kept(path, now), wish(known, names.told(path), now)]
+                wishes += [*self._ground.kept(path, now), wish(refs, names.told(path), now)]
             for note in (names.head(path), names.start(path), names.tip(path), names.passed(path)):
-                wishes.append(wish(known, note, ""))
-            before = now or ("" if names.start(path) in known else known.get(names.told(path), ""))
-            told.append(RefMove(ref=names.head(path), before=before, after=""))
+                wishes.append(wish(refs, note, ""))
+            before = now or ("" if names.start(path) in refs else refs.get(names.told(path), ""))
+            moves.append(RefMove(ref=names.head(path), before=before, after=""))
         self._ground.move(wishes, why)
-        return changes(told)
+        return changes(moves)

@@ -50,10 +50,10 @@ def _entries(index: bytes, width: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _cut(index: bytes, at: int, length: int) -> bytes:
-    found = index[at : at + length]
-    if len(found) != length:
+    part = index[at : at + length]
+    if len(part) != length:
         raise ValueError("it ends within an entry")
-    return found
+    return part
 
 
 def _number(index: bytes, at: int) -> tuple[int, int]:

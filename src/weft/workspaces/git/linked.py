@@ -133,8 +133,8 @@ def _git_dir(directory: Path, content: bytes) -> Path:
     """What a file `.git` leads to, or of a clone that which it is in."""
     pointer = os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
     # A relative one begins with `..`, which is no step down from a directory that is trusted.
-    found = Path(os.path.normpath(os.path.join(os.path.realpath(directory), pointer)))  # noqa: PTH118 - a text
-    return found.parent.parent if found.parent.name == CLONE else found
+    git_dir = Path(os.path.normpath(os.path.join(os.path.realpath(directory), pointer)))  # noqa: PTH118 - a text
+    return git_dir.parent.parent if git_dir.parent.name == CLONE else git_dir
 
 
 def refuse_operation(directory: Path, git_dir: Path) -> None:

@@ -56,12 +56,12 @@ class LooseObjects:
     def all(self) -> list[str]:
         """Every name that could be one of an object."""
         firsts = [f"{number:02x}" for number in range(256)]
-        found = [first + rest for first in firsts for rest in names_in(self._tree, f"objects/{first}")]
-        return [oid for oid in found if is_oid(oid)]
+        oids = [first + rest for first in firsts for rest in names_in(self._tree, f"objects/{first}")]
+        return [oid for oid in oids if is_oid(oid)]
 
     def reachable(self, wanted: Iterable[str]) -> list[str]:
         """Those that these commits lead to, without a gap. What is not here is elsewhere, or missing."""
-        found: list[str] = []
+        oids: list[str] = []
         seen: set[str] = set()
         waiting = [(oid, b"") for oid in wanted]
         while waiting:
@@ -69,12 +69,12 @@ class LooseObjects:
             if oid in seen or not self.has(oid):
                 continue
             seen.add(oid)
-            found.append(oid)
-            if len(found) > self._limits.objects:
+            oids.append(oid)
+            if len(oids) > self._limits.objects:
                 raise UntrustedError(f"there are more than {self._limits.objects:,} new objects")
             if kind != _BLOB:
                 waiting += self._links(oid)
-        return found
+        return oids
 
     def _links(self, oid: str) -> list[tuple[str, bytes]]:
         with self.opened(oid) as (kind, size, pieces):

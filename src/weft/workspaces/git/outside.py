@@ -41,7 +41,7 @@ def look_at(git: Git, place: Path, *, seconds: float = SECONDS) -> Look | None:
 
 def _stamp(top: Path, path: bytes) -> tuple[int, ...]:
     try:
-        found = os.lstat(os.fsencode(top) + b"/" + path)
+        status = os.lstat(os.fsencode(top) + b"/" + path)
     except OSError:
         return ()
-    return found.st_mtime_ns, found.st_size, found.st_mode, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_mode, status.st_ino

@@ -88,8 +88,8 @@ class Answer(Struct, frozen=True):
 
 def _answer(exit_code: int, out: bytes, err: bytes) -> Answer:
     """A git that was killed has often said nothing; then the answer says that much."""
-    said = err.decode(errors="replace").strip()
-    return Answer(exit_code, out, said or (f"git {killed(exit_code)}" if killed(exit_code) else ""))
+    message = err.decode(errors="replace").strip()
+    return Answer(exit_code, out, message or (f"git {killed(exit_code)}" if killed(exit_code) else ""))
 
 
 class Git:
@@ -160,8 +160,8 @@ class Git:
     @cached_property
     def common(self) -> Path:
         """The directory that all checkouts of the repository share."""
-        found = shared_git_dir(self.directory)
-        return found or Path(self.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
+        git_dir = shared_git_dir(self.directory)
+        return git_dir or Path(self.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
 
     def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
         """Whatever comes of it; raises `OSError` if there is no git, or no such directory."""
@@ -279,17 +279,17 @@ def _run_within(
 ) -> Answer:
     """Its output goes to files. A pipe would stay open as long as a process that git has started has it."""
     with (
-        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as source,
         tempfile.TemporaryFile() as out,
         tempfile.TemporaryFile() as err,
     ):
-        given.write(stdin)
-        given.seek(0)
+        source.write(stdin)
+        source.seek(0)
         process = subprocess.Popen(  # noqa: S603 - an argv of our own
             ("git", *command),  # noqa: S607 - the git that the user has
             cwd=directory,
             env=dict(environ),
-            stdin=given,
+            stdin=source,
             stdout=out,
             stderr=err,
             start_new_session=True,
@@ -346,8 +346,8 @@ _FILTERS: dict[tuple[str, ...], tuple[str, ...]] = {}
 
 def _without_filters(directory: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Options that turn off the filters that the user has: with which files they are run, a step could choose."""
-    known = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
-    key = (environ["GIT_DIR"], *(environ.get(name, "") for name in known))
+    kept = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+    key = (environ["GIT_DIR"], *(environ.get(name, "") for name in kept))
     if key not in _FILTERS:
         done = subprocess.run(
             ("git", "config", "--name-only", "-z", "--get-regexp", r"^filter\."),  # noqa: S607 - the user's

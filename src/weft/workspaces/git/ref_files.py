@@ -32,15 +32,15 @@ def read_refs(common: Path, refs: Iterable[str]) -> dict[str, str]:
     """
     if (common / "reftable").exists():
         raise UnusualRefError
-    found: dict[str, str] = {}
+    tips: dict[str, str] = {}
     for ref in refs:
         if not ref.startswith("refs/") or ref.startswith(_OWN):
             raise UnusualRefError
         # Who packs a ref removes its file last, so whoever finds no file finds the line.
         oid = _loose(common / ref) or _packed(common).refs.get(ref)
         if oid is not None:
-            found[ref] = oid
-    return found
+            tips[ref] = oid
+    return tips
 
 
 def may_have_refs_below(common: Path, folder: str) -> bool:
@@ -65,10 +65,10 @@ def _loose(file: Path) -> str | None:
         return None
     finally:
         os.close(handle)
-    found = _OBJECT.fullmatch(content)
-    if found is None:
+    match = _OBJECT.fullmatch(content)
+    if match is None:
         raise UnusualRefError
-    return found[1].decode()
+    return match[1].decode()
 
 
 class _Packed(Struct, frozen=True):

@@ -21,10 +21,10 @@ _PATIENCE = "core.filesRefLockTimeout=1000"
 def tip(git: Git, ref: str) -> str | None:
     """The object that a full ref leads to; None if there is no such ref."""
     try:
-        found = read_refs(git.common, (ref,)).get(ref)
+        oid = read_refs(git.common, (ref,)).get(ref)
     except UnusualRefError:
         return _tip_by_git(git, ref)
-    return found if found is None or _is_there(git, found) else _tip_by_git(git, ref)
+    return oid if oid is None or _is_there(git, oid) else _tip_by_git(git, ref)
 
 
 def _is_there(git: Git, oid: str) -> bool:
@@ -71,7 +71,7 @@ def tips_of(git: Git, *refs: str) -> dict[str, str]:
         return read_refs(git.common, refs)
     except UnusualRefError:
         wanted = frozenset(refs)
-        return {ref: found for ref, found in tips(git, *refs).items() if ref in wanted}
+        return {ref: oid for ref, oid in tips(git, *refs).items() if ref in wanted}
 
 
 def tips_below(git: Git, folder: str) -> dict[str, str]:

@@ -64,7 +64,7 @@ def variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[s
     """Variables by which git takes these settings, after those that the environment has already."""
     count = environ.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isdecimal() else 0
-    found = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+    values = {"GIT_CONFIG_COUNT": str(first + len(settings))}
     for number, (key, value) in enumerate(settings.items(), first):
-        found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return found
+        values |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return values

@@ -226,7 +226,7 @@ class Resolving:
         clone, unmerged = clone_of(place.git_dir), unmerged_in(place.git)
         if clone is not None:
             unmerged &= unmerged_in_clone(clone, digits=len(look.head))
-        left = [shown(one) for one in unsettled(place.git, place.opened, look.tree, unmerged)]
+        left = [shown(file) for file in unsettled(place.git, place.opened, look.tree, unmerged)]
         return f"it left the conflict in {listed(left)}" if left else ""
 
     def _settle(self, place: _Place, look: Look, work: Work) -> _Place:

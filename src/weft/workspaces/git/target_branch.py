@@ -144,8 +144,8 @@ class TargetBranch:
             others = [*not_landed, *_paths(draft)]
             if entry.within:  # completed parts of one group may hold each other's work
                 others = [other for other in others if not _is_in(other, entry.within)]
-            known = [entry.within or path, *others]
-            self._refuse_strangers(entry.path, history.strangers(head, known))
+            expected = [entry.within or path, *others]
+            self._refuse_strangers(entry.path, history.strangers(head, expected))
             self._link(draft, entry, head, history.brings(head, others))
         except HeldError as error:
             draft.held[path] = error
@@ -307,14 +307,14 @@ class _History:
         subplans = {self.commits[each].subplan for each in self._reached_from(head)}
         return [other for other in dict.fromkeys(others) if any(_is_in(path, other) for path in subplans)]
 
-    def strangers(self, head: str, known: Sequence[str]) -> list[str]:
+    def strangers(self, head: str, expected: Sequence[str]) -> list[str]:
         """The subplans whose work the commit would bring to the target, other than the known ones and their parts.
 
         A merge commit is no work: that of a subplan that has landed may be on the branch of the plan alone.
         """
         reached = (self.commits[each] for each in self._reached_from(head))
         subplans = {commit.subplan for commit in reached if len(commit.parents) < _OF_MERGE}
-        return sorted(path for path in subplans - {""} if not any(_is_in(path, other) for other in known))
+        return sorted(path for path in subplans - {""} if not any(_is_in(path, other) for other in expected))
 
     def _reached_from(self, head: str) -> frozenset[str]:
         """The commits that the target would receive with this one."""

@@ -118,11 +118,11 @@ class Worktrees:
         place = directory.parent.resolve() / directory.name  # were it a link, that would not be followed
         if not self._registrations.may_know(place, branch):
             return None
-        known = self.listed()
-        for one in known:
+        listed = self.listed()
+        for one in listed:
             if branch is not None and one.branch == branch and one.path != place:
                 raise _elsewhere(one, branch)
-        return next((one for one in known if one.path == place), None)
+        return next((one for one in listed if one.path == place), None)
 
     def _require_branch(self, branch: str, commit: str) -> None:
         if tip(self._git, branch) == commit:
