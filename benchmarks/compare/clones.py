@@ -21,7 +21,7 @@ class Entering:
 
     def __init__(self, one: Project) -> None:
         self._common = one.top / ".git"
-        self._git = one.git
+        self._git = one.git.working()  # it may reach what is on this machine
         workspaces = one.workspaces("entering", clones=("a",))
         workspaces.prepare(WorkspaceRequest(path="a"))
         self._place = workspaces.place("a")
@@ -69,6 +69,6 @@ def beside_worktrees(sizes: Sizes) -> list[Row]:
             ours=f"{clone.cpu:.2f} s", beside=f"{worktree.cpu:.2f} s"),
         Row(name="a commit that enters the repository: wall", figure=1e3 * ours.wall, bar=at_most(50, "ms"),
             ours=f"{1e3 * ours.wall:.0f} ms, {1e3 * ours.cpu:.0f} ms of CPU"),
-        Row(name="the same beside `git fetch` with fsckObjects: wall", figure=ours.wall / git.wall, bar=None,
-            ours=f"{1e3 * ours.wall:.0f} ms", beside=f"{1e3 * git.wall:.0f} ms"),
+        Row(name="the same beside `git fetch` with fsckObjects: wall", figure=ours.wall / git.wall,
+            bar=at_most(1.2), ours=f"{1e3 * ours.wall:.0f} ms", beside=f"{1e3 * git.wall:.0f} ms"),
     ]  # fmt: skip
