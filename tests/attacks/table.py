@@ -85,6 +85,34 @@ OBJECTS = (
     ),
     Attack("alternates-elsewhere", "commit; echo $HOME_OUT >> $G/objects/info/alternates"),
     Attack("alternates-fifo", "commit; rm $G/objects/info/alternates; mkfifo $G/objects/info/alternates"),
+    Attack(
+        "objects-of-another-store",
+        "commit; mv $G/objects ~/o; mkdir -p $G/objects/info; echo ~/o > $G/objects/info/alternates",
+        "refuses it",
+    ),
+    Attack(
+        "shallow-without-parents", "commit; git rev-parse HEAD > $G/shallow; rm -f $G/objects/info/alternates"
+    ),
+    Attack("object-hard-link", f"commit; {_LOOSE} ln $F $G/objects/second; ln $F ~/second"),
+    Attack("object-sparse", f"commit; {_LOOSE} chmod +w $F; truncate -s 5G $F", "at most"),
+    Attack(
+        "object-with-zeros-behind",
+        f"commit; {_LOOSE} chmod +w $F; truncate -s 100M $F",
+        "where it should|after its end",
+    ),
+    Attack(
+        "object-of-empty-blocks",
+        f"commit; {_LOOSE} rm -f $F; python3 -c 'import sys;"
+        'sys.stdout.buffer.write(b"\\x78\\x01"+b"\\0\\0\\0\\xff\\xff"*4000000)\' > $F',
+        "has no header|is broken",
+    ),
+    Attack(
+        "tree-bomb",
+        f'{_RAW}T=$(python3 -c \'import sys,zlib,hashlib,os;d=b"\\0"*(80<<20);s=b"tree %d\\0"%len(d)+d;'
+        'o=hashlib.sha1(s).hexdigest();p=sys.argv[1]+"/objects/"+o[:2];os.makedirs(p,exist_ok=True);'
+        f'open(p+"/"+o[2:],"wb").write(zlib.compress(s));print(o)\' $G); {_OF_TREE}',
+        "has 83,886,080 bytes",
+    ),
     Attack("commit-graph", "commit; head -c 999 /dev/urandom > $G/objects/info/commit-graph"),
     Attack("multi-pack-index", "commit; head -c 999 /dev/urandom > $G/objects/pack/multi-pack-index"),
     Attack(
@@ -174,6 +202,93 @@ OBJECTS = (
     Attack("branch-at-a-tag", "commit; git tag -am t t; git rev-parse t > $G/$B", "is no commit"),
 )
 
+_NAMED = (
+    'named() { python3 -c \'import sys;n=sys.argv[2].encode().decode("unicode_escape").encode("latin-1");'
+    'sys.stdout.buffer.write(sys.argv[3].encode()+b" "+n+b"\\0"+bytes.fromhex(sys.argv[1]))\' "$1" "$2" "$3" '
+    "| raw tree; }; "
+)
+"""A tree with one entry: its object, its name with escapes, its mode."""
+
+
+def _entry(name: str, mode: str = "100644") -> str:
+    return f"{_RAW}{_NAMED}{_BLOB}T=$(named $E '{name}' {mode}); {_OF_TREE}"
+
+
+def _written(commit: str) -> str:
+    """A commit with a header and a message of its own; `%s` are its tree and its parent."""
+    return (
+        f"{_RAW}C=$(printf '{commit}' $(git rev-parse HEAD^{{tree}}) $(git rev-parse HEAD) | raw commit); "
+        "echo $C > $G/$B"
+    )
+
+
+_HEADS = "tree %s\\nparent %s\\nauthor A <a@b> 1700000000 +0000\\ncommitter A <a@b> 1700000000 +0000\\n"
+
+# Names that a file system takes for `.git`, and commits that other programs read in another way.
+TREES = (
+    *(
+        Attack(f"tree-like-git-{number}", _entry(name), "refuses it")
+        for number, name in enumerate(
+            (
+                ".GIT",
+                ".gIt ",
+                "git~1",
+                "GIT~1",
+                ".git.",
+                ".git::$INDEX_ALLOCATION",
+                ".g\\xe2\\x80\\x8cit",
+                ".\\xe2\\x81\\xafgit",
+            )
+        )
+    ),
+    Attack("tree-with-backslash", _entry("a\\\\..\\\\b"), ""),
+    Attack("tree-with-empty-name", _entry(""), "refuses it"),
+    Attack("tree-with-dot", _entry("."), "refuses it"),
+    Attack("tree-with-odd-mode", _entry("x", "177777")),
+    Attack("tree-entry-of-another-kind", _entry("x", "40000"), "refuses it"),
+    Attack("gitlink-to-a-file", _entry("sub", "160000"), ""),
+    Attack(
+        "gitlink-nowhere", "git update-index --add --cacheinfo 160000," + "1" * 40 + ",sub; git commit -qm s"
+    ),
+    Attack(
+        "tree-twice-the-same",
+        f"{_RAW}{_BLOB}T=$(python3 -c 'import sys;o=bytes.fromhex(sys.argv[1]);sys.stdout.buffer.write("
+        f'2*(b"100644 a\\0"+o))\' $E | raw tree); {_OF_TREE}',
+        "refuses it",
+    ),
+    Attack(
+        "tree-of-cases",
+        f"{_RAW}{_BLOB}T=$(python3 -c 'import sys;o=bytes.fromhex(sys.argv[1]);sys.stdout.buffer.write("
+        f'b"100644 One\\0"+o+b"100644 one\\0"+o)\' $E | raw tree); {_OF_TREE}',
+    ),
+    Attack(
+        "trees-in-trees",
+        f"{_RAW}{_BLOB}T=$(python3 -c 'import sys,hashlib,zlib,os\n"
+        'o,k=bytes.fromhex(sys.argv[1]),b"100644"\n'
+        "for n in range(3000):\n"
+        ' d=k+b" d\\0"+o;s=b"tree %d\\0"%len(d)+d;h=hashlib.sha1(s);o,k=h.digest(),b"40000"\n'
+        ' p=sys.argv[2]+"/objects/"+h.hexdigest()[:2];os.makedirs(p,exist_ok=True)\n'
+        ' open(p+"/"+h.hexdigest()[2:],"wb").write(zlib.compress(s))\n'
+        f"print(o.hex())' $E $G); {_OF_TREE}",
+        "",
+    ),
+    Attack("commit-with-nul", _written(_HEADS + "\\na\\0b\\n"), "refuses it|nul"),
+    Attack("commit-with-odd-encoding", _written(_HEADS + "encoding ../../x\\n\\n\\377\\376\\n")),
+    Attack("commit-with-more-headers", _written(_HEADS + "mergetag x\\ngpgsig -----BEGIN\\n y\\n\\nm\\n")),
+    Attack(
+        "commit-with-odd-date",
+        _written(
+            "tree %s\\nparent %s\\nauthor A <a@b> 99999999999999999999 +0000\\ncommitter A <a@b> 1 +0\\n\\nm\\n"
+        ),
+        "refuses it",
+    ),
+    Attack(
+        "commit-that-is-its-own-parent",
+        f"{_RAW}C=$(git rev-parse HEAD^{{tree}}); echo $C > $G/$B",
+        "refuses it|is no commit",
+    ),
+)
+
 REFS = (
     Attack("symbolic-branch", "commit; echo 'ref: refs/heads/main' > $G/$B", "is a symbolic ref"),
     Attack("symbolic-plan", "commit; echo 'ref: refs/heads/main' > $G/refs/heads/weft/notes/_plan"),
@@ -202,6 +317,20 @@ REFS = (
     ),
     Attack("common-folder", "commit; echo $REPO/.git > $G/commondir; echo $SIBLING/.git > $G/gitdir"),
     Attack("worktree-entry", "commit; mkdir -p $G/worktrees/x; echo $SIBLING/.git > $G/worktrees/x/gitdir"),
+    Attack("branch-with-more-lines", "commit; git rev-parse HEAD HEAD~1 > $G/$B", "does not name a commit"),
+    Attack(
+        "packed-refs-many-times",
+        "commit; C=$(git rev-parse HEAD); rm $G/$B; (echo 'xx $B'; echo ' '$B; echo ^$C; "
+        "echo $C refs/heads/main; echo $C $B; echo 1111111111111111111111111111111111111111 $B) > $G/packed-refs",
+    ),
+    Attack(
+        "packed-refs-huge",
+        "commit; rm $G/$B; truncate -s 1G $G/packed-refs",
+        "is no plain file, or cannot be used",
+    ),
+    Attack("branch-sparse", "commit; truncate -s 60K $G/$B", "does not name a commit"),
+    Attack("branch-is-a-folder", "commit; rm $G/$B; mkdir -p $G/$B/x; echo x > $G/$B/x/y", _NOT_PLAIN),
+    Attack("reference-tables", "commit; mkdir -p $G/reftable; echo x > $G/reftable/tables.list"),
     Attack("many-refs", "commit; for n in $(seq 1 500); do cp $G/$B $G/refs/heads/r$n; done"),
 )
 
@@ -330,4 +459,4 @@ OUTSIDE = (
     Attack("terminal", "printf x > /dev/tty; python3 -c 'import fcntl;fcntl.ioctl(0,0x5412,b\"x\")'; commit"),
 )
 
-ATTACKS = (*LINKS, *OBJECTS, *REFS, *SETTINGS, *FILES, *OUTSIDE)
+ATTACKS = (*LINKS, *OBJECTS, *TREES, *REFS, *SETTINGS, *FILES, *OUTSIDE)
