@@ -39,3 +39,30 @@ def test_steps_work_and_commit_in_sandboxes_and_what_they_did_lands(repository: 
     assert not list(repository.root.rglob("bad"))
     (done,) = clean(repository.root, environ=repository.environ)
     assert [one.kind for one in done.removed if one.kind == "homes"] == ["homes"]
+
+
+COMMITTING = """
+sandbox: {network: false}
+merge: {mode: auto}
+subplans:
+  - id: work
+    steps:
+      - id: two
+        run: >-
+          mkfifo gate; echo 1 > one; git add one; git commit -q -m first; read _ < gate; rm gate;
+          echo 2 > two; git add two; git commit -q -m second
+"""
+
+
+def test_the_branch_is_at_each_commit_while_the_step_still_runs(repository: Repository) -> None:
+    repository.plan(COMMITTING)
+    branch, worktree = repository.branch("work"), repository.worktree("work")
+    with repository.started("run") as process:
+        last = ("log", "-1", "--format=%s", branch, "--")
+        repository.wait_for(lambda: repository.ask_git(*last).stdout == "first\n", process)
+        with (worktree / "gate").open("w") as gate:  # which the step waits for
+            gate.write("on\n")
+        assert process.wait() == 0
+    assert {"one", "two"} <= set(repository.files())
+    assert repository.git("log", "-1", "--format=%s", branch) == "second"
+    assert repository.is_whole()

@@ -250,6 +250,9 @@ class NoWorkspaces:
         self.removed.append(f"release {path}")
         return True
 
+    def take_commits(self, path: str) -> None:
+        """There is no repository."""
+
     def put_away(self, path: str) -> None:
         self.removed.append(f"put away {path}")
 

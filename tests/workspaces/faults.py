@@ -3,7 +3,7 @@
 import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ OPERATIONS = (
     "scandir", "stat", "symlink", "unlink", "write",
 )  # fmt: skip
 """All that is done with files, but closing them, which the kernel does for who dies."""
+CHANGES = ("chmod", "mkdir", "rename", "replace", "rmdir", "unlink", "write")
+"""What others see of that."""
 
 
 _MEMORY = "/dev/shm"
@@ -59,16 +61,16 @@ WRITE = os.write
 
 
 @contextmanager
-def machine(fails_at: int, *, dies: bool) -> Iterator[Machine]:
+def machine(fails_at: int, *, dies: bool, operations: Collection[str] = OPERATIONS) -> Iterator[Machine]:
     """0: it does not fail."""
     made = Machine(fails_at, dies=dies)
     with pytest.MonkeyPatch.context() as patch:
-        for name in OPERATIONS:
+        for name in operations:
             patch.setattr(os, name, made.wrapped(name, getattr(os, name)))
         yield made
 
 
-def operations_of(action: Callable[[], object]) -> int:
-    with machine(0, dies=False) as counting:
+def operations_of(action: Callable[[], object], *, operations: Collection[str] = OPERATIONS) -> int:
+    with machine(0, dies=False, operations=operations) as counting:
         action()
     return -counting.left

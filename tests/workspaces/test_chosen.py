@@ -133,6 +133,9 @@ class Speaker(InPlaceWorkspaces):
     def put_away(self, path: str) -> None:
         raise WeftError(self._name)
 
+    def take_commits(self, path: str) -> None:
+        raise WeftError(self._name)
+
 
 def _work(path: str) -> Work:
     return Work(path=path, step="x", attempt=1, subject="done")
@@ -153,6 +156,7 @@ QUESTIONS: dict[str, Callable[[Workspaces, str], object]] = {
     "publish": lambda asked, path: asked.publish(path),
     "discard": lambda asked, path: asked.discard(path),
     "release": lambda asked, path: asked.release(path),
+    "take_commits": lambda asked, path: asked.take_commits(path),
     "put_away": lambda asked, path: asked.put_away(path),
 }
 

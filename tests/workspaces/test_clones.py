@@ -2,12 +2,9 @@
 
 import os
 import shutil
-import subprocess
-from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
-from typing_extensions import override
 
 from contracts.workspaces_contract import OwnWorkspacesContract
 from weft.engine.run.facts import EarlierSlice
@@ -15,35 +12,14 @@ from weft.ports.workspaces import HeldError, WorkspaceRequest, Workspaces
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.leftovers import Judge, Left
 from weft.workspaces.git.registrations import Listed, read_listed
-from workspaces.git.repositories import surroundings
+from workspaces.clone_steps import begun, clone, cloned_world, committed, enter, step_git
 from workspaces.trees import put
 from workspaces.worlds import NAMES, World
 
 
-class Every(Collection[str]):
-    """All slices."""
-
-    @override
-    def __contains__(self, path: object) -> bool:
-        return True
-
-    @override
-    def __iter__(self) -> Iterator[str]:
-        return iter(("a",))
-
-    @override
-    def __len__(self) -> int:
-        return 1
-
-
-def enter(top: Path, *, opened: bool = True) -> World:
-    return World(top, clones=Every(), opened=opened)
-
-
 @pytest.fixture
 def world(new_repository: Path, tmp_path: Path) -> World:
-    shutil.copytree(new_repository, tmp_path / "repository")
-    return enter(tmp_path / "repository")
+    return cloned_world(new_repository, tmp_path)
 
 
 class TestClones(OwnWorkspacesContract):
@@ -55,35 +31,7 @@ class TestClones(OwnWorkspacesContract):
 class TestClonesForSandboxes(OwnWorkspacesContract):
     @pytest.fixture
     def workspaces(self, new_repository: Path, tmp_path: Path) -> Workspaces:
-        shutil.copytree(new_repository, tmp_path / "repository")
-        return enter(tmp_path / "repository", opened=False).workspaces
-
-
-def step_git(world: World, path: str, *command: str, check: bool = True) -> str:
-    """git as a step types it: it finds its directory by itself."""
-    place = world.place(path)
-    environ = {**surroundings(world.top.parent), "GIT_EDITOR": "true"}
-    done = subprocess.run(
-        ("git", *command), cwd=place, env=environ, check=check, capture_output=True, text=True
-    )
-    return done.stdout.strip()
-
-
-def clone(world: World, path: str) -> Path:
-    return world.top / ".git" / "worktrees" / path / "weft-clone" / "git"
-
-
-def begun(world: World, path: str = "a") -> None:
-    world.prepare(path)
-    world.workspaces.prove(path)
-
-
-def committed(world: World, path: str, files: dict[str, str], message: str = "by the agent") -> str:
-    """A commit that a step makes in its clone."""
-    put(world.place(path), files)
-    step_git(world, path, "add", "--all")
-    step_git(world, path, "commit", "--quiet", "--message", message)
-    return step_git(world, path, "rev-parse", "HEAD")
+        return cloned_world(new_repository, tmp_path, opened=False).workspaces
 
 
 # What a step finds

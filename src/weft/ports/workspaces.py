@@ -230,6 +230,13 @@ class Workspaces(Protocol):
         """
         ...
 
+    def take_commits(self, path: str) -> None:
+        """Has what the steps under way have committed so far appear in the repository.
+
+        What cannot enter yet is no error: `record` takes it, or says why it cannot be taken.
+        """
+        ...
+
     def record(self, work: Work) -> Sequence[RefMove]:
         """Keep what a step has changed."""
         ...

@@ -12,6 +12,7 @@ the same way; and what was found is known there until it is in the journal.
 
 from collections.abc import Sequence
 
+from anyio import CapacityLimiter, sleep
 from anyio.to_thread import run_sync
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,9 @@ from weft.errors import WeftError
 from weft.ports.workspaces import Breach, Watch, Work, Workspaces
 from weft.runtime.jobs import Jobs, but
 from weft.runtime.lineage import Lineage
+
+EVERY = 1.0
+"""Seconds between looks for what steps under way have committed."""
 
 Execution = tuple[int, int]
 
@@ -79,6 +83,17 @@ class Changes:
             await run_sync(self._workspaces.watch, watch)
         if step.is_mixed:  # by now
             await run_sync(self._workspaces.unwatch, launch.path, self._beside(step))
+
+    # While it is under way
+
+    async def watch_commits(self) -> None:
+        """Has what steps commit appear in the repository, a moment later."""
+        limiter = CapacityLimiter(1)
+        while True:
+            await sleep(EVERY)
+            for path in list(self._under_way):
+                if self._workspaces.has_history(path):
+                    await run_sync(self._workspaces.take_commits, path, limiter=limiter)
 
     def _is_to_change(self, launch: Launch) -> bool:
         return launch.is_to_change and self._workspaces.has_history(launch.path)

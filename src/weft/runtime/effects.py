@@ -76,6 +76,7 @@ class Effects(MergeEffects):
 
     def work_in(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
+        tasks.start_soon(self._changes.watch_commits)
         if self._landing is not None:
             self._landing.work_in(tasks)
 

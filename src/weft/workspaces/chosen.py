@@ -57,6 +57,9 @@ class ChosenWorkspaces:
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
         self._of(path).unwatch(path, jobs)
 
+    def take_commits(self, path: str) -> None:
+        self._of(path).take_commits(path)
+
     def record(self, work: Work) -> Sequence[RefMove]:
         return self._of(work.path).record(work)
 

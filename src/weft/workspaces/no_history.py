@@ -12,6 +12,9 @@ class NoHistory:
     def has_history(self, path: str) -> bool:  # noqa: ARG002 - none has
         return False
 
+    def take_commits(self, path: str) -> None:
+        """Nothing is committed."""
+
     def record(self, work: Work) -> Sequence[RefMove]:  # noqa: ARG002
         return ()
 

@@ -3,6 +3,7 @@
 What is missing is None; what is no plain file, a link on the way, or larger than expected is an `UntrustedError`.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Generator
@@ -70,6 +71,25 @@ def write_file(tree: Tree, path: str, data: bytes) -> None:
         _put(folder, aside, name, data)
 
 
+def write_from(outside: Tree, aside: str, tree: Tree, name: str, data: bytes) -> None:
+    """As `write_file`, for a file at the top of a tree in which a process that dies may leave no other file.
+
+    It is written aside, in another tree. Only if that is on another disk it is written here.
+    """
+    with _explained(name), outside.folder() as source, tree.folder() as folder:
+        wipe(source.descriptor, aside)
+        _write_new(source, aside, data)
+        if _kind(folder, name) == stat.S_IFDIR:
+            wipe(folder.descriptor, name)
+        try:
+            os.rename(aside, name, src_dir_fd=source.descriptor, dst_dir_fd=folder.descriptor)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            wipe(source.descriptor, aside)
+            write_file(tree, name, data)
+
+
 def write_locked(tree: Tree, path: str, data: bytes) -> bool:
     """The same, with the lock that a git would take; False, and nothing is written, if another has it."""
     with _explained(path), _above(tree, path) as (folder, name):
@@ -80,12 +100,16 @@ def write_locked(tree: Tree, path: str, data: bytes) -> bool:
     return True
 
 
-def _put(folder: Folder, aside: str, name: str, data: bytes) -> None:
-    file = folder.file(aside, _NEW)
+def _write_new(folder: Folder, name: str, data: bytes) -> None:
+    file = folder.file(name, _NEW)
     try:
         write(file, data)
     finally:
         os.close(file)
+
+
+def _put(folder: Folder, aside: str, name: str, data: bytes) -> None:
+    _write_new(folder, aside, data)
     if _kind(folder, name) == stat.S_IFDIR:
         wipe(folder.descriptor, name)
     os.rename(aside, name, src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor)

@@ -103,12 +103,15 @@ class WorktreeWorkspaces:
         return True
 
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
+        with self._at_steps[request.path]:
+            return self._prepare(request)
+
+    def _prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         path, worktree = request.path, self._ground.worktree(request.path)
         start, moves = self._begin(request)
         clone = self._ground.shared_refs if path in self._ground.clones else None
-        self._worktrees.make(
-            worktree, branch=self._names.head(path), commit=start, sparse=request.sparse, clone=clone
-        )
+        branch = self._names.head(path)
+        self._worktrees.make(worktree, branch=branch, commit=start, sparse=request.sparse, clone=clone)
         self._ground.bring(worktree, request.copy, request.link)
         self._clones.furnish(path)
         return moves
@@ -257,6 +260,9 @@ class WorktreeWorkspaces:
         with self._at_workspace(path):
             return self._watching.restore(path, job)
 
+    def take_commits(self, path: str) -> None:
+        self._clones.take_early(path, self._at_steps[path])
+
     def record(self, work: Work) -> Sequence[RefMove]:
         names, path = self._names, work.path
         with self._at_workspace(path):
@@ -320,7 +326,8 @@ class WorktreeWorkspaces:
         moves = self._leave_out(request) if request.without else []
         with self._at_workspace(request.path):
             self._clones.close(request.path)
-        with self._resolving.left_alone(request):
+            self._resolving.leave(request.path)
+        with self._resolving.explained(request):
             merged = self._done(request.path, self._joining.merge(request))
         return replace(merged, moves=(*moves, *merged.moves)) if moves else merged
 

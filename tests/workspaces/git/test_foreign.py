@@ -17,8 +17,10 @@ from weft.workspaces.untrusted import (
     read_file,
     remove_file,
     write_file,
+    write_from,
     write_locked,
 )
+from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit, empty_repository, files_of, repository
 
 MANY = Limits()
@@ -249,6 +251,22 @@ def test_a_file_takes_the_place_of_whatever_is_there(tmp_path: Path) -> None:
     assert write_locked(tree, "way/to/file", b"3")
     assert (tmp_path / "outside").read_text() == "as it was"
     assert [(tmp_path / name).read_bytes() for name in ("way/to/file", "folder")] == [b"3", b"2"]
+
+
+def test_a_file_can_be_written_elsewhere_first(tmp_path: Path) -> None:
+    (tmp_path / "top" / "file" / "x").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "aside").symlink_to(tmp_path / "outside")
+    write_from(Tree(tmp_path / "elsewhere"), "aside", Tree(tmp_path / "top"), "file", b"1")
+    assert (tmp_path / "top" / "file").read_bytes() == b"1"
+    assert sorted(place.name for place in tmp_path.rglob("*")) == ["elsewhere", "file", "top"]
+
+
+def test_a_file_on_another_disk_is_written_too(tmp_path: Path) -> None:
+    with quick_folder() as other:
+        write_from(Tree(other), "aside", Tree(tmp_path), "file", b"1")
+        assert (tmp_path / "file").read_bytes() == b"1"
+        assert list(other.iterdir()) == []
 
 
 def test_a_file_that_another_has_locked_stays(tmp_path: Path) -> None:

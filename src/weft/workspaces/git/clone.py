@@ -29,6 +29,7 @@ from weft.workspaces.untrusted import (
     read_file,
     remove_file,
     write_file,
+    write_from,
     write_locked,
 )
 
@@ -68,6 +69,8 @@ class Handed(Struct, frozen=True, kw_only=True):
     """Of the clone, when it was last taken in or handed out."""
     given: tuple[object, ...] = ()
     """Of the registration, when that was last handed out."""
+    entered: tuple[str, ...] = ()
+    """The commits that the branch in the repository was moved to since, while the step ran."""
 
 
 # Making
@@ -143,6 +146,11 @@ def read_state(place: Path, branch: str) -> State:
     log = read_file(tree, "logs/HEAD", most=_LOG) or b""
     digest = blake2b(log, digest_size=16).hexdigest()
     return State(ref=ref, head=head, branch=own, log_size=len(log), log=digest)
+
+
+def read_branch(place: Path, branch: str) -> str:
+    """The commit of a branch; empty if it is gone. Raises `UntrustedError`."""
+    return _commit_of(Tree(place), branch)
 
 
 def _commit_of(tree: Tree, ref: str) -> str:
@@ -316,4 +324,5 @@ def lead(directory: Path, git_dir: Path, *, to_clone: bool) -> None:
     text = os.fsencode(f"gitdir: {wanted}\n")
     tree = Tree(directory)
     if read_file(tree, ".git", most=_SMALL) != text:
-        write_file(tree, ".git", text)
+        # A file that a dead process left in the workspace would count as work of the slice.
+        write_from(Tree(git_dir), f"{CLONE}.link", tree, ".git", text)

@@ -2,13 +2,15 @@
 
 Before Weft looks at a workspace, what was committed in its clone enters the repository, and the slice's branch
 moves to it, as if the step had worked in the worktree itself. After that the clone is brought to where the
-worktree is. Both can be done again at any time. For each slice one thread at a time.
+worktree is. Both can be done again at any time. While a step runs, only its branch is followed, by
+`early_commits`. For each slice one thread at a time.
 """
 
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 
 from msgspec.structs import replace
 
@@ -28,13 +30,14 @@ from weft.workspaces.git.clone import (
     read_state,
 )
 from weft.workspaces.git.commits import keep_logged
+from weft.workspaces.git.early_commits import EarlyCommits
 from weft.workspaces.git.foreign import ForeignError, Wanted, admit
 from weft.workspaces.git.ground import Ground, changes
 from weft.workspaces.git.linked import clone_of, git_dir_of
 from weft.workspaces.git.locks import Pause, free, locks_explained
 from weft.workspaces.git.loose_objects import Limits
 from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import is_ancestor, move, tips
+from weft.workspaces.git.refs import is_ancestor, move, tips_of
 from weft.workspaces.git.sparse import settings
 from weft.workspaces.git.worktrees import Worktrees
 from weft.workspaces.untrusted import UntrustedError, remove_file
@@ -58,6 +61,7 @@ class Clones:
         self._worktrees = worktrees
         self._limits = limits
         self._pause = pause
+        self._early = EarlyCommits(ground, self._place)
 
     @contextmanager
     def synchronized(self, path: str) -> Generator[None]:
@@ -72,10 +76,20 @@ class Clones:
             return
         worktree = self._ground.worktree(path)
         git_dir = git_dir_of(worktree)
+        self._early.begin(path)
         make_clone(self._git, git_dir, self._ground.repository.common, self._ground.shared_refs)
         self.hand_out(path)
         if path in self._ground.opened:
             lead(worktree, git_dir, to_clone=True)
+
+    def take_early(self, path: str, lock: Lock) -> None:
+        """What a step under way has committed appears in the repository, if that can be now."""
+        if path not in self._ground.clones or not lock.acquire(blocking=False):
+            return  # whatever else is done in the workspace takes in all of it
+        try:
+            self._early.take(path)
+        finally:
+            lock.release()
 
     def close(self, path: str) -> None:
         """No step works there any more: people find the worktree, on the branch of the repository."""
@@ -116,11 +130,11 @@ class Clones:
         with _explained(path):
             handed = handed_in(git_dir)
             state = read_state(place, self._names.head(path))
-            if handed.state is None or state == handed.state:
+            if handed.state is None or (state == handed.state and not handed.entered):
                 return
             self._admit(path, git_dir, place, state)
         self._follow(path, worktree, git_dir, state, handed)
-        note_handed(git_dir, replace(handed, state=state))
+        note_handed(git_dir, replace(handed, state=state, entered=()))
 
     def _place(self, path: str) -> Path | None:
         """The registration of the worktree of a slice with a clone, also if the directory is gone."""
@@ -134,24 +148,44 @@ class Clones:
         return None if git_dir is None or clone_of(git_dir) is None else git_dir
 
     def _admit(self, path: str, git_dir: Path, place: Path, state: State) -> None:
-        names = self._names
-        refs = tips(self._git, names.head(path), names.start(path), names.tip(path))
-        complete = tuple(dict.fromkeys(refs.values()))
-        heads = tuple(dict.fromkeys(filter(None, (state.head, state.branch))))
-        common = self._ground.repository.common
-        if any(head not in complete for head in heads):
-            admit(common, place, Wanted(commits=heads, known=complete), limits=self._limits)
-        handed = handed_in(git_dir)
-        after = 0 if handed.state is None else handed.state.log_size
-        seen = [oid for oid in logged(place, after=after) if oid not in {*heads, *complete}][-_MOST_LOGGED:]
-        if not seen:
-            return
-        for oid in seen:
-            try:
-                admit(common, place, Wanted(commits=(oid,), known=(*complete, *heads)), limits=self._limits)
-            except ForeignError:
-                continue  # the step itself has removed a part of it
-        keep_logged(self._git, git_dir, path, names, seen=seen, head=state.branch)
+        names, handed = self._names, handed_in(git_dir)
+        refs = tips_of(self._git, names.head(path), names.start(path), names.tip(path))
+        complete = dict.fromkeys((*refs.values(), *handed.entered))
+        heads = [oid for oid in dict.fromkeys((state.head, state.branch)) if oid]
+        before = handed.state or state
+        undone = [
+            oid
+            for oid in dict.fromkeys((*logged(place, after=before.log_size), *handed.entered))
+            if oid not in heads and (oid not in complete or oid in handed.entered)
+        ][-_MOST_LOGGED:]
+        self._enter(
+            place,
+            [oid for oid in heads if oid not in complete],
+            [oid for oid in undone if oid not in complete],
+            known=tuple(complete),
+        )
+        if undone:
+            keep_logged(self._git, git_dir, path, names, seen=undone, head=state.branch)
+
+    def _enter(
+        self, place: Path, heads: Sequence[str], undone: Sequence[str], *, known: tuple[str, ...]
+    ) -> None:
+        """Lets all of these into the repository at once; if that fails, the heads, and then what else can."""
+
+        def enter(*commits: str) -> None:
+            if commits:
+                wanted = Wanted(commits=commits, known=known)
+                admit(self._ground.repository.common, place, wanted, limits=self._limits)
+
+        try:
+            enter(*heads, *undone)
+        except ForeignError:
+            if not undone:
+                raise
+            enter(*heads)
+            for oid in undone:
+                with suppress(ForeignError):  # the step itself has removed a part of it
+                    enter(oid)
 
     def _follow(self, path: str, worktree: Path, git_dir: Path, state: State, handed: Handed) -> None:
         """The worktree comes to where the clone is; its files are there already."""
@@ -167,7 +201,7 @@ class Clones:
                 git.do("update-ref", "--no-deref", "-m", f"weft: {path} left its branch", "HEAD", state.head)
             elif state.ref == branch:
                 self._reattach(git, branch)
-            if handed.state is None or state.head != handed.state.head:
+            if handed.state is None or handed.entered or state.head != handed.state.head:
                 git.do("read-tree", "--reset", "HEAD", env=settings(git_dir))
 
     @staticmethod
@@ -176,12 +210,12 @@ class Clones:
             git.do("symbolic-ref", "HEAD", branch)
 
     def _advance(self, path: str, branch: str, state: State, handed: Handed) -> None:
-        now = tips(self._git, branch).get(branch, "")
+        now = tips_of(self._git, branch).get(branch, "")
         after = state.branch
         was = "" if handed.state is None else handed.state.branch
-        if not after or after in {now, was}:
+        if not after or after == now or (after == was and now not in handed.entered):
             return
-        if now not in {"", was} and not is_ancestor(self._git, now, after):
+        if now not in {"", was, *handed.entered} and not is_ancestor(self._git, now, after):
             if is_ancestor(self._git, after, now):
                 return
             kept = RefMove(ref=self._names.kept(path, after), before="", after=after)

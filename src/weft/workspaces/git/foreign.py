@@ -74,10 +74,9 @@ def _admit(common: Path, tree: Tree, wanted: Wanted, limits: Limits) -> int:
     with _quarantine(common, wanted, limits) as quarantine:
         for name in packs:
             quarantine.receive_pack(tree, name)
-        if oids:
-            quarantine.receive(loose, oids)
+        kinds = quarantine.receive(loose, oids) if oids else {}
         quarantine.require_whole(wanted)
-        quarantine.require_commits(wanted)
+        quarantine.require_commits([oid for oid in wanted.commits if kinds.get(oid) != b"commit"])
         quarantine.release(common / "objects")
     _drop(tree, oids, packs)
     return len(oids) + len(packs)
@@ -98,10 +97,12 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
     place: Path
     limits: Limits
 
-    def receive(self, loose: LooseObjects, oids: Sequence[str]) -> None:
+    def receive(self, loose: LooseObjects, oids: Sequence[str]) -> dict[str, bytes]:
+        """Takes loose objects; returns the kind of each by its name."""
         with tempfile.TemporaryFile(dir=self.place) as pack:
-            write_pack(loose, oids, pack, self.limits)
+            kinds = write_pack(loose, oids, pack, self.limits)
             self._unpack(pack, few=len(oids) < _FEW)
+        return kinds
 
     def receive_pack(self, tree: Tree, name: str) -> None:
         with (
@@ -128,14 +129,16 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
             asked.seek(0)
             self._do(("rev-list", "--objects", "--quiet", "--stdin"), asked)
 
-    def require_commits(self, wanted: Wanted) -> None:
+    def require_commits(self, oids: Sequence[str]) -> None:
         """A tag leads to a commit, too, and is none."""
+        if not oids:
+            return
         with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as answer:
-            asked.write("".join(f"{oid}\n" for oid in wanted.commits).encode())
+            asked.write("".join(f"{oid}\n" for oid in oids).encode())
             asked.seek(0)
             self._do(("cat-file", "--batch-check=%(objecttype)"), asked, answer)
             answer.seek(0)
-            for oid, kind in zip(wanted.commits, answer.read().split(b"\n"), strict=False):
+            for oid, kind in zip(oids, answer.read().split(b"\n"), strict=False):
                 if kind != b"commit":
                     raise ForeignError(f"{oid} is no commit, but a {kind.decode()}")
 

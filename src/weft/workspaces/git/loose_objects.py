@@ -176,9 +176,13 @@ def _in_header(data: bytes) -> Iterator[tuple[str, bytes]]:
             yield oid.decode(errors="replace"), b""
 
 
-def write_pack(objects: LooseObjects, oids: Sequence[str], target: BinaryIO, limits: Limits) -> None:
-    """A pack of these objects, without deltas."""
-    hashing = new("sha1" if not oids or len(oids[0]) == _SHA1 else "sha256", usedforsecurity=False)
+def write_pack(
+    objects: LooseObjects, oids: Sequence[str], target: BinaryIO, limits: Limits
+) -> dict[str, bytes]:
+    """Writes a pack of these objects, without deltas; returns the kind of each by the name of its content."""
+    algorithm = "sha1" if not oids or len(oids[0]) == _SHA1 else "sha256"
+    hashing = new(algorithm, usedforsecurity=False)
+    kinds: dict[str, bytes] = {}
 
     def put(data: bytes) -> None:
         hashing.update(data)
@@ -192,11 +196,15 @@ def write_pack(objects: LooseObjects, oids: Sequence[str], target: BinaryIO, lim
             if total > limits.bytes_of_all:
                 raise UntrustedError(f"the new objects have more than {limits.bytes_of_all:,} bytes")
             put(_entry_header(_KINDS[kind], size))
+            naming = new(algorithm, b"%b %d\0" % (kind, size), usedforsecurity=False)
             deflating = zlib.compressobj(1)
             for piece in pieces:
+                naming.update(piece)
                 put(deflating.compress(piece))
             put(deflating.flush())
+            kinds[naming.hexdigest()] = kind
     target.write(hashing.digest())
+    return kinds
 
 
 def _entry_header(kind: int, size: int) -> bytes:

@@ -169,21 +169,24 @@ class Resolving:
         if place is not None and place.opened.state is not State.CLOSED:
             self._undo(place, self._look(place), "it was left")
 
-    @contextmanager
-    def left_alone(self, request: MergeRequest) -> Generator[None]:
-        """While a slice is merged; if that meets a conflict, a person hears what an agent made of the last one."""
-        path = request.path
+    def leave(self, path: str) -> None:
+        """Undoes what is left of a conflict in the workspace of a slice, before the slice is merged."""
         if path in self._ground.groups:
-            yield
             return
         try:
             self.abandon(path)
         except WorkspaceError as error:
             raise HeldError(f"{path} cannot be merged: {error}; then type: weft merge {path}") from error
+
+    @contextmanager
+    def explained(self, request: MergeRequest) -> Generator[None]:
+        """A merge that meets a conflict says what an agent made of the last one."""
+        path = request.path
         try:
             yield
         except HeldError as error:
-            said = self.said(path) if error.conflict and request.resolved else ""
+            is_slice = path not in self._ground.groups
+            said = self.said(path) if is_slice and error.conflict and request.resolved else ""
             if not said:
                 raise
             text = f"{error}\nAn agent was to resolve it, and did not: {said}"
