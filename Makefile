@@ -39,6 +39,8 @@ prefetch: $(VENV)/ready $(ORACLE)/ready ## all that test-oracle and test-agents 
 	@$(BIN)/python tests/real_agents/installing.py $(AGENTS)
 
 soak: $(VENV)/ready ## long runs that are killed, paused and limited; SEEDS="1 2", SLICES=40, MINUTES=10
+	@WEFT_CLONES=all WEFT_MACHINES=20 $(BIN)/pytest -q -n auto --timeout 3600 -k clone tests/workspaces/test_worktrees_crashes.py \
+		tests/workspaces/test_clones_crashes.py tests/workspaces/test_worktrees_machine.py
 	@PYTHONPATH=tests $(BIN)/python -m e2e.soak $(SEEDS) --slices $(or $(SLICES),40) --minutes $(or $(MINUTES),10)
 
 check: $(VENV)/ready ## format, lint, types, layers, dependencies, dead code

@@ -19,6 +19,7 @@ import msgspec
 from weft.engine.run.facts import RefMove
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, Closed, Merged
+from workspaces.cloned_world import ClonedWorld
 from workspaces.landing_world import LandingWorld
 from workspaces.worlds import World
 
@@ -43,6 +44,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """A method of the world."""
     arguments: tuple[Any, ...] = ()
     options: dict[str, Any] = {}
+    clones: bool = False
+    """Whether the steps of slices have clones."""
 
 
 class Kill(msgspec.Struct, frozen=True):
@@ -109,15 +112,15 @@ def killer(folder: Path) -> Iterator[Killer]:
 def serve() -> None:
     for line in sys.stdin.buffer:
         folder, wish = msgspec.json.decode(line, type=tuple[str, Wish])
-        outcome = _in_another_process(folder, wish, _world(wish.top))
+        outcome = _in_another_process(folder, wish, _world(wish.top, clones=wish.clones))
         sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
         sys.stdout.flush()
 
 
 @cache
-def _world(top: str) -> World:
+def _world(top: str, *, clones: bool) -> World:
     """It is always the same repository that is there, as it was at some time."""
-    return LandingWorld(Path(top), environ=ALWAYS)
+    return (ClonedWorld if clones else LandingWorld)(Path(top), environ=ALWAYS)
 
 
 def _in_another_process(folder: str, wish: Wish, world: World) -> Outcome:

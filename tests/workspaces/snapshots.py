@@ -1,8 +1,10 @@
 """The state of a directory with repositories in it, as a digest: equal digests mean equal futures.
 
-Two things are left out: when a file changed, and what an index of git remembers about that.
+Left out is when a file changed, and what an index of git and the note of a clone remember about that. And what a
+process left that died while foreign work entered: the next one removes it.
 """
 
+import json
 import os
 import stat
 import struct
@@ -13,12 +15,13 @@ _HEADER = struct.Struct(">4sLL")
 _ENTRY = struct.Struct(">10L20sH")
 _SIGNATURE, _VERSION = b"DIRC", 2
 _CHECKSUM = 20
+_INCOMING = ".git/weft/incoming"
 
 
 def digest(folder: Path) -> bytes:
     total = blake2b()
     for place, folders, files in os.walk(folder):
-        folders.sort()
+        folders[:] = sorted(name for name in folders if not f"{place}/{name}".endswith(_INCOMING))
         for name in sorted([*files, *folders]):
             path = Path(place) / name
             total.update(f"{path.relative_to(folder)}\0{path.lstat().st_mode:o}\0".encode())
@@ -34,7 +37,16 @@ def _content(path: Path) -> bytes:
     if not stat.S_ISREG(mode):
         return b""
     content = path.read_bytes()
+    if path.parts[-2:] == ("weft-clone", "handed"):
+        return _note(content)
     return _entries(content) if path.name == "index" else content
+
+
+def _note(content: bytes) -> bytes:
+    """What a clone was handed, but for the number and the time of the index."""
+    note = json.loads(content)
+    note["given"][2:3] = []
+    return json.dumps(note).encode()
 
 
 def _entries(index: bytes) -> bytes:

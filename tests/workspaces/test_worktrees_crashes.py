@@ -1,5 +1,6 @@
 """Killed between any two commands of git, and done again: all is as if nothing had happened, and all is told."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -9,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from weft.ports.workspaces import HeldError
+from workspaces.cloned_world import ClonedWorld
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit
 from workspaces.killing import ALWAYS, NOT, Kill, Killer, Outcome, Wish, killer
@@ -131,6 +133,16 @@ def idle(world: World) -> None:
     world.record("a")
 
 
+def committed_early(world: World) -> None:
+    """By a step that has replaced a commit which is in the repository already."""
+    world.do("a", {"one": "1"})
+    world.workspaces.prove("a")
+    commit(world.at("a"), {"two": "2"})
+    world.workspaces.take_commits("a")
+    world.at("a").do("commit", "--quiet", "--amend", "--message", "rewritten")
+    put(world.place("a"), {"three": "3"})
+
+
 PARTS = ("group/a", "group/b", "group/c")
 
 
@@ -165,6 +177,8 @@ CASES: dict[str, tuple[Callable[[World], None], Wish]] = {
         ("prepare with dependencies", far_work, "prepare", ("other/c", "group/a", "b"), {}),
         ("prepare anew", old_work, "prepare", ("group/a",), {}),
         ("record", a_step, "record", ("group/a",), {}),
+        ("take commits", committed_early, "take_commits", ("a",), {}),
+        ("record after commits were taken", committed_early, "record", ("a",), {}),
         ("gather", two_slices, "gather", ("group",), {}),
         ("merge", two_slices, "merge", ("group/a",), {}),
         ("merge to be verified", two_slices, "merge", ("group/a",), {"verifies": True}),
@@ -203,18 +217,37 @@ def kills(folder: Path) -> Iterator[Killer]:
         yield made
 
 
-@pytest.mark.parametrize("name", CASES)
+WITH_CLONES = (
+    "prepare anew",
+    "record",
+    "take commits",
+    "record after commits were taken",
+    "merge",
+    "close a conflict",
+    "close a conflict that is not resolved",
+    "undo what a reader did",
+)
+"""What has to do with clones; `make soak` tries the others with clones, too."""
+KINDS = [
+    *((name, False) for name in CASES),
+    *((name, True) for name in (CASES if os.environ.get("WEFT_CLONES") == "all" else WITH_CLONES)),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "clones"), KINDS, ids=[f"{name}, in a clone" if clones else name for name, clones in KINDS]
+)
 def test_killed_anywhere_and_done_again_all_is_as_if_nothing_had_happened(
-    name: str, folder: Path, kills: Killer
+    name: str, clones: bool, folder: Path, kills: Killer
 ) -> None:
     before, wish = CASES[name]
     top, template = folder / "home" / "repository", folder / "template"
     repository_in(top, {"README": "hello\n", "lines": "1\n2\n3\n"})
-    world = World(top, environ=ALWAYS)
+    world = (ClonedWorld if clones else World)(top, environ=ALWAYS)
     before(world)
     top.parent.rename(template)
 
-    wish = structs.replace(wish, top=str(top))
+    wish = structs.replace(wish, top=str(top), clones=clones)
 
     def attempt(kill: Kill = NOT) -> Outcome:
         shutil.copytree(template, top.parent, symlinks=True)

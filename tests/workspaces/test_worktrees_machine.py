@@ -25,6 +25,7 @@ from weft.errors import WeftError
 from weft.ports.workspaces import HeldError, Merged
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.program import Git
+from workspaces.cloned_world import ClonedWorld
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit, surroundings
 from workspaces.killing import ALWAYS, NOT, Kill, Killer, Wish, killer
@@ -56,18 +57,19 @@ COMMANDS = {
     "detach": ("switch", "--quiet", "--detach"),
 }
 GIT = st.sampled_from(["", "", "", *COMMANDS])
+EXAMPLES = int(os.environ.get("WEFT_MACHINES") or (12 if os.environ.get("WEFT_EXAMPLES") == "gate" else 5))
 LONG = settings(
-    max_examples=int(
-        os.environ.get("WEFT_MACHINES") or (12 if os.environ.get("WEFT_EXAMPLES") == "gate" else 5)
-    ),
+    max_examples=EXAMPLES,
     stateful_step_count=50,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # to make a failure smaller would take minutes
 )
+WITH_CLONES = settings(LONG, max_examples=EXAMPLES if os.environ.get("WEFT_CLONES") == "all" else 2)
 MINE = st.sampled_from(["mine", "yours", "lines"])
 
 
 class Machine(RuleBasedStateMachine):
     killer: Killer
+    has_clones = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +78,8 @@ class Machine(RuleBasedStateMachine):
         repository_in(top, {"lines": LINES, "mine": "mine\n", "yours": "yours\n"})
         for number in range(3):  # which an agent may reset away
             commit(Git(top, environ=surroundings(top.parent) | ALWAYS), {"yours": f"{number}\n"})
-        self.world = LandingWorld(top, groups=("", "left", "right"), environ=ALWAYS)
+        world = ClonedWorld if self.has_clones else LandingWorld
+        self.world: LandingWorld = world(top, groups=("", "left", "right"), environ=ALWAYS)
         self.world.git.do("branch", "side")
         self.kill = NOT
         self.prepared: set[str] = set()
@@ -106,7 +109,13 @@ class Machine(RuleBasedStateMachine):
         """With a crash before, if one is due: then it is done again."""
         kill, self.kill = self.kill, NOT
         if kill != NOT:
-            wish = Wish(top=str(self.world.top), what=what, arguments=arguments, options=dict(options))
+            wish = Wish(
+                top=str(self.world.top),
+                what=what,
+                arguments=arguments,
+                options=dict(options),
+                clones=self.has_clones,
+            )
             self.tell(self.killer.do(wish, kill).moves)
         answer = getattr(self.world, what)(*arguments, **options)
         moves = answer.moves if isinstance(answer, Merged) else answer
@@ -220,6 +229,16 @@ class Machine(RuleBasedStateMachine):
         head = self.world.at(path).ask("rev-parse", "--verify", "--quiet", "HEAD")
         if head.exit_code == 0:
             self.loose[path].add(head.text)
+
+    @precondition(lambda self: self.has_clones and self.working)
+    @rule(data=st.data())
+    def commits_are_taken(self, data: st.DataObject) -> None:
+        """While the step runs; how far it has moved its branch is told when it ends."""
+        path = data.draw(st.sampled_from(sorted(self.working)))
+        before = self.tip_explained(path)
+        self.do("take_commits", path)
+        self.person_moved()
+        self.told.add((NAMES.head(path), self.tip_explained(path), before))
 
     @precondition(lambda self: self.working)
     @rule(data=st.data())
@@ -408,3 +427,14 @@ def test_whatever_happens_nothing_is_lost_and_nothing_red_lands(tmp_path: Path) 
     with killer(tmp_path / "bin") as one:
         Machine.killer = one
         run_state_machine_as_test(Machine, settings=LONG)
+
+
+class ClonedMachine(Machine):
+    has_clones = True
+
+
+@pytest.mark.timeout(300)
+def test_the_same_holds_where_steps_have_clones(tmp_path: Path) -> None:
+    with killer(tmp_path / "bin") as one:
+        Machine.killer = one
+        run_state_machine_as_test(ClonedMachine, settings=WITH_CLONES)

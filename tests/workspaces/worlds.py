@@ -99,6 +99,9 @@ class World:
         work = Work(path=path, step=step, attempt=attempt, subject=f"{path}: {step}")
         return list(self.workspaces.record(work))
 
+    def take_commits(self, path: str) -> None:
+        self.workspaces.take_commits(path)
+
     def watch(self, path: str, job: str, *beside: str, reads: bool = True) -> None:
         step = "read" if reads else "code"
         work = Work(path=path, step=step, attempt=1, subject=f"{path}: {step}")
