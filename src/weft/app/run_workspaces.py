@@ -71,13 +71,14 @@ class Workplaces:
         repository, ends = state.repository, state.ends
         landed = landed if target == ends.target else ()
         worktrees = run_repository.worktrees_of(self._plan, self.places, repository, ends, landed)
+        recovered = worktrees.recovery.recover(self._plan.outline.paths)
         return Workplace(
             workspaces=self._chosen(worktrees),
             landing_target=worktrees.target,
             target=ends.target,
             base=ends.base,
             landed=landed,
-            notes=notes,
+            notes=(*notes, *recovered),
             start_anew=worktrees.start_anew,
             follow_base=worktrees.follow_base,
         )
@@ -92,11 +93,13 @@ class Workplaces:
         repository = run_repository.repository_of(self._plan, self.folder, self._environ)
         ends = Ends(target=started.target, target_ref=f"refs/heads/{started.target}", base=started.base)
         worktrees = run_repository.worktrees_of(self._plan, self.places, repository, ends, started.landed)
+        recovered = worktrees.recovery.recover(self._plan.outline.paths)
         return Workplace(
             workspaces=self._chosen(worktrees),
             landing_target=worktrees.target,
             target=ends.target,
             base=ends.base,
+            notes=tuple(recovered),
         )
 
     def _without_git(self) -> Workplace:

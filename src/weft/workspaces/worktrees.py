@@ -42,6 +42,7 @@ from weft.workspaces.git.landing import checkout_of
 from weft.workspaces.git.linked import MAKING, git_dir_of, require_registered
 from weft.workspaces.git.merge_commits import MergeCommits
 from weft.workspaces.git.parting import Parting
+from weft.workspaces.git.recovery import Recovery
 from weft.workspaces.git.refs import is_ancestor, move, tips_of
 from weft.workspaces.git.resolving import Resolving
 from weft.workspaces.git.starting import Start, Starting
@@ -60,6 +61,7 @@ class WorktreeWorkspaces:
         self._git = ground.git
         self._worktrees = Worktrees(ground.git, ground.repository.common)
         self._clones = Clones(ground, self._worktrees)
+        self.recovery = Recovery(ground)
         self._starting = Starting(ground)
         self._continuing = WorktreeContinuation(
             ground, self._worktrees, self._starting, keep=self._keep, bring_up=self._brought_up
@@ -84,8 +86,10 @@ class WorktreeWorkspaces:
     @contextmanager
     def _at_workspace(self, path: str) -> Generator[None]:
         """For one thread at a time. What is in the clone is in the worktree then, and after it vice versa."""
-        with self._at_steps[path], self._clones.synchronized(path):
-            yield
+        with self._at_steps[path]:
+            self.recovery.restore(path)
+            with self._clones.synchronized(path):
+                yield
 
     # Places
 
@@ -118,6 +122,7 @@ class WorktreeWorkspaces:
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
         with self._at_steps[request.path]:
+            self.recovery.restore(request.path)
             try:
                 self._clones.take_in(request.path)
             except WorkspaceError:
@@ -127,6 +132,7 @@ class WorktreeWorkspaces:
             return continued
 
     def _begin(self, request: WorkspaceRequest) -> tuple[str, list[RefMove]]:
+        self.recovery.restore(request.path)
         self._clones.take_or_drop(request.path)
         for _ in range(_TRIES):
             known = self._ground.known()

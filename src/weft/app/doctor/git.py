@@ -16,9 +16,11 @@ from weft.app.run_repository import ends_of, repository_of, worries
 from weft.errors import InputError
 from weft.plan.text.problems import PlanError
 from weft.workspaces.git.around import repository_around
+from weft.workspaces.git.children import Leavings
 from weft.workspaces.git.concerns import uncommitted
+from weft.workspaces.git.damage import DOCTOR
 from weft.workspaces.git.linked import text_of
-from weft.workspaces.git.locks import is_stale
+from weft.workspaces.git.lock_files import is_stale
 from weft.workspaces.git.program import Git, GitError
 from weft.workspaces.git.repository import OLDEST, open_repository, version_in
 
@@ -128,8 +130,16 @@ class _Lock(Struct, frozen=True, kw_only=True):
 def locks(ground: Ground) -> Iterator[Finding]:
     if not _is_wanted(ground) or not ground.once(_git).is_new_enough:
         return
+    left = Leavings(Git(ground.places.project, environ=ground.environ).common).locks()
+    for file in left:
+        yield problem(
+            f"{file} is the lock of a git that Weft has started, and that was killed",
+            command=DOCTOR,
+            subject=str(file),
+            mend=partial(_remove_left, ground),
+        )
     for lock in _found(ground):
-        if not _is_old(lock.file, ground) or not is_stale(lock.file, lock.directory):
+        if lock.file in left or not _is_old(lock.file, ground) or not is_stale(lock.file, lock.directory):
             continue
         yield problem(
             f"{lock.file} is the lock of a git that has gone: no process has it, and no git works in "
@@ -176,6 +186,11 @@ def _is_old(file: Path, ground: Ground) -> bool:
         return False
 
 
+def _remove_left(ground: Ground) -> None:
+    with ground.alone():
+        Leavings(Git(ground.places.project, environ=ground.environ).common).remove()
+
+
 def _remove(ground: Ground, lock: _Lock) -> None:
     with ground.alone():
         if is_stale(lock.file, lock.directory):
@@ -199,9 +214,10 @@ CHECKS = (
     Check(
         id="git-locks",
         looks_at="lock files of git that nobody has: no process has them open, no git is at work there, and "
-        "they are older than 10 s",
+        "they are older than 10 s, or were left by a git that Weft had started",
         why="as long as they are there no git can write",
-        mends="removes those in worktrees and on branches of plans; of your own checkout you decide",
+        mends="removes those in worktrees and on branches of plans, and all that gits of Weft have left; of "
+        "others in your own checkout you decide",
         examine=locks,
     ),
 )

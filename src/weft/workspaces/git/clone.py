@@ -20,7 +20,7 @@ from weft.ports.workspaces import CLONE
 from weft.safe_files import Tree
 from weft.workspaces.git.foreign import alternate
 from weft.workspaces.git.linked import OPERATIONS, clone_of, text_of
-from weft.workspaces.git.locks import Pause, is_stale
+from weft.workspaces.git.lock_files import Pause, is_stale
 from weft.workspaces.git.loose_objects import is_oid
 from weft.workspaces.git.program import Git
 from weft.workspaces.untrusted import (

@@ -34,7 +34,8 @@ from weft.workspaces.git.early_commits import EarlyCommits
 from weft.workspaces.git.foreign import ForeignError, Wanted, admit
 from weft.workspaces.git.ground import Ground, changes
 from weft.workspaces.git.linked import clone_of, git_dir_of
-from weft.workspaces.git.locks import Pause, free, locks_explained
+from weft.workspaces.git.lock_files import Pause
+from weft.workspaces.git.locks import free, locks_explained
 from weft.workspaces.git.loose_objects import Limits
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.refs import is_ancestor, move, tips_of

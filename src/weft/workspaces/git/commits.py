@@ -30,7 +30,8 @@ from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.brought import brought_into, is_in
 from weft.workspaces.git.commit_object import Draft, Sign, write_commit
 from weft.workspaces.git.linked import git_dir_of, operation_in, own_operation_in, text_of
-from weft.workspaces.git.locks import Pause, free, locks_explained
+from weft.workspaces.git.lock_files import Pause
+from weft.workspaces.git.locks import free, locks_explained
 from weft.workspaces.git.names import Names
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.refs import move, tips_below, tips_of, tree_of

@@ -9,23 +9,40 @@ A rebase or a bisection takes the branch off the checkout for a while and means 
 on the way through one of these counts as checked out: to move it then would spoil what the person is about.
 """
 
+import fcntl
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from time import sleep
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import HeldError
 from weft.workspaces.errors import shown
+from weft.workspaces.git.children import Leavings, checkout_at
+from weft.workspaces.git.forward import (
+    Forward,
+    Settled,
+    changes_of,
+    is_untouched,
+    note_of,
+    remove_note,
+    settle,
+    write_note,
+)
+from weft.workspaces.git.linked import git_dir_at
+from weft.workspaces.git.lock_files import about_lock, lock_in_the_way
 from weft.workspaces.git.program import Answer, Git, GitError
-from weft.workspaces.git.refs import about_lock, is_ancestor, lock_in_the_way, move, tip
+from weft.workspaces.git.refs import is_ancestor, move, tip
 from weft.workspaces.git.registrations import Registrations
 
 _HEADS = "refs/heads/"
+_LOCK_FILE = "weft-forward.lock"
 _NAMED = 10
 """Files that a message names; the rest is counted."""
 _UNFINISHED = {
@@ -97,24 +114,113 @@ def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan
     places = _checkouts(git, ref)
     if not places:
         return move(git, [RefMove(ref=ref, before=before, after=after)], reason=reason)
-    now = tip(git, ref)
-    if now != before:
-        return now == after
     checkout = _Checkout(git.at(places[0]), ref.removeprefix(_HEADS), f"weft merge {subplan}".strip())
     _refuse_place(checkout, places)
-    folder, head = checkout.git.line(
-        "rev-parse", "--absolute-git-dir", "--symbolic-full-name", "HEAD"
-    ).splitlines()
-    _refuse_unfinished(checkout, Path(folder))
+    with _alone_in(checkout) as git_dir:
+        _finish(checkout, git_dir)
+        forward = Forward(ref=ref, before=before, after=after, reason=reason)
+        return _advance_checkout(checkout, git_dir, forward)
+
+
+def _advance_checkout(checkout: _Checkout, git_dir: Path, forward: Forward) -> bool:
+    ref, before, after = forward.ref, forward.before, forward.after
+    now = tip(checkout.git, ref)
+    if now != before:
+        return now == after
+    head = checkout.git.ask("symbolic-ref", "--quiet", "HEAD").text
+    _refuse_unfinished(checkout, git_dir)
     if head != ref:  # another branch has been checked out since we looked
         return False
-    _refuse_changes(checkout, before, after)
-    with MOVING:
-        answer = _forward(checkout.git, after, reason)
-    now = tip(git, ref)
+    kept = _refuse_changes(checkout, before, after)
+    answer = _go_forward(checkout.git, git_dir, replace(forward, kept=kept))
+    now = tip(checkout.git, ref)
     if now == before:
         raise _refusal(checkout, before, after, answer)
     return now == after
+
+
+def _go_forward(git: Git, git_dir: Path, forward: Forward) -> Answer:
+    """The note stays if git was cut off, or has given up, after it had written files."""
+    write_note(git_dir, forward)
+    answer = _forward(git, forward.after, forward.reason)
+    if tip(git, forward.ref) == forward.after or is_untouched(git, git_dir, forward):
+        remove_note(git_dir)
+    return answer
+
+
+# What was cut off
+
+
+@contextmanager
+def _alone_in(checkout: _Checkout) -> Generator[Path]:
+    """The git directory of the checkout; no other Weft brings it forward meanwhile, nor a git of a dead one."""
+    git = checkout.git
+    git_dir = git_dir_at(git.directory) or Path(git.line("rev-parse", "--absolute-git-dir"))
+    with MOVING, (git_dir / _LOCK_FILE).open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if not Leavings(git.common).await_child(git_dir, "merge"):
+            raise checkout.held("a git that Weft has started still works there", "wait until it has ended")
+        yield git_dir
+
+
+def cut_off_in(git: Git) -> list[tuple[Path, str]]:
+    """The checkouts in which a fast-forward was cut off, and the branches that they have."""
+    noted = ((note_of(git_dir), checkout_at(git_dir), git_dir) for git_dir in _git_dirs(git.common))
+    return [
+        (place, forward.ref.removeprefix(_HEADS))
+        for forward, place, git_dir in noted
+        if forward is not None and place is not None and not _is_under_way(git_dir)
+    ]
+
+
+def _git_dirs(common: Path) -> Sequence[Path]:
+    return (common, *sorted(common.glob("worktrees/*")))
+
+
+def _is_under_way(git_dir: Path) -> bool:
+    with (git_dir / _LOCK_FILE).open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def finish_forwards(git: Git) -> None:
+    """Finishes the fast-forwards that were cut off in checkouts of the repository, as far as possible."""
+    for git_dir in _git_dirs(git.common):
+        forward, place = note_of(git_dir), checkout_at(git_dir)
+        if forward is None or place is None or not place.is_dir():
+            continue
+        checkout = _Checkout(git.at(place), forward.ref.removeprefix(_HEADS), "weft merge")
+        with suppress(HeldError, GitError), _alone_in(checkout):
+            _finish(checkout, git_dir)
+
+
+def _finish(checkout: _Checkout, git_dir: Path) -> None:
+    """A fast-forward that was cut off in the checkout is finished, or taken back; then its note goes."""
+    forward, git = note_of(git_dir), checkout.git
+    if forward is None:
+        return
+    Leavings(git.common).remove()
+    head, now = git.ask("symbolic-ref", "--quiet", "HEAD").text, tip(git, forward.ref)
+    is_changed = head != forward.ref or now not in {forward.before, forward.after}
+    if is_changed or _unfinished(git_dir):  # a person has taken over
+        remove_note(git_dir)
+        return
+    try:
+        settled = settle(git, git_dir, forward)
+    except GitError as error:
+        lock = lock_in_the_way(error.said)
+        reason = f"a fast-forward that was cut off there cannot be finished ({error.said})"
+        raise (_locked(checkout, lock) if lock else checkout.held(reason, _MEND)) from error
+    if settled is Settled.FORWARD and now == forward.before:
+        # Not by git's merge: it refuses where a file has become a directory, though only the ref is missing.
+        move(
+            git, [RefMove(ref=forward.ref, before=forward.before, after=forward.after)], reason=forward.reason
+        )
+    if settled is not Settled.FORWARD or tip(git, forward.ref) == forward.after:
+        remove_note(git_dir)
 
 
 # Where it is checked out
@@ -189,34 +295,33 @@ def _refuse_place(checkout: _Checkout, places: Sequence[Path]) -> None:
 
 
 def _refuse_unfinished(checkout: _Checkout, folder: Path) -> None:
-    for name, what in _UNFINISHED.items():
-        if (folder / name).exists():
-            raise checkout.held(
-                f"{what} is unfinished there", "finish it or give it up (git -C {place} status says how)"
-            )
+    what = _unfinished(folder)
+    if what:
+        raise checkout.held(
+            f"{what} is unfinished there", "finish it or give it up (git -C {place} status says how)"
+        )
 
 
-def _refuse_changes(checkout: _Checkout, before: str, after: str) -> None:
-    """Of what git would overwrite, or would not notice, all that is tracked."""
-    wanted = _wanted(checkout.git, before, after)
+def _unfinished(folder: Path) -> str:
+    return next((what for name, what in _UNFINISHED.items() if (folder / name).exists()), "")
+
+
+def _refuse_changes(checkout: _Checkout, before: str, after: str) -> tuple[bytes, ...]:
+    """Of what git would overwrite, or would not notice, all that is tracked.
+
+    Returns the files that a person has staged as they will be.
+    """
+    wanted = {
+        change.path: (change.after.mode, change.after.oid)
+        for change in changes_of(checkout.git, before, after)
+    }
+    changes = [*_changes(checkout)]
     files = [
-        path
-        for path, staged in _changes(checkout)
-        if staged is None or (path in wanted and staged != wanted[path])
+        path for path, staged in changes if staged is None or (path in wanted and staged != wanted[path])
     ]
     if files:
         raise _in_the_way(checkout, files, "have changes that are not committed", _COMMIT)
-
-
-def _wanted(git: Git, before: str, after: str) -> dict[str, tuple[str, str]]:
-    """The files that differ, with mode and id as they will be."""
-    fields = git.fields("diff-tree", "-r", "-z", "--no-renames", before, after)
-    return {
-        path: (mode, oid)
-        for (_, mode, _, oid, _), path in zip(
-            (field.split(" ") for field in fields[::2]), fields[1::2], strict=True
-        )
-    }
+    return tuple(os.fsencode(path) for path, _ in changes if path in wanted)
 
 
 def _changes(checkout: _Checkout) -> Iterator[tuple[str, tuple[str, str] | None]]:
@@ -257,9 +362,7 @@ def _refusal(checkout: _Checkout, before: str, after: str, answer: Answer) -> Ex
 
 
 def _locked(checkout: _Checkout, lock: str) -> HeldError:
-    return checkout.held(
-        about_lock(lock), "wait until that git has ended or, if there is none, remove the file"
-    )
+    return checkout.held(about_lock(lock), "wait until that git has ended or remove the file")
 
 
 def _in_the_way(checkout: _Checkout, files: Sequence[str], are: str, remedy: str) -> HeldError:

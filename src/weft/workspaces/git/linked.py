@@ -120,6 +120,31 @@ def place_of(directory: Path) -> Path | None:
     return None if git_dir is None or clone_of(git_dir) is None else git_dir
 
 
+def shared_git_dir(checkout: Path) -> Path | None:
+    """The directory that all checkouts share, read from the files at the top of one; None if only git can tell."""
+    link = checkout / ".git"
+    try:
+        if link.is_dir():
+            is_plain = (link / "HEAD").is_file() and not (link / "commondir").exists()
+            return link.resolve() if is_plain else None
+        folder = checkout / link.read_text().rstrip("\n").removeprefix("gitdir: ")
+        return (folder / (folder / "commondir").read_text().rstrip("\n")).resolve(strict=True)
+    except (OSError, ValueError):
+        return None
+
+
+def git_dir_at(checkout: Path) -> Path | None:
+    """The git directory of a checkout, from its top; None if only git can tell."""
+    link = checkout / ".git"
+    try:
+        if link.is_dir():
+            return link.resolve()
+        content = _read_plain(link)
+    except OSError:
+        return None
+    return _git_dir(checkout, content) if content.startswith(_POINTS) else None
+
+
 def _read_plain(file: Path) -> bytes:
     """Of a small file that is no link; nothing is waited for."""
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -10,36 +10,24 @@ merge drivers and helpers; `working` is for that.
 """
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
 
 from weft.ports.workspaces import InfraError
-from weft.search_path import search_path
-from weft.workspaces.git.linked import place_of
+from weft.workspaces.git.children import TIMED_OUT, Leavings, Record, can_lock, recorded
+from weft.workspaces.git.environment import PAGER, clean, kept
+from weft.workspaces.git.linked import git_dir_at, place_of, shared_git_dir
+from weft.workspaces.git.lock_files import lock_in_the_way
 from weft.workspaces.git.repository_programs import LISTING, NO_TRANSPORT, overrides, variables
 
-# What says who the user is, how servers are reached and where configuration lies. A hook that Weft is started from
-# sets others: the repository, index and object store of what it is a hook of.
-_KEPT = (
-    *("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_ASKPASS", "GIT_SSH", "GIT_SSL_", "GIT_LFS_"),
-    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
-    *("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"),
-    *("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH"),
-)
-_PAGER = "GIT_PAGER"
-_SET = {
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_EDITOR": "false",
-    _PAGER: "cat",
-    "LC_ALL": "C",
-}
 _CONFIG = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -53,8 +41,9 @@ _CONFIG = {
 _APART = ("-c", "core.splitIndex=false", "-c", "core.untrackedCache=false", "-c", "core.checkStat=default")
 PATIENCE = 300.0
 """So many seconds git may take for the files of a step that has a clone. It waits for ever for a pipe."""
-_TIMED_OUT = 124
-"""The exit code of a git that was ended for taking too long, as of timeout(1)."""
+_TRIES = 3
+"""So often a command is repeated after a lock was freed that was in its way."""
+_EMPTY = re.compile(r"object file \S+ is empty")
 _PIECE = 1024 * 1024
 _OPTIONS = tuple(part for name, value in _CONFIG.items() for part in ("-c", f"{name}={value}"))
 
@@ -64,11 +53,16 @@ def killed(exit_code: int) -> str:
     return f"was killed by signal {-exit_code}" if exit_code < 0 else ""
 
 
+def _advice(message: str) -> str:
+    """What to type if an object is empty, as after a power loss: git never writes such an object again."""
+    return "; type: weft doctor --fix" if _EMPTY.search(message) else ""
+
+
 class GitError(InfraError):
     """git could not do what it was asked for."""
 
     def __init__(self, command: Sequence[str], exit_code: int, said: str) -> None:
-        ended = killed(exit_code) or f"failed: {said or f'exit code {exit_code}'}"
+        ended = killed(exit_code) or f"failed: {said or f'exit code {exit_code}'}{_advice(said)}"
         super().__init__(f"`git {' '.join(command)}` {ended}")
         self.command = tuple(command)
         self.exit_code = exit_code
@@ -116,7 +110,7 @@ class Git:
         self.signs = signs
         self.patience = patience
         self._works = works
-        self._given = _clean(environ)
+        self._given = clean(environ)
         self._place = place_of(directory)
         if self._place is not None:
             self._given |= {"GIT_DIR": str(self._place), "GIT_WORK_TREE": str(directory)}
@@ -165,18 +159,52 @@ class Git:
 
     def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
         """Whatever comes of it; raises `OSError` if there is no git, or no such directory."""
+        answer = self._ask(command, stdin or b"", env)
+        for _ in range(_TRIES):
+            lock = lock_in_the_way(answer.said) if answer.exit_code else None
+            if lock is None or not self._frees(lock):
+                break
+            answer = self._ask(command, stdin or b"", env)
+        return answer
+
+    def _ask(self, command: Sequence[str], stdin: bytes, env: Mapping[str, str] | None) -> Answer:
         if self._place is not None:
-            return self.ask_within(self.patience, *command, stdin=stdin or b"", env=env)
-        done = subprocess.run(  # noqa: S603 - an argv of our own
-            ("git", *self._options, *command),  # noqa: S607 - the git that the user has
-            cwd=self.directory,
-            env=self._environ if env is None else {**self._environ, **env},
-            input=b"" if stdin is None else stdin,
-            capture_output=True,
-            check=False,
-            start_new_session=True,
-        )
+            return self.ask_within(self.patience, *command, stdin=stdin, env=env)
+        with self._recorded(command) as record:
+            done = subprocess.run(  # noqa: S603 - an argv of our own
+                ("git", *self._options, *command),  # noqa: S607 - the git that the user has
+                cwd=self.directory,
+                env=self._environ if env is None else {**self._environ, **env},
+                input=stdin,
+                capture_output=True,
+                check=False,
+                start_new_session=True,
+                pass_fds=record.descriptors,
+            )
+            record.judge(done.returncode)
         return _answer(done.returncode, done.stdout, done.stderr)
+
+    def _recorded(self, command: Sequence[str]) -> AbstractContextManager[Record]:
+        """For a git that can take locks: if it is killed, they are known to be its own."""
+        if not can_lock(command) or self._shared is None:
+            return nullcontext(Record())
+        return recorded(self._shared, git_dir_at(self.directory) or self._shared, command)
+
+    def _frees(self, lock: str) -> bool:
+        """Whether a lock is gone, or was left by a git of ours and is removed now."""
+        if self._shared is not None:
+            Leavings(self._shared).remove()
+        return not os.path.lexists(self.directory / lock)
+
+    @property
+    def _shared(self) -> Path | None:
+        """As `common`; None if there is no repository yet."""
+        if self._place is not None:
+            return self._place.parent.parent
+        try:
+            return self.common
+        except (GitError, OSError):
+            return None
 
     def ask_within(
         self,
@@ -192,13 +220,23 @@ class Git:
         """
         if not self._works and "replaced" not in vars(self):
             listed = _run_within(seconds, LISTING, self.directory, self._given)
-            if listed.exit_code == _TIMED_OUT:
+            if listed.exit_code == TIMED_OUT:
                 return listed
             self.replaced = overrides(listed.out)
         environ = self._environ if env is None else {**self._environ, **env}
-        return _run_within(
-            seconds, (*self._options, *command), self.directory, environ, stdin=stdin, started=started
-        )
+        whole = (*self._options, *command)
+        with self._recorded(command) as record:
+            answer = _run_within(
+                seconds,
+                whole,
+                self.directory,
+                environ,
+                stdin=stdin,
+                started=started,
+                inherits=record.descriptors,
+            )
+            record.judge(answer.exit_code)
+        return answer
 
     def has_variable(self, *names: str) -> bool:
         """Whether one of these is set in the environment of git."""
@@ -255,20 +293,7 @@ class Git:
         return answer.exit_code == 0
 
 
-def shared_git_dir(checkout: Path) -> Path | None:
-    """The same, read from the files at the top of a checkout; None if only git can tell."""
-    link = checkout / ".git"
-    try:
-        if link.is_dir():
-            is_plain = (link / "HEAD").is_file() and not (link / "commondir").exists()
-            return link.resolve() if is_plain else None
-        folder = checkout / link.read_text().rstrip("\n").removeprefix("gitdir: ")
-        return (folder / (folder / "commondir").read_text().rstrip("\n")).resolve(strict=True)
-    except (OSError, ValueError):
-        return None
-
-
-def _run_within(
+def _run_within(  # noqa: PLR0913 - all that makes a process
     seconds: float,
     command: Sequence[str],
     directory: Path,
@@ -276,6 +301,7 @@ def _run_within(
     *,
     stdin: bytes = b"",
     started: Callable[[int], None] = lambda _pid: None,
+    inherits: Sequence[int] = (),
 ) -> Answer:
     """Its output goes to files. A pipe would stay open as long as a process that git has started has it."""
     with (
@@ -293,6 +319,7 @@ def _run_within(
             stdout=out,
             stderr=err,
             start_new_session=True,
+            pass_fds=inherits,
         )
         started(process.pid)
         try:
@@ -300,7 +327,7 @@ def _run_within(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            return Answer(_TIMED_OUT, b"", f"it took longer than {seconds:g} s, and was ended")
+            return Answer(TIMED_OUT, b"", f"it took longer than {seconds:g} s, and was ended")
         out.seek(0)
         err.seek(0)
         return _answer(process.returncode, out.read(), err.read())
@@ -325,17 +352,17 @@ def overridden(directory: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
 def show(git: Git, *command: str, environ: Mapping[str, str], env: Mapping[str, str]) -> int:
     """Git writes to our own terminal, in the language, the colours and the pager of the user; its exit code."""
-    mine = {_PAGER: environ[_PAGER]} if _PAGER in environ else {}
+    mine = {PAGER: environ[PAGER]} if PAGER in environ else {}
     place = place_of(git.directory)
     options = _OPTIONS
     if place is not None:
         mine |= {"GIT_DIR": str(place), "GIT_WORK_TREE": str(git.directory)}
-        options += _without_filters(git.directory, {**_clean(environ), **mine})
+        options += _without_filters(git.directory, {**clean(environ), **mine})
     mine |= {**NO_TRANSPORT, **variables(git.replaced, environ)}
     done = subprocess.run(  # noqa: S603 - an argv of our own
         ("git", *options, *command),  # noqa: S607 - the git that the user has
         cwd=git.directory,
-        env={**_kept(environ), **mine, "GIT_OPTIONAL_LOCKS": "0", **env},
+        env={**kept(environ), **mine, "GIT_OPTIONAL_LOCKS": "0", **env},
         check=False,
     )
     return done.returncode
@@ -363,16 +390,3 @@ def _without_filters(directory: Path, environ: Mapping[str, str]) -> tuple[str, 
             part for name in sorted(names) for way in off for part in ("-c", f"{name}.{way}")
         )
     return _FILTERS[key]
-
-
-def _clean(environ: Mapping[str, str]) -> dict[str, str]:
-    return _kept(environ) | _SET
-
-
-def _kept(environ: Mapping[str, str]) -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith("GIT_") or name.startswith(_KEPT)
-    }
-    return kept | {"PATH": search_path(environ)}

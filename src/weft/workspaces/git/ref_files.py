@@ -17,6 +17,7 @@ from msgspec import Struct
 _OBJECT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n")
 _OWN = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
 """What each worktree has for itself."""
+_PAIR = 2
 _MOST = 200
 """Bytes of a loose ref that are read; an object has 65 at most."""
 
@@ -47,7 +48,10 @@ def may_have_refs_below(common: Path, folder: str) -> bool:
     """Whether it cannot be ruled out that there are refs whose names begin with that of the folder."""
     if (common / "reftable").exists() or (common / folder).exists():
         return True
-    names = _packed(common).names
+    try:
+        names = _packed(common).names
+    except UnusualRefError:
+        return True
     place = bisect_left(names, f"{folder}/")
     return place < len(names) and names[place].startswith(f"{folder}/")
 
@@ -93,6 +97,8 @@ def _packed(common: Path) -> _Packed:
 def _parsed(file: Path, _state: tuple[int, ...]) -> _Packed:
     """Read once for each state of the file."""
     lines = file.read_bytes().splitlines()
-    pairs = (line.split(b" ", 1) for line in lines if line[:1] not in {b"#", b"^"})
+    pairs = [line.split(b" ", 1) for line in lines if line[:1] not in {b"#", b"^"}]
+    if not all(len(pair) == _PAIR and _OBJECT.fullmatch(pair[0] + b"\n") for pair in pairs):
+        raise UnusualRefError  # git says what is wrong with it
     refs = {os.fsdecode(ref): oid.decode() for oid, ref in pairs}
     return _Packed(refs, sorted(refs))

@@ -5,15 +5,14 @@ afterwards: so a move that is asked for twice is done once, and one that was cut
 """
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from weft.engine.run.facts import RefMove
+from weft.workspaces.git.lock_files import about_lock, lock_in_the_way
 from weft.workspaces.git.program import Answer, Git, GitError
 from weft.workspaces.git.ref_files import UnusualRefError, may_have_refs_below, read_refs
 
-_LOCK = re.compile(r"Unable to create '(.+?\.lock)': File exists", re.DOTALL)
 _PATIENCE = "core.filesRefLockTimeout=1000"
 """So many milliseconds another git may take for a ref that we want to move."""
 
@@ -57,7 +56,7 @@ def _tip_by_git(git: Git, ref: str) -> str | None:
         again = git.ask(*command)
         if again.exit_code == 0:  # it has been made in between
             return again.text
-        said = f"{ref} is broken: {listed.said or answer.said}; `git fsck` may tell more"
+        said = f"{ref} is broken: {listed.said or answer.said}; type: weft doctor --fix"
         raise GitError(command, answer.exit_code, said)
     return None
 
@@ -84,7 +83,7 @@ def tips(git: Git, *prefixes: str) -> dict[str, str]:
     command = ("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
     answer = git.ask(*command)
     if answer.exit_code or answer.said:
-        said = f"{answer.said or 'it gives no reason'}; `git fsck` may tell more"
+        said = f"{answer.said or 'it gives no reason'}; to have repaired what can be, type: weft doctor --fix"
         raise GitError(command, answer.exit_code, said)
     pairs = (line.split(" ", 1) for line in answer.text.splitlines())
     return {ref: found for found, ref in pairs}
@@ -123,19 +122,6 @@ def move(git: Git, moves: Sequence[RefMove], *, reason: str) -> bool:
     if len(left) == len(moves):
         raise GitError(command, answer.exit_code, _reason(answer))
     return move(git, left, reason=reason)
-
-
-def lock_in_the_way(said: str) -> str | None:
-    """The lock file that git could not make, if that is what it complains about."""
-    found = _LOCK.search(said)
-    return found[1] if found else None
-
-
-def about_lock(lock: str) -> str:
-    return (
-        f"another git is at work, or one that died has left its lock {lock}; "
-        "if no git runs in this repository, remove that file"
-    )
 
 
 def _line(wish: RefMove) -> str:

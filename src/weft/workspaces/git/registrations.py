@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.linked import MAKING, text_of
-from weft.workspaces.git.locks import Pause
+from weft.workspaces.git.lock_files import Pause
 from weft.workspaces.git.program import Answer, Git, GitError
 
 _LOCK_FILE = "weft-worktrees.lock"

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from weft.errors import InputError
 from weft.workspaces.git.around import repository_around
+from weft.workspaces.git.damage import DOCTOR, broken_refs, remedy
 from weft.workspaces.git.program import Git
 
 OLDEST = (2, 38)
@@ -235,7 +236,7 @@ def _commit(repository: Repository, name: str, what: str) -> str:
         raise InputError(f"{what} is a {kind.text} and not a commit; write `base: BRANCH` in the plan")
     raise InputError(
         f"git cannot read the commit of {what} in {repository.top} ({_in_one_line(kind.said)}); "
-        f"if the name is right, something is damaged. To see what, type: git fsck"
+        f"if the name is right, something is damaged; type: {remedy(git, name)}"
     )
 
 
@@ -277,8 +278,10 @@ def _branches(repository: Repository) -> list[str]:
     """All local ones; raises `InputError` if one cannot be read: then it is open which ones there are."""
     listed = repository.git.ask("for-each-ref", "--format=%(refname:lstrip=2)", _HEADS)
     if listed.exit_code or "broken ref" in listed.said:
+        broken = broken_refs(repository.git, _HEADS)
+        command = remedy(repository.git, broken[0]) if broken else DOCTOR
         raise InputError(
-            f"git cannot read the branches of {repository.top} ({_in_one_line(listed.said)}); type: git fsck"
+            f"git cannot read the branches of {repository.top} ({_in_one_line(listed.said)}); type: {command}"
         )
     return listed.text.splitlines()
 

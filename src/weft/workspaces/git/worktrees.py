@@ -36,7 +36,8 @@ from weft.workspaces.git.linked import (
     require_registered,
     text_of,
 )
-from weft.workspaces.git.locks import Pause, free, locks_explained
+from weft.workspaces.git.lock_files import Pause
+from weft.workspaces.git.locks import free, locks_explained
 from weft.workspaces.git.program import Answer, Git, GitError
 from weft.workspaces.git.refs import tip
 from weft.workspaces.git.registrations import Listed, Registrations

@@ -1,0 +1,147 @@
+"""What a crash or a power loss has damaged in the repository: refs, objects, a fast-forward that was cut off."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from weft.app.doctor.findings import Check, Finding, problem
+from weft.app.doctor.ground import Ground
+from weft.errors import WeftError
+from weft.workspaces.git.around import repository_around
+from weft.workspaces.git.damage import (
+    DOCTOR,
+    broken_refs,
+    damaged_lines,
+    empty_objects,
+    rebuild_packed_refs,
+    remedy,
+    restore_ref,
+)
+from weft.workspaces.git.landing import cut_off_in, finish_forwards
+from weft.workspaces.git.program import Git
+from weft.workspaces.git.refs import tips_of
+
+_NOTES = "refs/weft/"
+
+
+def _git(ground: Ground) -> Git | None:
+    """Git at the top of the project's checkout; None if there is no repository."""
+    top = repository_around(ground.places.project)
+    try:
+        git = Git(top, environ=ground.environ) if top is not None else None
+        return git if git is not None and git.common.is_dir() else None
+    except (WeftError, OSError):  # another check tells
+        return None
+
+
+# --- refs ---
+
+
+def refs(ground: Ground) -> Iterator[Finding]:
+    git = _git(ground)
+    if git is None:
+        return
+    numbers = damaged_lines(git.common)
+    if numbers:
+        lines = ", ".join(map(str, numbers[:5]))
+        yield problem(
+            f"git cannot read {git.common / 'packed-refs'}: it is damaged in line {lines}",
+            command=DOCTOR,
+            subject=str(git.common / "packed-refs"),
+            mend=partial(_rebuild, ground, git),
+        )
+        return
+    for ref in broken_refs(git, "refs"):
+        is_ours = _is_ours(ref)
+        yield problem(
+            f"the ref {ref} is damaged, or what it leads to is lost",
+            command=DOCTOR if is_ours else remedy(git, ref),
+            subject=ref,
+            mend=partial(_restore, ground, git, ref) if is_ours else None,
+        )
+
+
+def _is_ours(ref: str) -> bool:
+    return ref.startswith((_NOTES, "refs/heads/weft/"))
+
+
+def _rebuild(ground: Ground, git: Git) -> None:
+    with ground.alone():
+        if damaged_lines(git.common):
+            rebuild_packed_refs(git)
+
+
+def _restore(ground: Ground, git: Git, ref: str) -> None:
+    with ground.alone():
+        if ref in broken_refs(git, ref):
+            name = ref.removeprefix("refs/heads/weft/")
+            notes = tips_of(git, f"{_NOTES}tip/{name}", f"{_NOTES}start/{name}")
+            restore_ref(git, ref, [*notes.values()])
+
+
+# --- objects ---
+
+
+def objects(ground: Ground) -> Iterator[Finding]:
+    git = _git(ground)
+    files = [*empty_objects(git.common)] if git is not None else []
+    if files:
+        count = "1 object" if len(files) == 1 else f"{len(files):,} objects"
+        yield problem(
+            f"{count} of the repository hold nothing, as {files[0]}",
+            command=DOCTOR,
+            subject=str(files[0].parents[1]),
+            mend=partial(_remove, ground, files),
+        )
+
+
+def _remove(ground: Ground, files: list[Path]) -> None:
+    with ground.alone():
+        for file in files:
+            if file.stat().st_size == 0:
+                file.unlink()
+
+
+# --- a fast-forward ---
+
+
+def forwards(ground: Ground) -> Iterator[Finding]:
+    git = _git(ground)
+    for place, branch in cut_off_in(git) if git is not None else ():
+        yield problem(
+            f"a fast-forward of {branch} in {place} was cut off",
+            command=DOCTOR,
+            subject=str(place),
+            mend=partial(_finish, ground, git.working()) if git is not None else None,
+        )
+
+
+def _finish(ground: Ground, git: Git) -> None:
+    with ground.alone():
+        finish_forwards(git)
+
+
+CHECKS = (
+    Check(
+        id="git-refs",
+        looks_at="refs that are damaged, or lead to what is lost; lines of `packed-refs` that git cannot read",
+        why="git does not read or write such a ref, and with a damaged `packed-refs` it reads no ref at all",
+        mends="makes those of Weft again from logs and notes, and `packed-refs` from the lines that can be read; "
+        "the damaged files are kept in `.git/weft/damaged`",
+        examine=refs,
+    ),
+    Check(
+        id="git-objects",
+        looks_at="files of objects that hold nothing, as after a power loss",
+        why="git takes them for objects that are there, so it cannot read them and never writes them again",
+        mends="removes them: git then writes such an object again, or finds it in a pack",
+        examine=objects,
+    ),
+    Check(
+        id="fast-forward",
+        looks_at="a fast-forward of a checkout that was cut off while no Weft is at it",
+        why="some files of your checkout are those of another commit",
+        mends="finishes it; if you have changed one of the files meanwhile, takes it back",
+        examine=forwards,
+    ),
+)

@@ -1,0 +1,171 @@
+"""Lock files of git: a file `….lock` beside the file that is written, created by a git and removed by it.
+
+A git that is killed leaves its lock file, and then no other git can write there. git does not note in it which
+process created it, so the facts come from elsewhere: which processes have it open, which gits work in its
+checkout, and which of them were alive when it was last written.
+"""
+
+import os
+import re
+import shlex
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+Pause = Callable[[float], None]
+
+MOMENT = 0.1
+_PROCESSES = Path("/proc")
+_GONE = (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError)
+"""A process that has ended, or belongs to another user."""
+_COMPLAINTS = tuple(
+    re.compile(complaint, re.DOTALL)
+    for complaint in (
+        r"Unable to create '(.+?\.lock)': File exists",
+        r"unable to create file (\S.*?/packed-refs\.new): File exists",
+        r"could not lock config file (.+?): File exists",
+    )
+)
+_NEVER_LOCK = frozenset(
+    (
+        *("log", "show", "blame", "grep", "cat-file", "rev-list", "rev-parse", "for-each-ref", "ls-files"),
+        *("fsmonitor--daemon", "credential-cache--daemon", "upload-pack", "daemon"),
+    )
+)
+"""Commands of other people's gits that take no lock, however long they run."""
+_SLACK = 2.0
+"""Seconds by which the start of a process, as the kernel tells it, can differ from the clock of files."""
+
+
+# What git says
+
+
+def lock_in_the_way(message: str) -> str | None:
+    """The lock file that git could not create, if that is what it complains about."""
+    for complaint in _COMPLAINTS:
+        match = complaint.search(message)
+        if match:
+            return match[1] if match[1].endswith((".lock", ".new")) else f"{match[1]}.lock"
+    return None
+
+
+def about_lock(lock: str) -> str:
+    return (
+        f"another git is at work, or one that died has left its lock {lock}; "
+        f"if no git runs in this repository, type: rm {shlex.quote(lock)}"
+    )
+
+
+# Who has a lock file
+
+
+def identity_of(lock: Path) -> tuple[int, ...] | None:
+    """What tells a lock file from a later one of the same name; None if there is none."""
+    try:
+        status = lock.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def is_stale(lock: Path, directory: Path, *, wait: float = MOMENT, pause: Pause = time.sleep) -> bool:
+    """Whether no process has this lock of a worktree."""
+    before = identity_of(lock)
+    pause(wait)
+    return before is not None and before == identity_of(lock) and not any(users_of(lock, directory))
+
+
+def users_of(lock: Path, directory: Path) -> Iterator[int]:
+    """Processes that have the lock open, and gits at work in the directory: they may have closed it."""
+    identity = identity_of(lock)
+    for process in _processes():
+        with suppress(*_GONE):
+            if (_is_git(process) and _place(process).is_relative_to(directory.resolve())) or _has_open(
+                process, lock.name, identity
+            ):
+                yield int(process.name)
+
+
+class Checkouts(Struct, frozen=True, kw_only=True):
+    """The directories in which gits can work on a repository."""
+
+    common: Path
+    roots: Collection[Path]
+
+    def root_of(self, place: Path) -> Path | None:
+        """The checkout that a directory is in; worktrees of slices lie within the checkout of the user."""
+        around = (root for root in self.roots if place.is_relative_to(root))
+        return max(around, key=lambda root: len(root.parts), default=None)
+
+
+def holders_of(lock: Path, checkouts: Checkouts, checkout: Path | None) -> Iterator[int]:
+    """Living processes that can have created a lock file: they have it open, or are gits that were there then.
+
+    `checkout`: the only one whose gits create this lock; None: gits of all checkouts do.
+    """
+    identity = identity_of(lock)
+    if identity is None:
+        return
+    written = identity[3] / 1e9
+    for process in _processes():
+        with suppress(*_GONE):
+            if _has_open(process, lock.name, identity) or (
+                _is_git(process)
+                and _started(process) <= written + _SLACK
+                and _can_lock(process)
+                and _works_on(process, checkouts, checkout)
+            ):
+                yield int(process.name)
+
+
+def _processes() -> Iterator[Path]:
+    return (process for process in _PROCESSES.iterdir() if process.name.isdigit())
+
+
+def _is_git(process: Path) -> bool:
+    return process.joinpath("comm").read_text(errors="replace").startswith("git")
+
+
+def _place(process: Path) -> Path:
+    return process.joinpath("cwd").readlink()
+
+
+def _can_lock(process: Path) -> bool:
+    words = process.joinpath("cmdline").read_bytes().split(b"\0")
+    return not any(os.fsdecode(word) in _NEVER_LOCK for word in words)
+
+
+def _works_on(process: Path, checkouts: Checkouts, checkout: Path | None) -> bool:
+    root = checkouts.root_of(_place(process))
+    if root is not None:
+        return checkout is None or root == checkout
+    # One that is elsewhere can have been sent here by an option or a variable.
+    common = os.fsencode(checkouts.common)
+    return any(common in process.joinpath(file).read_bytes() for file in ("cmdline", "environ"))
+
+
+def _started(process: Path) -> float:
+    """When a process started, in seconds since the epoch."""
+    fields = process.joinpath("stat").read_text(errors="replace").rpartition(")")[2].split()
+    return _booted() + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def _booted() -> float:
+    lines = (_PROCESSES / "stat").read_text().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith("btime "))
+
+
+def _has_open(process: Path, name: str, identity: tuple[int, ...] | None) -> bool:
+    if identity is None:
+        return False
+    for file in process.joinpath("fd").iterdir():
+        with suppress(*_GONE):
+            # By its name first: to ask a file about itself may take long, if it is on another machine.
+            if file.readlink().name == name:
+                status = file.stat()
+                if (status.st_dev, status.st_ino) == identity[:2]:
+                    return True
+    return False

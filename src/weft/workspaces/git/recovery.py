@@ -1,0 +1,128 @@
+"""What a plan makes whole again before it works in a repository, after a crash or a power loss.
+
+Locks that gits of ours have left go, a fast-forward of a checkout that was cut off is finished, a branch or a note
+of the plan that is damaged is made again, and so are the few small files by which git knows the worktree of a
+slice. All of it can be derived from what is left: from logs, from other notes, and from the names of the plan. The
+damaged files are kept.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from weft.safe_files import UnsafeFileError, replace_file
+from weft.workspaces.git.children import Leavings
+from weft.workspaces.git.damage import broken_refs, restore_ref
+from weft.workspaces.git.ground import Ground
+from weft.workspaces.git.landing import finish_forwards
+from weft.workspaces.git.linked import clone_of, git_dir_at, text_of
+from weft.workspaces.git.names import dotted
+from weft.workspaces.git.refs import tips_of
+
+_HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}")
+_LOGGED = re.compile(r"^[0-9a-f]{40,64} ([0-9a-f]{40,64}) ", re.MULTILINE)
+_DAMAGED = ".damaged"
+_COMMON = "../.."
+
+
+class Recovery:
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._names = ground.names
+        self._common = ground.repository.common
+
+    def recover(self, paths: Iterable[str]) -> list[str]:
+        """What was made whole, in sentences for people; `paths` are those of all subplans."""
+        Leavings(self._common).remove()
+        finish_forwards(self._ground.git)
+        names = {dotted(path): path for path in paths}
+        damaged = [words for path in names.values() for words in self.restore(path)]
+        return [*damaged, *self._restore_refs(names)]
+
+    # Refs
+
+    def _restore_refs(self, names: dict[str, str]) -> Iterator[str]:
+        plan, git = self._names.plan, self._ground.git
+        heads = f"refs/heads/{self._names.prefix}{plan}"
+        for ref in broken_refs(git, heads, f"refs/weft/*/{plan}/**", f"refs/weft/*/{plan}"):
+            name = ref.removeprefix(f"{heads}/")
+            path = names.get(name)
+            others = self._noted(path) if ref.startswith("refs/heads/") and path is not None else ()
+            commit = restore_ref(git, ref, others)
+            is_at = f"it leads to {commit[:12]} again, as its log tells" if commit else "it is removed"
+            yield f"the ref {ref} was damaged; {is_at}"
+
+    def _noted(self, path: str) -> list[str]:
+        """Commits that the branch of a subplan was at, the latest first."""
+        notes = (self._names.tip(path), self._names.start(path))
+        refs = tips_of(self._ground.git, *notes)
+        entry = git_dir_at(self._ground.worktree(path))
+        logged = _LOGGED.findall(text_of(entry / "logs" / "HEAD") or "") if entry is not None else []
+        return [*(refs[note] for note in notes[:1] if note in refs), *reversed(logged), *refs.values()]
+
+    # The registration of a worktree
+
+    def restore(self, path: str) -> list[str]:
+        """Makes the files again by which git and the worktree of a subplan know each other; says which."""
+        place = self._ground.worktree(path)
+        if not place.is_dir() or place.is_symlink():
+            return []
+        entry = git_dir_at(place)
+        if entry is None or entry.resolve().parent != self._common.resolve() / "worktrees":
+            entry = self._entry_of(place, self._names.head(path))
+        if entry is None or not entry.is_dir():
+            return []
+        damaged = [
+            *self._restore_entry(entry, place, self._names.head(path)),
+            *self._restore_link(entry, place),
+        ]
+        return [f"{file} was damaged, and is made again" for file in damaged]
+
+    def _restore_entry(self, entry: Path, place: Path, branch: str) -> Iterator[Path]:
+        link = str(place.parent.resolve() / place.name / ".git")
+        if text_of(entry / "commondir") != _COMMON:
+            yield _write(entry / "commondir", _COMMON)
+        back = text_of(entry / "gitdir")
+        if back is None or "\0" in back or not (entry / back).parent.is_dir() or not back.endswith(".git"):
+            yield _write(entry / "gitdir", link)
+        if not _HEAD.fullmatch(text_of(entry / "HEAD") or ""):
+            yield _write(entry / "HEAD", f"ref: {branch}")
+
+    def _restore_link(self, entry: Path, place: Path) -> Iterator[Path]:
+        """Not where a directory is in its place: that is a repository that somebody has made there."""
+        link = place / ".git"
+        if clone_of(entry) is not None or (link.is_dir() and not link.is_symlink()):
+            return
+        leads_to = git_dir_at(place)
+        if leads_to is None or not leads_to.is_dir():
+            yield _write(link, f"gitdir: {entry}")
+
+    def _entry_of(self, place: Path, branch: str) -> Path | None:
+        """The git directory of a worktree whose `.git` does not tell; None if that is not sure."""
+        link = str(place.parent.resolve() / place.name / ".git")
+        entries = sorted((self._common / "worktrees").glob("*"))
+        named = [entry for entry in entries if text_of(entry / "gitdir") == link]
+        if named:
+            return named[0]
+        nameless = [
+            entry
+            for entry in entries
+            if not (text_of(entry / "gitdir") or "").endswith(".git")
+            and text_of(entry / "HEAD") == f"ref: {branch}"
+        ]
+        return nameless[0] if len(nameless) == 1 else None
+
+
+def _write(file: Path, text: str) -> Path:
+    """What is there is kept beside it."""
+    if os.path.lexists(file):
+        aside = file.with_name(file.name + _DAMAGED)
+        if not os.path.lexists(aside):
+            file.rename(aside)
+    try:
+        replace_file(file, f"{text}\n".encode())
+    except UnsafeFileError:
+        file.unlink()
+        replace_file(file, f"{text}\n".encode())
+    return file
