@@ -113,8 +113,8 @@ def trials(place: Place) -> Iterator[tuple[str, str]]:
             yield str(file.relative_to(base)), kind
 
 
-def trial(original: Place, folder: Path, name: str, kind: str) -> list[str]:
-    """What was violated."""
+def trial(original: Place, folder: Path, name: str, kind: str, *, must_overcome: bool = False) -> list[str]:
+    """What was violated; `must_overcome`: whether it is not enough that the run says what to do."""
     place = original.copied_to(folder / f"{name.replace('/', '.')}-{kind}")
     commits = place.git("rev-list", "refs/heads/weft/tried/a").splitlines()
     damage((place.worktree if name == ".git" else place.entry) / name, kind)
@@ -131,7 +131,8 @@ def trial(original: Place, folder: Path, name: str, kind: str) -> list[str]:
         problems.append("the draft is lost")
     place.gate.touch()
     again = place.weft("run")
-    if again.returncode not in {0, 4} and not _says_what_to_do(again.stdout + again.stderr):
+    is_overcome = again.returncode in {0, 4}
+    if not is_overcome and (must_overcome or not _says_what_to_do(again.stdout + again.stderr)):
         problems.append(f"weft run exits with {again.returncode}: {(again.stdout + again.stderr)[-1500:]}")
     return [f"{name} {kind}: {problem}" for problem in problems]
 

@@ -1,7 +1,11 @@
-"""What is asked of a world is done in a process that is killed (-9) before or after its n-th command of git.
+"""What is asked of a world is done in a process that is killed (-9) before, in or after its n-th command of git.
 
 The processes are forked from one that has all modules and no threads, which is quick. Their `git` is a script that
 counts how often it is called, and kills whoever called it.
+
+In a command: git may write only so much into a file, and the kernel kills it as it would write more, by a signal
+that git does not handle. So it dies with its locks taken, as by SIGKILL, and always at the same place: with
+nothing in its lock, or later, in the middle of a large file.
 """
 
 import os
@@ -19,6 +23,7 @@ import msgspec
 from weft.engine.run.facts import RefMove
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, Closed, Merged
+from weft.workspaces.git.children import can_lock
 from workspaces.cloned_world import ClonedWorld
 from workspaces.landing_world import LandingWorld
 from workspaces.worlds import World
@@ -27,12 +32,21 @@ _GIT = """#!/bin/sh
 read -r number < {folder}/number
 number=$((number + 1))
 echo $number > {folder}/number
+printf '%s\0' "$@" > {folder}/command.$number
 test $number = {before} && kill -9 $PPID && exit 1
+if test $number = {within}
+then
+  (ulimit -c 0; ulimit -f {blocks}; exec {git} "$@")
+  kill -9 $PPID
+  exit 1
+fi
 {git} "$@"
 code=$?
 test $number = {after} && kill -9 $PPID
 exit $code
 """
+WITHIN = (0, 1)
+"""How many blocks of 512 bytes git may write into a file when it is killed within."""
 ALWAYS = {"GIT_AUTHOR_DATE": "1700000000 +0000", "GIT_COMMITTER_DATE": "1700000000 +0000"}
 """So that a commit that is made again is the same."""
 
@@ -53,6 +67,8 @@ class Kill(msgspec.Struct, frozen=True):
     """Of the command; 0: none."""
     after: bool = False
     """Or before it."""
+    blocks: int | None = None
+    """Or within it."""
 
 
 NOT = Kill()
@@ -62,6 +78,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     killed: bool = False
     commands: int = 0
     """Of git, as far as it came."""
+    locking: tuple[int, ...] = ()
+    """The numbers of those that can take a lock."""
     answer: str = ""
     """What the method gave back, besides moves, or the error that it raised."""
     moves: tuple[RefMove, ...] = ()
@@ -79,15 +97,20 @@ class Killer:
         self._process.stdin.write(msgspec.json.encode((str(self._folder), wish)) + b"\n")
         self._process.stdin.flush()
         outcome = msgspec.json.decode(self._process.stdout.readline(), type=Outcome)
-        return msgspec.structs.replace(outcome, commands=int((self._folder / "number").read_text()))
+        numbers = range(1, int((self._folder / "number").read_text()) + 1)
+        locking = tuple(number for number in numbers if can_lock(self._command(number)))
+        return msgspec.structs.replace(outcome, commands=len(numbers), locking=locking)
+
+    def _command(self, number: int) -> list[str]:
+        """The arguments of the n-th git."""
+        return (self._folder / f"command.{number}").read_text(errors="replace").split("\0")[:-1]
 
 
 def _write_git(folder: Path, kill: Kill) -> None:
-    before, after = (0, kill.number) if kill.after else (kill.number, 0)
+    when = "within" if kill.blocks is not None else "after" if kill.after else "before"
+    numbers = {"before": "-", "within": "-", "after": "-", when: kill.number or "-"}
     script = folder / "git"
-    script.write_text(
-        _GIT.format(folder=folder, git=shutil.which("git"), before=before or "-", after=after or "-")
-    )
+    script.write_text(_GIT.format(folder=folder, git=shutil.which("git"), blocks=kill.blocks or 0, **numbers))
     script.chmod(0o755)
     (folder / "number").write_text("0\n")
 

@@ -1,7 +1,8 @@
 """The state of a directory with repositories in it, as a digest: equal digests mean equal futures.
 
 Left out is when a file changed, and what an index of git and the note of a clone remember about that. And what a
-process left that died while foreign work entered: the next one removes it.
+process left that died while foreign work entered, which the next one removes; and Weft's records of its gits, which
+have other names each time.
 """
 
 import json
@@ -15,13 +16,13 @@ _HEADER = struct.Struct(">4sLL")
 _ENTRY = struct.Struct(">10L20sH")
 _SIGNATURE, _VERSION = b"DIRC", 2
 _CHECKSUM = 20
-_INCOMING = ".git/weft/incoming"
+_NOT_COMPARED = (".git/weft/incoming", ".git/weft/children")
 
 
 def digest(folder: Path) -> bytes:
     total = blake2b()
     for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not f"{place}/{name}".endswith(_INCOMING))
+        folders[:] = sorted(name for name in folders if not f"{place}/{name}".endswith(_NOT_COMPARED))
         for name in sorted([*files, *folders]):
             path = Path(place) / name
             total.update(f"{path.relative_to(folder)}\0{path.lstat().st_mode:o}\0".encode())

@@ -1,4 +1,7 @@
-"""Killed between any two commands of git, and done again: all is as if nothing had happened, and all is told."""
+"""Killed between any two commands of git, or within one, and done again: all is as if nothing had happened.
+
+And all is told.
+"""
 
 import os
 import shutil
@@ -9,11 +12,13 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import HeldError
+from weft.workspaces.git.children import Leavings
 from workspaces.cloned_world import ClonedWorld
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit
-from workspaces.killing import ALWAYS, NOT, Kill, Killer, Outcome, Wish, killer
+from workspaces.killing import ALWAYS, NOT, WITHIN, Kill, Killer, Outcome, Wish, killer
 from workspaces.snapshots import digest
 from workspaces.trees import put
 from workspaces.worlds import World, repository_in
@@ -217,6 +222,10 @@ def kills(folder: Path) -> Iterator[Killer]:
         yield made
 
 
+WAYS: dict[str, tuple[Kill, ...]] = {
+    "between commands": tuple(Kill(after=after) for after in (False, True)),
+    "within a command": tuple(Kill(blocks=blocks) for blocks in WITHIN),
+}
 WITH_CLONES = (
     "prepare anew",
     "record",
@@ -229,16 +238,22 @@ WITH_CLONES = (
 )
 """What has to do with clones; `make soak` tries the others with clones, too."""
 KINDS = [
-    *((name, False) for name in CASES),
-    *((name, True) for name in (CASES if os.environ.get("WEFT_CLONES") == "all" else WITH_CLONES)),
+    *(pytest.param(name, False, "between commands", id=name) for name in CASES),
+    *(
+        pytest.param(name, True, "between commands", id=f"{name}, in a clone")
+        for name in (CASES if os.environ.get("WEFT_CLONES") == "all" else WITH_CLONES)
+    ),
+    *(
+        pytest.param(name, False, "within a command", id=f"{name}, within", marks=pytest.mark.thorough)
+        for name in CASES
+    ),
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "clones"), KINDS, ids=[f"{name}, in a clone" if clones else name for name, clones in KINDS]
-)
+@pytest.mark.timeout(400)  # git waits a second for each lock that it meets
+@pytest.mark.parametrize(("name", "clones", "when"), KINDS)
 def test_killed_anywhere_and_done_again_all_is_as_if_nothing_had_happened(
-    name: str, clones: bool, folder: Path, kills: Killer
+    *, name: str, clones: bool, when: str, folder: Path, kills: Killer
 ) -> None:
     before, wish = CASES[name]
     top, template = folder / "home" / "repository", folder / "template"
@@ -262,20 +277,48 @@ def test_killed_anywhere_and_done_again_all_is_as_if_nothing_had_happened(
     expected = state(undisturbed)
     assert not undisturbed.killed
     seen: set[bytes] = set()
-    for number, after in product(range(1, undisturbed.commands + 1), (False, True)):
-        assert attempt(Kill(number, after=after)).killed
+    is_within = when == "within a command"
+    numbers = undisturbed.locking if is_within else range(1, undisturbed.commands + 1)
+    for number, way in product(numbers, WAYS[when]):
+        kill = structs.replace(way, number=number)
+        assert attempt(kill).killed
         if (left := digest(top.parent)) in seen:  # most commands of git only read
             shutil.rmtree(top.parent)
             continue
         seen.add(left)
         again = kills.do(wish)
-        where = f"killed {'after' if after else 'before'} command {number}"
-        assert differences(state(again), expected) == {}, where
-        assert set(again.moves) >= set(undisturbed.moves), where
-        assert again.moves[-1:] == undisturbed.moves[-1:], where
+        where = str(kill)
+        assert locks_in(top) == [], where
+        unexpected = differences(state(again), expected)
+        if is_within:  # files that git had written by halves may be kept, as if they were work
+            unexpected = {name: both for name, both in unexpected.items() if not is_kept(name, both)}
+        assert unexpected == {}, where
+        moves, expected_moves = (moves_of(each, is_within=is_within) for each in (again, undisturbed))
+        assert set(moves) >= set(expected_moves), where
+        assert moves[-1:] == expected_moves[-1:], where
 
 
-def differences(found: dict[str, object], expected: dict[str, object]) -> dict[str, object]:
+def moves_of(outcome: Outcome, *, is_within: bool) -> list[RefMove]:
+    """What was told, without what is kept if that may differ."""
+    return [move for move in outcome.moves if not (is_within and move.ref.startswith("refs/weft/kept/"))]
+
+
+def is_kept(name: str, both: tuple[object, object]) -> bool:
+    """Whether the difference is no more than that something is kept, and told."""
+    if name == "answer":
+        return all("is kept as" in str(answer) for answer in both)
+    return name.startswith("refs/weft/kept/") and both[1] is None
+
+
+def locks_in(top: Path) -> list[str]:
+    """Lock files that nobody needs any more, and that Weft does not know to be its own."""
+    git_dir = top / ".git"
+    Leavings(git_dir).remove()
+    own = ("weft-worktrees.lock", "weft-forward.lock")
+    return [str(lock) for lock in git_dir.rglob("*.lock") if lock.name not in own]
+
+
+def differences(found: dict[str, object], expected: dict[str, object]) -> dict[str, tuple[object, object]]:
     return {
         name: (found.get(name), expected.get(name))
         for name in {*found, *expected}

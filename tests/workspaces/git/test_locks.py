@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.locks import free, is_stale, locks_explained, users_of
+from weft.workspaces.git.lock_files import is_stale, users_of
+from weft.workspaces.git.locks import free, locks_explained
 from weft.workspaces.git.program import GitError
 
 
@@ -160,7 +161,7 @@ def test_patience_has_an_end_even_if_nobody_is_seen_who_writes(
 def test_what_git_says_about_a_lock_becomes_a_sentence() -> None:
     said = "fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git process seems to be running"
     with (
-        pytest.raises(WorkspaceError, match=r"lock /r/\.git/index\.lock; if no git runs .*, remove"),
+        pytest.raises(WorkspaceError, match=r"lock /r/\.git/index\.lock; if no git runs .*, type: rm /r/"),
         locks_explained(),
     ):
         raise GitError(["add"], 128, said)

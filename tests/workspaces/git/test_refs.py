@@ -65,7 +65,7 @@ def test_tips_are_all_below_a_prefix(git: Git) -> None:
 def test_tips_are_not_told_without_one_that_is_broken(git: Git) -> None:
     grow(git, "one", {"a": "1"})
     (git.directory / ".git" / "refs/heads/two").write_text("rubbish\n")
-    with pytest.raises(GitError, match="refs/heads/two; `git fsck` may tell more"):
+    with pytest.raises(GitError, match=r"refs/heads/two; .* type: weft doctor --fix"):
         tips(git, "refs/heads/")
 
 
@@ -164,7 +164,7 @@ def test_the_lock_of_a_git_that_died_is_named(git: Git, lock: str) -> None:
     place.touch()
     with pytest.raises(GitError, match="has left its lock") as raised:
         move(git, [go(ONE, first, "")], reason="r")
-    assert f"{place}; if no git runs in this repository, remove that file" in str(raised.value)
+    assert f"{place}; if no git runs in this repository, type: rm {place}" in str(raised.value)
     assert tip(git, ONE) == first
 
 

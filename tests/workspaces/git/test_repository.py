@@ -467,6 +467,6 @@ def test_a_list_of_branches_that_is_damaged_is_told_with_the_words_of_git(tmp_pa
         f"git cannot read the branches of {tmp_path / 'r'} (fatal: "
     )
     with pytest.raises(
-        InputError, match=r"git cannot read .* \(fatal: unexpected line in .*packed-refs.*git fsck"
+        InputError, match=r"git cannot read .* \(fatal: unexpected line in .*packed-refs.*; type: "
     ):
         resolve_ends(found, base=None, target="main")
