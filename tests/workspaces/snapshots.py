@@ -1,8 +1,8 @@
 """The state of a directory with repositories in it, as a digest: equal digests mean equal futures.
 
 Left out is when a file changed, and what an index of git and the note of a clone remember about that. And what a
-process left that died while foreign work entered, which the next one removes; and Weft's records of its gits, which
-have other names each time.
+process left that died while foreign work entered, which the next one removes; and Weft's records of its gits,
+which have other names each time.
 """
 
 import json
