@@ -1,6 +1,7 @@
 import os
 import signal
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,13 @@ _THOROUGH = {
     "workspaces/test_worktrees_crashes.py", "workspaces/test_worktrees_machine.py", "hosts/test_faults.py",
     "runtime/test_recovery.py", "net/test_soundness.py", "engine/test_simulate.py",
 }  # fmt: skip
+# A process of ours takes twice the time while it is measured. So only these tests measure the processes that they
+# start: they cover the modules that run in no process of the tests themselves.
+_WITH_MEASURED_PROCESSES = {
+    "agents", "hosts", "testing", "app/test_background.py", "cli/test_init_command.py",
+    "cli/test_steering_commands.py",
+}  # fmt: skip
+_MEASURES_PROCESSES = "COVERAGE_PROCESS_CONFIG"
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -68,3 +76,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         path = item.path.relative_to(_TESTS)
         if is_property or _THOROUGH & {path.parts[0], path.as_posix()}:
             item.add_marker(pytest.mark.thorough)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Sets up, runs and tears down a test; its processes are measured where that adds to the coverage."""
+    path = item.path.relative_to(_TESTS)
+    if _WITH_MEASURED_PROCESSES & {path.parts[0], path.as_posix()}:
+        return (yield)
+    setting = os.environ.pop(_MEASURES_PROCESSES, None)
+    try:
+        return (yield)
+    finally:
+        if setting is not None:
+            os.environ[_MEASURES_PROCESSES] = setting
