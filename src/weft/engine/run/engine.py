@@ -76,6 +76,7 @@ class Engine:
         self._landing_record = LandingRecord(self._telling)
         self._part_landings = PartLandings(one, self._scopes, self._holding)
         self._moves = moves
+        self._to_land = frozenset(compiled.wiring.landings)
         self._over = ""
 
     # What the driver may ask
@@ -139,6 +140,10 @@ class Engine:
     def on_target(self) -> AbstractSet[int]:
         """The rows whose work the target has."""
         return self._board.on_target
+
+    def is_to_land(self, row: int) -> bool:
+        """Whether the result of this row is to reach the target and has not."""
+        return row in self._to_land and row not in self._board.landed
 
     @property
     def landing_record(self) -> LandingRecord:
