@@ -289,7 +289,9 @@ def test_slices_begin_while_others_land(world: World) -> None:
 
 
 def test_a_landing_does_not_read_the_landings_long_before_it(world: World) -> None:
-    world.commit({"README": "by a person\n"})  # so that the target and the plan's branch have no merge in common
+    world.commit(
+        {"README": "by a person\n"}
+    )  # so that the target and the plan's branch have no merge in common
     for number in range(10):
         later = _at_minute(world, number)
         later.done(f"s{number}", {f"file{number}": "text\n"})

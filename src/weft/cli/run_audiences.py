@@ -15,8 +15,9 @@ from weft.app.run_events import event_json
 from weft.app.run_output import last_line
 from weft.app.run_stage import LEFT, Begun
 from weft.app.run_view import RunView
-from weft.cli.landing_text import NOTHING, few
+from weft.cli.landing_text import NOTHING
 from weft.cli.live.cells import Style
+from weft.cli.live.words import few
 from weft.cli.output import forget_broken_outputs, note, note_lines, write_text
 from weft.cli.run_lines import lines_of
 from weft.cli.run_screen import Screen

@@ -5,6 +5,7 @@ holder; whoever lost the lease cannot write any more, however late it notices.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from msgspec import Struct
@@ -94,8 +95,23 @@ class JournalReader(Protocol):
         """Those of the subplans that are not pending."""
         ...
 
-    def glance(self, run: str) -> Sequence[Glimpse]:
-        """What else has happened, but for steps that cost neither money nor tokens; for a picture, and fast."""
+    def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
+        """What else has happened, but for steps that cost neither money nor tokens; for a picture, and fast.
+
+        Without `merged` also without merges that went well.
+        """
+        ...
+
+    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
+        """All merges of some subplans."""
+        ...
+
+    def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
+        """All merges after this sequence number."""
+        ...
+
+    def landed(self, run: str) -> AbstractSet[str]:
+        """The subplans whose last merge was a landing that went well."""
         ...
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:

@@ -25,7 +25,6 @@ from weft.workspaces.git.landing import advance
 from weft.workspaces.git.merge_commits import MergeCommits, MergeInput
 from weft.workspaces.git.merging import Ancestry
 from weft.workspaces.git.names import Names
-from weft.workspaces.git.program import Git
 from weft.workspaces.git.refs import tip, tips_of, tree_of
 from weft.workspaces.git.remote import Remote
 from weft.workspaces.git.unlanded import UnlandedHistory
@@ -80,7 +79,9 @@ class TargetBranch:
         refs = tips_of(self._git, self._ref, *self._refs_of(entries))
         base = onto or refs.get(self._ref) or self._missing_target()
         heads = {entry.path: refs.get(self._names.head(entry.path), "") for entry in entries}
-        history = UnlandedHistory.read(self._git, self._ground.plan, sorted(filter(None, heads.values())), base)
+        history = UnlandedHistory.read(
+            self._git, self._ground.plan, sorted(filter(None, heads.values())), base
+        )
         draft = _Draft(base=base, commit=base, tree=tree_of(self._git, base))
         for entry in _in_order(entries, heads, history):
             self._add(draft, entry, refs, history, is_to_land)

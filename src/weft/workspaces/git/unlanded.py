@@ -62,7 +62,7 @@ class UnlandedHistory:
         return sorted(path for path in subplans - {""} if not any(map(is_expected, _around(path))))
 
     def shared(self, head: str, linked: Collection[str]) -> list[str]:
-        """Commits that lead to `head` and to the target, or are `linked`: all others that do lead to one of them."""
+        """Commits that lead to `head`, and to the target or to one `linked`; all others lead to one of these."""
         shared: dict[str, None] = {}
         seen: set[str] = set()
         waiting = [head]
