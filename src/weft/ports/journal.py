@@ -115,7 +115,10 @@ class JournalReader(Protocol):
         ...
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
-        """The states of some subplans, and the beginnings and ends of their steps."""
+        """The states of some subplans, and the beginnings and ends of their steps.
+
+        Nothing happens in a subplan before its first state, so what comes before is not looked at.
+        """
         ...
 
     def holder(self) -> Holder | None:
