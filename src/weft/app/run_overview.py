@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from weft.app.journals import Book
 from weft.app.landing_places import VERIFY_FAILED, LandingPlaces, landed_place
+from weft.app.overview_sources import StepNow, heartbeat, rare_events
 from weft.app.run_ledger import spent_before, total
 from weft.app.run_push import PushState
 from weft.app.run_record import RecordedPlan, RecordedSubplan, dollars_of, recorded_plan, tokens_of
@@ -26,7 +27,6 @@ from weft.engine.run.facts import EarlierSpending, Wanted
 from weft.engine.run.run_state import AT_REST
 from weft.engine.run.wishes import Wishes
 from weft.ports.journal import Glimpse, JournalReader
-from weft.safe_files import read_file
 from weft.store.lease import is_alive
 from weft.workspaces.git.names import Names
 
@@ -122,7 +122,7 @@ def overview(book: Book, *, everything: bool = False, now: float | None = None) 
     plan, states = recorded_plan(record), journal.states(record.run)
     told = _Told(plan, states)
     asked = requested(journal, record.run)
-    rare = journal.glance(record.run) if everything else _rare_events(journal, record.run)
+    rare = journal.glance(record.run) if everything else rare_events(journal, record.run)
     for one in (*rare, *asked):
         told.hear(one)
     if not everything:
@@ -140,7 +140,7 @@ def overview(book: Book, *, everything: bool = False, now: float | None = None) 
     queued = {path for path in landing if told.places.is_queued(path)}
     shown = queued.union(wanted)
     wanted = [path for path in paths if path in shown] if queued else wanted
-    beats = _heartbeat(book)
+    beats = heartbeat(book)
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
     counts = Counter(told.counted(path) for path in paths if plan.is_leaf(path))
@@ -174,25 +174,6 @@ def overview(book: Book, *, everything: bool = False, now: float | None = None) 
     )
 
 
-def _rare_events(journal: JournalReader, run: str) -> Sequence[Glimpse]:
-    """What a picture needs beside states, without the merges of subplans of which all went well."""
-    unusual = journal.glance(run, merged=False)
-    odd = {glimpse.subplan for glimpse in unusual if glimpse.kind == "merge"}
-    if not odd:
-        return unusual
-    others = [glimpse for glimpse in unusual if glimpse.kind != "merge"]
-    return sorted((*others, *journal.merges(run, sorted(odd))), key=lambda glimpse: glimpse.seq)
-
-
-class _Step(Struct):
-    step: str
-    attempt: int
-    since: float
-    firing: int
-    execution: int
-    reserved: int = 0
-
-
 class _Told:
     """What the journal says, put together."""
 
@@ -201,7 +182,7 @@ class _Told:
         self._states = states
         self._changed: dict[str, Glimpse] = {}
         """How those came to their state that somebody may want to look at."""
-        self._steps: dict[str, dict[int, _Step]] = {}
+        self._steps: dict[str, dict[int, StepNow]] = {}
         self._done: dict[str, set[str]] = {}
         self._idle: dict[str, dict[str, None]] = {}
         self._questions: dict[str, str] = {}
@@ -351,7 +332,7 @@ class _Told:
         if one.kind == "step_started":
             execution, reserved = int(data.get("execution", 1)), int(data.get("reserved", 0))
             self._with_output |= {one.subplan} if data.get("command") or data.get("agent") else set()
-            steps[firing] = _Step(one.step, one.attempt, one.at, firing, execution, reserved)
+            steps[firing] = StepNow(one.step, one.attempt, one.at, firing, execution, reserved)
         else:
             steps.pop(firing, None)
             if one.outcome == "done":
@@ -416,12 +397,3 @@ class _Told:
 
 def _data(one: Glimpse) -> dict[str, Any]:
     return cast("dict[str, Any]", {} if one.data == "{}" else json.loads(one.data))
-
-
-def _heartbeat(book: Book) -> Mapping[str, Any]:
-    """What the supervisor last said of itself; nothing if that cannot be read."""
-    try:
-        beat = json.loads(read_file(book.places.host(book.run.run) / "heartbeat.json", most=1 << 24))
-    except (OSError, ValueError):
-        return {}
-    return cast("dict[str, Any]", beat) if isinstance(beat, dict) else {}

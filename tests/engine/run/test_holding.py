@@ -232,9 +232,9 @@ def test_a_result_is_to_land_until_it_has() -> None:
         return held(order) if isinstance(order, Land) and not order.agreed else None
 
     driver = Driver(worktrees(leaf("a"), leaf("b"), merge={"mode": "manual"}), how)
-    assert [row for row in range(3) if driver.engine.is_to_land(row)] == [1, 2]
+    assert [row for row in range(3) if driver.engine.landing_record.is_to_land(row)] == [1, 2]
     driver.tell(MergeAsked(at=2.0, subplan="a"))
-    assert [row for row in range(3) if driver.engine.is_to_land(row)] == [2]
+    assert [row for row in range(3) if driver.engine.landing_record.is_to_land(row)] == [2]
 
 
 def test_what_waits_for_another_to_land_is_tried_again_when_that_has() -> None:
@@ -261,7 +261,7 @@ def test_what_an_earlier_run_has_landed_does_not_land_again() -> None:
     engine.apply(RunStarted(at=0.0, run="r", carried=("a", "b"), landed=("a",)))
     orders = engine.taken()[1]
     assert [(type(order).__name__, order.path) for order in orders] == [("Land", "b")]  # type: ignore[union-attr]
-    assert [row for row in range(3) if engine.is_to_land(row)] == [2]
+    assert [row for row in range(3) if engine.landing_record.is_to_land(row)] == [2]
 
 
 LATE_FIRST = (leaf("a", run("one"), run("two"), run("three")), leaf("b"))

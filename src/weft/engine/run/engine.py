@@ -73,10 +73,9 @@ class Engine:
         one.allocator.opens = Admission(one, self._spending).opens
         self._control = Control(one, moves, self._scopes, self._starting, self._telling)
         self._pausing = Pausing(one, moves, self._starting, self._spending, self._holding, self._telling)
-        self._landing_record = LandingRecord(self._telling)
+        self._landing_record = LandingRecord(one, self._telling)
         self._part_landings = PartLandings(one, self._scopes, self._holding)
         self._moves = moves
-        self._to_land = frozenset(compiled.wiring.landings)
         self._over = ""
 
     # What the driver may ask
@@ -141,13 +140,9 @@ class Engine:
         """The rows whose work the target has."""
         return self._board.on_target
 
-    def is_to_land(self, row: int) -> bool:
-        """Whether the result of this row is to reach the target and has not."""
-        return row in self._to_land and row not in self._board.landed
-
     @property
     def landing_record(self) -> LandingRecord:
-        """What the landing queue has verified and pushed."""
+        """What is to land, and what the landing queue has verified and pushed."""
         return self._landing_record
 
     def questions(self) -> Sequence[Firing]:
