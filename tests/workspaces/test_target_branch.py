@@ -292,14 +292,14 @@ def test_a_landing_does_not_read_the_landings_long_before_it(world: World) -> No
     world.commit(
         {"README": "by a person\n"}
     )  # so that the target and the plan's branch have no merge in common
-    for number in range(10):
+    for number in range(6):
         later = _at_minute(world, number)
         later.done(f"s{number}", {f"file{number}": "text\n"})
         later.land(f"s{number}")
-    long_before = world.git.line("rev-parse", f"{TARGET}~7")
+    long_before = world.git.line("rev-parse", f"{TARGET}~4")
     (world.top / ".git" / "objects" / long_before[:2] / long_before[2:]).unlink()
-    assert world.git.ask("merge-base", TARGET, world.tip("s9")).exit_code, "git itself reads it"
-    last = _at_minute(world, 10)
+    assert world.git.ask("merge-base", TARGET, world.tip("s5")).exit_code, "git itself reads it"
+    last = _at_minute(world, 6)
     last.done("last", {"last": "text\n"})
     assert heads(last.land("last").moves) == ["main"]
     assert world.git.line("show", f"{TARGET}:last") == "text"
