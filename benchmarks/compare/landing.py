@@ -100,7 +100,7 @@ def merge_and_land(workspaces: WorktreeWorkspaces, slices: Sequence[str]) -> Non
 def land(workspaces: WorktreeWorkspaces, slices: Sequence[str]) -> None:
     """As one batch of the landing queue."""
     entries = [Entry(path=path, subject=f"Merge {path}") for path in slices]
-    chain = workspaces.target.build(entries, not_landed=slices)
+    chain = workspaces.target.build(entries, is_to_land=frozenset(slices).__contains__)
     assert len(chain.links) == len(slices)
     assert workspaces.target.advance(chain)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.app.run_past import earlier_runs, kept_of
+from weft.app.earlier_runs import earlier_runs
+from weft.app.run_past import kept_of
 from weft.engine.run.run_state import UNFINISHED
 from weft.plan.digests import plan_digest
 from weft.plan.loading.load import Surroundings, load_plan

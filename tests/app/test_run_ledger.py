@@ -7,15 +7,9 @@ from typing import Any
 import pytest
 
 from app.pasts import Past, a_group, a_plan, a_slice, past
-from weft.app.run_ledger import (
-    CeilingUse,
-    EarlierRuns,
-    earlier_runs_of,
-    read_earlier_runs,
-    spent_before,
-    spent_by,
-)
-from weft.app.run_past import earlier_runs
+from weft.app.ceiling_use import CeilingUse, EarlierRuns, earlier_runs_of, read_earlier_runs
+from weft.app.earlier_runs import earlier_runs
+from weft.app.run_ledger import spent_before, spent_by
 from weft.engine.run.events import Event
 from weft.engine.run.facts import EarlierSpending
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from app.pasts import Past, a_group, a_plan, a_slice, past
+from weft.app.earlier_runs import chosen_for, earlier_runs
 from weft.app.run_choice import choose
-from weft.app.run_past import Kept, chosen_for, completed_by, earlier_runs, kept_of
+from weft.app.run_past import Kept, completed_by, kept_of
 from weft.engine.run.events import Event
 from weft.engine.run.facts import Ended, How
 from weft.plan.model import Plan

@@ -1,6 +1,7 @@
 """What an earlier run was left without is done anew; what has landed with the rest of its group is not."""
 
-from weft.app.run_past import Kept, earlier_runs, kept_of
+from weft.app.earlier_runs import earlier_runs
+from weft.app.run_past import Kept, kept_of
 from weft.engine.run.events import Event
 from weft.engine.run.facts import RunStarted
 from weft.plan.loading.load import load_plan

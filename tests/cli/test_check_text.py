@@ -7,8 +7,8 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from plan.small_plans import compiled
+from weft.app.ceiling_use import CeilingUse, EarlierRuns
 from weft.app.eligible import Eligibility, Eligible, Ineligible, Kind
-from weft.app.run_ledger import CeilingUse, EarlierRuns
 from weft.cli.check_text import check_lines
 from weft.cli.sections import LABEL
 from weft.cli.terminal import folded

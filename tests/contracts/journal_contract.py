@@ -269,17 +269,42 @@ class JournalContract:
     def test_lives_are_those_of_some_subplans_after_a_number(
         self, journal: JournalWithFacts, reader: ReaderWithFacts
     ) -> None:
-        kinds = ("step_started", "step_finished", "step_skipped", "subplan_state")
+        kinds = ("subplan_state", "step_started", "step_finished", "step_skipped")
         events = [Event(kind=kind, subplan=path) for path in "abc" for kind in kinds]
         journal.append("r1", [(1.0, event) for event in events])
         found = reader.lives("r1", ["a", "c", "d"], after=1)
         assert [(one.seq, one.kind, one.subplan) for one in found] == [
-            (2, "step_finished", "a"),
-            (4, "subplan_state", "a"),
-            (9, "step_started", "c"),
-            (10, "step_finished", "c"),
-            (12, "subplan_state", "c"),
+            (2, "step_started", "a"),
+            (3, "step_finished", "a"),
+            (9, "subplan_state", "c"),
+            (10, "step_started", "c"),
+            (11, "step_finished", "c"),
         ]
+
+    def test_lives_may_be_those_of_the_whole_plan_too(
+        self, journal: JournalWithFacts, reader: ReaderWithFacts
+    ) -> None:
+        steps = [("subplan_state", "a"), ("step_started", "a"), ("step_started", ""), ("step_finished", "a")]
+        events = [Event(kind=kind, subplan=path) for kind, path in [("step_finished", ""), *steps]]
+        journal.append("r1", [(1.0, event) for event in events])
+        assert [one.seq for one in reader.lives("r1", [""])] == [1, 4]
+        assert [one.seq for one in reader.lives("r1", ["a", ""])] == [1, 2, 3, 4, 5]
+        assert [one.seq for one in reader.lives("r1", ["b"])] == []
+
+    def test_merges_that_went_well_can_be_left_out_and_read_by_themselves(
+        self, journal: JournalWithFacts, reader: ReaderWithFacts
+    ) -> None:
+        ends = [("a", "@merge", "conflict"), ("a", "@merge", "merged"), ("b", "@merge", "merged")]
+        ends += [("b", "@land", "merged"), ("c", "@land", "merged"), ("c", "@land", "held")]
+        events = [Event(kind="merge", subplan=path, step=step, outcome=end) for path, step, end in ends]
+        journal.append("r1", [(1.0, event) for event in (*events, Event(kind="push"))])
+        assert [one.seq for one in reader.glance("r1")] == [1, 2, 3, 4, 5, 6, 7]
+        assert [one.seq for one in reader.glance("r1", merged=False)] == [1, 6, 7]
+        assert [one.seq for one in reader.merges("r1", ["a", "c", "d"])] == [1, 2, 5, 6]
+        assert [one.seq for one in reader.merges("r1", [])] == []
+        assert [one.seq for one in reader.merges_after("r1", 4)] == [5, 6]
+        assert set(reader.landed("r1")) == {"b"}
+        assert set(reader.landed("r9")) == set()
 
     def test_the_record_of_a_run_or_of_the_last_one(
         self, journal: JournalWithFacts, reader: ReaderWithFacts

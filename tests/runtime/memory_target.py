@@ -1,6 +1,6 @@
 """A target branch in memory, beside `NoWorkspaces`: what has landed stays landed, as in a repository."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import sha1
 from pathlib import Path
 from threading import Event
@@ -39,7 +39,7 @@ class MemoryTarget:
         return f"weft/p/{path}"
 
     def build(
-        self, entries: Sequence[Entry], *, not_landed: Sequence[str] = (), onto: str | None = None
+        self, entries: Sequence[Entry], *, is_to_land: Callable[[str], bool], onto: str | None = None
     ) -> Chain:
         base = onto or self._tip
         links: list[Link] = []

@@ -127,12 +127,13 @@ class LandingWorld(World):
             lineage=lineage,
             verifier=verifier,
             on_target=frozenset,
+            is_to_land=lambda row: plan.outline.paths[row] in not_landed,
             now=lambda: 0.0,
             report=lambda fact: reported.update({fact.firing: fact}),
         )
         for number, path in enumerate(paths):
             row = lineage.row(path)
-            queue.add(Land(firing=number, execution=2, row=row, path=path, not_landed=not_landed))
+            queue.add(Land(firing=number, execution=2, row=row, path=path))
 
         async def turn() -> None:
             """What the coordinator does: facts become durable, and ends of jobs are heard."""

@@ -78,7 +78,7 @@ def test_a_chain_can_be_built_on_an_older_tip(world: World) -> None:
     world.do("a", {"one": "1"})
     world.commit({"two": "2"})
     entries = world.build("a")
-    old = world.workspaces.target.build([], onto=world.base)
+    old = world.workspaces.target.build([], is_to_land=lambda _path: False, onto=world.base)
     assert (old.base, old.commit, old.links) == (world.base, world.base, ())
     assert entries.base != world.base
 
@@ -283,3 +283,29 @@ def test_slices_begin_while_others_land(world: World) -> None:
             end.result()
     assert contents(world.top).keys() >= set(paths)
     assert world.git.line("status", "--porcelain") == ""
+
+
+# What landed long before
+
+
+def test_a_landing_does_not_read_the_landings_long_before_it(world: World) -> None:
+    world.commit(
+        {"README": "by a person\n"}
+    )  # so that the target and the plan's branch have no merge in common
+    for number in range(6):
+        later = _at_minute(world, number)
+        later.done(f"s{number}", {f"file{number}": "text\n"})
+        later.land(f"s{number}")
+    long_before = world.git.line("rev-parse", f"{TARGET}~4")
+    (world.top / ".git" / "objects" / long_before[:2] / long_before[2:]).unlink()
+    assert world.git.ask("merge-base", TARGET, world.tip("s5")).exit_code, "git itself reads it"
+    last = _at_minute(world, 6)
+    last.done("last", {"last": "text\n"})
+    assert heads(last.land("last").moves) == ["main"]
+    assert world.git.line("show", f"{TARGET}:last") == "text"
+
+
+def _at_minute(world: World, number: int) -> World:
+    """The same repository. All that is done in it by this has the same time."""
+    date = f"@{10**9 + 60 * number} +0000"
+    return World(world.top, environ={"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date})

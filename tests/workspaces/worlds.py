@@ -156,7 +156,7 @@ class World:
         entries = [
             Entry(path=path, subject=f"Land {path}", files=files, checks_worktree=True) for path in paths
         ]
-        return self.workspaces.target.build(entries, not_landed=(*not_landed, *paths))
+        return self.workspaces.target.build(entries, is_to_land={*not_landed, *paths}.__contains__)
 
     def land(self, *paths: str, not_landed: tuple[str, ...] = ()) -> Merged:
         """These land as one chain. Raises what holds the first of them that is held."""

@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
+from weft.app.earlier_runs import Earlier, earlier_runs
 from weft.app.eligible import NOTHING_YET, Facts, Unlanded
-from weft.app.run_past import Earlier, Kept, completed_by, earlier_runs, kept_of
+from weft.app.run_past import Kept, completed_by, kept_of
 from weft.engine.run.run_state import FINISHED
 from weft.errors import WeftError
 from weft.plan.digests import plan_digest

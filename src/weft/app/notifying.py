@@ -9,6 +9,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Protocol, runtime_checkable
@@ -53,8 +54,8 @@ class Notifier:
         last_seconds: float = LAST_SECONDS,
     ) -> None:
         self._notices = Notices(plan)
-        for one in history:  # has been told by whoever was here then
-            self._notices.hear(one)
+        self._history: Iterable[Recorded] = history
+        """What an earlier coordinator has told; it is read when there is news, as it may be long."""
         self._troubles = _Troubles(places)
         self._audience = audience
         self._last_seconds = last_seconds
@@ -77,6 +78,11 @@ class Notifier:
             yield ToWebhook(notify.webhook)
 
     def hears(self, events: Sequence[Recorded]) -> None:
+        if not events:
+            return
+        history, self._history = self._history, ()
+        for recorded in takewhile(lambda recorded: recorded.seq < events[0].seq, history):
+            self._notices.hear(recorded)
         for notice in filter(None, map(self._notices.hear, events)):
             for wanted, courier in self._couriers:
                 if notice.event in wanted:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct, structs
 
 from weft.app.agent_programs import Missing, missing_programs
+from weft.app.ceiling_use import EarlierRuns, read_earlier_runs
 from weft.app.eligibility import eligibility_of
 from weft.app.eligible import Eligibility
 from weft.app.files import Source
@@ -14,7 +15,6 @@ from weft.app.plan_history import changed_together
 from weft.app.plans import NO_FLAGS, Flags, folder_of, load
 from weft.app.preflight.findings import Finding, warning
 from weft.app.preflight.preflight import preflight
-from weft.app.run_ledger import EarlierRuns, read_earlier_runs
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
 from weft.plan.model import Plan

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
 from weft.app import plans
+from weft.app.earlier_runs import chosen_for, earlier_runs, started_of
 from weft.app.files import Source
 from weft.app.places import Places
 from weft.app.plan_agents import agents_of
@@ -20,7 +21,7 @@ from weft.app.run_choice import WHOLE, Choice
 from weft.app.run_control import wishes_in
 from weft.app.run_leaving import end_all
 from weft.app.run_ledger import spent_by
-from weft.app.run_past import Kept, chosen_for, earlier_runs, kept_of, started_of
+from weft.app.run_past import Kept, kept_of
 from weft.app.run_stage import Begun
 from weft.app.run_workspaces import Workplace, Workplaces
 from weft.app.sandboxes import refuse_without

@@ -11,20 +11,13 @@ from msgspec import Struct
 
 from weft.app.landing_places import VERIFY_FAILED, LandingPlaces, landed_place
 from weft.app.run_push import PushState, push_state
-from weft.app.run_rows import Held, RowView
+from weft.app.run_rows import Held, Move, RowView
 from weft.engine.run.events import Event
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 
 _HEADS = "refs/heads/"
-
-
-class Move(Struct, frozen=True):
-    """Where work has come."""
-
-    branch: str
-    commit: str
 
 
 def held_of(event: Event) -> Held:

@@ -8,12 +8,14 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 from msgspec import Struct
 
 from weft.app.journals import Book
 from weft.app.landing_places import VERIFY_FAILED, LandingPlaces, landed_place
+from weft.app.overview_sources import StepNow, heartbeat, rare_events
 from weft.app.run_ledger import spent_before, total
 from weft.app.run_push import PushState
 from weft.app.run_record import RecordedPlan, RecordedSubplan, dollars_of, recorded_plan, tokens_of
@@ -24,8 +26,7 @@ from weft.app.run_totals import Totals
 from weft.engine.run.facts import EarlierSpending, Wanted
 from weft.engine.run.run_state import AT_REST
 from weft.engine.run.wishes import Wishes
-from weft.ports.journal import Glimpse
-from weft.safe_files import read_file
+from weft.ports.journal import Glimpse, JournalReader
 from weft.store.lease import is_alive
 from weft.workspaces.git.names import Names
 
@@ -121,18 +122,25 @@ def overview(book: Book, *, everything: bool = False, now: float | None = None) 
     plan, states = recorded_plan(record), journal.states(record.run)
     told = _Told(plan, states)
     asked = requested(journal, record.run)
-    for one in (*journal.glance(record.run), *asked):
+    rare = journal.glance(record.run) if everything else rare_events(journal, record.run)
+    for one in (*rare, *asked):
         told.hear(one)
+    if not everything:
+        told.hear_landed(journal.landed(record.run))
     paths = [path for path in plan.paths if book.sees(path)]
     wanted = [path for path in paths if everything or told.matters(path)]
+    if not everything:
+        told.hear_landings(journal, record.run, wanted)
     lives = [path for path in wanted if states.get(path) in {"running", "failed"}]
-    under_way = book.state() not in AT_REST
+    state = book.state()
+    under_way = state not in AT_REST
     landing = [path for path in paths if under_way and told.may_be_queued(path)]
     for one in journal.lives(record.run, [*dict.fromkeys((*lives, *landing)), _PLAN]):
         told.hear_life(one)
     queued = {path for path in landing if told.places.is_queued(path)}
-    wanted = [path for path in paths if path in queued or path in {*wanted}] if queued else wanted
-    beats = _heartbeat(book)
+    shown = queued.union(wanted)
+    wanted = [path for path in paths if path in shown] if queued else wanted
+    beats = heartbeat(book)
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
     counts = Counter(told.counted(path) for path in paths if plan.is_leaf(path))
@@ -140,7 +148,7 @@ def overview(book: Book, *, everything: bool = False, now: float | None = None) 
     return Overview(
         run=record.run,
         plan=record.plan,
-        state=book.state(),
+        state=state,
         created_at=record.created_at,
         coordinator=None if holder is None else Coordinator(holder.pid, alive, holder.since),
         counts={state: counts[state] for state in STATES},
@@ -166,15 +174,6 @@ def overview(book: Book, *, everything: bool = False, now: float | None = None) 
     )
 
 
-class _Step(Struct):
-    step: str
-    attempt: int
-    since: float
-    firing: int
-    execution: int
-    reserved: int = 0
-
-
 class _Told:
     """What the journal says, put together."""
 
@@ -183,11 +182,12 @@ class _Told:
         self._states = states
         self._changed: dict[str, Glimpse] = {}
         """How those came to their state that somebody may want to look at."""
-        self._steps: dict[str, dict[int, _Step]] = {}
+        self._steps: dict[str, dict[int, StepNow]] = {}
         self._done: dict[str, set[str]] = {}
         self._idle: dict[str, dict[str, None]] = {}
         self._questions: dict[str, str] = {}
         self._landings: dict[str, tuple[str, tuple[str, ...], str]] = {}
+        self._landed: AbstractSet[str] = frozenset()
         self._left_out: set[str] = set()
         self._wishes = Wishes()
         self._totals = Totals()
@@ -227,7 +227,20 @@ class _Told:
             self.places.end(glimpse.subplan, VERIFY_FAILED if red else place)
             self.signals.hold(glimpse.subplan, str(data.get("message", "")), red=red)
             if moves:
-                self.signals.push = None  # it does not cover this landing
+                self.signals.land(glimpse.seq)
+
+    def hear_landed(self, paths: AbstractSet[str]) -> None:
+        """The subplans that have landed. Of most no event was heard."""
+        self._landed = paths
+
+    def hear_landings(self, journal: JournalReader, run: str, shown: Sequence[str]) -> None:
+        """Landings that went well of which more than that is to be told: of what is shown, and after a push."""
+        unheard = [path for path in shown if path in self._landed and path not in self._landings]
+        for glimpse in journal.merges(run, unheard):
+            self.hear(glimpse)
+        if self.signals.push is not None:
+            for glimpse in journal.merges_after(run, self.signals.pushed):
+                self.hear(glimpse)
 
     def _spend(self, one: Glimpse) -> None:
         """What a step has cost, or has spent so far."""
@@ -285,7 +298,9 @@ class _Told:
 
     def may_be_queued(self, path: str) -> bool:
         """Whether its steps are done, and it is to land and has not."""
-        if self._states.get(path) != "completed" or self._landings.get(path, ("",))[0] == "merged":
+        if self._states.get(path) != "completed" or path in self._landed:
+            return False
+        if self._landings.get(path, ("",))[0] == "merged":
             return False
         subplan = self._plan.subplan(path)
         return subplan.lands and subplan.has_branch
@@ -317,7 +332,7 @@ class _Told:
         if one.kind == "step_started":
             execution, reserved = int(data.get("execution", 1)), int(data.get("reserved", 0))
             self._with_output |= {one.subplan} if data.get("command") or data.get("agent") else set()
-            steps[firing] = _Step(one.step, one.attempt, one.at, firing, execution, reserved)
+            steps[firing] = StepNow(one.step, one.attempt, one.at, firing, execution, reserved)
         else:
             steps.pop(firing, None)
             if one.outcome == "done":
@@ -382,12 +397,3 @@ class _Told:
 
 def _data(one: Glimpse) -> dict[str, Any]:
     return cast("dict[str, Any]", {} if one.data == "{}" else json.loads(one.data))
-
-
-def _heartbeat(book: Book) -> Mapping[str, Any]:
-    """What the supervisor last said of itself; nothing if that cannot be read."""
-    try:
-        beat = json.loads(read_file(book.places.host(book.run.run) / "heartbeat.json", most=1 << 24))
-    except (OSError, ValueError):
-        return {}
-    return cast("dict[str, Any]", beat) if isinstance(beat, dict) else {}

@@ -4,11 +4,12 @@ The last run tells of all that it was for. If that was only a part of the plan, 
 the run before it tells of the others; and so on, back to one that was for the whole plan or did everything anew.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
 
+from weft.app.earlier_runs import Earlier
 from weft.app.slice_progress import SliceProgress, progress_of
 from weft.engine.run.events import Event
 from weft.engine.run.facts import EarlierSlice, RunStarted
@@ -18,9 +19,6 @@ from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.order.points import Points
 from weft.ports.journal import JournalReader, RunRecord
-
-Earlier = tuple[RunRecord, RunStarted]
-"""A run, and how it began."""
 
 
 class Kept(Struct, frozen=True):
@@ -39,26 +37,6 @@ class Kept(Struct, frozen=True):
     """What that run has not done itself."""
     continued: tuple[EarlierSlice, ...] = ()
     """Slices that are not completed, and continue after the steps that an earlier run has done."""
-
-
-def earlier_runs(journal: JournalReader, plan: str) -> Iterator[Earlier]:
-    """The newest first. One that died before anything happened in it never was."""
-    for record in journal.runs(plan):
-        started = started_of(journal, record.run)
-        if started is not None:
-            yield record, started
-
-
-def started_of(journal: JournalReader, run: str) -> RunStarted | None:
-    """How a run began; None if it has not come to that."""
-    fact = next(iter(journal.facts(run)), None)
-    return fact if isinstance(fact, RunStarted) else None
-
-
-def chosen_for(journal: JournalReader, run: str) -> tuple[str, ...]:
-    """What a run is for, with what that needs; nothing: for the whole plan."""
-    started = started_of(journal, run)
-    return () if started is None else started.chosen
 
 
 def kept_of(plan: Plan, journal: JournalReader, runs: Iterable[Earlier], parts: Collection[str] = ()) -> Kept:

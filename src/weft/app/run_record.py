@@ -5,10 +5,10 @@ subplans not even those. The record is JSON, but for plans that JSON cannot hold
 longer.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+import msgspec
 from msgspec import Struct
 
 from weft.ports.journal import RunRecord
@@ -73,7 +73,7 @@ def recorded_plan(record: RunRecord) -> RecordedPlan:
 
 def _data(record: RunRecord) -> _Data:
     if record.text.startswith("{"):
-        found: _Data = json.loads(record.text)
+        found: _Data = msgspec.json.decode(record.text, type=dict[str, Any])
         return found
     from weft.plan.loading.load import Surroundings, load_plan  # noqa: PLC0415 - rarely needed, and slow to load
     from weft.plan.showing.show import plan_entries  # noqa: PLC0415

@@ -10,7 +10,7 @@ from weft.app.run_plans import plan_of
 from weft.engine.run.engine import Engine
 from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import AnyFact
-from weft.engine.run.judgement import REJECTED
+from weft.engine.run.failures import REJECTED
 from weft.errors import WeftError
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan

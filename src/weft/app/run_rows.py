@@ -134,3 +134,10 @@ class RowView(Struct, kw_only=True, eq=False):
         """So long nothing was done: a person was asked, or the run was stopped."""
         if self.started_at is not None:
             self.started_at += seconds
+
+
+class Move(Struct, frozen=True):
+    """Where work has come."""
+
+    branch: str
+    commit: str

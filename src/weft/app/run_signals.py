@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from weft.app.run_push import PushState, push_state
-from weft.engine.run.judgement import REJECTED
+from weft.engine.run.failures import REJECTED
 from weft.ports.journal import Glimpse
 
 VERIFY, LAND = "@verify", "@land"
@@ -149,6 +149,8 @@ class Signals:
         self._outside: list[OutsideWarning] = []
         self.push: PushState | None = None
         """The last push; None if there was none since the last landing."""
+        self.pushed = 0
+        """The sequence number of that push."""
         self._landings = LandingVerifies()
 
     # What the journal says
@@ -165,11 +167,20 @@ class Signals:
             first, second = sorted((glimpse.subplan, str(data.get("other", ""))))
             self._ahead[first, second] = tuple(data.get("files", ()))
         elif glimpse.kind == "push":
-            self.push = push_state(_data(glimpse))
+            self.push, self.pushed = push_state(_data(glimpse)), glimpse.seq
         elif glimpse.kind == "outside_changed":
             self._outside.append(outside_warning(_data(glimpse)))
         elif glimpse.kind == "verify":
             self._landings.hear(glimpse.outcome, _data(glimpse))
+
+    def is_pushed_before(self, seq: int) -> bool:
+        """Whether the last push that is known of came before the event of this number."""
+        return self.push is not None and self.pushed < seq
+
+    def land(self, seq: int) -> None:
+        """The target has moved, with the event of this number; an earlier push does not cover that."""
+        if self.is_pushed_before(seq):
+            self.push = None
 
     def hold(self, path: str, message: str, *, red: bool) -> None:
         """A landing is held, or is not any more."""

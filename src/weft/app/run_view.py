@@ -17,7 +17,7 @@ from weft.app.run_signals import OutsideWarning, outside_warning
 from weft.app.run_totals import Charges, Totals
 from weft.engine.run.events import Event
 from weft.engine.run.facts import RunStarted, Wanted
-from weft.engine.run.judgement import REJECTED
+from weft.engine.run.failures import REJECTED
 from weft.engine.run.wishes import Wishes
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 import anyio
 
 from weft.app import plans
+from weft.app.earlier_runs import earlier_runs
 from weft.app.places import Places, project_of
 from weft.app.run_beginning import Wish, begin, refuse, replaced_run
 from weft.app.run_choice import Choice, choose
-from weft.app.run_past import earlier_runs, kept_of
+from weft.app.run_past import kept_of
 from weft.app.run_settlement import settle
 from weft.app.run_stage import Audience, Stage, cause
 from weft.app.step_limits import refuse_inside_step

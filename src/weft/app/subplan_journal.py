@@ -4,6 +4,7 @@ Every view of a run reads the journal, so a view cannot show a step more than th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from weft.engine.run.events import Recorded
 from weft.engine.run.facts import AnyFact
@@ -45,10 +46,20 @@ class SubplanJournal:
     def states(self, run: str) -> Mapping[str, str]:
         return {path: state for path, state in self._journal.states(run).items() if self._has(path)}
 
-    def glance(self, run: str) -> Sequence[Glimpse]:
+    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
+        return self._journal.merges(run, [path for path in subplans if self._has(path)])
+
+    def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
+        merges = self._journal.merges_after(run, seq)
+        return [glimpse for glimpse in merges if self._has(glimpse.subplan)]
+
+    def landed(self, run: str) -> AbstractSet[str]:
+        return {path for path in self._journal.landed(run) if self._has(path)}
+
+    def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
         return [
             glimpse
-            for glimpse in self._journal.glance(run)
+            for glimpse in self._journal.glance(run, merged=merged)
             if self._has(glimpse.subplan) or (not glimpse.subplan and glimpse.kind in _OF_THE_RUN)
         ]
 

@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from math import ceil, floor
 
+from weft.app.ceiling_use import EarlierRuns
 from weft.app.eligible import Eligibility
 from weft.app.preflight.findings import Finding
-from weft.app.run_ledger import EarlierRuns
 from weft.cli.eligibility_text import eligibility_lines
 from weft.cli.overlap_text import overlap_lines
 from weft.cli.sections import MORE_ROWS, NAMES, ROWS, count, few, section

@@ -7,8 +7,7 @@ import click
 from weft.app.journals import open_book
 from weft.app.run_holds import held
 from weft.app.run_merging import changed_files, merge
-from weft.cli.landing_text import NAMES
-from weft.cli.live.words import count
+from weft.cli.live.words import NAMES, count
 from weft.cli.merge_text import Teller, held_lines
 from weft.cli.output import note, note_lines
 from weft.cli.run_audiences import Audience

@@ -8,9 +8,8 @@ from weft.app.run_rows import Held
 from weft.app.run_view import RunView
 from weft.cli.live.cells import Style
 from weft.cli.live.push_words import push_lines
-from weft.cli.live.words import count, span
+from weft.cli.live.words import NAMES, count, few, span
 
-NAMES = 4
 MOST_HELD = 5
 """So many are told in full."""
 MOST_LINES, MOST_LETTERS = 24, 300
@@ -40,11 +39,6 @@ def waiting_to_land(view: RunView) -> str:
     if not number:
         return ""
     return f"{count(number, 'result')} {'waits' if number == 1 else 'wait'} to land{_on_target(view)}"
-
-
-def few(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:NAMES])
-    return shown if len(names) <= NAMES else f"{shown} … and {len(names) - NAMES:,} more"
 
 
 def _held(view: RunView) -> list[Held]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from weft.app.run_rows import StepFailure
 from weft.app.run_view import RunView
-from weft.cli.landing_text import few
+from weft.cli.live.words import few
 from weft.workspaces.git.names import Names
 
 Tail = Callable[[StepFailure | None], Iterable[str]]

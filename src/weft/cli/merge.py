@@ -39,7 +39,7 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
     from weft.app import run_holds
     from weft.app.journals import open_book
     from weft.app.run_merging import merge as try_again
-    from weft.cli.landing_text import few
+    from weft.cli.live.words import few
     from weft.cli.merge_text import Teller, data, held_lines, paused_lines
 
     with open_book(directory(), run_id) as book:

@@ -7,8 +7,7 @@ from msgspec import Struct, to_builtins
 from weft.app.run_landing import move_of
 from weft.app.run_rows import Held
 from weft.app.run_stage import Begun
-from weft.cli.landing_text import few
-from weft.cli.live.words import arrival
+from weft.cli.live.words import arrival, few
 from weft.engine.run.events import Event, Recorded
 
 _MERGES = frozenset({"@merge", "@land"})

@@ -6,17 +6,19 @@ Whoever has gone, as when a pipe is closed or a terminal, misses the rest; the r
 import json
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from math import inf
 from typing import TextIO
 
 from weft.app.run_events import event_json
 from weft.app.run_output import last_line
 from weft.app.run_stage import LEFT, Begun
 from weft.app.run_view import RunView
-from weft.cli.landing_text import NOTHING, few
+from weft.cli.landing_text import NOTHING
 from weft.cli.live.cells import Style
+from weft.cli.live.words import few
 from weft.cli.output import forget_broken_outputs, note, note_lines, write_text
 from weft.cli.run_lines import lines_of
 from weft.cli.run_screen import Screen
@@ -47,6 +49,8 @@ class Audience:
         self._clock = clock
         self._begun: Begun | None = None
         self._view: RunView | None = None
+        self._history: Iterable[Recorded] | None = None
+        """What has happened before, until it is in the view."""
         self._is_gone = False
 
     def on_stage(self) -> AbstractContextManager[object]:
@@ -58,8 +62,9 @@ class Audience:
     def begins(self, begun: Begun) -> None:
         self._begun = begun
         self._view = RunView(begun.plan)
-        for one in begun.history:
-            self._view.apply(one.event, one.at)
+        self._history = begun.history
+        if not begun.resumed:
+            self._catch_up()
         if begun.settles:
             self._say([_settles(begun)])
         elif begun.resumed:
@@ -81,10 +86,24 @@ class Audience:
         self._say([f"note: {one}" for one in notes])
 
     def hears(self, events: Sequence[Recorded]) -> None:
-        assert self._view is not None, "a run begins before anything happens in it"
+        if events:
+            self._catch_up(before=events[0].seq)
         for one in events:
-            self._view.apply(one.event, one.at)
-            self._say(self._lines(one, self._view))
+            self.view.apply(one.event, one.at)
+            self._say(self._lines(one, self.view))
+
+    def _catch_up(self, *, before: float = inf) -> None:
+        """Brings the view to what had happened before the event of this number.
+
+        A long history takes seconds. So it is read when the first new event is in the journal and work is under
+        way, and not before.
+        """
+        history, self._history = self._history or (), None
+        assert self._view is not None, "a run begins before anything happens in it"
+        for recorded in history:
+            if recorded.seq >= before:
+                return
+            self._view.apply(recorded.event, recorded.at)
 
     def notes(self, lines: Sequence[str]) -> None:
         """What a person should know, and is no event."""
@@ -105,6 +124,8 @@ class Audience:
 
     @property
     def view(self) -> RunView:
+        if self._history is not None:
+            self._catch_up()
         assert self._view is not None
         return self._view
 
@@ -218,9 +239,9 @@ class Watcher(Audience):
         return self._screen
 
     def looks(self) -> None:
-        assert self._view is not None
-        assert self._begun is not None
-        logs = self._begun.places.logs(self._begun.run)
+        if self._history is not None or self._view is None:
+            return  # nothing has happened yet that could be shown
+        logs = self.begun.places.logs(self.begun.run)
         for path, step in self._view.under_way():
             which = (step.attempt, step.firing, step.execution)
             self._view.note_output(path, step.step, last_line(output_prefix(logs, path, step.step, which)))

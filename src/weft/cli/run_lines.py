@@ -25,7 +25,7 @@ from weft.cli.live.words import (
 )
 from weft.cli.paused_text import Paused
 from weft.engine.run.events import Event
-from weft.engine.run.judgement import REJECTED
+from weft.engine.run.failures import REJECTED
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.prices import dollars
 

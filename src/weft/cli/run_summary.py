@@ -10,7 +10,7 @@ from itertools import chain, islice, repeat
 from weft.app.run_costs import costs_of
 from weft.app.run_rows import RowView, StepFailure
 from weft.app.run_view import RunView
-from weft.cli.landing_text import NOTHING, few, landing_sections, merge_commands, waiting_to_land
+from weft.cli.landing_text import NOTHING, landing_sections, merge_commands, waiting_to_land
 from weft.cli.leaving_text import left_out_commands, left_out_lines, left_out_slices
 from weft.cli.live.cells import Style
 from weft.cli.live.cost_words import cost_words, token_words
@@ -18,6 +18,7 @@ from weft.cli.live.outside_words import outside_lines
 from weft.cli.live.words import (
     answer_command,
     count,
+    few,
     idle_words,
     span,
     step_name,

@@ -11,11 +11,10 @@ from weft.app.run_overview import MICRO, Overview, SubplanNow
 from weft.app.run_rows import BECAUSE_OF_OTHERS
 from weft.app.run_signals import FailedVerify
 from weft.app.suggestions import suggest
-from weft.cli.landing_text import few
 from weft.cli.live.cells import Style, clock
 from weft.cli.live.outside_words import outside_lines
 from weft.cli.live.push_words import push_lines
-from weft.cli.live.words import ahead, span
+from weft.cli.live.words import ahead, few, span
 from weft.cli.status_next import next_commands
 from weft.cli.terminal import Command, Row, cells
 from weft.engine.run.run_state import AT_REST, RunState

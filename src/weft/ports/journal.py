@@ -5,6 +5,7 @@ holder; whoever lost the lease cannot write any more, however late it notices.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from msgspec import Struct
@@ -94,12 +95,30 @@ class JournalReader(Protocol):
         """Those of the subplans that are not pending."""
         ...
 
-    def glance(self, run: str) -> Sequence[Glimpse]:
-        """What else has happened, but for steps that cost neither money nor tokens; for a picture, and fast."""
+    def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
+        """What else has happened, but for steps that cost neither money nor tokens; for a picture, and fast.
+
+        Without `merged` also without merges that went well.
+        """
+        ...
+
+    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
+        """All merges of some subplans."""
+        ...
+
+    def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
+        """All merges after this sequence number."""
+        ...
+
+    def landed(self, run: str) -> AbstractSet[str]:
+        """The subplans whose last merge was a landing that went well."""
         ...
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
-        """The states of some subplans, and the beginnings and ends of their steps."""
+        """The states of some subplans, and the beginnings and ends of their steps.
+
+        Nothing happens in a subplan before its first state, so what comes before is not looked at.
+        """
         ...
 
     def holder(self) -> Holder | None:

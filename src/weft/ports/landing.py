@@ -7,7 +7,7 @@ in between. Nothing here runs a verify; the landing queue decides which chain ma
 Every operation may be repeated after a crash: the history of the target tells what has landed.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -104,12 +104,12 @@ class LandingTarget(Protocol):
         ...
 
     def build(
-        self, entries: Sequence[Entry], *, not_landed: Sequence[str] = (), onto: str | None = None
+        self, entries: Sequence[Entry], *, is_to_land: Callable[[str], bool], onto: str | None = None
     ) -> Chain:
         """Merges the entries, in this order, onto the tip of the target, or onto the commit `onto`.
 
-        `not_landed` are the other subplans that are to land: an entry that would bring along the work of one of
-        them is held. Nothing moves.
+        `is_to_land` says of the path of a subplan whether its result is to land and has not: an entry that would
+        bring along the work of such a subplan is held. Nothing moves.
         """
         ...
 

@@ -90,7 +90,7 @@ class MergeRequest(Struct, frozen=True, kw_only=True):
     subject: str
     """A line about it."""
     slices: tuple[str, ...] = ()
-    """The slices whose work is together after it, in plan order."""
+    """The slices whose work is together after it, in plan order; none if branches hold it."""
     take_branch: tuple[str, ...] = ()
     """Globs of files that are taken as the subplan has them, where they are in conflict."""
     files: tuple[str, ...] | None = None

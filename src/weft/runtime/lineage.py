@@ -33,6 +33,8 @@ class Lineage:
         """What a group's verify is run on; None if it need not be brought together."""
         if self._outline.is_leaf(launch.row) or not self._has_directory(launch.row):
             return None
+        if self.settings(launch.row).has_branch:
+            return self._request(launch.row)
         return self._request(launch.row, slices=self._paths(set(self._slices(launch.row))))
 
     def parted(self, launch: Launch) -> MergeRequest | None:
@@ -86,7 +88,8 @@ class Lineage:
         found = (command for child in self._outline.children(row) for command in self.verify_of(child))
         return tuple(dict.fromkeys(found))
 
-    def _request(self, row: int, *, slices: Sequence[str]) -> MergeRequest:
+    def _request(self, row: int, *, slices: Sequence[str] = ()) -> MergeRequest:
+        """A branch holds the work of all slices that are merged, so with branches none are named."""
         settings = self.settings(row)
         return MergeRequest(
             path=self._outline.paths[row],
@@ -101,6 +104,10 @@ class Lineage:
     def row(self, path: str) -> int:
         """The row of a subplan, by its path."""
         return self._rows[path]
+
+    def row_of(self, path: str) -> int | None:
+        """The same; None for a path that the plan does not have."""
+        return self._rows.get(path)
 
     def slices(self, paths: Iterable[str]) -> list[int]:
         """The rows of those that are slices of the plan."""
@@ -126,7 +133,9 @@ class Lineage:
         return self._request(ROOT, slices=self.all_completed())
 
     def _merged_with(self, order: Merge) -> Sequence[str]:
-        """The slices whose work is together after this merge."""
+        """The slices whose work is together after this merge; none are named where a branch holds it."""
+        if self.settings(order.row).has_branch:
+            return ()
         group = self._outline.parents[order.row]
         found: set[int] = set()
         for child in self._outline.children(group):

@@ -1,6 +1,7 @@
 """The journal in memory: for tests, and for runs that nobody needs to remember. It keeps what the other keeps."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
 from msgspec import Struct, structs
@@ -55,12 +56,23 @@ class MemoryReader:
     def states(self, run: str) -> Mapping[str, str]:
         return {one.subplan: one.outcome for one in self._glimpses(run) if one.kind == "subplan_state"}
 
-    def glance(self, run: str) -> Sequence[Glimpse]:
+    def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
         return [
             glimpse
             for glimpse in self._glimpses(run)
             if glimpse.kind not in _DAILY or glimpse.cost is not None or glimpse.tokens is not None
+            if merged or (glimpse.kind, glimpse.outcome) != ("merge", "merged")
         ]
+
+    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
+        return [glimpse for glimpse in self.merges_after(run, 0) if glimpse.subplan in subplans]
+
+    def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
+        return [glimpse for glimpse in self._glimpses(run) if glimpse.kind == "merge" and glimpse.seq > seq]
+
+    def landed(self, run: str) -> AbstractSet[str]:
+        last = {glimpse.subplan: (glimpse.step, glimpse.outcome) for glimpse in self.merges_after(run, 0)}
+        return {path for path, end in last.items() if end == ("@land", "merged")}
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
         return [

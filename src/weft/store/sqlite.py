@@ -4,10 +4,12 @@ import os
 import sqlite3
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import structs
 
 from weft.engine.run.events import Event, Recorded
@@ -30,6 +32,8 @@ _TRIES, _PAUSE = 20, 0.05
 """How often the lock of somebody who is dead is tried, and the seconds between."""
 _STATES = frozenset(map(str, RunState))
 _SUBPLAN_STATES = frozenset(map(str, SubplanExecutionState))
+_decode_states = msgspec.json.Decoder(dict[str, str]).decode
+_decode_names = msgspec.json.Decoder(list[str]).decode
 _PAGE = 256
 """So many rows are read at once: enough to be quick, and few enough to be held in memory."""
 
@@ -93,19 +97,47 @@ class SqliteReader:
         records = self._database.checked_rows(QUERIES["record"], (run, run))
         return self._record(records[0]) if records else None
 
-    def glance(self, run: str) -> Sequence[Glimpse]:
-        return [Glimpse(*row[:-1]) for row in self._page(QUERIES["glance"], (run,))]
+    def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
+        query = QUERIES["glance" if merged else "unusual"]
+        return [Glimpse(*row[:-1]) for row in self._page(query, (run,))]
+
+    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
+        if not subplans:
+            return ()
+        page = self._page(QUERIES["merges_of"], (run, rows.to_json(list(subplans))))
+        return [Glimpse(*row[:-1]) for row in page]
+
+    def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
+        return [Glimpse(*row[:-1]) for row in self._page(QUERIES["merges_after"], (run, seq))]
+
+    def landed(self, run: str) -> AbstractSet[str]:
+        ((names,),) = self._database.rows(QUERIES["landed"], (run,))
+        try:
+            return frozenset(_decode_names(names))
+        except msgspec.DecodeError:
+            raise DamagedError(self._database.path, "the landings are not as they were written") from None
 
     def states(self, run: str) -> Mapping[str, str]:
-        records = self._database.rows(QUERIES["states"], (run,))
+        ((records,),) = self._database.rows(QUERIES["states"], (run,))
         # They come from an index, which has no checksum.
-        for subplan, state in records:
-            self._verify(state in _SUBPLAN_STATES and isinstance(subplan, str), f"the state of {subplan}")
-        return dict(records)
+        try:
+            states = _decode_states(records)
+        except msgspec.DecodeError:
+            raise DamagedError(self._database.path, "the states are not as they were written") from None
+        if not _SUBPLAN_STATES.issuperset(states.values()):
+            wrong = next(path for path, state in states.items() if state not in _SUBPLAN_STATES)
+            self._verify(False, f"the state of {wrong}")
+        return states
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
-        values = (run, after, rows.to_json(list(subplans)))
-        return [Glimpse(*row[:-1]) for row in self._page(QUERIES["lives"], values)]
+        page = self._page(QUERIES["plan_lives"], (run, after)) if "" in subplans else []
+        if named := [path for path in subplans if path]:
+            names = rows.to_json(named)
+            # Nothing happens in a subplan before its first state.
+            ((first,),) = self._database.rows(QUERIES["first_states"], (run, names))
+            if first is not None:
+                page += self._page(QUERIES["lives"], (run, max(after, first - 1), names))
+        return [Glimpse(*row[:-1]) for row in sorted(page)]
 
     def holder(self) -> Holder | None:
         return current_holder(self._database)

@@ -227,16 +227,23 @@ def test_without_a_branch_nobody_needs_to_agree() -> None:
     assert [order.agreed for order in Driver(plan(leaf("a"))).lands()] == [True]
 
 
-def test_what_lands_knows_what_else_has_not() -> None:
-    driver = Driver(worktrees(leaf("a"), leaf("b"), leaf("c"), merge={"mode": "auto"}, policy="serial"))
-    assert [order.not_landed for order in driver.lands()] == [("b", "c"), ("c",), ()]
+def test_a_result_is_to_land_until_it_has() -> None:
+    def how(order: Ordered) -> Ended | None:
+        return held(order) if isinstance(order, Land) and not order.agreed else None
+
+    driver = Driver(worktrees(leaf("a"), leaf("b"), merge={"mode": "manual"}), how)
+    assert [row for row in range(3) if driver.engine.landing_record.is_to_land(row)] == [1, 2]
+    driver.tell(MergeAsked(at=2.0, subplan="a"))
+    assert [row for row in range(3) if driver.engine.landing_record.is_to_land(row)] == [2]
 
 
 def test_what_waits_for_another_to_land_is_tried_again_when_that_has() -> None:
     def how(order: Ordered) -> Ended | None:
-        waits = isinstance(order, Land) and order.path == "b" and "a" in order.not_landed
+        waits = isinstance(order, Land) and order.path == "b" and not tries
+        tries.extend([order.path] if waits else [])
         return held(order, waits_for=("a",)) if waits else None
 
+    tries: list[str] = []
     slow = leaf("a", run("one"), run("two"))
     driver = Driver(worktrees(slow, leaf("b"), merge={"mode": "auto", "order": "completion"}), how)
     assert [order.path for order in driver.lands()] == ["b", "a", "b"]
@@ -253,7 +260,8 @@ def test_what_an_earlier_run_has_landed_does_not_land_again() -> None:
     engine = Engine(worktrees(leaf("a"), leaf("b"), merge={"mode": "auto"}))
     engine.apply(RunStarted(at=0.0, run="r", carried=("a", "b"), landed=("a",)))
     orders = engine.taken()[1]
-    assert [(type(order).__name__, order.path, order.not_landed) for order in orders] == [("Land", "b", ())]  # type: ignore[union-attr]
+    assert [(type(order).__name__, order.path) for order in orders] == [("Land", "b")]  # type: ignore[union-attr]
+    assert [row for row in range(3) if engine.landing_record.is_to_land(row)] == [2]
 
 
 LATE_FIRST = (leaf("a", run("one"), run("two"), run("three")), leaf("b"))

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given, settings
 
-from weft.workspaces.git.merging import try_merge
+from weft.workspaces.git.merging import Ancestry, try_merge
 from weft.workspaces.git.program import Git
+from weft.workspaces.git.refs import tree_of
+from weft.workspaces.git.unlanded import UnlandedHistory
 from workspaces.faults import quick_folder
 from workspaces.git.histories import History, grown, histories
 from workspaces.git.repositories import repository
@@ -56,3 +58,17 @@ def test_what_is_taken_leaves_no_marks_and_no_files_set_aside(git: Git, history:
     names = git.fields("ls-tree", "-r", "-z", "--name-only", trial.tree)
     assert [name for name in names if "~" in name] == []
     assert git.ask("grep", "-q", "^<<<<<<<", trial.tree).exit_code == 1
+
+
+@given(histories())
+@settings(max_examples=60)
+def test_a_merge_that_is_told_what_is_shared_is_the_same(git: Git, history: History) -> None:
+    *_, ours, theirs = grown(git, history)
+    unlanded = UnlandedHistory.read(git, "p", [theirs], ours)
+    assume(theirs in unlanded.commits)
+    ancestry = Ancestry(
+        ours=tree_of(git, ours),
+        theirs=unlanded.commits[theirs].tree,
+        shared=tuple(unlanded.shared(theirs, ())),
+    )
+    assert try_merge(git, ours, theirs, ancestry=ancestry) == try_merge(git, ours, theirs)

@@ -21,7 +21,7 @@ from weft.cli.live.words import (
 )
 from weft.cli.terminal import cells
 from weft.engine.run.facts import Wanted
-from weft.engine.run.judgement import REJECTED
+from weft.engine.run.failures import REJECTED
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 

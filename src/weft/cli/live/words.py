@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from math import ceil
 
 from weft.app.landing_places import VERIFY_FAILED
-from weft.app.run_landing import Move
-from weft.app.run_rows import Held, RowView, StepFailure
-from weft.engine.run.judgement import REJECTED
+from weft.app.run_rows import Held, Move, RowView, StepFailure
+from weft.engine.run.failures import REJECTED
 from weft.plan.prices import dollars
 
 _FILES = 3
 """So many are named."""
+NAMES = 4
 
 
 def span(seconds: float) -> str:
@@ -135,3 +135,8 @@ def why_held(held: Held) -> str:
 
 def ahead(other: str, files: Sequence[str]) -> str:
     return f"going to conflict with {other}: {some(files)}"
+
+
+def few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMES])
+    return shown if len(names) <= NAMES else f"{shown} … and {len(names) - NAMES:,} more"

@@ -11,8 +11,8 @@ from weft.engine.run import idling
 from weft.engine.run.board import Board
 from weft.engine.run.dooming import Dooming
 from weft.engine.run.facts import Answered, Ended, How
-from weft.engine.run.failures import Failure
-from weft.engine.run.judgement import REJECTED, Judge, Judgement
+from weft.engine.run.failures import REJECTED, Failure
+from weft.engine.run.judgement import Judge, Judgement
 from weft.engine.run.leaving import Leaving
 from weft.engine.run.meaning import (
     exhausted,

@@ -73,7 +73,7 @@ class Engine:
         one.allocator.opens = Admission(one, self._spending).opens
         self._control = Control(one, moves, self._scopes, self._starting, self._telling)
         self._pausing = Pausing(one, moves, self._starting, self._spending, self._holding, self._telling)
-        self._landing_record = LandingRecord(self._telling)
+        self._landing_record = LandingRecord(one, self._telling)
         self._part_landings = PartLandings(one, self._scopes, self._holding)
         self._moves = moves
         self._over = ""
@@ -142,7 +142,7 @@ class Engine:
 
     @property
     def landing_record(self) -> LandingRecord:
-        """What the landing queue has verified and pushed."""
+        """What is to land, and what the landing queue has verified and pushed."""
         return self._landing_record
 
     def questions(self) -> Sequence[Firing]:

@@ -6,6 +6,9 @@ from msgspec import Struct, to_builtins
 
 from weft.engine.states import FailureReason
 
+REJECTED = "rejected"
+"""The outcome of a step that ran well and whose result was turned down."""
+
 
 class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: FailureReason

@@ -20,9 +20,6 @@ from weft.plan.model import OnResult
 from weft.plan.templates.render import holds, render
 from weft.plan.templates.values import RenderError
 
-REJECTED = "rejected"
-"""The outcome of a step that ran well and whose result was turned down."""
-
 
 class Judgement(Struct, frozen=True, kw_only=True):
     output: StepOutput

@@ -4,6 +4,7 @@ A queue that takes over after a crash reads from this record what has passed, wh
 not pushed.
 """
 
+from weft.engine.run.board import Board
 from weft.engine.run.facts import Ended, Pushed, VerifyEnded, VerifyStarted
 from weft.engine.run.telling import Telling
 
@@ -11,13 +12,19 @@ QueueFact = VerifyStarted | VerifyEnded | Pushed
 
 
 class LandingRecord:
-    def __init__(self, telling: Telling) -> None:
+    def __init__(self, board: Board, telling: Telling) -> None:
+        self._board = board
+        self._to_land = frozenset(board.compiled.wiring.landings)
         self._telling = telling
         self.verified: list[VerifyEnded] = []
         self.verifying: VerifyStarted | None = None
         """The verify that has started and not ended."""
         self.unpushed = ""
         """The commit of the last landing that was not pushed; empty if all were."""
+
+    def is_to_land(self, row: int) -> bool:
+        """Whether the result of this row is to reach the target and has not."""
+        return row in self._to_land and row not in self._board.landed
 
     def hears(self, fact: QueueFact) -> None:
         match fact:

@@ -88,8 +88,6 @@ class Land(Order, frozen=True, kw_only=True):
     """Whether a person need not be asked any more."""
     preview: bool = False
     """Whether it is only verified, for a person who is asked afterwards."""
-    not_landed: tuple[str, ...] = ()
-    """The other subplans that are to land and have not."""
     within: str = ""
     """Of a landing of completed parts: the path of the subplan that lands as a whole later; else empty."""
 

@@ -26,8 +26,8 @@ from weft.engine.run.facts import (
     VerifyStarted,
     Wanted,
 )
-from weft.engine.run.failures import Failure
-from weft.engine.run.judgement import REJECTED, Judgement
+from weft.engine.run.failures import REJECTED, Failure
+from weft.engine.run.judgement import Judgement
 from weft.engine.run.meaning import output_tail, part_name, shown
 from weft.engine.run.orders import Launch
 from weft.engine.run.plays import Firing, Play

@@ -51,6 +51,7 @@ class Landing:
             lineage=lineage,
             verifier=self._verifier,
             on_target=lambda: engine.on_target,
+            is_to_land=engine.landing_record.is_to_land,
             now=now,
             report=report,
             landed=self._landed,

@@ -54,11 +54,15 @@ class LandingQueue:
         lineage: Lineage,
         verifier: Verifier,
         on_target: Callable[[], AbstractSet[int]],
+        is_to_land: Callable[[int], bool],
         now: Callable[[], float],
         report: Callable[[Ended], None],
         landed: Callable[[str], None] = lambda _commit: None,
     ) -> None:
-        """`report` hears the end of each order, `landed` of each move of the target."""
+        """`is_to_land` says whether the result of a row is to land and has not, as far as the engine has heard.
+
+        `report` hears the end of each order, `landed` of each move of the target.
+        """
         settings = plan.scopes[ROOT].settings
         self._plan = plan
         self._target = target
@@ -66,6 +70,7 @@ class LandingQueue:
         self._judge = Judge(target, verifier, allows_red_base=settings.merge_allow_red_base)
         self._verifier = verifier
         self._on_target = on_target
+        self._is_to_land = is_to_land
         self._now = now
         self._report = report
         self._landed = landed
@@ -257,13 +262,18 @@ class LandingQueue:
 
     async def _build(self, paths: Sequence[str], onto: str | None = None) -> Chain:
         orders = [self._order_of(path) for path in paths]
-        others = [path for order in orders for path in (*order.not_landed, order.path)]
-        # An order says what had not landed when it was given; the queue may have landed it since.
-        others = [path for path in dict.fromkeys(others) if self._lineage.row(path) not in self._rows]
+        ordered = {order.row for order in orders}
+
+        def is_to_land(path: str) -> bool:
+            row = self._lineage.row_of(path)
+            if row is None or row in self._rows:  # the queue may have landed what the engine has not heard of
+                return False
+            return row in ordered or self._is_to_land(row)
+
         entries = [self._entry(order) for order in orders]
         # Read before the branches are: what is completed then is in them.
         parts = {order.path: self._lineage.completed_parts(order.row) for order in orders if order.within}
-        chain = await run_sync(partial(self._target.build, entries, not_landed=tuple(others), onto=onto))
+        chain = await run_sync(partial(self._target.build, entries, is_to_land=is_to_land, onto=onto))
         if not parts:
             return chain
         both = {path: (*done, *chain.parts.get(path, ())) for path, done in parts.items()}

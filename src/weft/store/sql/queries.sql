@@ -52,8 +52,23 @@ FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?;
 SELECT seq, fact, checksum FROM events WHERE run = ? AND seq > ? AND fact IS NOT NULL ORDER BY seq LIMIT ?;
 
 -- name: states
--- The states of subplans, in the order in which each came to them; of a subplan the last one is the one it is in.
-SELECT subplan, outcome FROM events WHERE run = ? AND kind = 'subplan_state' ORDER BY subplan, seq;
+-- The last state that each subplan came to, as one JSON object: of ten thousand rows Python would make as many objects.
+-- With max(), SQLite takes the other columns from the row that has it.
+SELECT json_group_object(subplan, outcome)
+FROM (SELECT subplan, outcome, max(seq) FROM events WHERE run = ? AND kind = 'subplan_state' GROUP BY subplan);
+
+-- name: landed
+-- The subplans whose last merge was a landing that went well, as one JSON array.
+SELECT json_group_array(subplan)
+FROM (
+    SELECT subplan, step, outcome, max(seq) FROM events WHERE run = ? AND kind = 'merge' GROUP BY subplan
+)
+WHERE step = '@land' AND outcome = 'merged';
+
+-- name: first_states
+-- The first events of some subplans, which are given as JSON.
+SELECT min(seq) FROM events
+WHERE run = ? AND kind = 'subplan_state' AND subplan IN (SELECT value FROM json_each(?));
 
 -- name: glance
 -- What else a picture of a run needs, without the daily life of steps. The condition is that of an index.
@@ -64,12 +79,43 @@ WHERE run = ?
         OR cost IS NOT NULL OR tokens IS NOT NULL)
 ORDER BY seq;
 
+-- name: unusual
+-- The same without merges that went well. The condition is that of another index.
+SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
+FROM events
+WHERE run = ?
+    AND (kind NOT IN ('step_started', 'step_finished', 'step_skipped', 'subplan_state', 'woke')
+        OR cost IS NOT NULL OR tokens IS NOT NULL)
+    AND NOT (kind = 'merge' AND outcome = 'merged')
+ORDER BY seq;
+
+-- name: merges_of
+-- The merges of some subplans, which are given as JSON.
+SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
+FROM events
+WHERE run = ? AND kind = 'merge' AND subplan IN (SELECT value FROM json_each(?))
+ORDER BY seq;
+
+-- name: merges_after
+-- The merges after a sequence number.
+SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
+FROM events
+WHERE run = ? AND seq > ? AND kind = 'merge'
+ORDER BY seq;
+
 -- name: lives
 -- All of some subplans, which are given as JSON, after a sequence number.
 SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
 FROM events
 WHERE run = ? AND seq > ? AND kind IN ('step_started', 'step_finished', 'subplan_state')
     AND subplan IN (SELECT value FROM json_each(?))
+ORDER BY seq;
+
+-- name: plan_lives
+-- The same of the whole plan, by an index of its own.
+SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
+FROM events
+WHERE run = ? AND seq > ? AND subplan = '' AND kind IN ('step_started', 'step_finished', 'subplan_state')
 ORDER BY seq;
 
 -- name: record

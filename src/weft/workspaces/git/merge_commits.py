@@ -17,7 +17,7 @@ from weft.workspaces.git.conflicts import Conflict, explain
 from weft.workspaces.git.ground import Ground
 from weft.workspaces.git.landing import checkout_of
 from weft.workspaces.git.linked import git_dir_of, is_unfinished
-from weft.workspaces.git.merging import try_merge
+from weft.workspaces.git.merging import Ancestry, try_merge
 from weft.workspaces.git.unsaved import unsaved
 from weft.workspaces.git.worktrees import Worktrees
 
@@ -52,17 +52,19 @@ class MergeCommits:
         self._made: dict[tuple[str, ...], MergeCommit] = {}
         """By subplan, subject and the two parents."""
 
-    def make(self, merge: MergeInput, ours: str, theirs: str) -> MergeCommit:
+    def make(
+        self, merge: MergeInput, ours: str, theirs: str, ancestry: Ancestry | None = None
+    ) -> MergeCommit:
         """The merge of `theirs` into `ours`. Raises `HeldError` for a conflict."""
         key = (merge.path, merge.subject, ours, theirs)
         if key not in self._made:
-            tree = self.tree(merge, ours, theirs)
+            tree = self._tree(merge, ours, theirs, ancestry)
             commit = self._ground.commit(tree, (ours, theirs), merge.subject, merge.path)
             self._made[key] = MergeCommit(tree, commit)
         return self._made[key]
 
-    def tree(self, merge: MergeInput, ours: str, theirs: str) -> str:
-        trial = try_merge(self._git, ours, theirs, take=merge.take_branch)
+    def _tree(self, merge: MergeInput, ours: str, theirs: str, ancestry: Ancestry | None) -> str:
+        trial = try_merge(self._git, ours, theirs, take=merge.take_branch, ancestry=ancestry)
         if merge.files is not None:
             self._refuse_files(merge.path, merge.files, (ours, trial.tree))
         if trial.conflicts:

@@ -12,8 +12,11 @@ one conflict, about the place.
 import os
 import re
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import new
 from itertools import islice
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -26,6 +29,10 @@ _ENTRY = re.compile(r"(?P<mode>\d+) (?P<oid>[0-9a-f]+) (?P<stage>[123])\t(?P<pla
 _KIND = re.compile(r"CONFLICT ?\((.*)\)")
 _LINK = "160000"
 _STAGES = ("base", "ours", "theirs")
+_SHA1 = 40
+"""The digits of an id; others are of SHA-256."""
+_LATE = 4_102_444_800
+"""When stand-ins are made: after all that is real, so that git comes to them first."""
 _WITH_BASE = ("-c", "merge.conflictStyle=diff3")
 
 
@@ -75,8 +82,25 @@ class _Choice(Struct, frozen=True):
         return self.version is not None and self.clash.conflict.path not in self.clash.places
 
 
+class Ancestry(Struct, frozen=True, kw_only=True):
+    """What the caller of a merge knows about its two commits, so that git need not look for it."""
+
+    ours: str
+    """The tree of our commit."""
+    theirs: str
+    """The tree of theirs."""
+    shared: tuple[str, ...]
+    """Commits that lead to both, such that all that lead to both lead to one of these."""
+
+
 def try_merge(
-    git: Git, ours: str, theirs: str, *, take: Sequence[str] = (), shows_base: bool = False
+    git: Git,
+    ours: str,
+    theirs: str,
+    *,
+    take: Sequence[str] = (),
+    shows_base: bool = False,
+    ancestry: Ancestry | None = None,
 ) -> Trial:
     """Bring the commit `theirs` to the commit `ours`, in memory.
 
@@ -84,7 +108,14 @@ def try_merge(
     them. With `shows_base`, marks in files show what both began with, too. `git` is at the top of a checkout, as
     it names files from where it is; what `.gitattributes` say there about merging goes. Several threads may do
     this at once.
+
+    To find what two commits have in common, git walks the history back to where the longer branch began, which
+    may be thousands of commits ago. With an `ancestry` it need not.
     """
+    if ancestry is not None and ancestry.shared:
+        tree = _merged_stand_ins(git, ancestry)
+        if tree:
+            return Trial(tree=tree)
     command = ("merge-tree", "--write-tree", "-z", ours, theirs)
     answer = git.ask(*(_WITH_BASE if shows_base else ()), *command)
     # For a name that it does not know, git gives the exit code of a conflict, and no tree.
@@ -101,6 +132,35 @@ def try_merge(
     left = [clash for clash in clashes if clash.conflict.path not in settled]
     entries = tuple(entry for clash in left for entry in clash.entries)
     return Trial(tree=tree, conflicts=tuple(clash.conflict for clash in left), entries=entries)
+
+
+def _merged_stand_ins(git: Git, ancestry: Ancestry) -> str:
+    """The tree of a clean merge of two commits that stand in for ours and theirs; empty if there is none.
+
+    They have the same trees, and what is shared as their parents, so the merge is the same. They live in a
+    temporary directory. Of a conflict nothing is taken from here: its marks would name the stand-ins.
+    """
+    with tempfile.TemporaryDirectory(prefix="weft-") as folder:
+        ours, theirs = (
+            _stand_in(Path(folder), tree, ancestry.shared, name)
+            for tree, name in ((ancestry.ours, "ours"), (ancestry.theirs, "theirs"))
+        )
+        env = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": folder}
+        answer = git.ask("merge-tree", "--write-tree", "-z", ours, theirs, env=env)
+    return os.fsdecode(answer.out).split("\0")[0] if answer.exit_code == 0 else ""
+
+
+def _stand_in(objects: Path, tree: str, parents: Sequence[str], name: str) -> str:
+    """Writes a commit into a directory of objects; its id."""
+    person = f"{name} <{name}> {_LATE} +0000"
+    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+    content = "\n".join((*lines, f"author {person}", f"committer {person}", "", name, "")).encode()
+    data = b"commit %d\0%b" % (len(content), content)
+    oid = new("sha1" if len(tree) == _SHA1 else "sha256", data, usedforsecurity=False).hexdigest()
+    file = objects / oid[:2] / oid[2:]
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(zlib.compress(data, 1))
+    return oid
 
 
 def commit_merge(  # noqa: PLR0913 - what a commit has, and how it is signed

@@ -9,7 +9,7 @@ The target moves by a compare-and-swap against the tip that the chain was built 
 moves it by a fast-forward in that checkout, which refuses if a local change is in the way.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -23,32 +23,17 @@ from weft.workspaces.git.ground import Ground
 from weft.workspaces.git.joining import moved_before
 from weft.workspaces.git.landing import advance
 from weft.workspaces.git.merge_commits import MergeCommits, MergeInput
+from weft.workspaces.git.merging import Ancestry
 from weft.workspaces.git.names import Names
-from weft.workspaces.git.program import Git
 from weft.workspaces.git.refs import tip, tips_of, tree_of
 from weft.workspaces.git.remote import Remote
+from weft.workspaces.git.unlanded import UnlandedHistory
 from weft.workspaces.git.worktrees import Worktrees
 
-_FIELDS = (
-    "%H",
-    "%P",
-    "%(trailers:key=Weft-Plan,valueonly,separator=)",
-    "%(trailers:key=Weft-Subplan,valueonly,separator=)",
-)
-_UNLANDED = ("log", "--no-show-signature", "--topo-order", f"--format={'%x00'.join(_FIELDS)}")
-"""Of each commit: its parents, and the plan and the subplan that it was made for."""
-_OF_MERGE = 2
-"""The parents that a merge commit has at least."""
 _NAMED = 5
 """Subplans that a message names."""
 _SCRATCH = "_land"
 """The name of the worktree in which chains are verified."""
-
-
-class _Commit(Struct, frozen=True):
-    parents: tuple[str, ...]
-    subplan: str
-    """The subplan of this plan that it was made for; empty for other commits."""
 
 
 class _Draft(Struct):
@@ -56,6 +41,10 @@ class _Draft(Struct):
 
     base: str
     commit: str
+    tree: str
+    """That of the commit."""
+    linked: set[str] = field(default_factory=set[str])
+    """The commits that the links have brought, besides their merges."""
     links: list[Link] = field(default_factory=list[Link])
     landed: dict[str, tuple[RefMove, ...]] = field(default_factory=dict[str, tuple[RefMove, ...]])
     held: dict[str, HeldError] = field(default_factory=dict[str, HeldError])
@@ -85,20 +74,21 @@ class TargetBranch:
     # Building
 
     def build(
-        self, entries: Sequence[Entry], *, not_landed: Sequence[str] = (), onto: str | None = None
+        self, entries: Sequence[Entry], *, is_to_land: Callable[[str], bool], onto: str | None = None
     ) -> Chain:
         refs = tips_of(self._git, self._ref, *self._refs_of(entries))
         base = onto or refs.get(self._ref) or self._missing_target()
         heads = {entry.path: refs.get(self._names.head(entry.path), "") for entry in entries}
-        history = _History.read(self._git, self._ground.plan, sorted(filter(None, heads.values())), base)
-        draft = _Draft(base=base, commit=base)
-        for entry in _in_order(entries, heads, history, not_landed):
-            self._add(draft, entry, refs, history, not_landed)
-        tree = tree_of(self._git, draft.commit)
+        history = UnlandedHistory.read(
+            self._git, self._ground.plan, sorted(filter(None, heads.values())), base
+        )
+        draft = _Draft(base=base, commit=base, tree=tree_of(self._git, base))
+        for entry in _in_order(entries, heads, history):
+            self._add(draft, entry, refs, history, is_to_land)
         return Chain(
             base=base,
             commit=draft.commit,
-            tree=tree,
+            tree=draft.tree,
             links=tuple(draft.links),
             landed=draft.landed,
             held=draft.held,
@@ -122,8 +112,8 @@ class TargetBranch:
         draft: _Draft,
         entry: Entry,
         refs: Mapping[str, str],
-        history: "_History",
-        not_landed: Sequence[str],
+        history: UnlandedHistory,
+        is_to_land: Callable[[str], bool],
     ) -> None:
         path = entry.path
         head, start = refs.get(self._names.head(path)), refs.get(self._names.start(path))
@@ -141,19 +131,18 @@ class TargetBranch:
             if head == start:
                 draft.landed[path] = ()  # it has changed nothing
                 return
-            others = [*not_landed, *_paths(draft)]
-            if entry.within:  # completed parts of one group may hold each other's work
-                others = [other for other in others if not _is_in(other, entry.within)]
-            expected = [entry.within or path, *others]
-            self._refuse_strangers(entry.path, history.strangers(head, expected))
-            self._link(draft, entry, head, history.brings(head, others))
+            is_other = _others(draft, entry, is_to_land)
+            own = entry.within or path
+            strangers = history.strangers(head, lambda other: other == own or is_other(other))
+            self._refuse_strangers(path, strangers)
+            self._link(draft, entry, head, history, history.brings(head, is_other))
         except HeldError as error:
             draft.held[path] = error
 
     def _parts(self, entry: Entry, head: str, base: str) -> tuple[str, ...]:
         """The subplans inside the group whose work a commit holds, whether it has landed or not."""
         start = tip(self._git, self._names.start(entry.within)) or base
-        commits = _History.read(self._git, self._ground.plan, [head], start).commits.values()
+        commits = UnlandedHistory.read(self._git, self._ground.plan, [head], start).commits.values()
         return tuple(sorted({each.subplan for each in commits if _is_in(each.subplan, entry.within)}))
 
     def _refuse_strangers(self, path: str, strangers: Sequence[str]) -> None:
@@ -166,7 +155,9 @@ class TargetBranch:
                 "to leave it out, run the plan with --fresh"
             )
 
-    def _link(self, draft: _Draft, entry: Entry, head: str, brings: Sequence[str]) -> None:
+    def _link(
+        self, draft: _Draft, entry: Entry, head: str, history: UnlandedHistory, brings: Sequence[str]
+    ) -> None:
         """Merges the entry onto the end of the chain."""
         path = entry.path
         linked = _paths(draft)
@@ -189,8 +180,13 @@ class TargetBranch:
             take_branch=entry.take_branch,
             files=entry.files,
         )
+        ancestry = Ancestry(
+            ours=draft.tree,
+            theirs=history.commits[head].tree,
+            shared=tuple(history.shared(head, draft.linked)),
+        )
         try:
-            made = self._commits.make(merge, draft.commit, head)
+            made = self._commits.make(merge, draft.commit, head, ancestry)
         except WorkspaceError as error:  # it changed files that it may not change
             raise HeldError(f"{error}; take these changes back, then type: weft merge {path}") from error
         except HeldError:
@@ -200,7 +196,8 @@ class TargetBranch:
             return
         draft.links.append(Link(path=path, head=head, before=draft.commit, commit=made.commit))
         draft.built_on[path] = tuple(other for other in brings if other in linked)
-        draft.commit = made.commit
+        draft.commit, draft.tree = made.commit, made.tree
+        draft.linked.update(history.reached_from(head))
 
     # Verifying
 
@@ -285,49 +282,16 @@ def _paths(draft: _Draft) -> list[str]:
     return [link.path for link in draft.links]
 
 
-class _History:
-    """The commits that entries have and the target lacks."""
+def _others(draft: _Draft, entry: Entry, is_to_land: Callable[[str], bool]) -> Callable[[str], bool]:
+    """Whether the work of a subplan, by its path, is not to come along with the entry unless it lands, too."""
+    linked = frozenset(_paths(draft))
 
-    def __init__(self, commits: Mapping[str, _Commit]) -> None:
-        self.commits = commits
-        self._reached: dict[str, frozenset[str]] = {}
+    def is_other(path: str) -> bool:
+        if entry.within and _is_in(path, entry.within):
+            return False  # completed parts of one group may hold each other's work
+        return path in linked or is_to_land(path)
 
-    @classmethod
-    def read(cls, git: Git, plan: str, heads: Sequence[str], base: str) -> "_History":
-        if not heads:
-            return cls({})
-        commits: dict[str, _Commit] = {}
-        for line in git.line(*_UNLANDED, *heads, f"^{base}").splitlines():
-            commit, parents, made_for, subplan = line.split("\0")
-            commits[commit] = _Commit(tuple(parents.split()), subplan if made_for == plan else "")
-        return cls(commits)
-
-    def brings(self, head: str, others: Sequence[str]) -> list[str]:
-        """Those of the others whose work, or a part of it, the commit would bring to the target."""
-        subplans = {self.commits[each].subplan for each in self._reached_from(head)}
-        return [other for other in dict.fromkeys(others) if any(_is_in(path, other) for path in subplans)]
-
-    def strangers(self, head: str, expected: Sequence[str]) -> list[str]:
-        """The subplans whose work the commit would bring to the target, other than the known ones and their parts.
-
-        A merge commit is no work: that of a subplan that has landed may be on the branch of the plan alone.
-        """
-        reached = (self.commits[each] for each in self._reached_from(head))
-        subplans = {commit.subplan for commit in reached if len(commit.parents) < _OF_MERGE}
-        return sorted(path for path in subplans - {""} if not any(_is_in(path, other) for other in expected))
-
-    def _reached_from(self, head: str) -> frozenset[str]:
-        """The commits that the target would receive with this one."""
-        if head not in self._reached:
-            reached: set[str] = set()
-            waiting = [head]
-            while waiting:
-                commit = waiting.pop()
-                if commit in self.commits and commit not in reached:
-                    reached.add(commit)
-                    waiting.extend(self.commits[commit].parents)
-            self._reached[head] = frozenset(reached)
-        return self._reached[head]
+    return is_other
 
 
 def _is_in(path: str, other: str) -> bool:
@@ -335,13 +299,12 @@ def _is_in(path: str, other: str) -> bool:
 
 
 def _in_order(
-    entries: Sequence[Entry], heads: Mapping[str, str], history: _History, not_landed: Sequence[str]
+    entries: Sequence[Entry], heads: Mapping[str, str], history: UnlandedHistory
 ) -> Sequence[Entry]:
     """As given, except that an entry comes after those whose work it holds."""
     paths = {entry.path for entry in entries}
-    relevant = [other for other in not_landed if other in paths]
     needs = {
-        entry.path: set(history.brings(heads[entry.path], relevant)) - {entry.path}
+        entry.path: set(history.brings(heads[entry.path], paths.__contains__)) - {entry.path}
         if heads[entry.path]
         else set[str]()
         for entry in entries
