@@ -111,8 +111,8 @@ class Lineage:
         """The completed slices whose work the branch of a subplan holds."""
         outline = self._outline
         if outline.is_leaf(row):
-            return [str(outline.paths[row])] if self._is_completed(row) else []
-        done = [child for child in outline.children(row) if self._is_completed(child)]
+            return [str(outline.paths[row])] if self.is_completed(row) else []
+        done = [child for child in outline.children(row) if self.is_completed(child)]
         return [path for child in done for path in self.completed_parts(child)]
 
     def subject(self, row: int) -> str:
@@ -130,7 +130,7 @@ class Lineage:
         group = self._outline.parents[order.row]
         found: set[int] = set()
         for child in self._outline.children(group):
-            if child == order.row or self._is_completed(child):
+            if child == order.row or self.is_completed(child):
                 found.update(self._slices(child))
         return self._paths(found)
 
@@ -144,7 +144,7 @@ class Lineage:
             if self._state(around) is SubplanExecutionState.FAILED:
                 return False
             around = self._outline.parents[around]
-        return self._is_completed(row)
+        return self.is_completed(row)
 
     def settings(self, row: int) -> Settings:
         return self._plan.scopes[row].settings
@@ -159,7 +159,8 @@ class Lineage:
             if self._outline.is_leaf(row) and row != ROOT and self._tracker.state(path).terminal:
                 yield row, path, failures.get(path)
 
-    def _is_completed(self, row: int) -> bool:
+    def is_completed(self, row: int) -> bool:
+        """Whether a subplan has come to a good end."""
         return self._state(row) is SubplanExecutionState.COMPLETED
 
     def _state(self, row: int) -> SubplanExecutionState:

@@ -127,6 +127,11 @@ class Board(Struct, eq=False, kw_only=True):
     def path(self, row: int) -> str:
         return self.compiled.plan.outline.paths[row]
 
+    def unlanded(self) -> list[int]:
+        """The results that have not landed, also those that never will because they failed."""
+        landings = self.compiled.wiring.landings
+        return [row for row in landings if row not in self.landed or row in self.failures]
+
     def settings(self, row: int) -> Settings:
         return self.compiled.plan.scopes[row].settings
 

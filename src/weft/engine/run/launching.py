@@ -43,7 +43,6 @@ class Launching:
         board, row = self._board, firing.play.row
         settings = board.settings(row)
         preview, firing.preview = firing.preview, False
-        others = (other for other in board.compiled.wiring.landings if other != row)
         return Land(
             firing=firing.serial,
             execution=1,
@@ -51,7 +50,7 @@ class Launching:
             path=firing.play.path,
             agreed=not settings.has_branch or settings.merge_mode == "auto" or row in board.agreed,
             preview=preview,
-            not_landed=tuple(board.path(other) for other in others if other not in board.landed),
+            not_landed=tuple(board.path(other) for other in board.unlanded() if other != row),
         )
 
     def _verify(self, firing: Firing) -> Launch:

@@ -72,13 +72,12 @@ class PartLandings:
     def _start(self, row: int) -> None:
         board, top = self._board, self._top(row)
         board.serial += 1
-        others = (other for other in board.compiled.wiring.landings if other not in board.landed)
         order = Land(
             firing=board.serial,
             execution=1,
             row=row,
             path=board.path(row),
-            not_landed=tuple(board.path(other) for other in others if other != top),
+            not_landed=tuple(board.path(other) for other in board.unlanded() if other != top),
             within=board.path(top),
         )
         board.part_landings[order.firing] = order

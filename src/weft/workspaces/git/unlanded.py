@@ -1,0 +1,140 @@
+"""The commits that results have and the target lacks, and what follows from them for the order of landing.
+
+Results may hold the work of others: a slice starts on what is there already, slices of two groups depend on each
+other crosswise, and a person settles a conflict by merging the branch of the plan, or of another group. A result
+comes after those whose work it holds. Results that hold each other's work have no such order: they are one *unit*,
+which lands as a whole or not at all.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from msgspec import Struct
+
+from weft.ports.landing import Entry
+from weft.workspaces.git.program import Git
+
+_FIELDS = (
+    "%H",
+    "%P",
+    "%(trailers:key=Weft-Plan,valueonly,separator=)",
+    "%(trailers:key=Weft-Subplan,valueonly,separator=)",
+)
+_LOG = ("log", "--no-show-signature", "--topo-order", f"--format={'%x00'.join(_FIELDS)}")
+_OF_MERGE = 2
+"""The parents that a merge commit has at least."""
+
+
+class UnlandedCommit(Struct, frozen=True):
+    parents: tuple[str, ...]
+    subplan: str
+    """The subplan of this plan that it was made for; empty for other commits."""
+
+
+class Unlanded:
+    """The commits that entries have and the target lacks."""
+
+    def __init__(self, commits: Mapping[str, UnlandedCommit]) -> None:
+        self.commits = commits
+        self._reached: dict[str, frozenset[str]] = {}
+
+    @classmethod
+    def read(cls, git: Git, plan: str, heads: Sequence[str], base: str) -> "Unlanded":
+        if not heads:
+            return cls({})
+        commits: dict[str, UnlandedCommit] = {}
+        for line in git.line(*_LOG, *heads, f"^{base}").splitlines():
+            commit, parents, made_for, subplan = line.split("\0")
+            commits[commit] = UnlandedCommit(tuple(parents.split()), subplan if made_for == plan else "")
+        return cls(commits)
+
+    def brings(self, head: str, others: Sequence[str], *, beside: Collection[str] = ()) -> list[str]:
+        """Those of the others whose work, or a part of it, the commit would bring to the target.
+
+        Work that the commits `beside` bring as well does not count.
+        """
+        reached = self._reached_from(head).difference(*map(self._reached_from, beside))
+        around = {name for each in reached for name in _around(self.commits[each].subplan)}
+        return [other for other in dict.fromkeys(others) if other in around]
+
+    def strangers(self, head: str, expected: Collection[str]) -> list[str]:
+        """The subplans whose work the commit would bring to the target, other than the known ones and their parts.
+
+        A merge commit is no work: that of a subplan that has landed may be on the branch of the plan alone.
+        """
+        reached = (self.commits[each] for each in self._reached_from(head))
+        subplans = {commit.subplan for commit in reached if len(commit.parents) < _OF_MERGE}
+        names = frozenset(expected)
+        return sorted(path for path in subplans - {""} if names.isdisjoint(_around(path)))
+
+    def _reached_from(self, head: str) -> frozenset[str]:
+        """The commits that the target would receive with this one."""
+        if head not in self._reached:
+            reached: set[str] = set()
+            waiting = [head]
+            while waiting:
+                commit = waiting.pop()
+                if commit in self.commits and commit not in reached:
+                    reached.add(commit)
+                    waiting.extend(self.commits[commit].parents)
+            self._reached[head] = frozenset(reached)
+        return self._reached[head]
+
+
+def is_in(path: str, other: str) -> bool:
+    return path == other or path.startswith(f"{other}/")
+
+
+def is_own(entry: Entry, other: str) -> bool:
+    """Whether another subplan is the entry, a part of it or a group around it.
+
+    Completed parts of one group may hold each other's work, and land in any order.
+    """
+    path = entry.within or entry.path
+    return is_in(other, path) or is_in(path, other)
+
+
+def _around(path: str) -> Iterator[str]:
+    """A subplan and the groups around it."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+
+
+def units_of(
+    entries: Sequence[Entry], heads: Mapping[str, str], history: Unlanded, not_landed: Collection[str]
+) -> list[list[Entry]]:
+    """The entries as given, except that each comes after those whose work it holds, and units stay together."""
+    relevant = [entry.path for entry in entries if entry.path in not_landed]
+    needs: dict[str, AbstractSet[str]] = {}
+    for entry in entries:
+        others = [other for other in relevant if not is_own(entry, other)]
+        brought = history.brings(heads[entry.path], others) if heads[entry.path] else ()
+        needs[entry.path] = frozenset(brought)
+    units: list[list[Entry]] = []
+    waiting = {entry.path: entry for entry in entries}
+    while waiting:
+        unit = _first_unit(list(waiting), needs)
+        units.append([entry for path, entry in waiting.items() if path in unit])
+        waiting = {path: entry for path, entry in waiting.items() if path not in unit}
+    return units
+
+
+def _first_unit(paths: Sequence[str], needs: Mapping[str, AbstractSet[str]]) -> AbstractSet[str]:
+    """The first of the paths that needs no other one; else the first that are needed by all that they need."""
+    for path in paths:
+        if needs[path].isdisjoint(paths):
+            return {path}
+    reached = {path: _needed(path, needs, frozenset(paths)) for path in paths}
+    return next(reached[path] for path in paths if all(path in reached[other] for other in reached[path]))
+
+
+def _needed(path: str, needs: Mapping[str, AbstractSet[str]], among: AbstractSet[str]) -> AbstractSet[str]:
+    """A path, and all that it needs of some paths, near and far."""
+    seen = {path}
+    waiting = [path]
+    while waiting:
+        new = (needs[waiting.pop()] & among) - seen
+        seen |= new
+        waiting.extend(new)
+    return seen
