@@ -72,7 +72,8 @@ class Holding:
 
         board.agreed.update(row for row, path in enumerate(board.plan.outline.paths) if wanted(path))
         for firing in board.held.values():
-            firing.red = firing.red and not wanted(firing.play.path)
+            if wanted(firing.play.path):
+                firing.red, firing.tried_with = False, frozenset()
         self._retry(lambda firing: wanted(firing.play.path))
 
     def landed(self, play: Play) -> None:
@@ -144,10 +145,18 @@ def _is_agreed(firing: Firing) -> bool:
 
 
 def _able(waiting: Sequence[Firing], landed: AbstractSet[str]) -> set[int]:
-    """The serial numbers of the largest set of them that wait for nothing but each other and what has landed."""
+    """The serial numbers of those that wait for nothing but what has landed and each other.
+
+    The same results are tried together once: what keeps them apart then is for a person.
+    """
     able = {firing.play.path: firing for firing in waiting}
     while stuck := [path for path, each in able.items() if not landed | able.keys() >= set(each.waits_for)]:
         able = {path: firing for path, firing in able.items() if path not in stuck}
+    paths = frozenset(able)
+    if any(firing.tried_with == paths for firing in able.values()):
+        able = {path: firing for path, firing in able.items() if landed.issuperset(firing.waits_for)}
+    for firing in able.values():
+        firing.tried_with = paths
     return {firing.serial for firing in able.values()}
 
 
