@@ -26,7 +26,12 @@ class Lineage:
         settings = self.settings(order.row)
         after = self._paths(self._before(order.row))
         return WorkspaceRequest(
-            path=order.path, after=after, copy=settings.copy, link=settings.link, sparse=settings.sparse
+            path=order.path,
+            after=after,
+            copy=settings.copy,
+            link=settings.link,
+            sparse=settings.sparse,
+            without=tuple(each for each in order.without if not any(_is_in(path, each) for path in after)),
         )
 
     def gathered_for(self, launch: Launch) -> MergeRequest | None:
@@ -194,3 +199,7 @@ class Lineage:
 
     def _paths(self, rows: set[int]) -> tuple[str, ...]:
         return tuple(self._outline.paths[row] for row in sorted(rows))
+
+
+def _is_in(path: str, group: str) -> bool:
+    return path == group or path.startswith(f"{group}/")

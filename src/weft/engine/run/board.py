@@ -132,6 +132,11 @@ class Board(Struct, eq=False, kw_only=True):
         landings = self.compiled.wiring.landings
         return [row for row in landings if row not in self.landed or row in self.failures]
 
+    def results_in_trouble(self) -> tuple[str, ...]:
+        """The results that cannot land before a person has helped."""
+        held = (firing for firing in self.held.values() if firing.play.landing is not None)
+        return tuple(firing.play.path for firing in held if not firing.asks and not firing.waits_for)
+
     def settings(self, row: int) -> Settings:
         return self.compiled.plan.scopes[row].settings
 

@@ -94,13 +94,21 @@ class Judge:
             if path in culprits or not along:
                 held[path] = self._red(path, verdict, culprits)
             else:
-                held[path] = HeldError(
-                    f"{path} is built on the work of {' and '.join(along)}, which is held", waits_for=along
-                )
+                held[path] = self._behind(path, along)
         return Judgement(chain=parts[rest] if lands else None, held=held)
 
     def _held(self, paths: Sequence[str], verdict: Verdict, culprits: Sequence[str] = ()) -> Judgement:
         return Judgement(chain=None, held={path: self._red(path, verdict, culprits) for path in paths})
+
+    def _behind(self, path: str, culprits: Sequence[str]) -> HeldError:
+        """Why a result does not land that holds the work of culprits."""
+        branches = " and ".join(self._target.branch(each) for each in culprits)
+        return HeldError(
+            f"{path} does not land on {self._target.name}: it is built on the work of {' and '.join(culprits)}, "
+            f"whose verify fails; commit a fix to branch {branches}, then type: weft merge "
+            f"{' '.join((*culprits, path))}",
+            waits_for=culprits,
+        )
 
     def _red(self, path: str, verdict: Verdict, culprits: Sequence[str]) -> HeldError:
         """Why a result does not land, and what a person can do."""

@@ -35,8 +35,10 @@ class Unlanded:
     """The commits that entries have and the target lacks."""
 
     def __init__(self, commits: Mapping[str, UnlandedCommit]) -> None:
+        """`commits` has children before their parents."""
         self.commits = commits
         self._reached: dict[str, frozenset[str]] = {}
+        self._holders: dict[frozenset[str], AbstractSet[str]] = {}
 
     @classmethod
     def read(cls, git: Git, plan: str, heads: Sequence[str], base: str) -> "Unlanded":
@@ -66,6 +68,22 @@ class Unlanded:
         subplans = {commit.subplan for commit in reached if len(commit.parents) < _OF_MERGE}
         names = frozenset(expected)
         return sorted(path for path in subplans - {""} if names.isdisjoint(_around(path)))
+
+    def before(self, head: str, others: Collection[str]) -> str:
+        """The newest commit along the first parents of a commit that holds no work of the others."""
+        while head in self._with_work_of(frozenset(others)) and self.commits[head].parents:
+            head = self.commits[head].parents[0]
+        return head
+
+    def _with_work_of(self, others: frozenset[str]) -> AbstractSet[str]:
+        """The commits that hold work of the others."""
+        if others not in self._holders:
+            holders: set[str] = set()
+            for name, commit in reversed(list(self.commits.items())):  # parents come before their children
+                if not others.isdisjoint(_around(commit.subplan)) or not holders.isdisjoint(commit.parents):
+                    holders.add(name)
+            self._holders[others] = holders
+        return self._holders[others]
 
     def _reached_from(self, head: str) -> frozenset[str]:
         """The commits that the target would receive with this one."""
