@@ -224,8 +224,8 @@ def _signals(overview: Overview, now: float, style: Style, kept: Sequence[str]) 
 
 def _kept(overview: Overview, worktrees: Mapping[str, str]) -> Iterator[str]:
     """The workspaces in which a person has something to do, with the command for afterwards."""
-    places = [(row, worktrees[row.branch]) for row in overview.subplans if row.branch in worktrees]
-    waiting = [(row, place) for row, place in places if _needs_person(row)]
+    places = [(row, worktrees.get(row.branch or "")) for row in overview.subplans]
+    waiting = [(row, place) for row, place in places if place is not None and _needs_person(row)]
     for row, place in waiting[:MOST_PLACES]:
         again = "merge" if row.landing in {"held", "conflict"} else "retry"
         command = suggest("weft", again, row.path).command

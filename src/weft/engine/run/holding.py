@@ -154,7 +154,7 @@ def _able(waiting: Sequence[Firing], landed: AbstractSet[str]) -> set[int]:
         able = {path: firing for path, firing in able.items() if path not in stuck}
     paths = frozenset(able)
     if any(firing.tried_with == paths for firing in able.values()):
-        able = {path: firing for path, firing in able.items() if landed.issuperset(firing.waits_for)}
+        able = {path: firing for path, firing in able.items() if landed >= set(firing.waits_for)}
     for firing in able.values():
         firing.tried_with = paths
     return {firing.serial for firing in able.values()}
