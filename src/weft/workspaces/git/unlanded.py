@@ -130,11 +130,11 @@ def units_of(
         brought = history.brings(heads[entry.path], others) if heads[entry.path] else ()
         needs[entry.path] = frozenset(brought)
     units: list[list[Entry]] = []
-    waiting = {entry.path: entry for entry in entries}
+    waiting = list(entries)
     while waiting:
-        unit = _first_unit(list(waiting), needs)
-        units.append([entry for path, entry in waiting.items() if path in unit])
-        waiting = {path: entry for path, entry in waiting.items() if path not in unit}
+        unit = _first_unit([entry.path for entry in waiting], needs)
+        units.append([entry for entry in waiting if entry.path in unit])
+        waiting = [entry for entry in waiting if entry.path not in unit]
     return units
 
 
