@@ -180,6 +180,20 @@ def test_a_run_that_was_stopped_leaves_no_file_that_says_running(told: Told) -> 
     assert (status["state"], status["updated_at"]) == ("stopped", "1970-01-01T00:00:02.000Z")
 
 
+def test_a_file_of_an_earlier_coordinator_does_not_say_running_once_the_run_is_stopped(told: Told) -> None:
+    told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
+    told.happens(0.0, "subplan_state", path="g/b", outcome="running", data={"from": "pending"})
+    told.happens(0.5, "ask", path="g/b", step="sure", data={"question": "Sure?"})
+    told.mirror.looks(LASTS)
+    told.mirror.close()
+    later = Told(told.folder)
+    later.happens(2.0, "run_finished", path="", outcome="stopped")
+    status, asking = later.status(), later.status("g/b")
+    assert status is not None
+    assert asking is not None
+    assert (status["state"], asking["state"], asking["question"]) == ("stopped", "running", "Sure?")
+
+
 def test_a_question_stays_in_its_file_when_the_run_is_stopped(told: Told) -> None:
     told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
     told.happens(0.5, "ask", step="sure", data={"question": "Sure?"})

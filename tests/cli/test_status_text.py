@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from weft.app.landing_places import VERIFY_FAILED
 from weft.app.run_overview import Coordinator, Overview, SubplanNow
 from weft.app.run_push import PushState
 from weft.app.run_signals import ConflictAhead, FailedVerify, OutsideWarning, Rejection, UsageLimit
@@ -437,3 +438,28 @@ def test_what_is_not_pushed_says_why_and_at_the_end_of_the_run_what_to_type(is_f
     )
     command = ["", "git push origin main    pushes what has landed"] if is_final else []
     assert shown(view(push=push))[2:] == ["", "landed, not pushed: remote: no", "  | error: failed", *command]
+
+
+def test_a_workspace_in_which_a_person_has_something_to_do_is_named_with_the_command() -> None:
+    rows = [
+        row("a", landing="conflict", conflict=("f",), branch="weft/p/a"),
+        row("b", "failed", reason="error", branch="weft/p/b"),
+        row("c", "completed", landing="held", branch="weft/p/c", landing_place=VERIFY_FAILED),
+        row("ready", "completed", landing="held", branch="weft/p/ready"),
+        row("d", landing="conflict", conflict=("f",), branch="weft/p/d"),
+    ]
+    places = {f"weft/p/{name}": f"/trees/{name}" for name in ("a", "b", "c", "ready")}
+    text = [str(line) for line in lines(view(*rows), 100.0, PLAIN, worktrees=places)]
+    assert [line for line in text if " is kept in " in line] == [
+        "a is kept in /trees/a; to try it again, type: weft merge a",
+        "b is kept in /trees/b; to try it again, type: weft retry b",
+        "c is kept in /trees/c; to try it again, type: weft merge c",
+    ]
+
+
+def test_of_many_workspaces_only_some_are_named() -> None:
+    rows = [row(f"s{n}", landing="conflict", branch=f"weft/p/s{n}") for n in range(7)]
+    places = {f"weft/p/s{n}": f"/trees/s{n}" for n in range(7)}
+    text = [str(line) for line in lines(view(*rows), 100.0, PLAIN, worktrees=places)]
+    assert sum(" is kept in " in line for line in text) == 5
+    assert any(line.startswith("… and 2 more workspaces") for line in text)

@@ -1,6 +1,6 @@
 """A world whose results land through the real landing queue, with a verify that looks at files."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import anyio
@@ -93,7 +93,7 @@ class LandingWorld(World):
         for end in ends.values():
             assert end.how in {How.DONE, How.HELD}, end
             if not done:
-                raise HeldError(end.message, end.files, conflict=end.conflict)
+                raise HeldError(end.message, end.files, conflict=end.conflict, waits_for=end.waits_for)
         return Merged(moves=tuple(move for end in done for move in end.moves))
 
     async def _land_queue(self, paths: list[str], not_landed: tuple[str, ...]) -> dict[str, Ended]:
@@ -151,4 +151,15 @@ class LandingWorld(World):
             tasks.start_soon(turn)
             await queue.work()
             tasks.cancel_scope.cancel()
-        return {paths[number]: fact for number, fact in reported.items()}
+        ends = {paths[number]: fact for number, fact in reported.items()}
+        assert not _waits_in_circle({path: end.waits_for for path, end in ends.items()}), ends
+        return ends
+
+
+def _waits_in_circle(waits_for: Mapping[str, Sequence[str]]) -> bool:
+    """Whether results that were tried together wait for each other, so that no command lands them."""
+    waiting = {path: set(others) for path, others in waits_for.items() if others}
+    while ready := [path for path, others in waiting.items() if others.isdisjoint(waiting)]:
+        for path in ready:
+            del waiting[path]
+    return bool(waiting)

@@ -87,3 +87,21 @@ def test_a_result_in_conflict_with_another_lands_if_that_is_a_culprit(world: Lan
     ends = land(world, "e", "f")
     assert {path: end.how for path, end in ends.items()} == {"e": How.HELD, "f": How.DONE}
     assert world.files("main")["new"] == "good"
+
+
+def test_results_that_hold_each_others_work_land_or_are_held_together(world: LandingWorld) -> None:
+    world.do("left/a", {"a": "a"})
+    world.done("e", {"e": "BAD"})
+    world.do("f", {"f": "f"}, "e")
+    world.at("e").do("commit", "--quiet", "--allow-empty", "--message", "a person")
+    world.at("e").do("merge", "--quiet", "--no-edit", "weft/notes/f")
+    ends = land(world, "e", "left/a", "f")
+    assert {path: end.how for path, end in ends.items()} == {
+        "e": How.HELD,
+        "f": How.HELD,
+        "left/a": How.DONE,
+    }
+    assert "fails with it together with f" in ends["e"].message
+    world.step("e", {"e": "good"})
+    assert {end.how for end in land(world, "f", "e").values()} == {How.DONE}
+    assert world.files("main").keys() == {"README", "e", "f", "a"}

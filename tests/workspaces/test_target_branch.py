@@ -10,7 +10,7 @@ from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import HeldError, Merged, MergeRequest
 from workspaces.git.repositories import contents
 from workspaces.test_worktrees_merging import LINES, settle, with_line
-from workspaces.trees import put
+from workspaces.trees import Tree, put
 from workspaces.worlds import TARGET, World, heads, repository_in
 
 
@@ -233,6 +233,79 @@ def test_work_that_a_person_changed_after_others_were_built_on_it_is_waited_for(
     with pytest.raises(HeldError) as error:
         world.land("b", not_landed=("a",))
     assert error.value.waits_for == ("a",)
+
+
+def test_results_that_hold_each_others_work_are_linked_together(world: World) -> None:
+    person_takes(world, "a", "b")
+    chain = world.build("a", "b")
+    assert [link.path for link in chain.links] == ["a", "b"]
+    assert chain.together == {"a": ("a", "b"), "b": ("a", "b")}
+    assert heads(world.land("a", "b").moves) == ["main", "main"]
+    assert world.files("main").keys() >= {"one", "two"}
+
+
+def test_one_of_them_alone_is_held_with_the_command_that_lands_both(world: World) -> None:
+    person_takes(world, "a", "b")
+    assert held(world, "a", not_landed=("b",))["a"].endswith("type: weft merge b a")
+    assert held(world, "b", not_landed=("a",))["b"].endswith("type: weft merge a b")
+
+
+def test_three_that_hold_each_others_work_in_a_ring_are_linked_together(world: World) -> None:
+    person_takes(world, "a", "b")
+    world.done("c", {"three": "3"}, "a")
+    merge_in(world, "b", "c")
+    world.do("d", {"four": "4"}, "c")
+    chain = world.build("d", "c", "b", "a", not_landed=("d",))
+    assert {link.path for link in chain.links[:3]} == {"a", "b", "c"}
+    assert {path: set(unit) for path, unit in chain.together.items()} == {path: {*"abc"} for path in "abc"}
+    assert set(chain.built_on["d"]) >= {"c"}
+
+
+def test_none_of_them_is_linked_if_one_is_in_conflict_with_the_target(world: World) -> None:
+    person_takes(world, "a", "b", {"lines": with_line(3, "mine")})
+    world.commit({"lines": with_line(3, "person")})
+    chain = world.build("a", "b")
+    assert chain.links == ()
+    assert [chain.held["a"].conflict, chain.held["b"].conflict] == [True, True]
+    settle(world, "a", "main", "both")
+    assert [link.path for link in world.build("a", "b").links] == ["a", "b"]
+
+
+def test_none_of_them_is_linked_if_one_has_uncommitted_changes(world: World) -> None:
+    person_takes(world, "a", "b")
+    put(world.place("b"), {"forgotten": "?"})
+    chain = world.build("a", "b")
+    assert (chain.links, chain.commit) == ((), chain.base)
+    assert "not committed" in str(chain.held["b"])
+    assert chain.held["a"].waits_for == ("b",)
+
+
+def test_all_of_them_are_deferred_if_one_is_in_conflict_with_another_link(world: World) -> None:
+    world.do("c", {"lines": with_line(3, "c")})
+    person_takes(world, "a", "b", {"lines": with_line(3, "mine")})
+    chain = world.build("c", "a", "b")
+    assert [link.path for link in chain.links] == ["c"]
+    assert (chain.deferred, chain.held, chain.together) == (("a", "b"), {}, {})
+
+
+def test_all_of_them_are_held_if_one_holds_the_work_of_another_that_is_not_named(world: World) -> None:
+    world.done("c", {"three": "3"})
+    person_takes(world, "a", "b")
+    chain = world.build("a", "b", not_landed=("c",))
+    assert chain.links == ()
+    assert {error.waits_for for error in chain.held.values()} == {("c",)}
+
+
+def person_takes(world: World, first: str, second: str, edits: Tree | None = None) -> None:
+    """The second starts on the work of the first, and a person merges the second into the first."""
+    world.done(first, {"one": "1", **(edits or {})})
+    world.do(second, {"two": "2"}, first)
+    merge_in(world, first, second)
+
+
+def merge_in(world: World, path: str, other: str) -> None:
+    world.at(path).do("commit", "--quiet", "--allow-empty", "--message", "a person")
+    world.at(path).do("merge", "--quiet", "--no-edit", f"weft/notes/{other}")
 
 
 def test_a_conflict_with_the_target_is_held_and_settled_with_the_target(world: World) -> None:

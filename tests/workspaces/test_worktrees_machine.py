@@ -265,8 +265,8 @@ class Machine(RuleBasedStateMachine):
     # Merging
 
     @precondition(lambda self: self.green)
-    @rule(data=st.data(), lands=st.booleans(), alone=st.booleans())
-    def bring(self, data: st.DataObject, lands: bool, alone: bool) -> None:
+    @rule(data=st.data(), lands=st.booleans(), alone=st.booleans(), by=st.sampled_from(["message", "plan"]))
+    def bring(self, data: st.DataObject, lands: bool, alone: bool, by: str) -> None:
         """Merge it, or land it; `alone`: only if nothing else comes along."""
         groups = {path.rpartition("/")[0] for path in self.merged} - {""}
         done = self.brought_on["main" if lands else "around"]
@@ -274,7 +274,7 @@ class Machine(RuleBasedStateMachine):
         path = data.draw(st.sampled_from(sorted(new or {*self.green, *groups})))
         if lands:
             more = data.draw(st.lists(st.sampled_from(sorted(new or {path})), max_size=4))
-            self.land(list(dict.fromkeys([path, *more])), alone=alone)
+            self.land(list(dict.fromkeys([path, *more])), alone=alone, by=by)
             return
         try:
             self.merge_verified(path)
@@ -282,7 +282,7 @@ class Machine(RuleBasedStateMachine):
             event(f"held: {str(held)[-40:]}")
             self.follow(str(held))
             if held.conflict:
-                self.settle(path, NAMES.branch(path.rpartition("/")[0]))
+                self.settle(path, NAMES.branch(path.rpartition("/")[0] if by == "message" else ""))
 
     def merge_verified(self, path: str) -> None:
         done = self.do("merge", path, verifies=True)
@@ -297,8 +297,11 @@ class Machine(RuleBasedStateMachine):
         self.merged.add(path)
         self.brought_on["around"][path] = self.tip(path)
 
-    def land(self, paths: list[str], *, alone: bool) -> None:
-        """Several results at once, each as it is now; `alone`: only if nothing else comes along."""
+    def land(self, paths: list[str], *, alone: bool, by: str) -> None:
+        """Several results at once, each as it is now; `alone`: only if nothing else comes along.
+
+        What waits for others is named again, together with these.
+        """
         others = sorted({*AFTER, "left", "right"} - self.landed - {*paths}) if alone else []
         try:
             self.do("land_queue", *paths, not_landed=others)
@@ -306,7 +309,10 @@ class Machine(RuleBasedStateMachine):
             event(f"held: {str(held)[-40:]}")
             self.follow(str(held))
             if held.conflict:
-                self.settle(paths[0], "main")
+                self.settle(paths[0], "main" if by == "message" else NAMES.branch(""))
+            if set(held.waits_for) - {*paths}:
+                event("named again with what it waits for")
+                self.land(list(dict.fromkeys([*held.waits_for, *paths])), alone=alone, by=by)
             return
         event(f"landed {len(paths)}")
         target = self.world.target

@@ -160,9 +160,9 @@ class Notices:
 
     def _holds(self, event: Event, held: Held) -> _Said | None:
         """None if only others have to land first: of those somebody is told."""
-        if held.waits_for:
+        if held.waits_for and not held.asks:
             return None
-        command = f"weft merge {event.subplan}"
+        command = f"weft merge {' '.join((*held.waits_for, event.subplan))}"
         why = held.message.partition("\n")[0]
         if held.asks:
             return _Said("gate", self._title(event, "waits to land"), why.partition("; type:")[0], command)

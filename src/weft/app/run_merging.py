@@ -191,6 +191,9 @@ class Waiting:
             self.keys.discard((event.subplan, _PARTS))
         elif event.kind == "step_finished" and key in self.keys:
             self._finished(key, event)
+        elif event.kind == "step_started" and key in self._later:  # with others that hold its work
+            del self._later[key]
+            self.keys.add(key)
         elif event.kind == "step_cancelled":
             self.keys.discard(key)
         elif event.kind == "subplan_state":  # of what has ended, only a landing is held

@@ -99,6 +99,21 @@ class StatusMirror:
                 if self._has_file(path):
                     self._write(path)
                     self._waiting.pop(path, None)
+        for path in self._left_running():
+            landing = self._course.landing(self._rows[path], State.RUNNING)
+            self._set(path, _Heard(at, state=_STOPPED, landing=landing))
+
+    def _left_running(self) -> list[str]:
+        """The subplans of which only an earlier coordinator has heard, and whose files say `running`."""
+        heard = self._heard.keys() | self._written
+        return [path for path in self._rows if path and path not in heard and self._says_running(path)]
+
+    def _says_running(self, path: str) -> bool:
+        """A question, and why something is held, stay in the file: they are so also when nothing runs."""
+        status = self._files.read(path) if self._files.had(path) else None
+        if status is None or status.get("run") != self._run or status.get("state") != _RUNNING.outcome:
+            return False
+        return not status.get("question") and not status.get("message")
 
     def _hear(self, path: str, at: float) -> _Heard:
         self._waiting.setdefault(path, at)

@@ -43,11 +43,12 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
             if not is_news:
                 continue
             one = overview(book, everything=everything or as_json)
+            places = worktrees_of(book.places.project)
             if as_json:
-                show_json(data(one, worktrees_of(book.places.project)))
+                show_json(data(one, places))
             else:
                 if watch and terminal is not None:
                     click.clear()
-                found = lines(one, time.time(), style, everything=everything)
+                found = lines(one, time.time(), style, everything=everything, worktrees=places)
                 write_text("".join(f"{line}\n" for line in folded(found, text_width(sys.stdout))))
     return 0

@@ -22,6 +22,8 @@ from weft.plan.prices import dollars
 
 MOST_ROWS = 30
 """So many subplans are listed; of the rest only the number is told."""
+MOST_PLACES = 5
+"""So many workspaces are named."""
 TAIL_LINES = 8
 """Of the end of the output of a verify that failed."""
 _COMMAND = 24
@@ -33,7 +35,15 @@ _SIGNS = {"running": "*", "failed": "x", "completed": "+", "pending": "."}
 _COLOURS = {"running": "cyan", "failed": "red", "completed": "green", "pending": "dim"}
 
 
-def lines(one: Overview, now: float, style: Style, *, everything: bool = False) -> Iterator[str]:
+def lines(
+    one: Overview,
+    now: float,
+    style: Style,
+    *,
+    everything: bool = False,
+    worktrees: Mapping[str, str] | None = None,
+) -> Iterator[str]:
+    """`worktrees` has the directory of each branch that is checked out in one."""
     yield _head(one, style)
     yield _progress(one)
     listed = [row for row in one.subplans if everything or _matters(row)]
@@ -44,7 +54,7 @@ def lines(one: Overview, now: float, style: Style, *, everything: bool = False) 
     left = len(listed) - len(rows)
     if left:
         yield f"… and {left:,} more; all of them: weft status --all"
-    yield from _signals(one, now, style)
+    yield from _signals(one, now, style, list(_kept(one, worktrees or {})))
     yield from _next(one)
 
 
@@ -195,9 +205,10 @@ def _next(one: Overview) -> Iterator[str]:
 # Below the table
 
 
-def _signals(overview: Overview, now: float, style: Style) -> Iterator[str]:
+def _signals(overview: Overview, now: float, style: Style, kept: Sequence[str]) -> Iterator[str]:
     """What is to be known beside the subplans; empty if there is nothing."""
     lines = [
+        *kept,
         *_unreported(overview),
         *_limits(overview, now),
         *_verifies(overview, style),
@@ -208,6 +219,25 @@ def _signals(overview: Overview, now: float, style: Style) -> Iterator[str]:
     if lines:
         yield ""
         yield from (Row(line, hang=_HANG) for line in lines)
+
+
+def _kept(overview: Overview, worktrees: Mapping[str, str]) -> Iterator[str]:
+    """The workspaces in which a person has something to do, with the command for afterwards."""
+    places = [(row, worktrees.get(row.branch or "")) for row in overview.subplans]
+    waiting = [(row, place) for row, place in places if place is not None and _needs_person(row)]
+    for row, place in waiting[:MOST_PLACES]:
+        again = "merge" if row.landing in {"held", "conflict"} else "retry"
+        command = suggest("weft", again, row.path).command
+        yield f"{row.path} is kept in {place}; to try it again, type: {command}"
+    if len(waiting) > MOST_PLACES:
+        yield f"… and {len(waiting) - MOST_PLACES:,} more workspaces; all of them: git worktree list"
+
+
+def _needs_person(row: SubplanNow) -> bool:
+    """Whether its work cannot proceed as it is; a result that only waits for agreement can."""
+    if row.landing == "held":
+        return row.state == _RUNNING or row.landing_place == VERIFY_FAILED
+    return row.landing == "conflict" or (row.state == "failed" and row.reason not in BECAUSE_OF_OTHERS)
 
 
 def _limits(overview: Overview, now: float) -> Iterator[str]:

@@ -66,6 +66,9 @@ class Chain(Struct, frozen=True, kw_only=True):
     """For each link, the other links whose work its branch contains."""
     parts: Mapping[str, tuple[str, ...]] = {}
     """For each entry of completed parts, the subplans whose work its branch holds."""
+    together: Mapping[str, tuple[str, ...]] = {}
+    """For each link that holds the work of others which hold its work in turn: all of these and itself. They land
+    together, or not at all."""
 
 
 class ScratchFiles(Struct, frozen=True, kw_only=True):
@@ -86,6 +89,15 @@ class PushError(Exception):
 
 class RemoteMovedError(PushError):
     """The remote branch holds commits that the target lacks; the message ends with the commands to type."""
+
+
+def waits_for(path: str, others: Sequence[str]) -> HeldError:
+    """The reason why an entry that holds the work of others cannot land before them."""
+    return HeldError(
+        f"{path} is built on the work of {' and '.join(others)}, which has not landed; "
+        f"to land all of it, type: weft merge {' '.join((*others, path))}",
+        waits_for=others,
+    )
 
 
 class LandingTarget(Protocol):

@@ -29,6 +29,9 @@ class WorkspaceRequest(Struct, frozen=True, kw_only=True):
     """Globs of files and directories of the plan's directory that are linked in."""
     sparse: tuple[str, ...] = ()
     """The only directories of the repository that are wanted; none: all of it."""
+    without: tuple[str, ...] = ()
+    """Subplans whose work it is not to start with, where its dependencies do not need it: it could not land before
+    them, and they cannot land before a person has helped."""
 
 
 class Continued(Struct, frozen=True, kw_only=True):

@@ -26,7 +26,12 @@ class Lineage:
         settings = self.settings(order.row)
         after = self._paths(self._before(order.row))
         return WorkspaceRequest(
-            path=order.path, after=after, copy=settings.copy, link=settings.link, sparse=settings.sparse
+            path=order.path,
+            after=after,
+            copy=settings.copy,
+            link=settings.link,
+            sparse=settings.sparse,
+            without=tuple(each for each in order.without if not any(_is_in(path, each) for path in after)),
         )
 
     def gathered_for(self, launch: Launch) -> MergeRequest | None:
@@ -118,8 +123,8 @@ class Lineage:
         """The completed slices whose work the branch of a subplan holds."""
         outline = self._outline
         if outline.is_leaf(row):
-            return [str(outline.paths[row])] if self._is_completed(row) else []
-        done = [child for child in outline.children(row) if self._is_completed(child)]
+            return [str(outline.paths[row])] if self.is_completed(row) else []
+        done = [child for child in outline.children(row) if self.is_completed(child)]
         return [path for child in done for path in self.completed_parts(child)]
 
     def subject(self, row: int) -> str:
@@ -139,7 +144,7 @@ class Lineage:
         group = self._outline.parents[order.row]
         found: set[int] = set()
         for child in self._outline.children(group):
-            if child == order.row or self._is_completed(child):
+            if child == order.row or self.is_completed(child):
                 found.update(self._slices(child))
         return self._paths(found)
 
@@ -153,7 +158,7 @@ class Lineage:
             if self._state(around) is SubplanExecutionState.FAILED:
                 return False
             around = self._outline.parents[around]
-        return self._is_completed(row)
+        return self.is_completed(row)
 
     def settings(self, row: int) -> Settings:
         return self._plan.scopes[row].settings
@@ -168,7 +173,8 @@ class Lineage:
             if self._outline.is_leaf(row) and row != ROOT and self._tracker.state(path).terminal:
                 yield row, path, failures.get(path)
 
-    def _is_completed(self, row: int) -> bool:
+    def is_completed(self, row: int) -> bool:
+        """Whether a subplan has come to a good end."""
         return self._state(row) is SubplanExecutionState.COMPLETED
 
     def _state(self, row: int) -> SubplanExecutionState:
@@ -202,3 +208,7 @@ class Lineage:
 
     def _paths(self, rows: set[int]) -> tuple[str, ...]:
         return tuple(self._outline.paths[row] for row in sorted(rows))
+
+
+def _is_in(path: str, group: str) -> bool:
+    return path == group or path.startswith(f"{group}/")

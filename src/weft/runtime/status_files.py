@@ -42,6 +42,13 @@ class StatusFiles:
         """Whether there was a file for a subplan before, as from a coordinator that died."""
         return _name(path) in self._found
 
+    def read(self, path: str) -> dict[str, Any] | None:
+        """What the file of a subplan says; None if there is none that can be read."""
+        try:
+            return read_status(status_file(self._folder, path))
+        except OSError:
+            return None
+
     def set(self, path: str, record: Mapping[str, object]) -> None:
         """The newest about a subplan; it must not be changed afterwards. After `close` it is not written."""
         with self._wake:

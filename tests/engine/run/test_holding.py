@@ -250,6 +250,33 @@ def test_what_waits_for_another_to_land_is_tried_again_when_that_has() -> None:
     assert driver.engine.state == "completed"
 
 
+def test_results_that_wait_for_each_other_are_tried_together_once() -> None:
+    others, tried = {"a": "b", "b": "a"}, list[str]()
+
+    def how(order: Ordered) -> Ended | None:
+        if not isinstance(order, Land):
+            return None
+        tried.append(order.path)
+        waits = len(tried) <= len(others)
+        return held(order, waits_for=(others[order.path],)) if waits else None
+
+    driver = Driver(worktrees(leaf("a"), leaf("b"), merge={"mode": "auto"}), how)
+    assert sorted(order.path for order in driver.lands()) == ["a", "a", "b", "b"]
+    assert driver.engine.state == "completed"
+
+
+def test_a_result_does_not_make_another_land_for_which_nobody_has_agreed() -> None:
+    def how(order: Ordered) -> Ended | None:
+        other = {"a": "b", "b": "a"}[order.path]
+        return held(order, waits_for=(other,)) if isinstance(order, Land) else None
+
+    driver = Driver(worktrees(leaf("a"), leaf("b"), merge={"mode": "manual"}), how)
+    before = len(driver.lands())
+    driver.tell(MergeAsked(at=9.0, subplan="a"))
+    assert [order.path for order in driver.lands()[before:]] == ["a"]
+    assert driver.engine.state == "waiting"
+
+
 def test_what_an_earlier_run_completed_may_still_have_to_land() -> None:
     driver = Engine(worktrees(leaf("a"), merge={"mode": "auto"}))
     driver.apply(RunStarted(at=0.0, run="r", carried=("a",)))

@@ -10,6 +10,7 @@ from weft.app.suggestions import suggest
 from weft.engine.states import SubplanExecutionState
 from weft.runtime.status_files import read_status
 
+_HELD = frozenset({"held", "conflict"})
 _OVER = frozenset(str(state) for state in SubplanExecutionState if state.terminal)
 
 
@@ -36,6 +37,8 @@ def _stale(ground: Ground, file: Path) -> str:
         return f"is of run {run}, which the journal does not know"
     if ground.runs[run].record.state == "waiting" or state == ground.runs[run].record.state:
         return ""  # for an answer, and the question is in the file; or it was stopped, and the file says so
+    if not ground.runs[run].has_ended and (status.get("question") or status.get("landing") in _HELD):
+        return ""  # it is still so
     return f"says `{state}`, and run {run} is not under way ({ground.runs[run].record.state})"
 
 

@@ -122,10 +122,10 @@ def first_line(held: Held) -> str:
 
 def why_held(held: Held) -> str:
     """In a few words."""
+    if held.asks:
+        return f"waits to land with {some(held.waits_for)}" if held.waits_for else "waits to land"
     if held.waits_for:
         return f"lands after {some(held.waits_for)}"
-    if held.asks:
-        return "waits to land"
     if held.red and held.message.startswith(f"{held.subplan} "):
         return VERIFY_FAILED  # else the verify fails on the target itself
     if held.files:

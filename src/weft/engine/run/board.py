@@ -127,6 +127,11 @@ class Board(Struct, eq=False, kw_only=True):
     def path(self, row: int) -> str:
         return self.compiled.plan.outline.paths[row]
 
+    def results_in_trouble(self) -> tuple[str, ...]:
+        """The results that cannot land before a person has helped."""
+        held = (firing for firing in self.held.values() if firing.play.landing is not None)
+        return tuple(firing.play.path for firing in held if not firing.asks and not firing.waits_for)
+
     def settings(self, row: int) -> Settings:
         return self.compiled.plan.scopes[row].settings
 

@@ -7,6 +7,7 @@ person has asked for are tried all the same.
 """
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 
 from weft.engine.run.board import Board
 from weft.engine.run.facts import Ended, How, MergeAsked
@@ -42,17 +43,23 @@ class Holding:
         self._moves.lends(firing)
 
     def looks_again(self) -> bool:
-        """Has results tried again that wait for others which have landed in the meantime."""
+        """Has results tried again that wait for others, if these have landed or can be tried together with them.
+
+        Results may hold each other's work, and then wait for each other. Those that may land are tried together,
+        and so are those about which a person is asked; one of each cannot be.
+        """
         board = self._board
-        if not board.held:
+        waiting = [firing for firing in board.held.values() if self._waits(firing)]
+        if not waiting:
             return False
-        landed = {board.path(row) for row in board.landed}
-        ready = {
-            firing.serial
-            for firing in board.held.values()
-            if firing.waits_for and landed.issuperset(firing.waits_for) and not firing.asks
-        }
+        landed = {board.path(row) for row in board.landed - board.failures.keys()}
+        agreed = _able([firing for firing in waiting if _is_agreed(firing)], landed)
+        others = _able([firing for firing in waiting if not _is_agreed(firing)], landed)
+        ready = agreed | others
         return self._retry(lambda firing: firing.serial in ready)
+
+    def _waits(self, firing: Firing) -> bool:
+        return bool(firing.waits_for) and not firing.asks and self._may_begin(firing)
 
     def asked(self, fact: MergeAsked, **more: Sequence[str]) -> None:
         """By a person, for one subplan and what is in it, or for all. `more` is told as well."""
@@ -65,7 +72,8 @@ class Holding:
 
         board.agreed.update(row for row, path in enumerate(board.plan.outline.paths) if wanted(path))
         for firing in board.held.values():
-            firing.red = firing.red and not wanted(firing.play.path)
+            if wanted(firing.play.path):
+                firing.red, firing.tried_with = False, frozenset()
         self._retry(lambda firing: wanted(firing.play.path))
 
     def landed(self, play: Play) -> None:
@@ -134,6 +142,22 @@ class Holding:
 def _is_agreed(firing: Firing) -> bool:
     """Whether it is a result that may land without a further question."""
     return not isinstance(firing.order, Land) or firing.order.agreed
+
+
+def _able(waiting: Sequence[Firing], landed: AbstractSet[str]) -> set[int]:
+    """The serial numbers of those that wait for nothing but what has landed and each other.
+
+    The same results are tried together once: what keeps them apart then is for a person.
+    """
+    able = {firing.play.path: firing for firing in waiting}
+    while stuck := [path for path, each in able.items() if not landed | able.keys() >= set(each.waits_for)]:
+        able = {path: firing for path, firing in able.items() if path not in stuck}
+    paths = frozenset(able)
+    if any(firing.tried_with == paths for firing in able.values()):
+        able = {path: firing for path, firing in able.items() if landed >= set(firing.waits_for)}
+    for firing in able.values():
+        firing.tried_with = paths
+    return {firing.serial for firing in able.values()}
 
 
 def _meant(firing: Firing, how: How) -> How:

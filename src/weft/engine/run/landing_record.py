@@ -23,8 +23,9 @@ class LandingRecord:
         """The commit of the last landing that was not pushed; empty if all were."""
 
     def is_to_land(self, row: int) -> bool:
-        """Whether the result of this row is to reach the target and has not."""
-        return row in self._to_land and row not in self._board.landed
+        """Whether the result of this row is to reach the target and has not, also if it never will: it failed."""
+        board = self._board
+        return row in self._to_land and (row not in board.landed or row in board.failures)
 
     def hears(self, fact: QueueFact) -> None:
         match fact:

@@ -37,7 +37,14 @@ class Launching:
                 resolved=RESOLVE in play.attempts,
             )
         earlier = None if play.continuation is None else play.continuation.slice
-        return Prepare(firing=firing.serial, execution=1, row=play.row, path=play.path, continues=earlier)
+        return Prepare(
+            firing=firing.serial,
+            execution=1,
+            row=play.row,
+            path=play.path,
+            continues=earlier,
+            without=self._board.results_in_trouble(),
+        )
 
     def _land(self, firing: Firing) -> Land:
         board, row = self._board, firing.play.row

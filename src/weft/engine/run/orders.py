@@ -70,6 +70,8 @@ class Prepare(Order, frozen=True, kw_only=True):
 
     continues: EarlierSlice | None = None
     """What an earlier run did of the slice: if its workspace still holds that, it is kept."""
+    without: tuple[str, ...] = ()
+    """The results that cannot land before a person has helped: the slice starts without them where it can."""
 
 
 class Merge(Order, frozen=True, kw_only=True):

@@ -143,6 +143,8 @@ class Firing(Struct, eq=False, kw_only=True):
     question: str = ""
     waits_for: tuple[str, ...] = ()
     """Of what is held: the subplans that must land first."""
+    tried_with: frozenset[str] = frozenset()
+    """Of what waits for others that wait for it in turn: the results with which it was last tried."""
     red: bool = False
     """Of what is held: whether a verify failed on the tree that would have landed."""
     asks: bool = False

@@ -43,8 +43,8 @@ class Judge:
         base = await self._verifier.verify(await build((), chain.base), on_target)
         if base.answer is not Answer.GREEN:
             return self._on_red_base(chain, base, verdict)
-        if len(paths) == 1:
-            return self._held(paths, verdict)
+        if len(_units(chain)) == 1:
+            return self._held(paths, verdict, paths)
         return await self._bisect(chain, build, on_target, verdict)
 
     def _on_red_base(self, chain: Chain, base: Verdict, verdict: Verdict) -> Judgement:
@@ -61,15 +61,17 @@ class Judge:
     async def _bisect(
         self, chain: Chain, build: Build, on_target: AbstractSet[int], verdict: Verdict
     ) -> Judgement:
-        suspects = [Suspect(link.path, tuple(chain.built_on[link.path])) for link in chain.links]
+        units = _units(chain)
+        suspects = [Suspect(first, _built_on(chain, unit)) for first, unit in units.items()]
         answers: list[Answer] = []
         parts: dict[tuple[str, ...], Chain] = {}
         while isinstance(step := look(suspects, answers), Question):
-            part = await build(step.names, chain.base)
-            if len(part.links) < len(step.names):
+            paths = _members(units, step.names)
+            part = await build(paths, chain.base)
+            if len(part.links) < len(paths):
                 answers.append(Answer.UNCLEAR)  # these cannot be merged without the others
                 continue
-            parts[step.names] = part
+            parts[paths] = part
             again = len(step.names) == len(suspects)
             asked = await self._verifier.verify(part, on_target, again=again)
             verdict = asked if asked.answer is Answer.RED else verdict
@@ -81,23 +83,32 @@ class Judge:
     def _found(
         self, chain: Chain, finding: Finding, parts: Mapping[tuple[str, ...], Chain], verdict: Verdict
     ) -> Judgement:
-        paths = [link.path for link in chain.links]
-        rest = tuple(path for path in paths if path not in finding.left_out)
-        culprits = finding.culprits
-        lands = bool(finding.left_out) and rest in parts
+        paths, units = [link.path for link in chain.links], _units(chain)
+        left_out = _members(units, finding.left_out)
+        rest = tuple(path for path in paths if path not in left_out)
+        culprits = _members(units, finding.culprits)
+        lands = bool(left_out) and rest in parts
         held: dict[str, HeldError] = {}
-        for path in finding.left_out if lands else paths:
+        for path in left_out if lands else paths:
             along = [other for other in culprits if other in chain.built_on[path]]
             if path in culprits or not along:
                 held[path] = self._red(path, verdict, culprits)
             else:
-                held[path] = HeldError(
-                    f"{path} is built on the work of {' and '.join(along)}, which is held", waits_for=along
-                )
+                held[path] = self._behind(path, along)
         return Judgement(chain=parts[rest] if lands else None, held=held)
 
     def _held(self, paths: Sequence[str], verdict: Verdict, culprits: Sequence[str] = ()) -> Judgement:
         return Judgement(chain=None, held={path: self._red(path, verdict, culprits) for path in paths})
+
+    def _behind(self, path: str, culprits: Sequence[str]) -> HeldError:
+        """Why a result does not land that holds the work of culprits."""
+        branches = " and ".join(self._target.branch(each) for each in culprits)
+        return HeldError(
+            f"{path} does not land on {self._target.name}: it is built on the work of {' and '.join(culprits)}, "
+            f"whose verify fails; commit a fix to branch {branches}, then type: weft merge "
+            f"{' '.join((*culprits, path))}",
+            waits_for=culprits,
+        )
 
     def _red(self, path: str, verdict: Verdict, culprits: Sequence[str]) -> HeldError:
         """Why a result does not land, and what a person can do."""
@@ -110,6 +121,22 @@ class Judge:
             red=True,
             tail=verdict.tail,
         )
+
+
+def _units(chain: Chain) -> dict[str, tuple[str, ...]]:
+    """The links that land together or not at all, by the first of them; mostly each by itself."""
+    units = {link.path: chain.together.get(link.path, (link.path,)) for link in chain.links}
+    return {path: unit for path, unit in units.items() if unit[0] == path}
+
+
+def _built_on(chain: Chain, unit: Sequence[str]) -> tuple[str, ...]:
+    """The first link of each unit whose work this one holds."""
+    others = (other for path in unit for other in chain.built_on[path] if other not in unit)
+    return tuple(dict.fromkeys(chain.together.get(other, (other,))[0] for other in others))
+
+
+def _members(units: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(path for name in names for path in units[name])
 
 
 def _whose(verdict: Verdict) -> str:

@@ -24,7 +24,7 @@ from weft.engine.run.orders import Land
 from weft.errors import WeftError
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
-from weft.ports.landing import Chain, Entry, LandingTarget
+from weft.ports.landing import Chain, Entry, LandingTarget, waits_for
 from weft.ports.workspaces import HeldError, InfraError
 from weft.runtime.jobs import reason
 from weft.runtime.landing.judge import Judge
@@ -156,7 +156,7 @@ class LandingQueue:
 
     async def _land(self) -> None:
         for _ in range(TRIES):
-            chain = await self._build([order.path for order in self._batch])
+            chain = await self._build_batch()
             self._settle_outside(chain)
             self._defer(chain)
             if not chain.links:
@@ -171,6 +171,17 @@ class LandingQueue:
                 f"moves it, type: weft merge {order.path}"
             )
             self._hold_order(order, HeldError(text))
+
+    async def _build_batch(self) -> Chain:
+        """The chain of the batch. An entry that waits for entries of a later batch brings these into this one."""
+        while True:
+            chain = await self._build([order.path for order in self._batch])
+            missing = {path for error in chain.held.values() for path in error.waits_for}
+            joining = [order for order in self._waiting if order.path in missing and _is_for_landing(order)]
+            if not joining:
+                return chain
+            self._waiting = [order for order in self._waiting if order not in joining]
+            self._batch += joining
 
     def _defer(self, chain: Chain) -> None:
         """Entries in conflict with an earlier link come first in the next batch."""
@@ -243,19 +254,22 @@ class LandingQueue:
             self._hold(judgement.held)
             ready = judgement.chain
         for link in ready.links if ready is not None else ():
-            self._hold_order(self._order_of(link.path), self._question(link.path, chain.built_on[link.path]))
+            self._hold_order(self._order_of(link.path), self._question(link.path, chain))
         for path in chain.deferred:
-            self._hold_order(self._order_of(path), self._question(path, ()))
+            self._hold_order(self._order_of(path), self._question(path, chain))
 
-    def _question(self, path: str, along: Sequence[str]) -> HeldError:
-        if not along:
-            return HeldError(
-                f"{path} is ready to land on {self._target.name}; type: weft merge {path}", asks=True
-            )
+    def _question(self, path: str, chain: Chain) -> HeldError:
+        unit = chain.together.get(path, (path,))
+        along = list(dict.fromkeys(other for each in unit for other in chain.built_on.get(each, ())))
+        along = [other for other in along if other not in unit]
+        if along:
+            return waits_for(path, along)
+        others = [other for other in unit if other != path]
+        together = f" together with {' and '.join(others)}: they hold each other's work" if others else ""
         return HeldError(
-            f"{path} is built on the work of {' and '.join(along)}, which has not landed; "
-            f"to land all of it, type: weft merge {' '.join((*along, path))}",
-            waits_for=along,
+            f"{path} is ready to land on {self._target.name}{together}; type: weft merge {' '.join(unit)}",
+            asks=True,
+            waits_for=others,
         )
 
     # Chains
@@ -309,12 +323,18 @@ class LandingQueue:
             self._hold_order(self._order_of(path), error)
 
     def _hold_order(self, order: Land, error: HeldError) -> None:
+        command = f"weft merge {' '.join((*error.waits_for, order.path))}"
         text = str(error)
-        if order.within:
-            text = text.replace(f"weft merge {order.path}", f"weft merge {order.path} --now")
+        if order.within or not all(map(self._is_complete, error.waits_for)):
+            text = text.replace(command, f"{command} --now")
         fact = self._fact(order, How.HELD, text, error.files)
         why = {"conflict": error.conflict, "asks": error.asks, "red": error.red}
         self._finish(order, replace(fact, waits_for=error.waits_for, result=error.tail, **why))
+
+    def _is_complete(self, path: str) -> bool:
+        """Whether a subplan lands as a whole: of a group with parts that are missing only the others can land."""
+        row = self._lineage.row(path)
+        return self._lineage.is_slice(row) or self._lineage.is_completed(row)
 
     def _done(self, order: Land, moves: Sequence[RefMove], chain: Chain) -> None:
         fact = replace(self._fact(order, How.DONE), moves=tuple(moves))
@@ -353,6 +373,10 @@ def _purpose(order: Land) -> Purpose:
     if order.agreed:
         return Purpose.LAND
     return Purpose.PREVIEW if order.preview else Purpose.PRESENT
+
+
+def _is_for_landing(order: Land) -> bool:
+    return _purpose(order) is Purpose.LAND
 
 
 def _key(order: Land) -> tuple[int, int]:

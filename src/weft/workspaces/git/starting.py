@@ -5,6 +5,9 @@ would move: it is moved together with the slice's own branch, so that nothing ha
 
 A slice may depend on one in another group, whose work is not on the branch around both yet. It is merged in then;
 made again, after a crash, that is the very same commit.
+
+A result whose verify fails on the target is held there, and all that is built on it with it. So a slice that does
+not depend on such a result starts without it, as far as that goes.
 """
 
 from msgspec import Struct
@@ -15,7 +18,8 @@ from weft.workspaces.errors import listed
 from weft.workspaces.git.ground import Ground, Known, around, wish
 from weft.workspaces.git.landing import checkout_of
 from weft.workspaces.git.merging import try_merge
-from weft.workspaces.git.refs import is_ancestor
+from weft.workspaces.git.refs import is_ancestor, tip
+from weft.workspaces.git.unlanded import UnlandedHistory
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -54,6 +58,10 @@ class Starting:
     def of(self, request: WorkspaceRequest, known: Known) -> Start:
         """Raises `HeldError` if what a slice depends on does not go together."""
         start = self.newest(around(request.path), known)
+        if request.without:
+            apart = self._apart(request, start, known)
+            if apart is not None:
+                return apart
         if not request.after:
             return start
         commit = start.commit
@@ -67,6 +75,32 @@ class Starting:
             if not is_ancestor(self._git, reached, commit):
                 commit = self._with(request.path, branch, commit, reached)
                 missing = self._ground.missing_in(commit, missing)
+        return Start(commit=commit, follows=start.follows)
+
+    def _apart(self, request: WorkspaceRequest, start: Start, known: Known) -> Start | None:
+        """A start without the work of results that cannot land; None if all of it can stay, or some has to.
+
+        It is where the branch was before that work came, with the dependencies that came later: each from its own
+        branch, because those around it may hold what is not wanted.
+        """
+        tips = {other: known.get(self._names.head(other)) for other in request.after}
+        if any(head is None and not self._ground.has_landed(other) for other, head in tips.items()):
+            return None
+        heads = {other: head for other, head in tips.items() if head is not None}
+        target = tip(self._git, self._ground.ends.target_ref) or self._ground.ends.base
+        history = UnlandedHistory.read(self._git, self._ground.plan, [start.commit, *heads.values()], target)
+        commit = history.before(start.commit, request.without)
+        unwanted = frozenset(request.without)
+        if commit == start.commit or any(
+            history.brings(head, unwanted.__contains__) for head in heads.values()
+        ):
+            return None
+        for other, head in heads.items():
+            if not is_ancestor(self._git, head, commit):
+                try:
+                    commit = self._with(request.path, other, commit, head)
+                except HeldError:
+                    return None  # the branch around it has this settled
         return Start(commit=commit, follows=start.follows)
 
     def _reached(self, dependency: str, path: str, known: Known) -> tuple[str, str]:
