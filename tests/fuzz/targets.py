@@ -34,7 +34,7 @@ from weft.plan.results.validation import TooManyStepsError, validator
 from weft.ports.agent import is_metered
 from weft.testing.models.script import read_script as read_model_script
 
-SECONDS = 60
+SECONDS = 180
 """A trial that takes longer counts as a hang; most take a hundredth of a second."""
 CODES = frozenset({0, 1, 2, 3, 4})
 STATES = ("--max-states", "200")
