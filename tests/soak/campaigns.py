@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck
 from hypothesis import seed as seeded
 from hypothesis import settings as hypothesis_settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -129,7 +130,10 @@ def kill_git(seed: int, folder: Path) -> Trial:
 
     machine = seeded(seed)(Seeded)
     examples = 5
-    few = hypothesis_settings(LONG, max_examples=examples, derandomize=False, database=None)
+    few = hypothesis_settings(
+        LONG, max_examples=examples, derandomize=False, database=None, deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
 
     def check() -> None:
         with killer(folder / "bin") as one:

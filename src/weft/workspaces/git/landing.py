@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import HeldError
+from weft.safe_files import UnsafeFileError, read_file
 from weft.workspaces.errors import shown
 from weft.workspaces.git.children import Leavings, checkout_at
 from weft.workspaces.git.forward import (
@@ -269,11 +270,15 @@ def _claims(folder: Path, ref: str) -> bool:
     return any(names.intersection(_lines(folder / claim)) for claim in _CLAIMS)
 
 
+_SMALL = 1 << 20
+"""Bytes of a file that names a commit or a branch; no larger one is git's."""
+
+
 def _lines(file: Path) -> list[str]:
     """The lines of a small file of git's; none if it is not there."""
     try:
-        return os.fsdecode(file.read_bytes()).splitlines()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return os.fsdecode(read_file(file, most=_SMALL)).splitlines()
+    except (FileNotFoundError, NotADirectoryError, UnsafeFileError):
         return []
 
 
