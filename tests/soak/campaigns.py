@@ -34,7 +34,7 @@ from workspaces.test_worktrees_machine import LONG, Machine
 
 TESTS = Path(__file__).parents[1]
 TRIALS_OF_A_TARGET = 40
-HOSTILE = ("attacks", "plan/templates", "plan/test_sandbox.py", "test_safe_files.py", "app/preflight")
+HOSTILE = ("attacks", "plan/templates", "plan/test_sandbox.py", "test_safe_files.py")
 POINTS_OF_GIT = ("git.before", "git.after", "append.after", "obey.after", "send.before", "forward.before")
 VICTIMS = ("coordinator", "coordinator", "both", "machine", "supervisor")
 SQLITE_FULL = 13
@@ -225,7 +225,7 @@ def attack(seed: int, folder: Path) -> Trial:
     """Attacks on the sandbox, hostile plans and quoting: the tests of them, with other random examples."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *HOSTILE, f"--hypothesis-seed={seed}", f"--randomly-seed={seed}",
-         "-pno:cacheprovider", f"--basetemp={folder / 'temporary'}"],
+         "-n2", "-pno:cacheprovider", f"--basetemp={folder / 'temporary'}"],
         cwd=TESTS, capture_output=True, text=True, check=False,
     )  # fmt: skip
     passed = re.search(r"(\d+) passed", done.stdout)
