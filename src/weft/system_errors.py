@@ -32,7 +32,7 @@ def describe(error: OSError) -> str:
     if error.errno is None or error.strerror != os.strerror(error.errno):
         return text
     if error.errno in _MEANINGS:
-        text = text.removesuffix(error.strerror) + _MEANINGS[error.errno]
+        text = text.removesuffix(str(error.strerror)) + _MEANINGS[error.errno]
     return f"{text}{advice(error)}"
 
 

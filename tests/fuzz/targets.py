@@ -202,7 +202,9 @@ def _words() -> st.SearchStrategy[list[str]]:
     options = sorted({option for name in names for option in corpus.options_of(name)})
     values = st.sampled_from(corpus.VALUES) | st.text(max_size=6)
     word = st.sampled_from(options) | values | st.builds("{}={}".format, st.sampled_from(options), values)
-    return st.builds(lambda name, words: [name, *words], st.sampled_from(names), st.lists(word, max_size=5))
+    return st.tuples(st.sampled_from(names), st.lists(word, max_size=5)).map(
+        lambda typed: [typed[0], *typed[1]]
+    )
 
 
 def type_words(folder: Path, words: list[str]) -> None:

@@ -8,6 +8,14 @@ from msgspec import Struct
 
 from fuzz.targets import HangError, Target, time_limit
 
+HEALTH = (
+    HealthCheck.too_slow,
+    HealthCheck.data_too_large,
+    HealthCheck.filter_too_much,
+    HealthCheck.large_base_example,
+)
+"""Trials are slow, and a machine that is busy makes them slower."""
+
 
 class Outcome(Struct, frozen=True):
     trials: int
@@ -23,7 +31,7 @@ def run_trials(target: Target, folder: Path, number: int, *, most: int) -> Outco
     @settings(
         max_examples=most, database=None, deadline=None, derandomize=False, print_blob=False,
         report_multiple_bugs=False, phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=HEALTH,
     )  # fmt: skip
     @given(target.inputs)
     def trial(value: object) -> None:

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck
 from hypothesis import seed as seeded
 from hypothesis import settings as hypothesis_settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -26,7 +25,7 @@ from e2e.rich import SMALL
 from e2e.test_faults import Nth, check_repeats, complaint_of, from_now_on, is_full
 from faults import journal_damage, shortages, worktree_damage
 from fuzz.targets import TARGETS
-from fuzz.trials import run_trials
+from fuzz.trials import HEALTH, run_trials
 from store.faulty_vfs import faulty_disk
 from weft.store.sqlite import SqliteJournal
 from workspaces.killing import killer
@@ -132,7 +131,7 @@ def kill_git(seed: int, folder: Path) -> Trial:
     examples = 5
     few = hypothesis_settings(
         LONG, max_examples=examples, derandomize=False, database=None, deadline=None,
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=HEALTH,
     )  # fmt: skip
 
     def check() -> None:
