@@ -1,15 +1,24 @@
 """A machine that runs short: a message says what to do, nothing is lost, and the run continues later."""
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from app.privileges import open_to_all
 from faults.shortages import PLAN, Done, Project, is_possible, with_disk
 
 NO_USER = not is_possible("setpriv", "--version") and not is_possible("unshare", "--user", "true")
 NO_DISK = not (is_possible("unshare", "--mount", "true") or is_possible("unshare", "-Urm", "true"))
 NO_PROCESS = "the system starts no further process or thread for this user; end some processes"
+
+
+@pytest.fixture
+def for_all() -> Iterator[Path]:
+    """A directory to which another user can go: git asks for the rights of the user, and not of the process."""
+    with open_to_all() as folder:
+        yield folder
 
 
 def check(done: Done) -> None:
@@ -21,8 +30,8 @@ def check(done: Done) -> None:
 
 @pytest.mark.skipif(NO_USER, reason="no other user can be had")
 @pytest.mark.parametrize(("isolation", "nproc"), [("worktree", 1), ("worktree", 3), ("dir", 2)])
-def test_no_process_or_thread_can_be_started(tmp_path: Path, isolation: str, nproc: int) -> None:
-    project = Project(tmp_path / "project", isolation)
+def test_no_process_or_thread_can_be_started(for_all: Path, isolation: str, nproc: int) -> None:
+    project = Project(for_all / "project", isolation)
     done = project.weft_as_another_user("run", nproc=nproc)
     check(done)
     assert NO_PROCESS in done.stderr
