@@ -12,7 +12,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras $(LOCK)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oracle test-agents prefetch soak format bench compare lock clean
+.PHONY: help setup demo test test-oracle test-agents prefetch soak soak-clones format bench compare lock clean
 .PHONY: check check-ruff check-mypy check-basedpyright check-structure
 
 help: ## this list
@@ -38,10 +38,12 @@ test-agents: $(VENV)/ready ## real coding agents, installed first, with a script
 prefetch: $(VENV)/ready $(ORACLE)/ready ## all that test-oracle and test-agents install
 	@$(BIN)/python tests/real_agents/installing.py $(AGENTS)
 
-soak: $(VENV)/ready ## long runs that are killed, paused and limited; SEEDS="1 2", SLICES=40, MINUTES=10
+soak: $(VENV)/ready ## campaigns of kills, faults, attacks and fuzzing; CAMPAIGNS="kill fuzz", MINUTES=10, SEEDS="1 2"
+	@PYTHONPATH=tests:. $(BIN)/python -m soak $(CAMPAIGNS) --seeds "$(SEEDS)" --slices $(or $(SLICES),40) --minutes $(or $(MINUTES),10)
+
+soak-clones: $(VENV)/ready ## clones that are killed at every call of git, and the machine of workspaces over them
 	@WEFT_CLONES=all WEFT_MACHINES=20 $(BIN)/pytest -q -n auto --timeout 3600 -k clone tests/workspaces/test_worktrees_crashes.py \
 		tests/workspaces/test_clones_crashes.py tests/workspaces/test_worktrees_machine.py
-	@PYTHONPATH=tests $(BIN)/python -m e2e.soak $(SEEDS) --slices $(or $(SLICES),40) --minutes $(or $(MINUTES),10)
 
 check: $(VENV)/ready ## format, lint, types, layers, dependencies, dead code
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-basedpyright check-mypy check-ruff check-structure

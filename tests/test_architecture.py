@@ -38,6 +38,24 @@ def test_a_module_is_small_enough_to_be_one_idea() -> None:
     assert {source: length for source, length in lengths.items() if length > MAX_LINES} == {}
 
 
+def test_threads_are_started_in_one_place() -> None:
+    """There they raise `OSError` if the system has no room for another one; elsewhere it would look like a bug."""
+    elsewhere = [
+        f"{path}: {node.attr if isinstance(node, ast.Attribute) else node.id}"
+        for path, tree in syntax_trees()
+        if path.name != "threads.py" and path.parts[0] != "testing"
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Name) and node.id in {"ThreadPoolExecutor", "to_thread"})
+        or (isinstance(node, ast.Attribute) and node.attr in {"ThreadPoolExecutor", "to_thread"})
+        or (
+            isinstance(node, ast.Attribute)
+            and node.attr == "start"
+            and "thread" in ast.unparse(node.value).lower()
+        )
+    ]
+    assert elsewhere == []
+
+
 def test_the_public_names_are_these() -> None:
     assert sorted(weft.__all__) == [
         "Agenda",

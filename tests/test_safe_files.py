@@ -1,5 +1,6 @@
 """Files below a directory that a step can write."""
 
+import ast
 import errno
 import os
 import socket
@@ -12,7 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.safe_files import Tree, UnsafeFileError, locate, open_file, open_folder, touch
+import weft
+from weft.cli.status_text import worktrees_of
+from weft.safe_files import (
+    Tree,
+    UnsafeFileError,
+    locate,
+    open_file,
+    open_folder,
+    read_text,
+    replace_file,
+    touch,
+)
 
 MOST = 1000
 SECRET = b"a key of the user"
@@ -449,3 +461,98 @@ def test_no_path_through_a_link_is_walked(
     with pytest.raises(UnsafeFileError, match="is a symbolic link, not a directory"):
         OPERATIONS[operation](world.tree, "/".join((*before, "~link", *after, "secret")))
     assert world.is_untouched()
+
+
+# --- no other module reads or writes by a path that a step could have changed ---
+
+BY_PATH = frozenset({"read_text", "read_bytes", "write_text", "write_bytes"})
+SOURCES = Path(weft.__file__).parent
+ELSEWHERE = {
+    "agents/builtin/files.py": "tools of the built-in agent, inside the step",
+    "agents/builtin/record.py": "the built-in agent, inside the step",
+    "agents/builtin/shell.py": "/proc, inside the step",
+    "agents/player.py": "the scripted agent, inside the step",
+    "agents/reporting.py": "an agent writes its report, inside the step",
+    "agents/script.py": "a script that the plan names",
+    "app/approval_book.py": "the user's own directory",
+    "app/asking.py": "a directory of its own in the user's cache",
+    "app/background.py": "a pipe",
+    "app/doctor/disk.py": "/proc, and a directory that is locked and not read",
+    "app/doctor/worktrees.py": "a directory, opened with O_DIRECTORY, to remove an empty one",
+    "app/files.py": "files that the user names",
+    "app/initializing.py": "files that the user has written or `weft init` wrote, in the project",
+    "app/plan_names.py": "plans that the user may name",
+    "app/preflight/python_installs.py": "installed packages",
+    "app/source_files.py": "sources of the project, opened with O_NOFOLLOW",
+    "app/survey.py": "sources of the project",
+    "cli/decompose.py": "the file that the user names",
+    "cli/main.py": "standard streams",
+    "cli/output.py": "/dev/null",
+    "hosts/supervisor/processes.py": "/proc",
+    "hosts/supervisor/reaper.py": "/proc",
+    "runtime/sandbox/probe.py": "/proc and /sys",
+    "runtime/sandbox/programs.py": "/etc",
+    "safe_files.py": "this is where it is done",
+    "store/failures.py": "/dev/null",
+    "store/lease.py": "/proc",
+    "store/queries.py": "files of the package",
+    "store/sqlite.py": "a directory that is brought to the disk, and not read",
+    "testing/models/__main__.py": "files that the user names",
+    "workspaces/git/brought.py": "the top of a worktree, from which it walks by descriptors",
+    "workspaces/git/children.py": "with O_NOFOLLOW",
+    "workspaces/git/clone.py": "a clone's own git directory, before its step runs",
+    "workspaces/git/foreign.py": "a quarantine that has just been made",
+    "workspaces/git/damage.py": "a new lock, which must not be there yet",
+    "workspaces/git/forward.py": "files of the user's checkout",
+    "workspaces/git/linked.py": "with O_NOFOLLOW and O_NONBLOCK",
+    "workspaces/git/lock_files.py": "/proc",
+    "workspaces/git/ref_files.py": "a loose ref, with O_NOFOLLOW and O_NONBLOCK",
+    "workspaces/git/worktrees.py": "a directory, opened with O_DIRECTORY, to remove what was put aside",
+    "workspaces/given.py": "the directory of the plan, from which it walks by descriptors",
+}
+"""Modules that open files by their path, and why no step can make that harmful."""
+
+
+def opens_by_path(call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Name):
+        return call.func.id == "open"
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    owner, method = ast.unparse(call.func.value), call.func.attr
+    if method != "open":
+        return method in BY_PATH
+    if owner == "os":
+        return "dir_fd" not in {keyword.arg for keyword in call.keywords}
+    mode = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
+    return isinstance(mode, str) and set(mode) <= set("rwabx+t")
+
+
+def test_files_that_a_step_can_change_are_opened_here_and_nowhere_else() -> None:
+    modules = {
+        str(source.relative_to(SOURCES))
+        for source in SOURCES.rglob("*.py")
+        if any(
+            isinstance(node, ast.Call) and opens_by_path(node)
+            for node in ast.walk(ast.parse(source.read_text()))
+        )
+    }
+    assert sorted(modules - ELSEWHERE.keys()) == []
+    assert sorted(ELSEWHERE.keys() - modules) == []
+
+
+def test_a_fifo_in_place_of_a_file_of_git_does_not_make_status_wait(tmp_path: Path) -> None:
+    entry = tmp_path / ".git" / "worktrees" / "a"
+    entry.mkdir(parents=True)
+    os.mkfifo(entry / "HEAD")
+    (entry / "gitdir").write_text("/x/.git\n")
+    assert worktrees_of(tmp_path) == {}
+
+
+def test_a_link_in_place_of_a_note_does_not_write_elsewhere(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    note = tmp_path / ".git" / "weft" / "note"
+    note.parent.mkdir(parents=True)
+    note.symlink_to(victim)
+    replace_file(note, b"new")
+    assert (victim.read_text(), read_text(note)) == ("mine", "new")

@@ -333,6 +333,11 @@ def read_file(path: str | os.PathLike[str], *, most: int) -> bytes:
     return tree.read(file, most=most)
 
 
+def read_text(path: str | os.PathLike[str], *, most: int = 1 << 24) -> str:
+    """The text of a file that Weft or git keeps. Raises `UnicodeDecodeError` if it is not UTF-8."""
+    return read_file(path, most=most).decode()
+
+
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Writes a file that Weft keeps, with the directories above it; see `Tree.replace`."""
     tree, file = locate(path)

@@ -190,7 +190,8 @@ def test_where_no_thread_can_be_started_the_run_goes_on(
         patch.setattr(Thread, "start", no_room)
         tell(told, asked("a", 1))
     finish(told)
-    assert log(places)[0] == "`true`: can't start new thread (of: notes: a asks)"
+    assert log(places)[0].startswith("`true`: the system starts no further process or thread for this user")
+    assert log(places)[0].endswith("(of: notes: a asks)")
 
 
 # What went wrong

@@ -316,7 +316,8 @@ def test_an_output_that_cannot_be_written_is_said_once(net: str, args: list[str]
         done = subprocess.run(
             [WEFT, *args], stdout=full, stderr=subprocess.PIPE, cwd=Path(net).parent, text=True, check=False
         )
-    assert (done.returncode, done.stderr) == (1, "error: No space left on device\n")
+    words = "No space left on device; free some space (df -h, df -i), then type the command again"
+    assert (done.returncode, done.stderr) == (1, f"error: {words}\n")
 
 
 BUFFERING = pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])

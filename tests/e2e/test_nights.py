@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("seed", [3, 4])
 def test_a_disturbed_run_loses_nothing_and_does_nothing_twice(folder: Path, seed: int) -> None:
-    sys.stdout.write(f"to do this again: make soak SEEDS={seed} SLICES={SLICES}\n")
+    sys.stdout.write(f"to do this again: make soak CAMPAIGNS=nights SEEDS={seed} SLICES={SLICES}\n")
     night = make_night(folder / "project", seed, SLICES)
     night.run()
     assert violations(night) == []

@@ -1,3 +1,4 @@
+import os
 import subprocess
 
 import pytest
@@ -45,7 +46,7 @@ def test_a_step_is_told_which_one_it_is() -> None:
 @pytest.mark.parametrize("pattern", FOR_ALL)
 def test_what_every_step_needs_is_passed_on(pattern: str) -> None:
     name = example_of(pattern)
-    assert inherited({name: "x"}) == {name: "x"}
+    assert inherited({name: "/x"}) == {name: "/x"}
 
 
 @pytest.mark.parametrize("pattern", FOR_AGENTS)
@@ -146,3 +147,20 @@ def test_a_step_of_the_whole_plan_is_a_step_too() -> None:
 
 def test_elsewhere_there_is_no_step() -> None:
     assert inside_step({"PATH": "x", "WEFT_POOL_PORT": "1", "WEFT_SUBPLAN": "a"}) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "inherited"),
+    [
+        ("/bin:.:/usr/bin", "/bin:/usr/bin"),
+        (":/bin:", "/bin"),
+        ("node_modules/.bin:../x", os.defpath),
+        ("", os.defpath),
+    ],
+)
+def test_what_depends_on_the_current_directory_is_not_inherited(path: str, inherited: str) -> None:
+    assert StepEnvironment({"PATH": path}).inherited(agent=False)["PATH"] == inherited
+
+
+def test_where_there_is_no_path_none_is_made_up() -> None:
+    assert "PATH" not in StepEnvironment({"HOME": "/home"}).inherited(agent=False)

@@ -6,7 +6,6 @@ Nothing is asked but programs for their version, all at once and not for long. W
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from weft.plan.language.adapters import ADAPTERS
 from weft.plan.loading.slices_check import NEED_MORE
 from weft.plan.model import Agent, Plan
 from weft.plan.text.problems import PlanError, suggestion
+from weft.threads import map_in_threads
 
 PATIENCE = 5.0
 """Seconds that a program has to tell its version."""
@@ -118,9 +118,10 @@ def _versions(agents: Sequence[Agent], environ: Mapping[str, str], patience: flo
     programs = [one for one in known if one is not None and place_of(one, environ) is not None]
     if not programs:
         return {}
-    with ThreadPoolExecutor(len(programs)) as threads:
-        told = threads.map(partial(version_of, environ=environ, patience=patience), programs)
-        return dict(zip(programs, told, strict=True))
+    versions = map_in_threads(
+        partial(version_of, environ=environ, patience=patience), programs, most=len(programs)
+    )
+    return dict(zip(programs, versions, strict=True))
 
 
 def _seen(

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from weft.errors import WeftError
 from weft.interpreter import isolated_python
 from weft.safe_files import locate
 
@@ -95,4 +96,10 @@ def start(
         said = pipe.read()
     if said:
         return json.loads(said), 0
-    return {}, child.wait()
+    code = child.wait()
+    if code < 0:
+        raise WeftError(
+            f"the coordinator was killed by signal {-code} before any work ran; "
+            "see that the machine has memory left, then type: weft start"
+        )
+    return {}, code

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from weft.errors import FileFormatError, InputError, WeftError
+from weft.system_errors import advice
 
 STDIN = "-"
 _USERS_FAULT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
@@ -99,7 +100,7 @@ def _not_utf_8(source: Source, data: bytes, at: int) -> FileFormatError:
 def failure(what: str, error: OSError) -> WeftError:
     """What was named is wrong, or the machine has failed: a full disk is not the user's mistake."""
     kind = InputError if error.errno in _USERS_FAULT else WeftError
-    return kind(f"{what}: {(error.strerror or str(error)).lower()}")
+    return kind(f"{what}: {(error.strerror or str(error)).lower()}{advice(error)}")
 
 
 # --- writing ---

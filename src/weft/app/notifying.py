@@ -14,8 +14,6 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Protocol, runtime_checkable
 
-import anyio
-
 from weft.app.notices import Notice, Notices
 from weft.app.notify_ways import ByCommand, OnDesktop, ToWebhook, Way, desktop_program
 from weft.app.places import Places
@@ -24,6 +22,8 @@ from weft.engine.run.events import Recorded
 from weft.plan.model import Plan
 from weft.plan.notify import Notify
 from weft.safe_files import locate
+from weft.system_errors import describe
+from weft.threads import run_sync, start_thread
 
 MOST_WAITING = 100
 """Notices that wait for one way; more are not told."""
@@ -91,7 +91,7 @@ class Notifier:
 
     async def finish(self) -> None:
         try:
-            await anyio.to_thread.run_sync(self._wait, abandon_on_cancel=True)
+            await run_sync(self._wait, abandon_on_cancel=True)
         finally:
             for _, courier in self._couriers:
                 courier.hurry()
@@ -134,10 +134,10 @@ class _Courier:
             # A daemon: what hangs must not keep the process alive.
             self._thread = Thread(target=self._work, name=f"weft notify {self._way.name}", daemon=True)
             try:
-                self._thread.start()
-            except RuntimeError as error:  # the system has no room for one
+                start_thread(self._thread)
+            except OSError as error:  # the system has no room for one
                 self._thread = None
-                self._lost(notice, str(error))
+                self._lost(notice, describe(error))
 
     def close(self) -> None:
         self._queue.put(None)

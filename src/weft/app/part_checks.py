@@ -16,12 +16,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from shutil import which
 
 from msgspec import Struct
 
 from weft.app.survey import Found, package_value, text_of
 from weft.decompose.paths import around, folder_of
+from weft.search_path import find_program
 
 _MOST_ARGUMENTS = 20
 _PLAIN = re.compile(r"(?!-)[A-Za-z0-9_./+@-]+")
@@ -111,7 +111,7 @@ def part_checks(
     for check in found.tests[: 2 if found.tests and found.tests[0].command == "make test" else 1]:
         command = check.command
         is_run = command == found.tests[0].command or _make_runs(folder, command)
-        if is_run and which(command.split()[0], path=environ.get("PATH", "")):
+        if is_run and find_program(command.split()[0], environ):
             narrow = _narrowing(command, folder, paths, tests)
             if narrow is not None:
                 return PartChecks(command=narrow[0], narrow=narrow[1], tests=frozenset(tests))

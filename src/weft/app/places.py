@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from weft.app.files import failure
 from weft.errors import InputError
-from weft.safe_files import Tree
+from weft.safe_files import Tree, read_text
 from weft.workspaces.git.around import has_repository, repository_around
 
 FOLDER = ".weft"
@@ -84,7 +84,7 @@ class Places(Struct, frozen=True):
     def ignores_too_much(self) -> bool:
         """Whether `.gitignore` is as an earlier version wrote it."""
         try:
-            return self.ignore.read_text() in _EARLIER_IGNORED
+            return read_text(self.ignore) in _EARLIER_IGNORED
         except (OSError, UnicodeDecodeError):
             return False
 
@@ -151,7 +151,7 @@ def _main_checkout(folder: Path) -> Iterator[Path]:
     """Of the repository whose worktree we are in, as its `.git` says: worktrees may be anywhere."""
     place = repository_around(folder)
     try:
-        said = "" if place is None else (place / ".git").read_text()
+        said = "" if place is None else read_text(place / ".git")
     except (OSError, UnicodeDecodeError):  # mostly as it is a directory: then we are in the checkout itself
         return
     path = Path(said.removeprefix("gitdir:").strip())

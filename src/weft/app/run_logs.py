@@ -21,6 +21,7 @@ from weft.engine.run.events import Event, Recorded
 from weft.engine.run.facts import Ended
 from weft.errors import InputError
 from weft.runtime.jobs import SETUP, output_prefix
+from weft.safe_files import locate
 
 STREAMS = ("out", "err")
 _FILE = re.compile(r"(?:(\d+)\.)?(?:out|err)")
@@ -241,8 +242,9 @@ class _Rounds(_Execution):
 def _numbers(prefix: str) -> set[int]:
     """Of which rounds there are files."""
     folder, name = os.path.split(prefix)
+    tree, below = locate(folder)
     try:
-        files = os.listdir(folder)  # noqa: PTH208 - only names are wanted
+        files = tree.names(below)
     except OSError:
         return set()
     endings = (file.removeprefix(f"{name}.") for file in files if file.startswith(f"{name}."))

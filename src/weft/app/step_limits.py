@@ -22,6 +22,7 @@ from weft.errors import InputError
 from weft.hosts.ancestry import EnclosingStep, find_enclosing_steps
 from weft.ports.journal import JournalReader
 from weft.runtime.environment import inside_step
+from weft.safe_files import read_text
 
 FindSteps = Callable[[], Sequence[EnclosingStep]]
 _SLACK = 0.1
@@ -79,10 +80,11 @@ def _repositories(project: Path) -> Iterator[Path]:
     """The git directories of all repositories around a directory; that of the main one for a worktree."""
     for place in (project, *project.parents):
         git = place / ".git"
-        try:
-            pointer = git.read_text()
-        except IsADirectoryError:
+        if git.is_dir():
             yield git.resolve()
+            continue
+        try:
+            pointer = read_text(git)
         except (OSError, UnicodeDecodeError):
             continue
         else:

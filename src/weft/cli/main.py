@@ -24,6 +24,7 @@ from weft.cli.effects import Effect, WeftGroup
 from weft.cli.output import examples, forget_broken_outputs, note, note_lines, write_text
 from weft.cli.terminal import text_width
 from weft.errors import InputError, WeftError
+from weft.system_errors import describe
 
 EXIT_FAILED = 1
 EXIT_INPUT = 2
@@ -106,7 +107,7 @@ def exit_code(error: BaseException) -> int:
             return EXIT_FAILED
         case OSError():
             forget_broken_outputs()
-            note(f"error: {error.strerror or error}")
+            note(f"error: {describe(error)}")
             return EXIT_FAILED
         case _:
             note("error: this is a bug in Weft; please report it with the lines below")

@@ -19,6 +19,7 @@ from weft.cli.status_next import next_commands
 from weft.cli.terminal import Command, Row, cells
 from weft.engine.run.run_state import AT_REST, RunState
 from weft.plan.prices import dollars
+from weft.safe_files import read_text
 
 MOST_ROWS = 30
 """So many subplans are listed; of the rest only the number is told."""
@@ -367,7 +368,7 @@ def worktrees_of(project: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for place in _registrations(project / ".git"):
         try:
-            head, gitdir = (place / "HEAD").read_text(), (place / "gitdir").read_text()
+            head, gitdir = read_text(place / "HEAD"), read_text(place / "gitdir")
         except (OSError, UnicodeDecodeError):
             continue
         if head.startswith("ref: refs/heads/"):
@@ -378,7 +379,7 @@ def worktrees_of(project: Path) -> dict[str, str]:
 def _registrations(git: Path) -> list[Path]:
     try:
         if git.is_file():  # the project is a worktree itself
-            git = Path(git.read_text().removeprefix("gitdir:").strip()).parents[1]
+            git = Path(read_text(git).removeprefix("gitdir:").strip()).parents[1]
         return sorted((git / "worktrees").iterdir())
     except (OSError, IndexError, UnicodeDecodeError):
         return []

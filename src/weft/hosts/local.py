@@ -9,12 +9,11 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-import anyio.to_thread
-
 from weft.errors import WeftError
 from weft.hosts.link import Heard, Link
 from weft.hosts.reach import PROGRAM, Start, reach, start
 from weft.ports.host import Job, JobEnded, Known, Why
+from weft.threads import run_sync
 
 _TRIES = 5
 
@@ -110,9 +109,7 @@ class LocalHost:
     async def _connect(self) -> Heard:
         """What is known there. From then on we hear of what ends."""
         for _ in range(_TRIES):
-            connection = await anyio.to_thread.run_sync(
-                reach, self._directory, self._program, self._under_way
-            )
+            connection = await run_sync(reach, self._directory, self._program, self._under_way)
             link = await Link.over(connection, self._hear, self._lose)
             known = await link.ask()
             if known is not None:

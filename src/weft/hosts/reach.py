@@ -17,6 +17,7 @@ from weft.errors import WeftError
 from weft.hosts.supervisor import BUSY
 from weft.hosts.supervisor.processes import look
 from weft.safe_files import UnsafeFileError, locate, open_file, open_folder
+from weft.system_errors import advice
 
 PROGRAM = (
     sys.executable,
@@ -67,7 +68,7 @@ def _make(directory: Path) -> None:
 
 
 def _reason(error: OSError) -> str:
-    return str(error) if isinstance(error, UnsafeFileError) else error.strerror or str(error)
+    return str(error) if isinstance(error, UnsafeFileError) else f"{error.strerror or error}{advice(error)}"
 
 
 def _knock(directory: Path) -> socket.socket | None:

@@ -7,7 +7,6 @@ number without a job is that of a question that could not be asked.
 
 from collections.abc import Mapping
 
-from anyio.to_thread import run_sync
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -19,6 +18,7 @@ from weft.ports.host import JobEnded, Running
 from weft.ports.workspaces import ConflictError, MergeRequest, Workspaces
 from weft.runtime.jobs import VERIFY, Jobs, reason
 from weft.runtime.lineage import Lineage
+from weft.threads import run_sync
 
 _ANSWERS = {
     How.DONE: Answer.GREEN,

@@ -13,7 +13,6 @@ the same way; and what was found is known there until it is in the journal.
 from collections.abc import Sequence
 
 from anyio import CapacityLimiter, sleep
-from anyio.to_thread import run_sync
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -23,6 +22,7 @@ from weft.errors import WeftError
 from weft.ports.workspaces import Breach, Watch, Work, Workspaces
 from weft.runtime.jobs import Jobs, but
 from weft.runtime.lineage import Lineage
+from weft.threads import run_sync
 
 EVERY = 1.0
 """Seconds between looks for what steps under way have committed."""

@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
+from weft.search_path import search_path
+
 _OURS = "WEFT_"
 _POOLS = "WEFT_POOL_"
 _RUN, _SUBPLAN, _NOTIFIED = "WEFT_RUN", "WEFT_SUBPLAN", "WEFT_NOTIFY_EVENT"
@@ -125,7 +127,8 @@ class StepEnvironment:
 
 
 def _inherited(environ: Mapping[str, str], names: "_Names") -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name in names and _is_text(value)}
+    found = {name: value for name, value in environ.items() if name in names and _is_text(value)}
+    return found | {"PATH": search_path(environ)} if "PATH" in found else found
 
 
 def inside_step(environ: Mapping[str, str]) -> str | None:

@@ -22,6 +22,7 @@ from weft.runtime.homes import Homes
 from weft.runtime.isolation import Apart, Isolation, boxed_prefix
 from weft.runtime.results import agent_ended, cut_off, fact_of, read_output
 from weft.runtime.sandbox.boxes import as_told
+from weft.system_errors import describe
 
 SHELL = "/bin/sh"
 _PATH = "PYTHONPATH"
@@ -250,7 +251,4 @@ def but(fact: Ended, said: str, error: WeftError | OSError) -> Ended:
 
 def reason(error: WeftError | OSError) -> str:
     """For people."""
-    if not isinstance(error, OSError):
-        return str(error)
-    said = error.strerror or str(error)
-    return said if error.filename is None else f"{error.filename}: {said}"
+    return describe(error) if isinstance(error, OSError) else str(error)

@@ -21,6 +21,7 @@ from anyio import from_thread
 from anyio.lowlevel import current_token
 
 from weft.engine.results import SubplanEvent
+from weft.threads import start_thread
 
 Listener = Callable[[SubplanEvent], Any]
 Put = Callable[[list[SubplanEvent]], None]
@@ -85,7 +86,7 @@ class _HeardInThread(_Hearing):
 
     @asynccontextmanager
     async def under_way(self) -> AsyncGenerator[None]:
-        self._thread.start()
+        start_thread(self._thread)
         yield
 
     def put(self, events: list[SubplanEvent]) -> None:
@@ -106,7 +107,7 @@ class _HeardInThread(_Hearing):
         self._queue.put(None)
         bell = anyio.Event()
         watch = Thread(target=self._watch, args=(patience, bell), name="weft-listener-end", daemon=True)
-        watch.start()
+        start_thread(watch)
         await bell.wait()
         watch.join()  # it has rung; nothing is left for it to do
 

@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 
-from anyio.to_thread import run_sync
-
 from weft.engine.run.facts import Ended, How
 from weft.engine.run.orders import Launch, Merge
 from weft.errors import WeftError
@@ -21,6 +19,7 @@ from weft.runtime.lineage import Lineage
 from weft.runtime.reporting import Reporting
 from weft.runtime.resolving import red
 from weft.runtime.upkeep import Upkeep
+from weft.threads import run_sync
 
 
 class MergeEffects(Reporting, ABC):

@@ -20,12 +20,12 @@ from pathlib import Path
 from time import monotonic
 
 import anyio
-from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
 from weft.engine.run.facts import Ended, OutsideChange
 from weft.engine.run.orders import AnyOrder, Launch, Ordered, Prepare
 from weft.ports.outside import Look, LookAt
+from weft.threads import run_sync
 
 CHECKOUT = ""
 """The user's checkout, among the paths of slices."""

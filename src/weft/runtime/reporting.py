@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
 from weft.engine.run.facts import Ended, How, RefMove
@@ -14,6 +13,7 @@ from weft.ports.workspaces import ConflictError, HeldError, InfraError, Workspac
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import could_not
 from weft.runtime.outlook import Outlook
+from weft.threads import run_sync
 
 _T = TypeVar("_T")
 

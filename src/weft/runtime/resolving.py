@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
 from weft.engine.run.facts import Ended, How
@@ -11,6 +10,7 @@ from weft.errors import WeftError
 from weft.ports.workspaces import OpenConflict, Work, Workspaces
 from weft.runtime.jobs import but
 from weft.runtime.lineage import Lineage
+from weft.threads import run_sync
 
 _MOST_FILES = 50
 

@@ -15,6 +15,7 @@ import msgspec
 
 from weft.ids import file_name
 from weft.safe_files import locate, read_file
+from weft.threads import start_thread
 
 _LARGEST = 1 << 24
 """Bytes of a file; none is nearly as long."""
@@ -31,7 +32,8 @@ class StatusFiles:
         self._closing = False
         self._error: Exception | None = None
         self._thread = Thread(target=self._work, name="weft-status-files", daemon=True)
-        self._thread.start()
+        with self._remembering_errors():
+            start_thread(self._thread)
 
     @property
     def error(self) -> Exception | None:

@@ -8,12 +8,11 @@ money continues in its workspace, so that one stays.
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from anyio.to_thread import run_sync
-
 from weft.engine.states import FailureReason
 from weft.errors import WeftError
 from weft.ports.workspaces import Workspaces
 from weft.runtime.lineage import Lineage
+from weft.threads import run_sync
 
 
 class Upkeep:

@@ -5,17 +5,21 @@ a machine that fails is not. Whatever it is, nothing is deleted and nothing is h
 """
 
 import errno
+import os
 import sqlite3
 from pathlib import Path
 
 from weft.errors import InputError, WeftError
 from weft.store.errors import DamagedError, NotJournalError
+from weft.system_errors import describe
 
 BUSY_SECONDS = 30.0
 """How long one waits for another process to end its transaction; each is a matter of milliseconds."""
 
 _USERS_FAULT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS,
                 errno.ELOOP, errno.ENAMETOOLONG)  # fmt: skip
+_FILES_OF_A_JOURNAL = 3
+"""The database, its log and the index of the log."""
 _LOW_BYTE = 0xFF  # of the code: what kind of failure it is; the rest says more exactly which
 _MEANINGS: dict[int, tuple[type[WeftError], str]] = {
     sqlite3.SQLITE_FULL: (WeftError, "the disk is full; free some space and type the command again"),
@@ -53,8 +57,25 @@ def explained(error: Exception, path: Path) -> Exception:
         return DamagedError(path, f"SQLite says: {error}")
     if code is None:
         return error
+    if code & _LOW_BYTE == sqlite3.SQLITE_CANTOPEN and (shortage := _shortage_of_files()) is not None:
+        return WeftError(f"the journal {path}: {describe(shortage)}")
     kind, meaning = _MEANINGS.get(code) or _MEANINGS.get(code & _LOW_BYTE) or (WeftError, "it cannot be used")
     return kind(f"the journal {path}: {meaning} (SQLite says: {error})")
+
+
+def _shortage_of_files() -> OSError | None:
+    """Why the system opens no further file, if that is so; SQLite does not say why it could not open one."""
+    opened: list[int] = []
+    try:
+        # Not the journal itself: to close a descriptor of it gives up all locks that this process has on it.
+        opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(_FILES_OF_A_JOURNAL))
+    except OSError as error:
+        return error if error.errno in {errno.EMFILE, errno.ENFILE} else None
+    else:
+        return None
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
 
 
 def _is_undecodable(error: Exception) -> bool:
@@ -75,4 +96,4 @@ def explained_system_error(what: str, error: OSError) -> WeftError:
         return InputError(
             f"{what}: {error.strerror}; see that the directory is there and that you may write to it"
         )
-    return WeftError(f"{what}: {error.strerror}; put that right and type the command again")
+    return WeftError(f"{what}: {describe(error)}")

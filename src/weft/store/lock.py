@@ -4,13 +4,15 @@ import fcntl
 import os
 from pathlib import Path
 
+from weft.safe_files import open_file
+
 LOCK_FILE = "coordinator.lock"
 
 
 def is_locked(file: Path) -> bool:
     """Whether another process has it; false where there is none, or it cannot be known."""
     try:
-        descriptor = os.open(file, os.O_RDONLY)
+        descriptor = open_file(file)
     except OSError:
         return False
     try:

@@ -16,9 +16,10 @@ from msgspec import Struct
 
 from weft.engine.run.run_state import RunState
 from weft.errors import WeftError
+from weft.safe_files import read_file
 from weft.store import rows
 from weft.store.checksums import event_checksum, row_checksum
-from weft.store.wal import Wal
+from weft.store.wal import MOST, Wal
 
 Values = tuple[object, ...]
 _PAGE = 4096
@@ -80,7 +81,7 @@ def _logged(wal: Wal, log: bytes) -> Iterator[Page]:
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path, most=MOST)
     except FileNotFoundError:
         return b""
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.engine.run.run_state import RunState
+from weft.safe_files import remove_file
 from weft.store.checksums import event_checksum, row_checksum
 from weft.store.database import migrate, open_to_write
 from weft.store.pages import Pages, Rows
@@ -113,7 +114,7 @@ def rebuild(path: Path) -> Path:
     salvaged = salvage(path)
     new = path.with_name(f"{path.name}.new")
     for name in _with_companions(new):
-        name.unlink(missing_ok=True)
+        remove_file(name)
     _write(new, salvaged.runs, salvaged.events)
     aside = _free_name(path)
     for old, kept in zip(_with_companions(path), _with_companions(aside), strict=True):
@@ -121,7 +122,7 @@ def rebuild(path: Path) -> Path:
             os.link(old, kept)
     # A log belongs to the file beside it: the one of the old file must be gone before the new one has its name.
     for old in _with_companions(path)[1:]:
-        old.unlink(missing_ok=True)
+        remove_file(old)
     new.replace(path)
     return aside
 

@@ -13,12 +13,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from weft.safe_files import read_file
+
 _HEADER, _FRAME_HEADER = 32, 24
 _LITTLE, _BIG = 0x377F0682, 0x377F0683
 """The first word of a log, by the byte order of its checksums."""
 _PAGE_SIZES = frozenset(1 << bits for bits in range(9, 17))
 _USUAL_PAGE = 4096
 _WORD = 0xFFFFFFFF
+MOST = 1 << 40
+"""Bytes of a journal; there is no bound but the disk."""
 
 Sums = tuple[int, int]
 
@@ -50,7 +54,7 @@ class Wal(Struct, frozen=True):
 def read_wal(path: Path) -> Wal:
     """The log of a database, empty if there is none. Raises `OSError`."""
     try:
-        data = Path(f"{path}-wal").read_bytes()
+        data = read_file(f"{path}-wal", most=MOST)
     except FileNotFoundError:
         return Wal()
     if len(data) < _HEADER + _FRAME_HEADER:

@@ -143,9 +143,9 @@ def test_what_cannot_be_judged_is_not(scene: Scene, text: str) -> None:
     assert scene.warnings(f"isolation: dir\n{text}") == []
 
 
-def test_a_path_that_depends_on_the_directory_is_not_judged_for_certain(scene: Scene) -> None:
+def test_a_directory_on_the_path_that_depends_on_the_current_one_does_not_count(scene: Scene) -> None:
     scene.machine.folder = Path("bin")
-    (said,) = scene.warnings("isolation: dir\nsubplans: [{id: a, steps: [{id: s, run: nothing}]}]")
+    (said,) = scene.refusals("isolation: dir\nsubplans: [{id: a, steps: [{id: s, run: nothing}]}]")
     assert "needs nothing" in said
 
 

@@ -63,7 +63,7 @@ class Record:
         try:
             with open(self._session_file(session), encoding="utf-8") as stream:  # noqa: PTH123
                 return unpacked(json.load(stream))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(
                 f"the conversation {session!r} cannot be gone on with: {error}; it is kept with the logs of its "
                 "run: take `resume` out of the step, or have the slice done anew"

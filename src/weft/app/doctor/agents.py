@@ -1,7 +1,6 @@
 """The agents that the plan and the configuration name: their programs are there, and answer."""
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,6 +21,7 @@ from weft.plan.language.adapters import ADAPTERS
 from weft.plan.loading.load import read_config
 from weft.plan.model import Agent
 from weft.plan.text.document import LIMITS
+from weft.threads import map_in_threads
 
 
 class _Named(Struct, frozen=True):
@@ -63,8 +63,7 @@ def _configured(ground: Ground) -> Iterator[Mapping[str, Agent]]:
 
 def agents(ground: Ground) -> Iterator[Finding]:
     named = [*_named(ground)]
-    with ThreadPoolExecutor(max(1, len(named))) as threads:
-        yield from threads.map(partial(_judged, ground), named)
+    yield from map_in_threads(partial(_judged, ground), named, most=max(1, len(named)))
 
 
 def _judged(ground: Ground, named: _Named) -> Finding:

@@ -21,6 +21,8 @@ from weft.app.doctor.findings import Check, Finding, State, fine, unknown
 from weft.app.doctor.ground import Bounds, Ground
 from weft.app.step_limits import refuse_inside_step
 from weft.errors import WeftError
+from weft.system_errors import describe
+from weft.threads import start_thread
 
 LONGEST = 30.0
 """Seconds for one check."""
@@ -120,9 +122,12 @@ def examine(
 def _in_time(check: Check, ground: Ground, longest: float) -> list[Finding]:
     answer = SimpleQueue[list[Finding]]()
     name = f"weft-doctor-{check.id}"
-    Thread(target=lambda: answer.put(_made(check, ground)), name=name, daemon=True).start()
+    thread = Thread(target=lambda: answer.put(_made(check, ground)), name=name, daemon=True)
     try:
+        start_thread(thread)
         return answer.get(timeout=longest)
+    except OSError as error:
+        return [unknown(f"cannot be checked: {describe(error)}")]
     except Empty:
         return [unknown(f"it takes longer than {longest:g} s to find out")]
 
@@ -138,8 +143,7 @@ def _made(check: Check, ground: Ground) -> list[Finding]:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror or error}"
+        return describe(error)
     return str(error) if isinstance(error, WeftError) else f"{type(error).__name__}: {error}"
 
 

@@ -9,6 +9,7 @@ from weft.app.doctor.ground import Ground
 from weft.app.suggestions import suggest
 from weft.engine.states import SubplanExecutionState
 from weft.runtime.status_files import read_status
+from weft.safe_files import remove_file
 
 _HELD = frozenset({"held", "conflict"})
 _OVER = frozenset(str(state) for state in SubplanExecutionState if state.terminal)
@@ -45,7 +46,7 @@ def _stale(ground: Ground, file: Path) -> str:
 def _remove(ground: Ground, file: Path) -> None:
     with ground.alone():
         if _stale(Ground(ground.directory, environ=ground.environ), file):  # it may have changed meanwhile
-            file.unlink(missing_ok=True)
+            remove_file(file)
 
 
 CHECKS = (

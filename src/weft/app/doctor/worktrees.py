@@ -6,7 +6,6 @@ What a run that is under way does with its worktrees is its own affair; only tho
 import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from weft.app.doctor.findings import Check, Finding, Mend, problem, warning
 from weft.app.doctor.ground import Ground
 from weft.app.doctor.remains import Remains, Worktree, find_remains
 from weft.errors import WeftError
+from weft.threads import map_in_threads
 from weft.workspaces.cursor import wipe
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.linked import MAKING, git_dir_of, operation_in, require_registered, text_of
@@ -211,15 +211,14 @@ def dirty(ground: Ground) -> Iterator[Finding]:
         one for one in quiet if one.is_there and one.listed.prunable is None and not one.is_scratch
         and one.listed.locked != MAKING
     ]  # fmt: skip
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        looks = threads.map(partial(_dirt, remains), to_look_at)
-        for one, dirt in zip(to_look_at, looks, strict=True):
-            if dirt:
-                yield warning(
-                    f"the worktree {one.path} holds what is in no commit: {listed(dirt)}",
-                    command=f"git -C {_quoted(one.path)} status",
-                    subject=str(one.path),
-                )
+    looks = map_in_threads(partial(_dirt, remains), to_look_at, most=_AT_ONCE)
+    for one, dirt in zip(to_look_at, looks, strict=True):
+        if dirt:
+            yield warning(
+                f"the worktree {one.path} holds what is in no commit: {listed(dirt)}",
+                command=f"git -C {_quoted(one.path)} status",
+                subject=str(one.path),
+            )
 
 
 def _dirt(remains: Remains, one: Worktree) -> Sequence[str]:

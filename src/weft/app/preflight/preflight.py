@@ -10,7 +10,6 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from shutil import which
 from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
@@ -27,6 +26,7 @@ from weft.app.sandboxes import trouble
 from weft.app.shell_words import required_program
 from weft.plan.model import Plan
 from weft.plan.settings import BRANCHED
+from weft.search_path import find_program
 from weft.workspaces.given import given
 
 if TYPE_CHECKING:
@@ -196,12 +196,11 @@ def _of_brought_files(plan: Plan, folder: Path) -> Iterator[Finding]:
 
 
 def _of_notifications(plan: Plan, project: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
-    path = environ.get("PATH", os.defpath)
     for notify in plan.notify:
         program = None if notify.run is None else required_program(notify.run)
         if program is None:
             continue
         searched = str(project / program) if "/" in program else program
-        if which(searched, path=path) is None:
+        if find_program(searched, environ) is None:
             message = f"`notify` runs {program}, which is not there, so you would not be notified"
             yield warning("notify", f"{message}; install it, or write another command")

@@ -18,6 +18,7 @@ from weft.app.preflight.planned_commands import PlannedCommand, is_initial, plan
 from weft.app.shell_words import required_program
 from weft.plan.model import Plan
 from weft.plan.order.globs import matches
+from weft.search_path import search_path
 
 _NAMED = 3
 """So many users of a program are named; the others are counted."""
@@ -62,8 +63,7 @@ def _needs(plan: Plan, done: Collection[str]) -> Iterator[_Need]:
 
 
 def _of_the_machine(needs: Iterable[_Need], folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
-    path = environ.get("PATH", os.defpath)
-    is_fixed = all(os.path.isabs(entry) for entry in path.split(os.pathsep))  # noqa: PTH117 - text
+    path = search_path(environ)
     users: dict[str, list[PlannedCommand]] = {}
     for need in needs:
         if not need.planned.has_own_path:
@@ -71,9 +71,7 @@ def _of_the_machine(needs: Iterable[_Need], folder: Path, environ: Mapping[str, 
     for program, planned in users.items():
         if _is_there(program, planned, path):
             continue
-        is_certain = is_fixed and any(
-            not command.may_be_installed and not command.may_be_skipped for command in planned
-        )
+        is_certain = any(not command.may_be_installed and not command.may_be_skipped for command in planned)
         where = "does not exist, or cannot be executed" if "/" in program else "is not on the PATH"
         message = f"{_users(planned)} needs {program}, which {where}; {_advice(program, folder)}"
         if is_certain:

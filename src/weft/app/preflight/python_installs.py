@@ -11,13 +11,14 @@ is promised.
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
+
+from weft.search_path import find_program
 
 _MOST = 1_000_000
 """Bytes that are read of a file."""
@@ -52,7 +53,7 @@ def checkout_links(programs: Iterable[str], top: Path, environ: Mapping[str, str
 
 def site_folders(program: str, environ: Mapping[str, str]) -> list[Path]:
     """The `site-packages` of the environment that a program is in; none if that cannot be told."""
-    place = shutil.which(program, path=environ.get("PATH", os.defpath))
+    place = find_program(program, environ)
     if place is None:
         return []
     prefix = Path(place).parent.parent

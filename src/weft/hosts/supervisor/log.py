@@ -24,6 +24,9 @@ from . import processes
 Output = tuple[str, int]
 """The file that an output is stored in, and the inode of the pipe that the job writes to."""
 
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a line raises that is none of ours: JSON can be nested deeply, and numbers in it can be endless."""
+
 encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -62,7 +65,7 @@ class History:
     def read(self, path: str) -> None:
         with suppress(FileNotFoundError), os.fdopen(open_file(path), "rb") as lines:
             for line in lines:
-                with suppress(ValueError, KeyError, TypeError, AttributeError):
+                with suppress(*UNREADABLE):
                     self._take(line)
 
     def _take(self, line: bytes) -> None:

@@ -24,7 +24,7 @@ from contextlib import suppress
 
 from weft.safe_files import open_file
 
-from .log import History, Log, Output, boot, encode, start_time
+from .log import UNREADABLE, History, Log, Output, boot, encode, start_time
 from .processes import everyone
 from .streams import append_to
 
@@ -179,7 +179,7 @@ def read_exits(directory: str) -> Exits:
     exits: Exits = {}
     with suppress(FileNotFoundError), os.fdopen(open_file(f"{directory}/exits"), "rb") as lines:
         for line in lines:
-            with suppress(ValueError, KeyError, TypeError):
+            with suppress(*UNREADABLE):
                 record = json.loads(line)
                 exit_ = (
                     int(record["started"]),

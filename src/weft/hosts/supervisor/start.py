@@ -13,6 +13,7 @@ import socket
 import sys
 
 from weft.safe_files import locate, open_file, open_folder
+from weft.system_errors import describe
 
 from . import BUSY, reaper
 from .log import History, Log
@@ -30,10 +31,10 @@ def main(arguments: list[str]) -> None:
     lock = _lock(directory)
     history, log = _take_over(directory)
     listener = _listen(directory)
-    if os.fork():
+    if _fork():
         os._exit(0)
     become_subreaper(reaper.NAME)
-    if serving := os.fork():
+    if serving := _fork():
         os.close(lock)
         log.close()
         listener.close()
@@ -55,6 +56,13 @@ def _lock(directory: str) -> int:
     except BlockingIOError:
         sys.exit(BUSY)
     return descriptor
+
+
+def _fork() -> int:
+    try:
+        return os.fork()
+    except OSError as error:
+        sys.exit(describe(error))  # the coordinator shows the last line of our log
 
 
 def _take_over(directory: str) -> tuple[History, Log]:

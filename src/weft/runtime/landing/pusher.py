@@ -8,7 +8,6 @@ reported, and the push is tried again after the next landing and at the end of t
 from collections.abc import Callable
 
 import anyio
-from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
 from weft.engine.run.facts import Pushed
@@ -17,6 +16,7 @@ from weft.ports.landing import LandingTarget, PushError, RemoteMovedError
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import reason
 from weft.runtime.landing.queue import LandingQueue
+from weft.threads import run_sync
 
 TRIES = 5
 """How often a remote that is ahead is merged and pushed again."""

@@ -16,7 +16,6 @@ from functools import partial
 
 import anyio
 from anyio.lowlevel import checkpoint
-from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
 from weft.engine.run.facts import Ended, How, RefMove
@@ -30,6 +29,7 @@ from weft.runtime.jobs import reason
 from weft.runtime.landing.judge import Judge
 from weft.runtime.landing.verifier import HaltedError, UndoneError, Verifier
 from weft.runtime.lineage import Lineage
+from weft.threads import run_sync
 
 TRIES = 5
 """How often a chain is built again because the target has moved meanwhile."""

@@ -13,7 +13,6 @@ from collections.abc import Set as AbstractSet
 from typing import TypedDict
 
 import anyio
-from anyio.to_thread import run_sync
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -30,6 +29,7 @@ from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import LAND, Jobs
 from weft.runtime.landing.verify_rules import VerifyRules, VerifyWork
 from weft.runtime.lineage import Lineage
+from weft.threads import run_sync
 
 _JOBS = "land"
 """The second part of the ids of these jobs, where others have the number of a firing."""

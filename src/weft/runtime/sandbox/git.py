@@ -14,6 +14,7 @@ from pathlib import Path
 
 from weft.ports.workspaces import CLONE
 from weft.runtime.sandbox.call import Place, Seen
+from weft.safe_files import read_file
 
 
 def git_places(workspace: Path) -> Iterator[Place]:
@@ -70,6 +71,6 @@ def _alternates(objects: Path) -> Iterator[Path]:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(errors="surrogateescape")
+        return read_file(file, most=1 << 24).decode(errors="surrogateescape")
     except OSError:
         return ""

@@ -5,10 +5,11 @@ directory of the PATH the whole installation is seen if it is one (of Node, an e
 a `lib`), else only the directory. Neither a home nor its `.local` is taken for an installation: they hold more.
 """
 
-import shutil
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+
+from weft.search_path import find_program
 
 _SHIMS = "shims"
 """What those who keep several versions of a language, such as pyenv, put their programs into."""
@@ -27,7 +28,7 @@ def program_folders(search: str, programs: Sequence[str], hidden: Collection[Pat
     for folder in map(Path, search.split(":")):
         if folder.is_absolute() and is_hidden(folder, hidden):
             found += [folder, *_installation(folder.resolve(), hidden)]
-    called = (shutil.which(name, path=search) for name in programs)
+    called = (find_program(name, {"PATH": search}) for name in programs)
     for program in (*filter(None, called), sys.executable):
         found += _of_program(Path(program).resolve(), hidden)
     found += [Path(sys.prefix), Path(sys.base_prefix), _WEFT]

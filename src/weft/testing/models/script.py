@@ -75,7 +75,7 @@ class Rule(NamedTuple):
 def read_script(text: str) -> tuple[Rule, ...]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"the script is not JSON: {error}") from None
     return rules_of(value)
 

@@ -22,6 +22,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from weft.safe_files import open_file, read_file
 from weft.workspaces.git.lock_files import Checkouts, Pause, holders_of, identity_of
 
 _FOLDER = ("weft", "children")
@@ -162,7 +163,7 @@ class Leavings:
         """Removes these lock files, and the records of gits that have left none; waits a little for the rest."""
         if not any(self._folder.glob(f"*{_RECORD}")):
             return
-        with (self._folder / _SWEEPING).open("ab") as sweeping:
+        with os.fdopen(open_file(self._folder / _SWEEPING, os.O_RDWR | os.O_CREAT), "rb") as sweeping:
             fcntl.flock(sweeping, fcntl.LOCK_EX)
             for wait in _WAITS:
                 if self._sweep():
@@ -280,7 +281,7 @@ def checkout_at(git_dir: Path) -> Path | None:
     if git_dir.name == ".git":
         return git_dir.parent.resolve()
     try:
-        link = os.fsdecode((git_dir / "gitdir").read_bytes()).rstrip("\n")
+        link = os.fsdecode(read_file(git_dir / "gitdir", most=1 << 20)).rstrip("\n")
     except OSError:
         return None
     return (git_dir / link).parent.resolve()

@@ -21,6 +21,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.ports.workspaces import HeldError
+from weft.safe_files import read_text, replace_file
 from weft.workspaces.git.program import Git, GitError
 
 SECONDS = 60.0
@@ -116,15 +117,12 @@ class _Notes:
 
     def read(self, commit: str) -> str:
         try:
-            return (self._folder / commit).read_text()
+            return read_text(self._folder / commit)
         except FileNotFoundError:
             return ""
 
     def write(self, commit: str, text: str) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        aside = self._folder / f"{commit}.{os.getpid()}.new"
-        aside.write_text(text)
-        aside.replace(self._folder / commit)
+        replace_file(self._folder / commit, text.encode())
 
     def commits(self) -> list[str]:
         try:

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from weft.safe_files import read_file
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.linked import text_of
 from weft.workspaces.git.program import Git
@@ -88,7 +89,7 @@ def damaged_lines(common: Path) -> list[int]:
 
 def _packed(common: Path) -> bytes:
     try:
-        return (common / "packed-refs").read_bytes()
+        return read_file(common / "packed-refs", most=1 << 32)
     except FileNotFoundError:
         return b""
 

@@ -22,6 +22,8 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from weft.safe_files import Tree
+from weft.safe_files import open_file as open_kept
+from weft.search_path import search_path
 from weft.workspaces.cursor import wipe
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.loose_objects import Limits, LooseObjects, is_oid, write_pack
@@ -192,7 +194,7 @@ def _copy(source: int, target: BinaryIO) -> None:
 def _environment(place: Path) -> dict[str, str]:
     """Nothing that surrounds us leaks in, but where programs are."""
     return {
-        "PATH": os.environ.get("PATH", os.defpath),
+        "PATH": search_path(os.environ),
         "HOME": str(place),
         "LC_ALL": "C",
         "GIT_DIR": str(place),
@@ -211,15 +213,19 @@ def _quarantine(common: Path, wanted: Wanted, limits: Limits) -> Generator[_Quar
     incoming = common.joinpath(*_INCOMING)
     incoming.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        with (incoming / _LOCK).open("wb") as around:
+        with _open_lock(incoming) as around:
             fcntl.flock(around, fcntl.LOCK_EX)  # none is looked at between its making and its locking
             _clear(incoming)
             place = Path(tempfile.mkdtemp(prefix="q", dir=incoming))
-            lock = stack.enter_context((place / _LOCK).open("wb"))
+            lock = stack.enter_context(_open_lock(place))
             fcntl.flock(lock, fcntl.LOCK_EX)
         stack.callback(_wipe, place)
         _furnish(place, common, is_long=any(len(oid) != _SHA1 for oid in wanted.commits))
         yield _Quarantine(place=place, limits=limits)
+
+
+def _open_lock(folder: Path) -> BinaryIO:
+    return os.fdopen(open_kept(folder / _LOCK, os.O_RDWR | os.O_CREAT), "rb")
 
 
 def _furnish(place: Path, common: Path, *, is_long: bool) -> None:
@@ -241,7 +247,7 @@ def alternate(objects: Path) -> str:
 def _clear(incoming: Path) -> None:
     """What processes left that died."""
     for place in incoming.iterdir():
-        with suppress(OSError), (place / _LOCK).open("rb") as lock:
+        with suppress(OSError), os.fdopen(open_kept(place / _LOCK), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _wipe(place)
 

@@ -8,11 +8,14 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
+from weft.safe_files import read_file
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.program import Git
 from weft.workspaces.git.sparse import settings
 
 KEPT = "index.damaged"
+_MOST = 1 << 32
+"""Bytes; git writes no larger index."""
 _BEGINS = b"DIRC"
 _HASHES = ((20, "sha1"), (32, "sha256"))
 """How long the hash at the end of an index is, by the object format of the repository."""
@@ -21,7 +24,7 @@ _HASHES = ((20, "sha1"), (32, "sha256"))
 def is_damaged(git_dir: Path) -> bool:
     """Whether git wrote another index than the one that is there. git itself does not always notice."""
     try:
-        data = (git_dir / "index").read_bytes()
+        data = read_file(git_dir / "index", most=_MOST)
     except FileNotFoundError:
         return False
     except OSError:

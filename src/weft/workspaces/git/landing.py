@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from weft.engine.run.facts import RefMove
 from weft.ports.workspaces import HeldError
+from weft.safe_files import UnsafeFileError, open_file, read_file
 from weft.workspaces.errors import shown
 from weft.workspaces.git.children import Leavings, checkout_at
 from weft.workspaces.git.forward import (
@@ -156,7 +157,7 @@ def _alone_in(checkout: _Checkout) -> Generator[Path]:
     """The git directory of the checkout; no other Weft brings it forward meanwhile, nor a git of a dead one."""
     git = checkout.git
     git_dir = git_dir_at(git.directory) or Path(git.line("rev-parse", "--absolute-git-dir"))
-    with MOVING, (git_dir / _LOCK_FILE).open("ab") as file:
+    with MOVING, os.fdopen(open_file(git_dir / _LOCK_FILE, os.O_RDWR | os.O_CREAT), "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         if not Leavings(git.common).await_child(git_dir, "merge"):
             raise checkout.held("a git that Weft has started still works there", "wait until it has ended")
@@ -178,7 +179,7 @@ def _git_dirs(common: Path) -> Sequence[Path]:
 
 
 def _is_under_way(git_dir: Path) -> bool:
-    with (git_dir / _LOCK_FILE).open("rb") as file:
+    with os.fdopen(open_file(git_dir / _LOCK_FILE), "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -269,11 +270,15 @@ def _claims(folder: Path, ref: str) -> bool:
     return any(names.intersection(_lines(folder / claim)) for claim in _CLAIMS)
 
 
+_SMALL = 1 << 20
+"""Bytes of a file that names a commit or a branch; no larger one is git's."""
+
+
 def _lines(file: Path) -> list[str]:
     """The lines of a small file of git's; none if it is not there."""
     try:
-        return os.fsdecode(file.read_bytes()).splitlines()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return os.fsdecode(read_file(file, most=_SMALL)).splitlines()
+    except (FileNotFoundError, NotADirectoryError, UnsafeFileError):
         return []
 
 

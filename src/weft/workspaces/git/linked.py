@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from weft.ports.workspaces import CLONE
-from weft.safe_files import UnsafeFileError, read_file
+from weft.safe_files import UnsafeFileError, read_file, read_text
 from weft.workspaces.errors import ANEW, WorkspaceError
 
 MAKING = "Weft is making it"
@@ -127,8 +127,8 @@ def shared_git_dir(checkout: Path) -> Path | None:
         if link.is_dir():
             is_plain = (link / "HEAD").is_file() and not (link / "commondir").exists()
             return link.resolve() if is_plain else None
-        folder = checkout / link.read_text().rstrip("\n").removeprefix("gitdir: ")
-        return (folder / (folder / "commondir").read_text().rstrip("\n")).resolve(strict=True)
+        folder = checkout / read_text(link).rstrip("\n").removeprefix("gitdir: ")
+        return (folder / read_text(folder / "commondir").rstrip("\n")).resolve(strict=True)
     except (OSError, ValueError):
         return None
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from weft.safe_files import read_file
+
 _OBJECT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n")
 _OWN = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
 """What each worktree has for itself."""
@@ -93,10 +95,14 @@ def _packed(common: Path) -> _Packed:
     return _parsed(file, (seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size))
 
 
+_MOST_PACKED = 1 << 32
+"""Bytes of a file of packed refs; a repository of millions has fewer."""
+
+
 @lru_cache(maxsize=4)
 def _parsed(file: Path, _state: tuple[int, ...]) -> _Packed:
     """Read once for each state of the file."""
-    lines = file.read_bytes().splitlines()
+    lines = read_file(file, most=_MOST_PACKED).splitlines()
     pairs = [line.split(b" ", 1) for line in lines if line[:1] not in {b"#", b"^"}]
     if not all(len(pair) == _PAIR and _OBJECT.fullmatch(pair[0] + b"\n") for pair in pairs):
         raise UnusualRefError  # git says what is wrong with it

@@ -17,6 +17,7 @@ from threading import Lock
 
 from msgspec import Struct
 
+from weft.safe_files import open_file, replace_file
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.linked import MAKING, text_of
 from weft.workspaces.git.lock_files import Pause
@@ -83,7 +84,7 @@ class Registrations:
         Killed in the middle, it leaves what a worktree leaves that was not made to its end.
         """
         with self._locked():
-            (entry / "locked").write_text(MAKING)
+            replace_file(entry / "locked", MAKING.encode())
             for name in sorted({each.name for each in entry.iterdir()} - {"locked"}):
                 _remove(entry / name)
             shutil.rmtree(entry)
@@ -109,7 +110,7 @@ class Registrations:
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        with _THREADS, (self._common / _LOCK_FILE).open("ab") as file:
+        with _THREADS, os.fdopen(open_file(self._common / _LOCK_FILE, os.O_RDWR | os.O_CREAT), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 

@@ -11,7 +11,8 @@ from typing import NoReturn
 
 from msgspec import Struct
 
-from weft.errors import InputError
+from weft.errors import InputError, WeftError
+from weft.system_errors import describe, is_shortage
 from weft.workspaces.git.around import repository_around
 from weft.workspaces.git.damage import DOCTOR, broken_refs, remedy
 from weft.workspaces.git.program import Git
@@ -80,7 +81,8 @@ def _require_version(git: Git) -> None:
                 f"slices are to work in git worktrees, but the program `git` cannot be started "
                 f"({error.strerror}); install git, or set `isolation: dir` in the plan"
             ) from None
-        raise InputError(f"cannot work in {git.directory}: {error.strerror}") from None
+        kind = WeftError if is_shortage(error) else InputError
+        raise kind(f"cannot work in {git.directory}: {describe(error)}") from None
     version = version_in(said)
     if version is None:
         raise InputError(

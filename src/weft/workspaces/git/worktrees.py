@@ -243,7 +243,7 @@ class Worktrees:
 
     def note_opened(self, directory: Path) -> None:
         """A person wants to have the worktree, so that Weft does not remove it by itself."""
-        (git_dir_of(directory) / _OPENED).touch()
+        touch(git_dir_of(directory) / _OPENED)
 
     def is_opened(self, directory: Path) -> bool:
         return (git_dir_of(directory) / _OPENED).exists()

@@ -1,0 +1,46 @@
+"""What the operating system refuses, in a sentence that says what to do.
+
+The system's own words never say what to do, and those of a failed fork do not even say what failed. Whatever is
+refused, nothing that Weft has recorded is lost: the same command continues once the shortage is over.
+"""
+
+import errno
+import os
+
+_MEANINGS = {errno.EAGAIN: "the system starts no further process or thread for this user"}
+_ADVICE = {
+    errno.EAGAIN: "end some processes, or raise the limit (ulimit -u; in a container: pids.max)",
+    errno.EMFILE: "raise the limit of open files (ulimit -n 1024)",
+    errno.ENFILE: "close some programs, or raise the system's limit of open files (fs.file-max)",
+    errno.ENOMEM: "end some processes, or raise the limit of memory (ulimit -v)",
+    errno.ENOSPC: "free some space (df -h, df -i)",
+    errno.EDQUOT: "free some space, or have your quota raised (quota)",
+    errno.EFBIG: "raise the limit of the size of files (ulimit -f)",
+    errno.EROFS: "use a directory that can be written to, or mount the file system for writing",
+    errno.EIO: "look at the disk (dmesg)",
+}
+
+
+def describe(error: OSError) -> str:
+    """What failed, at which file, and what to do if a shortage is the reason."""
+    if type(error).__str__ is not OSError.__str__:
+        return str(error)
+    text = error.strerror or str(error)
+    if isinstance(error.filename, str | bytes):
+        text = f"{os.fsdecode(error.filename)}: {text}"
+    # Errors that Weft raises itself have words of their own.
+    if error.errno is None or error.strerror != os.strerror(error.errno):
+        return text
+    if error.errno in _MEANINGS:
+        text = text.removesuffix(str(error.strerror)) + _MEANINGS[error.errno]
+    return f"{text}{advice(error)}"
+
+
+def advice(error: OSError) -> str:
+    """The end of a sentence about the error: what to do if a shortage is the reason, else nothing."""
+    return f"; {_ADVICE[error.errno]}, then type the command again" if error.errno in _ADVICE else ""
+
+
+def is_shortage(error: OSError) -> bool:
+    """Whether the machine lacks something, so that the same command works later."""
+    return error.errno in _ADVICE
