@@ -21,7 +21,6 @@ from weft.ports.workspaces import (
     Breach,
     Closed,
     Continued,
-    HeldError,
     Merged,
     MergeRequest,
     OpenConflict,
@@ -38,7 +37,6 @@ from weft.workspaces.git.foreseeing import Foresight
 from weft.workspaces.git.ground import Ground, Known, around, changes, wish
 from weft.workspaces.git.group_branches import GroupBranches
 from weft.workspaces.git.joining import Joining
-from weft.workspaces.git.landing import checkout_of
 from weft.workspaces.git.linked import MAKING, git_dir_of, require_registered
 from weft.workspaces.git.merge_commits import MergeCommits
 from weft.workspaces.git.parting import Parting
@@ -329,36 +327,13 @@ class WorktreeWorkspaces:
         return self._parting.suspects(request)
 
     def merge(self, request: MergeRequest) -> Merged:
-        moves = self._leave_out(request) if request.without else []
+        moves = self._parting.leave_out(request) if request.without else []
         with self._at_workspace(request.path):
             self._clones.close(request.path)
             self._resolving.leave(request.path)
         with self._resolving.explained(request):
             merged = self._done(request.path, self._joining.merge(request))
         return replace(merged, moves=(*moves, *merged.moves)) if moves else merged
-
-    def _leave_out(self, request: MergeRequest) -> list[RefMove]:
-        """The branch of a group comes to hold some of its parts only; what was on it is kept."""
-        path, names, known = request.path, self._names, self._ground.known()
-        left, now = self._parting.without(request), known[names.head(path)]
-        if known.get(names.tip(path)) == left:  # it was done before; what came since is a person's
-            return changes(
-                [RefMove(ref=names.head(path), before=known.get(names.told(path), ""), after=left)]
-            )
-        place = checkout_of(self._git, names.head(path))
-        if place is not None:
-            raise HeldError(
-                f"{names.branch(path)} is checked out in {place}, so {', '.join(request.without)} cannot be taken "
-                f"off it; switch to another branch there (git switch), then type: weft merge {path}"
-            )
-        wishes = [
-            *self._ground.kept(path, now),
-            wish(known, names.head(path), left),
-            wish(known, names.tip(path), left),
-            wish(known, names.told(path), now),
-        ]
-        self._ground.move(wishes, f"{path} without {', '.join(request.without)}")
-        return [RefMove(ref=names.head(path), before=now, after=left)]
 
     def publish(self, path: str) -> Merged | None:
         done = self._joining.publish(path)

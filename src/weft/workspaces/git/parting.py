@@ -10,10 +10,12 @@ already when it began. It cannot be had without it.
 
 from collections.abc import Sequence
 
+from weft.engine.run.facts import RefMove
 from weft.engine.suspects import Suspect
-from weft.ports.workspaces import ConflictError, MergeRequest, Part
+from weft.ports.workspaces import ConflictError, HeldError, MergeRequest, Part
 from weft.workspaces.errors import listed
-from weft.workspaces.git.ground import Ground, Known
+from weft.workspaces.git.ground import Ground, Known, changes, wish
+from weft.workspaces.git.landing import checkout_of
 from weft.workspaces.git.merging import try_merge
 from weft.workspaces.git.refs import tree_of
 
@@ -51,6 +53,29 @@ class Parting:
         built_on = self._built_on(parts, known)
         left = {path: others for path, others in built_on.items() if path not in request.without}
         return self._made(request, left, start, known)
+
+    def leave_out(self, request: MergeRequest) -> list[RefMove]:
+        """Moves the branch of a group to hold some of its parts only, and keeps what was on it."""
+        path, names, known = request.path, self._names, self._ground.known()
+        left, now = self.without(request), known[names.head(path)]
+        if known.get(names.tip(path)) == left:  # it was done before; what came since is a person's
+            return changes(
+                [RefMove(ref=names.head(path), before=known.get(names.told(path), ""), after=left)]
+            )
+        place = checkout_of(self._git, names.head(path))
+        if place is not None:
+            raise HeldError(
+                f"{names.branch(path)} is checked out in {place}, so {', '.join(request.without)} cannot be taken "
+                f"off it; switch to another branch there (git switch), then type: weft merge {path}"
+            )
+        wishes = [
+            *self._ground.kept(path, now),
+            wish(known, names.head(path), left),
+            wish(known, names.tip(path), left),
+            wish(known, names.told(path), now),
+        ]
+        self._ground.move(wishes, f"{path} without {', '.join(request.without)}")
+        return [RefMove(ref=names.head(path), before=now, after=left)]
 
     def _ends(self, group: str) -> tuple[str, str]:
         return self._names.start(group), self._names.head(group)
