@@ -251,10 +251,10 @@ def test_a_plan_that_can_get_stuck_is_told_with_the_shortest_way_there_and_nothi
 
 def test_a_circle_is_told_as_who_waits_for_whom() -> None:
     plan = compiled({"id": "a"}, {"id": "b"})
-    plan.wiring.hears[1].append(2)
-    plan.wiring.hears[2].append(1)
+    plan.wiring.followers[1].append(2)
+    plan.wiring.followers[2].append(1)
     assert section("Finish", check_report(plan, prove(plan))) == [
-        "This plan may never end: a waits for itself, and so for ever.",
+        "This plan may never end: a waits for itself, so it never starts.",
         "The shortest way there:",
         "  1. a waits for b",
         "  2. b waits for a",

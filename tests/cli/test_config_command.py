@@ -187,7 +187,7 @@ def test_wrong_usage_is_told_and_exit_code_2(project: Project, arguments: list[s
         (b"retries: \xff", "1:10: error: the file is not text in UTF-8: byte 0xff has no meaning here; "),
         (b"agents: {a: {use: claud}}", "1:19: error: use is 'claud'; allowed is "),
         (b"\x00", "1:1: error: "),
-        (b"&a [*a]", "1:5: error: the alias *a stands inside of what it repeats"),
+        (b"&a [*a]", "1:5: error: the alias *a is inside the value that it repeats"),
     ],
     ids=["range", "key", "yaml", "shape", "encoding", "agent", "nul", "alias"],
 )  # fmt: skip
@@ -232,7 +232,7 @@ def test_wrong_variables_are_told_line_by_line(project: Project, command: str) -
     done = project.plan(ONE).process(command, env=env)
     assert (done.returncode, done.stdout, done.stderr.splitlines()) == (2, "", [
         "error: WEFT_MAX_PARALLEL: max_parallel is 33 (a number); allowed is a whole number from 1 to 32",
-        "error: WEFT_RETRES is no setting; did you mean WEFT_RETRIES? If not, type: unset WEFT_RETRES",
+        "error: WEFT_RETRES is not a setting; did you mean WEFT_RETRIES? If not, type: unset WEFT_RETRES",
     ])  # fmt: skip
 
 

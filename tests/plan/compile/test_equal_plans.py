@@ -51,10 +51,10 @@ def test_a_shape_that_is_shared_is_the_one_that_each_of_its_slices_would_have(te
     one = compiled(text)
     for row, number in enumerate(one.shape_of):
         alone = _Shapes(one.plan)
-        own = alone.of(row)
+        own = alone.number_of(row)
         assert (number < 0) == (own < 0)
-        assert number < 0 or alone.found[own].net == one.shapes[number].net
-        assert number < 0 or alone.found[own].acts == one.shapes[number].acts
+        assert number < 0 or alone.shapes[own].net == one.shapes[number].net
+        assert number < 0 or alone.shapes[own].acts == one.shapes[number].acts
 
 
 @settings(max_examples=40)

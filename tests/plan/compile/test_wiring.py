@@ -53,7 +53,7 @@ def reach(wires: Wiring, outline: Outline) -> set[tuple[tuple[str, int], tuple[s
     rows = len(outline.paths)
     arcs = {(("start", row), ("end", row)) for row in range(rows)}
     arcs |= {(("start", group_), ("start", row)) for group_ in range(rows) for row in wires.opens[group_]}
-    arcs |= {(("end", row), ("start", later)) for row in range(rows) for later in wires.hears[row]}
+    arcs |= {(("end", row), ("start", later)) for row in range(rows) for later in wires.followers[row]}
     arcs |= {
         (("end", row), ("end", group_))
         for group_ in range(rows)
@@ -82,7 +82,7 @@ def test_the_wires_make_exactly_the_order_of_the_plan(outline, data):
 
 def test_a_row_that_is_to_come_after_what_it_depends_on_hears_of_it_once():
     outline = plan(leaf("a"), leaf("b", "a")).plan.outline
-    assert wiring(outline, [(), (), (1,)], []).hears == [[], [2], []]
+    assert wiring(outline, [(), (), (1,)], []).followers == [[], [2], []]
 
 
 def test_a_child_that_waits_for_another_does_not_wait_for_the_group_as_well():
@@ -90,9 +90,9 @@ def test_a_child_that_waits_for_another_does_not_wait_for_the_group_as_well():
     one = plan(group("g", leaf("a"), leaf("b", "a"), leaf("c", "/g/h/d"), inner, leaf("x")))
     g, a, b, c, h, d, e, x = range(1, 9)
     assert one.wiring.opens[g] == [a, h, x]
-    assert one.wiring.hears[a] == [b]
-    assert one.wiring.hears[d] == [c]
-    assert one.wiring.hears[x] == [e]
+    assert one.wiring.followers[a] == [b]
+    assert one.wiring.followers[d] == [c]
+    assert one.wiring.followers[x] == [e]
     assert one.wiring.closes[g] == [b, c, h]
     assert one.wiring.opens[h] == one.wiring.closes[h] == [d, e]
 
@@ -100,12 +100,12 @@ def test_a_child_that_waits_for_another_does_not_wait_for_the_group_as_well():
 def test_a_child_that_waits_for_something_outside_waits_for_its_group_too():
     one = plan(leaf("x"), group("g", leaf("a", "/x")))
     assert one.wiring.opens[2] == [3]
-    assert one.wiring.hears[1] == [3]
+    assert one.wiring.followers[1] == [3]
 
 
 def test_two_that_wait_for_the_same_third_both_hear_of_it():
     one = plan(leaf("a"), leaf("b", "a"), leaf("c", "a"))
-    assert one.wiring.hears[1] == [2, 3]
+    assert one.wiring.followers[1] == [2, 3]
     assert begun_while_held(one, 2) == {0, 1, 3}
     assert begun_while_held(one, 3) == {0, 1, 2}
 

@@ -14,7 +14,7 @@ NOT_FIRST = (
 REACH = "how an agent reaches its model is set up with the agent"
 KINDS = "exactly one of prompt, skill, pipeline, action, context, do_while, for_each is needed"
 NO_REGEX = "of regular expressions, Weft's conditions know texts and choices of texts only"
-NO_CONDITION = "is no condition: `always`, `never` or `LEFT operator RIGHT` is needed"
+NO_CONDITION = "is not a condition; use `always`, `never` or `LEFT operator RIGHT`"
 REVIEW = """\
 version: "0.1"
 defaults: {max_concurrency: 2}
@@ -186,7 +186,7 @@ def test_a_pause_asks_a_person():
         "action": "ask",
         "question": "Ship {{ step.first.result }}?",
     }
-    assert step("action: pause_for_human")["question"] == "ail paused here for a person. Go on?"
+    assert step("action: pause_for_human")["question"] == "ail paused here for a person. Continue?"
 
 
 def test_a_named_pipeline_is_called_and_its_last_answer_is_read_where_it_was_given():
@@ -471,7 +471,7 @@ def test_conditions_are_expressions(said, found):
 )
 def test_before_a_step_whose_condition_weft_cannot_decide_a_person_is_asked(said, why):
     text = f"{STEP}prompt: Go on, condition: '{said}'}}, {{id: it_gate, prompt: Other}}]\n"
-    asked = f"ail ran the next step only if: {said}. Go on?"
+    asked = f"ail ran the next step only if: {said}. Continue?"
     assert steps(text)[1:3] == [
         {"id": "it_gate-2", "action": "ask", "question": f"{{% raw %}}{asked}{{% endraw %}}"},
         {"id": "it", "agent": "coder", "prompt": "Go on"},
@@ -503,7 +503,7 @@ def test_what_cannot_be_done_about_an_error_is_told():
         "flow.ail.yaml:1: step 'it': on_error: pause_for_human is not carried over: a failed step ends its slice"
     ]
     assert told("prompt: Go on, on_error: retry, max_retries: 11") == [
-        "flow.ail.yaml:1: step 'it': max_retries is now 10: Weft tries no more often"
+        "flow.ail.yaml:1: step 'it': max_retries is now 10: that is Weft's limit"
     ]
 
 
@@ -634,7 +634,7 @@ def test_rounds_beyond_those_of_weft_and_ends_without_success_are_told():
         "max_iterations: 40, exit_when: never, on_max_iterations: continue, steps: [{id: a, prompt: A}]"
     )
     assert (steps(text)[1]["on_fail"]["max"], steps(text)[1]["on_error"]) == (10, "continue")
-    assert "flow.ail.yaml:1: step 'l': max_iterations is now 11: Weft tries no more often" in notes(text)
+    assert "flow.ail.yaml:1: step 'l': max_iterations is now 11: that is Weft's limit" in notes(text)
     text = text.replace("continue", "pause_for_human")
     assert "on_error" not in steps(text)[1]
     assert [note for note in notes(text) if "on_max_iterations: pause_for_human is not carried over" in note]
@@ -746,7 +746,7 @@ def test_what_a_person_makes_of_an_answer_can_be_read():
 def test_where_no_answer_can_be_read_a_person_still_writes_one():
     text = "pipelines: {p: [{id: e, action: modify_output}]}\npipeline: [{id: c, pipeline: p}]\n"
     [edit] = converted(text)["pipelines"]["p"]
-    assert edit["question"] == "Answer with the text to go on with (weft answer … --text)."
+    assert edit["question"] == "Answer with the text to continue with (weft answer … --text)."
 
 
 # Files beside it.
@@ -811,7 +811,7 @@ def test_files_that_call_each_other_are_a_fault():
         "a.yaml": DEEP.replace("prompt: D", "pipeline: b.yaml"),
         "b.yaml": "pipeline: [{id: x, pipeline: b.yaml}]",
     }
-    with pytest.raises(ConvertError, match="pipelines call each other in a circle"):
+    with pytest.raises(ConvertError, match="pipelines call each other in a cycle"):
         convert(files, "ail")
 
 
@@ -904,7 +904,7 @@ def test_ids_that_do_not_fit_are_changed_wherever_they_are_named():
         ("pipeline: [{id: a, prompt: A, on_result: [{exit_code: 1, action: continue}]}]",
          "1:55: step 'a': exit_code has no meaning: only a command has an exit code"),
         ("pipeline: [{id: a, context: {shell: b}, on_result: [{exit_code: x, action: continue}]}]",
-         "1:65: step 'a': exit_code has no meaning: 'x' is no exit code; a number or `any` is needed"),
+         "1:65: step 'a': exit_code has no meaning: 'x' is not an exit code; use a number or `any`"),
         ("defaults: {max_concurrency: -1}\npipeline: [{id: a, prompt: A}]",
          "1:29: defaults: max_concurrency must be a whole number ≥ 0"),
         ("defaults: 3\npipeline: [{id: a, prompt: A}]", "1:11: defaults must be a mapping"),
@@ -919,7 +919,7 @@ def test_ids_that_do_not_fit_are_changed_wherever_they_are_named():
         ("FROM: ./base.yaml\npipeline: [{id: a, prompt: A}]",
          "1:7: FROM continues another file; convert what `ail materialize` makes of it"),
         ("pipelines: {p: [{id: a, pipeline: q}], q: [{id: b, pipeline: p}]}\npipeline: [{id: c, pipeline: p}]",
-         "1:1: pipelines call each other in a circle: pipeline 'p' waits for pipeline 'q' waits for pipeline 'p'"),
+         "1:1: pipelines call each other in a cycle: pipeline 'p' waits for pipeline 'q' waits for pipeline 'p'"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_a_fault(text, said):

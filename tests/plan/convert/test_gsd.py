@@ -155,7 +155,7 @@ def test_the_prompt_holds_the_words_of_the_roadmap_the_plan_and_the_tasks():
 
 
 def test_what_is_done_or_not_carried_over_is_told_with_its_line():
-    one_by_one = "gsd runs them one by one unless told otherwise; write `policy: serial` for that"
+    one_by_one = "gsd runs them one by one by default; write `policy: serial` for that"
     upwards = "the pattern '../outside.ts' leads upwards with `..`; it must stay in the repository"
     at, plan = "milestones/M001/M001-ROADMAP.md", "milestones/M001/slices/S02/S02-PLAN.md"
     assert notes(FOLDER) == [
@@ -378,8 +378,8 @@ def test_preferences_that_make_no_sense_are_faults(text, said):
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ((), f"1:1: no slice was found; needed is {ROW} below `## Slice Overview`, or {ITEM}"),
-        (("- [ ] **S01: One**", "- [ ] **Two**"), f"5:1: this is no slice; {ITEM} is needed"),
+        ((), f"1:1: no slice was found; write {ROW} below `## Slice Overview`, or {ITEM}"),
+        (("- [ ] **S01: One**", "- [ ] **Two**"), f"5:1: this is not a slice; write {ITEM}"),
         (("| ID | Slice | Depends |", "|---|---|---|", "| one | Title | |"),
          "6:1: the id of this slice is 'one'; one such as S01 is needed"),
         (("| ID | Slice | Depends |", "|---|---|---|", "| S01 | Title | the rest |"),
@@ -391,7 +391,7 @@ def test_preferences_that_make_no_sense_are_faults(text, said):
          "4:1: slice 'S01': it depends on 'S02', which is no slice of this milestone"),
         (("- [ ] **S01: One**", "- [ ] **S01: Two**"), "5:1: slice 'S01': its id was already given in line 4"),
         (("- [ ] **S01: One** `depends:[S02]`", "- [ ] **S02: Two** `depends:[S01]`"),
-         f"1:1: the dependencies go around in a circle: {CIRCLE}"),
+         f"1:1: the dependencies form a cycle: {CIRCLE}"),
         (("- [x] **S01: One**",), "1:1: every slice of every milestone is done; there is nothing to convert"),
     ],
 )  # fmt: skip

@@ -20,7 +20,7 @@ from weft.plan.language.kinds import (
     Word,
 )
 from weft.plan.language.kinds_of_many import Either, Json, JsonObject, ListOf, MapOf, Single
-from weft.plan.language.reader import BAD, Reader, found
+from weft.plan.language.reader import BAD, Reader, describe
 from weft.plan.language.values import COMMANDS, GLOB, ID, NAME, PATH
 from weft.plan.text.document import Scalar, Table, read_document
 from weft.plan.text.problems import MOST_PROBLEMS
@@ -444,7 +444,7 @@ def test_numbers_of_yaml_are_read_as_numbers(text, value):
 
 @pytest.mark.parametrize("text", [".inf", "-.INF", ".nan", "1e999", "1" * 5000, "0x" + "1" * 601])
 def test_what_json_has_no_number_for_is_refused_wherever_it_stands(text):
-    said = f"{found(Scalar(text, 1, 1, ''))}; allowed is any value of JSON"
+    said = f"{describe(Scalar(text, 1, 1, ''))}; allowed is any value of JSON"
     assert bad(Json(), text) == f"key is {said}"
     assert bad(Json(), f"[1, {text}]") == f"key is {said}"
     assert bad(JsonObject(), f"{{a: [{{b: {text}}}]}}") == f"key.a.b is {said}"

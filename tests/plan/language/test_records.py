@@ -67,7 +67,7 @@ def test_a_record_is_read_to_its_values_and_knows_where_it_stands():
 
 def test_what_is_right_is_kept_and_everything_wrong_is_told():
     values, problems = read(NODE, "size: 40\ncolour: red\nxyz: x\nparts: [{name: 1}, {}]")
-    assert values.given == {"colour": "red", "parts": values.get("parts")}
+    assert values.by_key == {"colour": "red", "parts": values.get("parts")}
     assert problems == [
         "plan.yaml:3:1 unknown key 'xyz' in a node; known: name, size, colour, parts",
         "plan.yaml:1:7 size is 40 (a number); allowed is a whole number from 1 to 9",
@@ -79,7 +79,7 @@ def test_what_is_right_is_kept_and_everything_wrong_is_told():
 
 def test_a_slip_in_a_key_is_told_once_and_its_value_is_read_as_what_was_meant():
     values, problems = read(NODE, "nmae: x\nsise: 40")
-    assert values.given == {"name": "x"}
+    assert values.by_key == {"name": "x"}
     assert problems == [
         "plan.yaml:1:1 unknown key 'nmae' in a node; did you mean 'name'?",
         "plan.yaml:2:1 unknown key 'sise' in a node; did you mean 'size'?",
@@ -89,7 +89,7 @@ def test_a_slip_in_a_key_is_told_once_and_its_value_is_read_as_what_was_meant():
 
 def test_a_slip_beside_what_was_meant_changes_nothing():
     values, problems = read(NODE, "nmae: x\nname: y")
-    assert values.given == {"name": "y"}
+    assert values.by_key == {"name": "y"}
     assert problems == ["plan.yaml:1:1 unknown key 'nmae' in a node; did you mean 'name'?"]
 
 
@@ -101,7 +101,7 @@ def test_an_unknown_key_that_is_like_no_other_is_told_with_those_there_are():
 
 def test_once_no_more_is_told_unknown_keys_are_only_counted():
     values, problems = read(NODE, "{name: a, xyz: 1}", quiet=True)
-    assert values.given == {"name": "a"}
+    assert values.by_key == {"name": "a"}
     assert len(problems) == MOST_PROBLEMS
 
 

@@ -7,7 +7,7 @@ from weft.plan.language.adapters import ADAPTERS
 from weft.plan.language.merge import MERGE
 from weft.plan.language.reference import MADE_BY, TEMPLATE_NAMES, plan_reference
 from weft.plan.language.tables import CONFIG, PLAN, RECORDS, SETTINGS, STEP
-from weft.plan.templates.names import FIELDS, OF_EVERY_STEP, OUTPUTS_OF_A_COMMAND, ROOTS
+from weft.plan.templates.names import COMMAND_FIELDS, FIELDS, ROOTS, STEP_FIELDS
 
 FILE = Path(__file__).parents[3] / "docs" / "reference" / "plan.md"
 TEXT = plan_reference()
@@ -98,7 +98,7 @@ def test_every_adapter_is_told():
 def test_every_name_that_a_template_may_read_is_told():
     told = set(re.findall(r"`([a-zA-Z_.]+)`", " ".join(names for names, _ in TEMPLATE_NAMES)))
     fields = {f"{root}.{field}" for root, names in FIELDS.items() for field in names}
-    steps = {f"step.ID.{output}" for output in (*OF_EVERY_STEP, *OUTPUTS_OF_A_COMMAND)}
+    steps = {f"step.ID.{output}" for output in (*STEP_FIELDS, *COMMAND_FIELDS)}
     assert fields | steps <= told
     assert {name.partition(".")[0] for name in told} == set(ROOTS)
 

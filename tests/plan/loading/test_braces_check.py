@@ -6,13 +6,13 @@ from plan.problem_texts import with_steps
 from weft.plan.loading.load import load_plan
 
 HEAD = "weft: 1\nplan: p\nagent: claude\n"
-END = "values are put into the prompt, run and question of a step"
+END = "Templates are the prompt, run and question of a step"
 
 
 def warnings(text: str) -> list[str]:
     found = load_plan(HEAD + text).warnings
     return [
-        f"{one.at.line}:{one.at.column} {one.message}" for one in found if "stays as it is" in one.message
+        f"{one.at.line}:{one.at.column} {one.message}" for one in found if "is not replaced" in one.message
     ]
 
 
@@ -30,7 +30,7 @@ def of_prompt(prompt: str) -> list[str]:
     ],
 )
 def test_a_prompt_that_reads_as_a_template_gets_a_warning(hole: str, column: int) -> None:
-    said = f"7:{column} {hole} stays as it is, since prompt is no template here; {END}"
+    said = f"7:{column} {hole} is not replaced: prompt is not a template. {END}"
     assert of_prompt(f'"Do {hole} now"') == [said]
 
 
@@ -57,7 +57,7 @@ subplans:
       One line.
       Then {{ slice.path }}
 """
-    assert [said.partition(" stays")[0] for said in warnings(text)] == [
+    assert [said.partition(" is not replaced")[0] for said in warnings(text)] == [
         "4:14 {{ plan.id }}",
         "5:18 {{ plan.id }}",
         "8:13 {{ slice.id }}",

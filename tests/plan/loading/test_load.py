@@ -84,7 +84,7 @@ def test_the_example_of_the_language_loads() -> None:
 
 
 def test_the_example_is_told_which_agent_is_taken() -> None:
-    said = "no agent is named for the steps of this slice; 'coder' is taken, the first of the plan's agents"
+    said = "no agent is named for the steps of this slice; Weft uses 'coder', the first of the plan's agents"
     assert problems(EXAMPLE) == [f"31:9 {said}; set agent: to choose"]
 
 
@@ -223,12 +223,12 @@ def test_text_that_is_no_yaml_is_told_at_the_first_error() -> None:
 
 def test_the_limits_of_a_document_can_be_set() -> None:
     (said,) = problems(with_subplans("{id: a, prompt: x, verify: v}"), limits=Limits(size=10))
-    assert said.endswith("allowed are 10")
+    assert said.endswith("the limit is 10")
 
 
 def test_a_key_that_stands_twice_is_told() -> None:
     (said,) = problems(with_subplans("{id: a, prompt: x, verify: v, verify: w}"))
-    assert said == "5:35 the key 'verify' stands here twice; it was first given in line 5"
+    assert said == "5:35 duplicate key 'verify'; the first is in line 5"
 
 
 # Many.

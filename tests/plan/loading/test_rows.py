@@ -77,11 +77,11 @@ def test_every_circle_is_told_once_and_the_rest_is_checked() -> None:
         f"{{id: e, {X}, depends_on: [d], pipeline: nope}}",
         f"{{id: f, {X}, depends_on: [e]}}",
     )
-    said = "the dependencies go round in a circle, each waits for the one before"
+    said = "the dependencies form a cycle, in which each waits for the one before it"
     assert problems(text) == [
         f"5:47 {said}: a → b → a",
         f"7:47 {said}: c → d → e → c",
-        "9:62 there is no pipeline 'nope'; known: direct, tdd",
+        "9:62 unknown pipeline 'nope'; known: direct, tdd",
     ]
 
 
@@ -90,7 +90,7 @@ def test_a_circle_through_a_group_is_told_where_something_waits() -> None:
         f"{{id: g, subplans: [{{id: a, {X}, depends_on: [/h]}}]}}", f"{{id: h, {X}, depends_on: [g]}}"
     )
     (said,) = problems(text)
-    assert said.startswith("6:47 the dependencies go round in a circle")
+    assert said.startswith("6:47 the dependencies form a cycle")
     assert said.endswith(": g → h → g/a → g")
 
 
@@ -108,8 +108,8 @@ def test_a_large_circle_is_told_in_a_few_names() -> None:
 def test_siblings_have_different_ids() -> None:
     inner = f"{{id: g, verify: v, subplans: [{{id: a, {X}}}, {{id: a, {X}}}]}}"
     assert problems(with_subplans(f"{{id: a, {X}}}", inner, f"{{id: a, {X}}}")) == [
-        "6:71 two subplans here have the id 'a'; the first is in line 6",
-        "7:10 two subplans here have the id 'a'; the first is in line 5",
+        "6:71 duplicate subplan id 'a'; the first is in line 6",
+        "7:10 duplicate subplan id 'a'; the first is in line 5",
     ]
 
 
@@ -134,7 +134,7 @@ def test_an_empty_group_is_refused_and_not_asked_for_a_verify() -> None:
 
 def test_a_prompt_that_reaches_no_agent_is_warned_of() -> None:
     assert problems(with_subplans(f"{{id: g, prompt: y, subplans: [{{id: a, {X}}}]}}")) == [
-        "5:13 the prompt of a group reaches no agent; put it into its slices, or into the plan's goal"
+        "5:13 no agent sees the prompt of a group; move it to its slices or to the plan's goal"
     ]
 
 
@@ -148,7 +148,7 @@ def test_a_bad_subplan_does_not_hide_what_is_wrong_with_the_others_and_is_not_mi
     text = with_subplans("a", f"{{id: b, {X}, depends_on: [a], pipeline: nope}}")
     assert problems(text) == [
         "5:5 subplans is 'a'; allowed is a mapping with the keys id, title, prompt, depends_on, …; write {id: a}",
-        "6:62 there is no pipeline 'nope'; known: direct, tdd",
+        "6:62 unknown pipeline 'nope'; known: direct, tdd",
     ]
 
 

@@ -67,7 +67,7 @@ def test_the_plan_s_own_agent_of_a_name_counts_and_then_the_project_s() -> None:
 
 
 def test_that_the_first_of_several_agents_is_taken_is_told_once() -> None:
-    said = "no agent is named for the steps of this slice; 'coder' is taken, the first of the plan's agents"
+    said = "no agent is named for the steps of this slice; Weft uses 'coder', the first of the plan's agents"
     text = with_subplans(SLICE, f"{{id: b, {X}, retries: 1}}", top=TWO)
     assert problems(text) == [f"5:5 {said}; set agent: to choose"]
     _, layer = load_plan(text).scopes[1].find("agent")
@@ -118,9 +118,9 @@ def test_no_agent_is_needed_where_none_works() -> None:
 def test_an_unknown_agent_is_told_where_it_is_set_and_once() -> None:
     slices = (SLICE, f"{{id: b, {X}, agent: coddex}}", "{id: c, agent: pie, steps: [{id: r, run: x}]}")
     assert problems(with_subplans(*slices, top="agent: claud\n")) == [
-        "3:8 there is no agent 'claud'; did you mean 'claude'?",
-        "6:42 there is no agent 'coddex'; did you mean 'codex'?",
-        "7:20 there is no agent 'pie'; did you mean 'pi'?",
+        "3:8 unknown agent 'claud'; did you mean 'claude'?",
+        "6:42 unknown agent 'coddex'; did you mean 'codex'?",
+        "7:20 unknown agent 'pie'; did you mean 'pi'?",
     ]
 
 
@@ -167,7 +167,7 @@ def test_an_async_step_that_resumes_overlaps_a_sequential_one_behind_it() -> Non
 @pytest.mark.parametrize("use", ["aider", "mini-swe-agent"])
 def test_an_agent_that_cannot_resume_at_all_is_told(use: str) -> None:
     steps = ("{id: a, prompt: x}", f"{{id: b, {RESUME}}}")
-    said = f"the agent '{use}' ({use}) cannot resume a conversation; take resume out of step 'b'"
+    said = f"the agent '{use}' ({use}) cannot resume a conversation; remove resume from step 'b'"
     assert problems(with_steps(*steps, top=f"agent: {use}\n")) == [f"10:36 {said}, or name another agent"]
 
 
@@ -309,7 +309,7 @@ def test_a_prompt_that_cannot_be_read_is_told_once() -> None:
 
 def test_a_pipeline_that_does_not_exist_is_told_with_the_nearest() -> None:
     assert problems(with_subplans(f"{{id: a, {X}, pipeline: tddd}}")) == [
-        "5:45 there is no pipeline 'tddd'; did you mean 'tdd'?"
+        "5:45 unknown pipeline 'tddd'; did you mean 'tdd'?"
     ]
 
 
@@ -355,7 +355,7 @@ def test_a_verify_that_cannot_be_read_is_told_once() -> None:
 def test_a_limit_that_cannot_be_reached_is_warned_of() -> None:
     group = f"{{id: g, max_parallel: 8, verify: v, subplans: [{SLICE}, {{id: b, {X}, max_parallel: 9}}]}}"
     assert problems(with_subplans(group, top=f"{AGENT}max_parallel: 3\n")) == [
-        "6:27 max_parallel is 8, but around it at most 3 slices are under way"
+        "6:27 max_parallel 8 has no effect: the group around it allows 3"
     ]
     assert problems(with_subplans(group, top=f"{AGENT}max_parallel: 8\n")) == []
     assert problems(with_subplans(group), flags=Layer("--max-parallel", {"max_parallel": 2})) == []
@@ -419,7 +419,7 @@ def test_a_word_that_is_nearly_right_is_suggested() -> None:
 
 # Models.
 
-NO_MODEL = "needs a model: the agent 'builtin' (builtin) has none of its own; set model: of the agent,"
+NO_MODEL = "needs a model: the agent 'builtin' (builtin) has none of its own; set model: in the agent,"
 OUR_OWN = "agent: builtin\n"
 
 
@@ -464,7 +464,7 @@ def test_that_nothing_keeps_a_reader_from_changing_files_is_told_where_anybody_w
     (said,) = reading("{use: aider}", "none")
     assert said.endswith(
         "nothing keeps step 'look' from changing files: the agent 'own' (aider) has no mode for reading, and with "
-        "isolation: none nobody can see who changed what"
+        "isolation: none changes cannot be attributed to a step"
     )
     assert reading("{use: claude}", "none") == []
     assert reading("{use: aider}", "dir") == []

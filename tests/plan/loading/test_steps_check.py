@@ -31,7 +31,7 @@ def test_max_concurrency_is_kept() -> None:
 
 
 def test_an_async_step_that_nobody_waits_for_is_refused() -> None:
-    said = "nothing waits for the async step 'a'; name it in depends_on of a later step, as a join"
+    said = "nothing waits for the async step 'a'; name it in depends_on of a later step, such as a join"
     assert problems(with_steps(A)) == [f"9:32 {said}"]
 
 
@@ -46,14 +46,14 @@ def test_a_join_without_depends_on_is_refused() -> None:
 
 def test_a_forward_reference_is_refused() -> None:
     assert problems(with_steps("{id: a, run: x, depends_on: [b]}", "{id: b, run: x}")) == [
-        "9:38 depends_on names 'b', which comes later; a step can wait for earlier ones"
+        "9:38 depends_on names 'b', which comes later; a step can only wait for earlier steps"
     ]
 
 
 def test_a_circle_of_steps_is_refused() -> None:
     around = ("{id: a, run: x, depends_on: [b]}", "{id: b, run: x, depends_on: [a]}")
     assert problems(with_steps(*around)) == [
-        "9:38 depends_on names 'b', which comes later; a step can wait for earlier ones"
+        "9:38 depends_on names 'b', which comes later; a step can only wait for earlier steps"
     ]
 
 
@@ -93,7 +93,7 @@ def test_a_nested_pipeline_may_be_async_inside_and_be_joined() -> None:
 def test_a_pipeline_that_stands_within_itself_is_refused() -> None:
     top = "pipelines:\n  q: [{id: a, pipeline: r}]\n  r: [{id: b, pipeline: q}]\n"
     assert problems(with_steps("{id: a, pipeline: q}", top=top)) == [
-        "5:25 the pipeline comes to stand within itself: q → r → q"
+        "5:25 the pipeline contains itself: q → r → q"
     ]
 
 
@@ -103,24 +103,24 @@ def test_a_pipeline_that_stands_within_itself_is_refused() -> None:
 def test_an_unknown_dependency_is_told_with_the_nearest_earlier_step() -> None:
     steps = ("{id: build, run: x}", "{id: c, run: y, depends_on: [biuld]}", "{id: built, run: y}")
     assert problems(with_steps(*steps)) == [
-        "10:38 depends_on names 'biuld', which is no step here; did you mean 'build'?"
+        "10:38 depends_on names 'biuld', which is not a step of this pipeline; did you mean 'build'?"
     ]
 
 
 def test_an_id_given_twice_is_told_with_the_line_of_the_first() -> None:
     assert problems(with_steps("{id: a, run: x}", "{id: b, run: x}", "{id: a, run: y}")) == [
-        "11:14 two steps here have the id 'a'; the first is in line 9"
+        "11:14 duplicate step id 'a'; the first is in line 9"
     ]
 
 
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        ("{id: a, pipeline: direkt}", "9:27 there is no pipeline 'direkt'; did you mean 'direct'?"),
-        ("{id: a, prompt: x, agent: claud}", "9:35 there is no agent 'claud'; did you mean 'claude'?"),
-        ("{id: a, run: x, pool: bd}", "9:31 there is no pool 'bd'; known: db"),
-        ("{id: a, run: x, pools: [db, bd]}", "9:37 there is no pool 'bd'; known: db"),
-        ("{id: a, run: x, pools: {db: 1, bd: 1}}", "9:40 there is no pool 'bd'; known: db"),
+        ("{id: a, pipeline: direkt}", "9:27 unknown pipeline 'direkt'; did you mean 'direct'?"),
+        ("{id: a, prompt: x, agent: claud}", "9:35 unknown agent 'claud'; did you mean 'claude'?"),
+        ("{id: a, run: x, pool: bd}", "9:31 unknown pool 'bd'; known: db"),
+        ("{id: a, run: x, pools: [db, bd]}", "9:37 unknown pool 'bd'; known: db"),
+        ("{id: a, run: x, pools: {db: 1, bd: 1}}", "9:40 unknown pool 'bd'; known: db"),
         (
             "{id: a, run: x, pools: {db: 3}}",
             "9:33 step 'a' takes 3 of the pool 'db', which has only 2",
@@ -142,7 +142,7 @@ def test_as_many_tokens_as_a_pool_has_may_be_taken() -> None:
 
 def test_an_adapter_that_needs_a_command_is_no_agent_by_itself() -> None:
     assert problems(with_steps("{id: a, prompt: x, agent: scripted}"))[0].startswith(
-        "9:35 there is no agent 'scripted'"
+        "9:35 unknown agent 'scripted'"
     )
 
 
@@ -154,7 +154,7 @@ def test_an_adapter_that_needs_a_command_is_no_agent_by_itself() -> None:
     [
         ("c", "comes later; to try one step again write on_error: retry"),
         ("b", "is this step itself; to try one step again write on_error: retry"),
-        ("z", "is no step here; known: a"),
+        ("z", "is not a step of this pipeline; known: a"),
     ],
 )
 def test_a_way_back_must_lead_to_an_earlier_step(target: str, said: str) -> None:
@@ -209,7 +209,7 @@ def test_a_way_back_may_go_around_a_whole_branch_and_past_one() -> None:
 def test_what_is_no_json_schema_is_told_once_and_not_compared() -> None:
     join = "{id: j, action: join, depends_on: [a], output_schema: {properties: {a: {type: string}}}}"
     assert problems(with_steps("{id: a, run: x, output_schema: {type: objekt}}", join)) == [
-        "9:40 output_schema is no JSON Schema: at type: 'objekt' is not a type; did you mean 'object'?"
+        "9:40 output_schema is not a JSON Schema: at type: 'objekt' is not a type; did you mean 'object'?"
     ]
 
 
@@ -252,15 +252,15 @@ BUILD = "{id: build, run: x, async: true}"
 ONE_SLIP = {
     "a join that misspells what it waits for": (
         (BUILD, "{id: j, action: join, depends_on: [biuld]}", "{id: c, run: '{{ step.build.result }}'}"),
-        ["10:44 depends_on names 'biuld', which is no step here; did you mean 'build'?"],
+        ["10:44 depends_on names 'biuld', which is not a step of this pipeline; did you mean 'build'?"],
     ),
     "a join before what it waits for": (
         ("{id: j, action: join, depends_on: [build]}", BUILD),
-        ["9:44 depends_on names 'build', which comes later; a step can wait for earlier ones"],
+        ["9:44 depends_on names 'build', which comes later; a step can only wait for earlier steps"],
     ),
     "two async steps with one id": (
         (BUILD, BUILD, "{id: j, action: join, depends_on: [build]}"),
-        ["10:14 two steps here have the id 'build'; the first is in line 9"],
+        ["10:14 duplicate step id 'build'; the first is in line 9"],
     ),
     "dependencies that are no list": (
         (BUILD, "{id: j, run: '{{ step.build.result }}', depends_on: {build: 1}}"),
@@ -310,7 +310,7 @@ ONE_SLIP = {
             "{id: b, run: '{{ step.a.work.result }}'}",
             f"{{id: j, action: join, depends_on: [a], {OBJECT}}}",
         ),
-        ["9:27 there is no pipeline 'direkt'; did you mean 'direct'?"],
+        ["9:27 unknown pipeline 'direkt'; did you mean 'direct'?"],
     ),
     "a way back to nowhere": (
         ("{id: a, run: x}", "{id: b, run: x, on_fail: {max: 3}}"),
@@ -326,7 +326,7 @@ ONE_SLIP = {
             f"{{id: build, run: x, {OBJECT}}}",
             "{id: j, action: join, depends_on: [biuld], output_schema: {required: [build]}}",
         ),
-        ["10:44 depends_on names 'biuld', which is no step here; did you mean 'build'?"],
+        ["10:44 depends_on names 'biuld', which is not a step of this pipeline; did you mean 'build'?"],
     ),
     "a question without an answer to what it asks": (
         ("{id: a, action: ask}",),

@@ -69,7 +69,7 @@ def test_fields_of_a_structured_join_are_those_of_its_members() -> None:
     assert problems(with_steps(*steps, reading("step.j.a.n"))) == []
     assert problems(with_steps(*steps, reading("step.j.a.m"))) == ["11:31 'step.j.a' has no 'm'; there are n"]
     assert problems(with_steps(*steps, reading("step.j.b.n"))) == [
-        "11:31 'step.j.b': there is no step 'b'; there are a"
+        "11:31 'step.j.b': unknown step 'b'; there are a"
     ]
 
 
@@ -77,7 +77,7 @@ def test_a_join_of_text_has_no_fields() -> None:
     assert problems(with_steps(A, JOIN, reading("step.j.a"))) == [
         (
             "11:31 'step.j.a': step 'j' has no 'a'; there are result; "
-            "fields need an output_schema on the join or on all that it depends on"
+            "fields need an output_schema on the join or on all its dependencies"
         )
     ]
 
@@ -94,7 +94,7 @@ def test_steps_of_a_nested_pipeline_are_read_through_it() -> None:
 def test_a_step_inside_of_a_nested_pipeline_does_not_see_those_around_it() -> None:
     top = "pipelines:\n  p:\n    - {id: i, run: '{{ step.a.result }}'}\n"
     assert problems(with_steps("{id: a, run: x}", "{id: n, pipeline: p}", top=top)) == [
-        "5:24 'step.a': there is no step 'a'; there are no steps to read here"
+        "5:24 'step.a': unknown step 'a'; there are no steps to read here"
     ]
 
 
@@ -108,7 +108,7 @@ def test_joins_upon_joins_are_read_in_time_and_without_deep_calls(schema: str) -
 def test_names_of_the_environment_must_be_open_to_the_plan() -> None:
     assert problems(with_steps(reading("env.HOME"), top="env_allow: [HOME]\n")) == []
     assert problems(with_steps(reading("env.HOM"), top="env_allow: [HOME]\n")) == [
-        "9:31 'env.HOM' is not open to this plan; did you mean 'HOME'? to open it, add HOM to env_allow"
+        "9:31 'env.HOM' is not available to this plan; did you mean 'HOME'? to allow it, add HOM to env_allow"
     ]
 
 
@@ -121,7 +121,7 @@ def test_a_bad_list_of_open_names_is_told_once() -> None:
 def test_an_unknown_name_is_told_with_the_step_that_may_be_meant() -> None:
     assert problems(with_steps("{id: a, run: x}", reading("a.result"))) == [
         (
-            "10:31 there is no name 'a' here; did you mean 'step.a'? "
+            "10:31 unknown name 'a'; did you mean 'step.a'? "
             "there are attempt, env, feedback, plan, run, slice, step"
         )
     ]
@@ -141,7 +141,7 @@ SAID = [
 
 
 def test_the_place_of_worktrees_is_a_template_that_reads_no_steps() -> None:
-    closed = "70 'env.X' is not open to this plan; to open it, add X to env_allow"
+    closed = "70 'env.X' is not available to this plan; to allow it, add X to env_allow"
     text = with_subplans("{id: a, prompt: x, verify: v}", top=AGENT + WORKTREES)
     assert problems(text) == [f"4:{said}" for said in (*SAID, closed)]
 
@@ -161,13 +161,13 @@ def test_the_place_of_worktrees_is_checked_in_a_configuration_too() -> None:
 def test_a_place_for_worktrees_that_several_slices_would_share_is_refused(place: str) -> None:
     text = with_subplans("{id: a, prompt: x, verify: v}", top=AGENT + f"worktrees: '{place}'\n")
     (said,) = problems(text)
-    assert said.endswith("without {{ slice.path }} in it all slices would be given the same place")
+    assert said.endswith("all slices would share one directory; add {{ slice.path }}")
 
 
 def test_the_place_of_worktrees_is_made_of_what_is_known_before_a_run() -> None:
     top = AGENT + "worktrees: '../{{ slice.path }}/{{ slice.id }}'\n"
     (said,) = problems(with_subplans("{id: a, prompt: x, verify: v}", top=top))
-    assert said.endswith("'slice.id' has no value here; there are plan.id and slice.path")
+    assert said.endswith("'slice.id' has no value here; use plan.id or slice.path")
 
 
 def test_a_good_place_for_worktrees_is_kept() -> None:
@@ -181,7 +181,7 @@ def test_a_value_that_no_quotes_could_hold_is_refused_at_load() -> None:
     (told,) = problems(
         'weft: 1\nplan: p\nsubplans:\n  - {id: a, steps: [{id: s, run: "cat <<E\\n{{ slice.id }}\\nE"}]}\n'
     )
-    assert "in a command, a value cannot stand after <<: no quotes would hold it together there" in told
+    assert "in a command, a value cannot be after <<: no quotes protect it there" in told
 
 
 def test_in_an_argv_a_value_may_stand_anywhere_but_in_code() -> None:
@@ -202,4 +202,4 @@ def test_a_value_in_the_code_of_another_program_is_refused_at_load(run: str, col
         f"weft: 1\nplan: p\nsubplans:\n  - id: a\n    prompt: x\n    steps:\n    - id: s\n      run: {run}\n"
     )
     assert said.startswith(f"8:{column} ")
-    assert "reads this text as code, and would run what is in the value" in said
+    assert "reads this text as code and would run what is in the value" in said

@@ -77,7 +77,7 @@ def test_what_weft_tells_its_processes_and_what_is_like_no_setting_sets_nothing(
 )
 def test_a_slip_is_told_with_what_was_probably_meant(slip: str, meant: str) -> None:
     assert wrong({slip: "4"}) == [
-        f"error: {slip} is no setting; did you mean {meant}? If not, type: unset {slip}"
+        f"error: {slip} is not a setting; did you mean {meant}? If not, type: unset {slip}"
     ]
 
 
@@ -149,7 +149,7 @@ def test_what_a_file_may_say_a_variable_may_say(setting: str, data: st.DataObjec
          "copy: the pattern '../x' leads upwards with `..`; it must stay in the repository"),
         ("WEFT_COPY", "a: [b", "copy is 'a: [b'; allowed is a list of: " + Glob().words),
         ("WEFT_MODEL", "a\udcff", "model is not text in UTF-8"),
-        ("WEFT_WORKTREES", "x", "without {{ slice.path }} in it all slices would be given the same place"),
+        ("WEFT_WORKTREES", "x", "all slices would share one directory; add {{ slice.path }}"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_told_with_the_variable_the_value_and_what_is_allowed(

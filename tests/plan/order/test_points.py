@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plan.outlines import around, flat, has_circle, order, plans, sketched, tangles
 from weft.plan.order.outline import Outline
-from weft.plan.order.points import Line, Points, circle, ended_before, levels, longest_path
+from weft.plan.order.points import Line, Points, ended_before, find_cycle, levels, longest_path
 
 
 @pytest.mark.parametrize(
@@ -30,25 +30,25 @@ def test_a_circle_is_told_by_its_rows_each_waiting_for_the_one_before(
     lines: tuple[str, ...], rows: list[str] | None
 ) -> None:
     outline = sketched(*lines)
-    found = circle(outline)
+    found = find_cycle(outline)
     assert (None if found is None else [str(outline.paths[row]) for row in found]) == rows
 
 
 def test_arcs_beside_the_dependencies_can_make_a_circle_too() -> None:
     outline = flat((), (1,))
-    assert circle(outline, [(), (), ()]) is None
-    assert circle(outline, [(), (2,), ()]) == [1, 2]
+    assert find_cycle(outline, [(), (), ()]) is None
+    assert find_cycle(outline, [(), (2,), ()]) == [1, 2]
 
 
 @given(tangles())
 def test_there_is_a_circle_exactly_if_a_point_comes_before_itself(outline: Outline) -> None:
-    assert (circle(outline) is not None) == has_circle(order(outline))
+    assert (find_cycle(outline) is not None) == has_circle(order(outline))
 
 
 @given(tangles())
 def test_each_row_of_a_circle_waits_for_the_one_before(outline: Outline) -> None:
     found = order(outline)
-    rows = circle(outline) or []
+    rows = find_cycle(outline) or []
     for row, following in zip(rows, [*rows[1:], *rows[:1]], strict=True):
         assert (("start", row), ("end", following)) in found
         assert (("start", following), ("end", row)) in found

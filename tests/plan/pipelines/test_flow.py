@@ -93,7 +93,7 @@ def test_what_the_cursor_has_waited_for_sends_no_signal(steps: list[Step]) -> No
 def test_who_waits_for_a_signal_is_heard_of_by_its_sender(steps: list[Step]) -> None:
     found = flow(steps)
     told = {(earlier, later) for later, sent in enumerate(found.signals) for earlier in sent}
-    assert told == {(earlier, later) for earlier, heard in enumerate(found.heard_by) for later in heard}
+    assert told == {(earlier, later) for earlier, heard in enumerate(found.waiters) for later in heard}
 
 
 def test_references_to_nothing_to_later_steps_and_to_itself_are_left_out() -> None:

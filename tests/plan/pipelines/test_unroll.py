@@ -98,10 +98,10 @@ def test_a_pipeline_that_does_not_exist_counts_as_a_step() -> None:
 def test_the_largest_pipeline_is_allowed_and_one_step_more_is_not() -> None:
     steps = [f"{{id: s{number}, run: x}}" for number in range(MOST_STEPS + 1)]
     assert problems(with_steps(*steps[:-1])) == []
-    assert problems(with_steps(*steps)) == ["2009:9 a pipeline of 2,001 steps; allowed are 2,000"]
+    assert problems(with_steps(*steps)) == ["2009:9 a pipeline can have at most 2,000 steps, not 2,001"]
     written = f"pipelines:\n  long: [{', '.join(steps)}]\n"
     assert problems(with_subplans("{id: a, pipeline: long}", top=written)) == [
-        f"4:{written.splitlines()[1].index('{id: s2000,') + 1} a pipeline of 2,001 steps; allowed are 2,000"
+        f"4:{written.splitlines()[1].index('{id: s2000,') + 1} a pipeline can have at most 2,000 steps, not 2,001"
     ]
 
 
@@ -112,7 +112,7 @@ def test_loops_that_are_too_large_together_are_refused_once() -> None:
     slices = ("{id: s, pipeline: much}", "{id: t, pipeline: much, retries: 3}")
     assert problems(with_subplans(*slices, top=top)) == [
         (
-            "7:5 with all its loops the pipeline could take 2,794 steps; allowed are 2,000: "
+            "7:5 with all its loops the pipeline could take 2,794 steps; the limit is 2,000: "
             "lower max, max_retries or retries"
         )
     ]

@@ -97,7 +97,7 @@ def test_the_trace_ends_where_the_end_is_out_of_reach_not_where_nothing_moves_an
         shape.move("wait", Act(Role.WAIT, step="test"), [left, later], [END])
 
     found = prove(broken(hopeless))
-    assert found.why == "a can come to where it has no way to its end any more"
+    assert found.why == "a can reach a state from which it cannot end"
     assert found.trace == ("a: step code starts", "a: step code fails")
 
 
@@ -109,7 +109,7 @@ def test_a_slice_that_ends_while_a_step_is_under_way_is_refuted() -> None:
 
     found = prove(broken(early))
     assert found.answer is Answer.REFUTED
-    assert found.why == "a can end while something in it is still under way"
+    assert found.why == "a can end while a part of it still runs"
     assert found.trace == ("a: step code starts", "a: step code fails")
 
 
@@ -132,7 +132,7 @@ def test_a_slice_that_never_ends_properly_is_refuted_by_a_run_to_the_bad_end() -
         shape.choice("run code#1", CODE, [branch], [("done", [END])])
 
     found = prove(broken(always))
-    assert found.why == "a can end while something in it is still under way"
+    assert found.why == "a can end while a part of it still runs"
     assert found.trace == ("a: step code is launched",)
 
 
@@ -184,7 +184,7 @@ def test_a_shape_that_is_no_workflow_net_is_unknown_never_fine() -> None:
 def test_two_arcs_to_one_place_are_unknown_never_fine(taken: list[int], given: list[int]) -> None:
     found = prove(broken(lambda shape: shape.move("close", Act(Role.CLOSE), taken, given)))
     assert found.answer is Answer.UNKNOWN
-    assert found.why == "a: 'close' has two arcs to one place, which no theorem here is about"
+    assert found.why == "a: 'close' has two arcs to one place, which no theorem here covers"
 
 
 def test_a_broken_landing_is_told_by_the_subplan_that_lands() -> None:
@@ -263,7 +263,7 @@ def test_a_slot_given_back_twice_is_refuted() -> None:
 
     found = prove(broken(build))
     assert found.answer is Answer.REFUTED
-    assert found.why == "a: when step gate is done, the slot of the slice is lost or given back twice"
+    assert found.why == "a: when step gate is done, the slot of the slice is lost or returned twice"
 
 
 def test_a_slot_that_is_kept_is_refuted() -> None:
@@ -271,7 +271,7 @@ def test_a_slot_that_is_kept_is_refuted() -> None:
         shape.choice("run code#1", CODE, [READY, SLOT], [("done", [END, SLOT]), ("failed", [END])])
 
     found = prove(broken(build))
-    assert found.why == "a: when step code fails, the slot of the slice is lost or given back twice"
+    assert found.why == "a: when step code fails, the slot of the slice is lost or returned twice"
 
 
 # The graph of waiting.
@@ -279,30 +279,30 @@ def test_a_slot_that_is_kept_is_refuted() -> None:
 
 def test_a_circle_in_the_waiting_is_refuted_and_told_as_who_waits_for_whom() -> None:
     def circle(plan: CompiledPlan) -> None:  # rows: g is 1, a is 2, b is 3, c is 4
-        plan.wiring.hears[2].append(3)
-        plan.wiring.hears[3].append(2)
+        plan.wiring.followers[2].append(3)
+        plan.wiring.followers[3].append(2)
 
     found = prove(with_wires(circle))
     assert found.answer is Answer.REFUTED
-    assert found.why == "g/a waits for itself, and so for ever"
+    assert found.why == "g/a waits for itself, so it never starts"
     assert found.trace == ("g/a waits for g/b", "g/b waits for g/a")
 
 
 def test_what_only_waits_behind_a_circle_is_not_told_to_be_in_it() -> None:
     def circle(plan: CompiledPlan) -> None:
-        plan.wiring.hears[3].append(3)
+        plan.wiring.followers[3].append(3)
 
     found = prove(with_wires(circle))
-    assert found.why == "g/b waits for itself, and so for ever"
+    assert found.why == "g/b waits for itself, so it never starts"
     assert found.trace == ("g/b waits for g/b",)
 
 
 def test_a_circle_through_a_group_names_its_end() -> None:
     def circle(plan: CompiledPlan) -> None:
-        plan.wiring.hears[1].append(2)
+        plan.wiring.followers[1].append(2)
 
     found = prove(with_wires(circle))
-    assert found.why == "the end of g waits for itself, and so for ever"
+    assert found.why == "the end of g waits for itself, so it never starts"
     assert found.trace == ("the end of g waits for g/a", "g/a waits for the end of g")
 
 
@@ -362,7 +362,7 @@ def test_of_many_ends_a_few_are_named() -> None:
         (
             Act(Role.LEAVE, step="gate", attempt=1),
             "t",
-            "step gate waits for a person and gives its slot back",
+            "step gate waits for a person and returns its slot",
         ),
         (Act(Role.RETURN, step="gate", attempt=1), "t", "step gate has its slot again"),
         (Act(Role.STOP, step="code", attempt=1), "t", "step code is not started"),

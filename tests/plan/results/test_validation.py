@@ -26,7 +26,7 @@ def test_a_pattern_is_matched_in_a_time_that_grows_with_the_text_only() -> None:
 def test_a_pattern_without_a_bound_is_refused_when_the_plan_is_loaded(pattern: str) -> None:
     said = pattern_fault(pattern)
     assert said is not None
-    assert said.startswith("RE2, which matches patterns in a bounded time, does not know ")
+    assert said.startswith("RE2 does not support the pattern ")
     for schema in ({"pattern": pattern}, {"items": {"patternProperties": {pattern: True}}}):
         assert schema_fault(schema) is not None
 

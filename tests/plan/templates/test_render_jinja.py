@@ -81,14 +81,14 @@ def test_statements_and_filters_work_as_in_any_jinja(text: str, given: str) -> N
         ("{{ json.clear() }}", "access to attribute 'clear' of 'dict' object is unsafe"),
         ("{{ text.format_map }}", "'text' is a text of 1 characters: it has no 'format_map'"),
         ("{{ '{0.__class__}'.format(text) }}", "the value is a text of 1 characters: it has no '__class__'"),
-        ("{{ range(3) }}", "there is no name 'range' here"),
-        ("{{ lipsum }}", "there is no name 'lipsum' here"),
-        ("{{ json.items | random }}", "there is no filter 'random'"),
-        ("{{ text | attr('upper') }}", "there is no filter 'attr'"),
-        ("{% macro m() %}{% endmacro %}{{ m }}", "this is no value that can be put into a text, but a Macro"),
+        ("{{ range(3) }}", "unknown name 'range'"),
+        ("{{ lipsum }}", "unknown name 'lipsum'"),
+        ("{{ json.items | random }}", "unknown filter 'random'"),
+        ("{{ text | attr('upper') }}", "unknown filter 'attr'"),
+        ("{% macro m() %}{% endmacro %}{{ m }}", "a Macro cannot be inserted into a text"),
         (
             "{% for a in [1] %}{{ loop }}{% endfor %}",
-            "this is no value that can be put into a text, but a LoopContext",
+            "a LoopContext cannot be inserted into a text",
         ),
     ],
 )
@@ -134,7 +134,7 @@ def test_what_a_filter_does_not_find_is_told_in_its_words() -> None:
     ],
 )
 def test_an_unknown_name_is_told_wherever_it_is_used(text: str) -> None:
-    assert fault(text) == "there is no name 'missing' here; there are json, slice, text"
+    assert fault(text) == "unknown name 'missing'; there are json, slice, text"
 
 
 def test_what_python_says_is_told_in_short() -> None:

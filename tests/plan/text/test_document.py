@@ -232,9 +232,9 @@ def test_every_key_that_stands_twice_is_told_and_the_first_holds():
     text = "a: 1\nb: 2\na: 3\n'b': 4\na: 5\n"
     assert plain(root(text)) == {"a": "1", "b": "2"}
     assert reported(text) == [
-        (3, 1, "the key 'a' stands here twice; it was first given in line 1"),
-        (4, 1, "the key 'b' stands here twice; it was first given in line 2"),
-        (5, 1, "the key 'a' stands here twice; it was first given in line 1"),
+        (3, 1, "duplicate key 'a'; the first is in line 1"),
+        (4, 1, "duplicate key 'b'; the first is in line 2"),
+        (5, 1, "duplicate key 'a'; the first is in line 1"),
     ]
 
 
@@ -291,7 +291,7 @@ def test_an_alias_needs_an_anchor_before_it():
 
 @pytest.mark.parametrize("text", ["a: &x [1, *x]", "a: &x {b: *x}", "a: &x [[*x]]", "a: &x\n  <<: *x"])
 def test_an_alias_inside_of_what_it_repeats_is_refused(text):
-    assert refused(text)[2] == "the alias *x stands inside of what it repeats"
+    assert refused(text)[2] == "the alias *x is inside the value that it repeats"
 
 
 def test_a_merge_key_takes_over_what_is_not_said():
@@ -351,7 +351,7 @@ def test_aliases_may_repeat_as_many_values_as_the_limit_says():
 
 def test_a_file_may_be_as_long_as_the_limit_says():
     assert plain(root("abcde", size=5)) == "abcde"
-    assert refused("abcde", size=4) == (1, 1, "the file has 5 characters; allowed are 4")
+    assert refused("abcde", size=4) == (1, 1, "the file has 5 characters; the limit is 4")
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{a: ", "}"), ("- ", "")])
@@ -409,7 +409,7 @@ def test_a_document_of_nothing_is_nothing():
 
 
 def test_a_second_document_is_refused_where_it_begins():
-    assert refused("a: 1\n---\nb: 2\n") == (2, 1, "a second document begins here; a file holds one")
+    assert refused("a: 1\n---\nb: 2\n") == (2, 1, "a second document starts here; a file can have only one")
 
 
 def test_one_document_may_have_a_start_and_an_end():
@@ -425,7 +425,7 @@ def test_control_characters_are_refused_where_they_stand(text, place):
 
 
 def test_half_of_a_surrogate_pair_is_refused_where_it_stands():
-    assert refused("a: 1\nä: é\ud800") == (2, 5, "this is not text: half of a surrogate pair")
+    assert refused("a: 1\nä: é\ud800") == (2, 5, "this is not text: a lone surrogate")
 
 
 def test_a_tag_that_is_no_text_is_refused():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import InputError
-from weft.plan.language.reader import Reader, found
+from weft.plan.language.reader import Reader, describe
 from weft.plan.text.document import Table, read_document
 from weft.plan.text.problems import (
     LONGEST_EXCERPT,
@@ -178,7 +178,7 @@ def test_a_reader_marks_the_whole_value():
 def test_a_value_is_told_so_that_it_fits_into_a_sentence(text, said):
     root = read_document(f"k: {text}", "plan.yaml").root
     assert isinstance(root, Table)
-    assert found(root.entries["k"][1]) == said
+    assert describe(root.entries["k"][1]) == said
 
 
 # Names that are nearly right

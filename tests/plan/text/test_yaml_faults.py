@@ -23,7 +23,7 @@ DASH = "an entry of the list of line 2 begins with '- '"
 CLOSE = "is not closed, or a comma is missing"
 COLON = "the value of 'a' has a colon in it; write it in quotes, as in a"
 SINGLE = "write the text in single quotes, or each backslash twice"
-IN_QUOTES = "or put a value that holds such a sign in quotes"
+IN_QUOTES = "or put a value that contains this character in quotes"
 
 
 @pytest.mark.parametrize(

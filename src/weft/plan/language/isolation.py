@@ -1,4 +1,4 @@
-"""The keys of plans and configurations about what a process finds and reaches: its home, and a sandbox."""
+"""The keys of plans and configurations about what a process can reach: its home, and a sandbox."""
 
 from weft.plan.language.kinds import Boolean, Choice, Text
 from weft.plan.language.kinds_of_many import Either, ListOf
@@ -41,7 +41,7 @@ ISOLATED_HOME_KEY = Key(
 )  # fmt: skip
 
 ISOLATION_KEYS = (ISOLATED_HOME_KEY, SANDBOX_KEY)
-"""As settings."""
+"""The keys as settings."""
 AGENT_ISOLATION_KEYS = (
     Key(name="isolated_home", kind=Boolean(), default=Words("the setting `isolated_home`"),
         doc="Whether it has a home of its own, one for each slice of a run."),

@@ -1,4 +1,4 @@
-"""The keys of plans and configurations about money and tokens: ceilings, what is reserved, what models cost."""
+"""The keys of plans and configurations about money and tokens: ceilings, reservations, prices of models."""
 
 from weft.plan.language.kinds import Choice, Money, Text, Tokens
 from weft.plan.language.kinds_of_many import Either, MapOf
@@ -63,12 +63,12 @@ PRICES_KEY = Key(
 
 
 def kind_in_shell(kind: Kind) -> Kind:
-    """The kind of a value in a flag or a variable: what is allowed is written as a shell takes it."""
+    """Returns the kind of a value in a flag or a variable, with a description that fits a shell."""
     return _AMOUNT_IN_SHELL if kind is AMOUNT else kind
 
 
 def amounts_in(text: str) -> Node:
-    """An amount as it is written on a command line: `20`, or `usd=20,tokens=5M`."""
+    """Returns the node for an amount as written on a command line: `20`, or `usd=20,tokens=5M`."""
     parts = [part.partition("=") for part in text.split(",")]
     table = Table(1, 1)
     for name, equals, value in parts:

@@ -1,4 +1,4 @@
-"""The key `notify` of plans and configurations: who is told when a run needs somebody, or is over."""
+"""The key `notify` of plans and configurations: whom to notify when a run needs a person or ends."""
 
 from weft.plan.language.kinds import Boolean, Choice, Text
 from weft.plan.language.kinds_of_many import Either, ListOf
@@ -12,7 +12,7 @@ URL = Text(
 _COMMAND = Either(
     scalar=Text("a command for /bin/sh"),
     items=ListOf(Text("an argument", empty=True), least=1),
-    said="a command for /bin/sh, or a list of arguments",
+    description="a command for /bin/sh, or a list of arguments",
 )
 
 NOTIFY = Record(

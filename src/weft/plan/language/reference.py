@@ -1,4 +1,4 @@
-"""The reference of the plan language, as Markdown made from the tables that the loader reads by."""
+"""The reference of the plan language, as Markdown generated from the tables of the loader."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -31,7 +31,7 @@ TEMPLATE_NAMES = (
     ("`env.NAME`", "an environment variable that `env_allow` lists"),
     ("`run.id`", "the id of the run"),
 )
-"""What a template may read, with its meaning."""
+"""The names that a template may read, with their meaning."""
 
 _HEAD = f"""\
 <!-- Made by `{MADE_BY}`; changes belong into the tables in src/weft/plan/language/tables.py. -->
@@ -75,7 +75,7 @@ Texts of subplans (`prompt`, `title`, `verify`, `setup`) and the `goal` are no t
 
 
 def plan_reference() -> str:
-    """The whole language, for people."""
+    """Returns the reference of the whole language."""
     meanings = {name: kind.words for kind, name in _SHORT.items()}
     values = [(name, words.replace("src/store/**", "`src/store/**`")) for name, words in meanings.items()]
     parts: list[str] = [_HEAD, _table(("in short", "in full"), values)]
@@ -130,7 +130,7 @@ def _adapters() -> str:
 
 
 def _allowed(kind: Kind) -> str:
-    """What is allowed, as messages say it, but in short, and with links in place of keys."""
+    """Returns what is allowed as messages describe it, but shorter and with links."""
     if kind in _SHORT:
         return _SHORT[kind]
     match kind:
@@ -144,7 +144,7 @@ def _allowed(kind: Kind) -> str:
             return f"a list of: {_allowed(kind.item)}"
         case MapOf():
             return f"a mapping of names to: {_allowed(kind.value)}"
-        case Either(said=""):
+        case Either(description=""):
             return ", or ".join(map(_allowed, kind.kinds()))
         case _:
             return kind.words

@@ -1,6 +1,6 @@
-"""The plan language: every key there is, with what it may hold and what it means.
+"""The plan language: every key, with what it may hold and what it means.
 
-The loader, the JSON Schema and the reference are made from these tables.
+The loader, the JSON Schema and the reference are generated from these tables.
 """
 
 from weft.plan.language.adapters import ADAPTERS
@@ -53,7 +53,7 @@ from weft.plan.language.values import (
 
 VERSION = 1
 PROCESS = AnyOf((Has("prompt"), Has("run"), Is("action", "verify")))
-"""Steps for which a process is started."""
+"""Steps that start a process."""
 
 ESTIMATE = Record(
     "an estimate",

@@ -20,23 +20,23 @@ FOLDER = Text(
 )
 BRANCH = Text(
     "the name of a branch: no spaces in it, and no - before it",
-    pattern=r"(?!-)[^\x00-\x20\x7f]+",  # git would take it for an option
+    pattern=r"(?!-)[^\x00-\x20\x7f]+",  # git would read a leading - as an option
 )
 NAME = Text("a name of an environment variable", pattern="[A-Za-z_][A-Za-z0-9_]*")
 _ONE_COMMAND = "a command for /bin/sh, or a list of arguments"
 COMMAND = Either(
     scalar=Text("a command for /bin/sh", template=True),
     items=ListOf(Text("an argument", empty=True, template=True), least=1),
-    said=_ONE_COMMAND,
+    description=_ONE_COMMAND,
 )
 PLAIN_COMMAND = Either(
     scalar=Text("a command for /bin/sh"),
     items=ListOf(Text("an argument", empty=True), least=1),
-    said=_ONE_COMMAND,
+    description=_ONE_COMMAND,
 )
 COMMANDS = Either(
     scalar=Single(Text("a command for /bin/sh")),
     items=ListOf(PLAIN_COMMAND, least=1),
-    said="a command for /bin/sh, or a list of commands, each text or a list of arguments",
+    description="a command for /bin/sh, or a list of commands, each text or a list of arguments",
 )
 ENVIRONMENT = MapOf(NAME, Word(template=True))
