@@ -453,7 +453,7 @@ def test_warnings_come_last_and_are_bounded() -> None:
     group = {"id": "g", "prompt": "reaches nobody", "subplans": [{"id": "a", "verify": "make"}]}
     found = report(group, {"id": "b"})
     assert lines(found)[-2].startswith("Warning   weft.yaml:1:")
-    assert "the prompt of a group reaches no agent" in lines(found)[-2]
+    assert "no agent sees the prompt of a group" in lines(found)[-2]
     many = replace(found, plan_warnings=found.plan_warnings * 8)
     assert section("Warning", many)[-1] == "… and 3 more."
     assert len(section("Warning", many, verbose=True)) == 8 * 2

@@ -37,12 +37,12 @@ def test_more_levels_are_refused_once(levels: int) -> None:
     ]
 
 
-def test_a_pipeline_in_itself_is_told_where_it_names_itself() -> None:
+def test_a_pipeline_in_itself_is_reported_where_it_names_itself() -> None:
     top = "pipelines:\n  p0: [{id: a, run: x}, {id: b, pipeline: p0}]\n"
     assert problems(with_steps(USE, top=top)) == ["4:43 the pipeline contains itself: p0 → p0"]
 
 
-def test_two_circles_are_both_told() -> None:
+def test_two_cycles_are_both_told() -> None:
     names = (("p0", "p0"), ("p1", "p2"), ("p2", "p1"))
     top = "pipelines:\n" + "".join(f"  {outer}: [{{id: a, pipeline: {inner}}}]\n" for outer, inner in names)
     assert problems(with_steps(USE, top=top)) == [
@@ -51,12 +51,16 @@ def test_two_circles_are_both_told() -> None:
     ]
 
 
-def test_what_else_is_wrong_in_a_circle_is_told_too() -> None:
+def test_what_else_is_wrong_in_a_cycle_is_reported_too() -> None:
     top = "pipelines:\n  p0: [{id: a, pipeline: p0}, {id: b, run: '{{ step.c.result }}', depends_on: [d]}]\n"
-    assert [said.partition(" ")[0] for said in problems(with_steps(USE, top=top))] == ["4:26", "4:48", "4:80"]
+    assert [message.partition(" ")[0] for message in problems(with_steps(USE, top=top))] == [
+        "4:26",
+        "4:48",
+        "4:80",
+    ]
 
 
-def test_a_large_circle_that_doubles_is_told_and_nothing_that_follows_from_it() -> None:
+def test_a_large_cycle_that_doubles_is_reported_and_nothing_that_follows_from_it() -> None:
     lines = "".join(
         f"  p{n}: [{{id: a, pipeline: p{(n + 1) % 60}}}, {{id: b, pipeline: p{(n + 1) % 60}}}]\n"
         for n in range(60)
@@ -71,7 +75,7 @@ def test_a_large_circle_that_doubles_is_told_and_nothing_that_follows_from_it() 
 @pytest.mark.parametrize(
     ("names", "words"), [("a", "a → a"), ("abcdefgh", "a → b → c → d → e → f → g → h → a")]
 )
-def test_a_small_circle_is_told_as_a_whole(names: str, words: str) -> None:
+def test_a_small_cycle_is_reported_as_a_whole(names: str, words: str) -> None:
     assert cycle_in_words(names) == words
 
 

@@ -59,7 +59,7 @@ SCOPE = Scope(steps=STEPS, env_allow=frozenset({"HOME", "LANG"}), later=frozense
 
 
 def wrong(expression: str, scope: Scope = SCOPE) -> list[str]:
-    return [found.message for found in unknown_names(parse_template(f"{{{{ {expression} }}}}"), scope)]
+    return [faults.message for faults in unknown_names(parse_template(f"{{{{ {expression} }}}}"), scope)]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_these_names_can_be_read(expression: str) -> None:
         ("env.HOME.x", "'env.HOME' is text: it has no 'x'"),
     ],
 )
-def test_an_unknown_name_is_told_with_what_there_is(expression: str, message: str) -> None:
+def test_an_unknown_name_is_reported_with_what_there_is(expression: str, message: str) -> None:
     assert wrong(expression) == [message]
 
 
@@ -231,7 +231,7 @@ def test_an_unknown_name_is_told_with_what_there_is(expression: str, message: st
         ("step.strict.plain.x", "'step.strict' has no 'plain'; there are report"),
     ],
 )
-def test_what_a_step_does_not_give_is_told(expression: str, message: str) -> None:
+def test_what_a_step_does_not_give_is_reported(expression: str, message: str) -> None:
     assert wrong(expression) == [message]
 
 
@@ -263,7 +263,7 @@ def test_what_a_step_does_not_give_is_told(expression: str, message: str) -> Non
         ("step.report.free[0]", "'step.report.free' is an object, its fields have names, not the number 0"),
     ],
 )
-def test_a_field_that_the_schema_rules_out_is_told(expression: str, message: str) -> None:
+def test_a_field_that_the_schema_rules_out_is_reported(expression: str, message: str) -> None:
     assert wrong(expression) == [message]
 
 
@@ -278,16 +278,16 @@ def test_of_many_steps_the_first_are_listed() -> None:
     assert wrong("step.zzz.result", scope)[0].endswith("there are " + ", ".join(list(many)[:20]) + ", …")
 
 
-def test_where_there_are_no_steps_that_is_told() -> None:
+def test_where_there_are_no_steps_that_is_reported() -> None:
     scope = Scope(steps={}, env_allow=frozenset(), later=frozenset())
     assert wrong("step.zzz.result", scope) == [
         "'step.zzz': unknown step 'zzz'; there are no steps to read here"
     ]
 
 
-def test_every_wrong_name_is_told_with_its_place() -> None:
-    found = unknown_names(parse_template("{{ run.id }} {{ env }} {{ attempt.x }}"), SCOPE)
-    assert found == [
+def test_every_wrong_name_is_reported_with_its_place() -> None:
+    faults = unknown_names(parse_template("{{ run.id }} {{ env }} {{ attempt.x }}"), SCOPE)
+    assert faults == [
         NameFault(offset=16, message="'env' is not a value; name a variable, as in env.NAME"),
         NameFault(offset=26, message="'attempt' is a number: it has no 'x'"),
     ]

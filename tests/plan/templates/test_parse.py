@@ -39,7 +39,7 @@ def test_a_text_without_names_has_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("{{ feedback }}", ["feedback at 3"]),
         ("a {{slice.prompt}} b {{ plan.goal | raw }}", ["slice/prompt at 4", "plan/goal at 24"]),
@@ -62,8 +62,8 @@ def test_a_text_without_names_has_none(text: str) -> None:
         ("{{ a['_id'] }}", ["a/_id at 3"]),
     ],
 )
-def test_each_use_of_a_name_is_found_with_its_place(text: str, found: list[str]) -> None:
-    assert names(text) == found
+def test_each_use_of_a_name_is_found_with_its_place(text: str, expected: list[str]) -> None:
+    assert names(text) == expected
 
 
 @pytest.mark.parametrize("constant", ["true", "false", "none", "True", "False", "None"])
@@ -161,7 +161,7 @@ def test_a_name_that_every_branch_sets_is_bound_after_them() -> None:
         (f"{{{{ {'(' * 5000} }}}}", "0: this template is nested too deeply"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(text: str, message: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(text: str, message: str) -> None:
     assert fault(text) == message
 
 
@@ -207,7 +207,7 @@ def test_other_statements_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("feedback", [("feedback",)]),
         (" step.a.exit_code == 0 ", [("step", "a", "exit_code")]),
@@ -221,11 +221,11 @@ def test_other_statements_are_refused(text: str) -> None:
         ("1 == 1", []),
     ],
 )
-def test_an_expression_stands_bare_or_in_braces(text: str, found: list[tuple[str | int, ...]]) -> None:
+def test_an_expression_stands_bare_or_in_braces(text: str, expected: list[tuple[str | int, ...]]) -> None:
     for written in (text, f"{{{{ {text} }}}}", f" {{{{- {text} -}}}}\n"):
         read = parse_expression(written).names
-        assert [name.path for name in read] == found
-        assert [written.startswith(str(name.path[0]), name.offset) for name in read] == [True] * len(found)
+        assert [name.path for name in read] == expected
+        assert [written.startswith(str(name.path[0]), name.offset) for name in read] == [True] * len(expected)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "{{ }}", "{{}}"])

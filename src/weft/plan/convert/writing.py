@@ -8,7 +8,7 @@ from weft.plan.text.emit import Plain
 
 AGENT = "coder"
 ASSUMED = "claude"
-ID_RULE = "an id has small letters, digits, _ and - only"
+ID_RULE = "an id has only lowercase letters, digits, _ and -"
 NO_AGENT_NAMED = (
     "the format names no agent",
     f"{ASSUMED!r} is assumed; change `use` under `agents` in the plan",

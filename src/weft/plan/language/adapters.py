@@ -115,7 +115,7 @@ ADAPTERS = {
             forks=True,
             reads_only=True,
             needs_model=True,
-            doc="a small agent of Weft's own, for those who have a key to a model but no agent",
+            doc="a small agent of Weft's own, for users with a key to a model but no agent",
         ),
     )
 }

@@ -75,7 +75,7 @@ class Text(Struct, frozen=True):
     def schema(self) -> Schema:
         schema: Schema = {"type": "string"}
         if self.pattern is not None:
-            schema |= {"pattern": f"^(?:{self.pattern})$", "patternErrorMessage": f"Allowed is {self.words}."}
+            schema |= {"pattern": f"^(?:{self.pattern})$", "patternErrorMessage": f"Must be {self.words}."}
         elif not self.empty:
             schema["minLength"] = 1
         return schema
@@ -122,7 +122,7 @@ class Integer(Struct, frozen=True):
     @property
     def words(self) -> str:
         if self.high is None:
-            return f"a whole number from {self.low} on"
+            return f"a whole number, {self.low} or more"
         if self.high == self.low:
             return str(self.low)
         return f"a whole number from {self.low} to {self.high}"
@@ -151,7 +151,7 @@ class Money(Struct, frozen=True):
 
     @classmethod
     def from_zero(cls) -> "Money":
-        return cls("an amount of dollars from 0 on, such as 15 or 0.30", 0)
+        return cls("an amount of dollars, 0 or more, such as 15 or 0.30", 0)
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         text = _number_of_dollars(node)
@@ -167,9 +167,7 @@ class Money(Struct, frozen=True):
 
     def schema(self) -> Schema:
         number = {"type": "number", "minimum": self.least / MICRO, "maximum": MOST_MONEY}
-        return {
-            "anyOf": [number, _matching(_DOLLARS, f"Allowed is {self.words}.", above_zero=self.least > 0)]
-        }
+        return {"anyOf": [number, _matching(_DOLLARS, f"Must be {self.words}.", above_zero=self.least > 0)]}
 
 
 def _number_of_dollars(node: Node) -> str | None:
@@ -201,7 +199,7 @@ class Tokens(Struct, frozen=True):
 
     def schema(self) -> Schema:
         number = {"type": "integer", "minimum": 1, "maximum": MOST}
-        return {"anyOf": [number, _matching(_TOKENS, f"Allowed is {self.words}.", above_zero=True)]}
+        return {"anyOf": [number, _matching(_TOKENS, f"Must be {self.words}.", above_zero=True)]}
 
 
 class Share(Struct, frozen=True):
@@ -220,7 +218,7 @@ class Share(Struct, frozen=True):
 class Span(Struct, frozen=True):
     """A number, or two with `..` between them: `10`, `5..20`."""
 
-    words: str = "a number from 0 on, or a range such as 5..20"
+    words: str = "a number, 0 or more, or a range such as 5..20"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         text = node.text if isinstance(node, Scalar) else ""
@@ -235,7 +233,7 @@ class Span(Struct, frozen=True):
 
     def schema(self) -> Schema:
         number = {"type": "number", "minimum": 0, "maximum": MOST}
-        return {"anyOf": [number, _matching(_RANGE, "Allowed is 5..20 or so.")]}
+        return {"anyOf": [number, _matching(_RANGE, "Must be a range such as 5..20.")]}
 
 
 class Boolean(Struct, frozen=True):
@@ -316,7 +314,7 @@ class Duration(Struct, frozen=True):
         return seconds if seconds > 0 else mismatch(self, node, reader, name)
 
     def schema(self) -> Schema:
-        return _matching(_DURATION, f"Allowed is {self.words}.", above_zero=True)
+        return _matching(_DURATION, f"Must be {self.words}.", above_zero=True)
 
 
 def _matching(pattern: re.Pattern[str], message: str, *, above_zero: bool = False) -> Schema:
@@ -336,4 +334,4 @@ def _meant(node: Node, guess: Callable[[str], str | None]) -> str:
 
 def _in_quotes(node: Scalar) -> str:
     """Returns advice for a number or another word that is meant as text."""
-    return f"; for the text write '{node.text}', in quotes" if node.text else ""
+    return f"; to write text, use quotes: '{node.text}'" if node.text else ""

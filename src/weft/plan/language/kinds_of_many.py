@@ -159,7 +159,7 @@ class MapOf(Struct, frozen=True):
         for key, (key_node, value) in node.entries.items():
             parsed = self.value.read(value, reader, f"{name}.{key}")
             if not self.key.allows(key):
-                reader.wrong(key_node, f"{key!r} cannot be a name in {name}; allowed is {self.key.words}")
+                reader.wrong(key_node, f"{key!r} cannot be a name in {name}; it must be {self.key.words}")
             elif parsed is not BAD:
                 values[key] = parsed
         return values

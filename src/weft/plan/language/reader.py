@@ -83,5 +83,5 @@ class Kind(Protocol):
 
 def mismatch(kind: Kind, node: Node, reader: Reader, name: str, hint: str = "") -> object:
     """Reports a value that is not of this kind, and returns `BAD`."""
-    reader.wrong(node, f"{name} is {describe(node)}; allowed is {kind.words}{hint}")
+    reader.wrong(node, f"{name} is {describe(node)}; it must be {kind.words}{hint}")
     return BAD

@@ -389,7 +389,7 @@ class OneValueSet(Struct, frozen=True):
             allowed, forbidden, where = forbidden, allowed, "without"
         if node.text in forbidden and node.text not in allowed:
             context = f"{name} {where} {_quoted(self.condition)}"
-            reader.wrong(node, f"{self.key} is {node.text!r}; allowed in {context} is {' | '.join(allowed)}")
+            reader.wrong(node, f"{self.key} is {node.text!r}; in {context} it must be {' | '.join(allowed)}")
 
     def schema(self) -> Schema:
         def enum_of(values: Sequence[str]) -> Schema:
