@@ -202,7 +202,7 @@ def test_json_that_is_nested_without_end_is_told(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("- do: [", "this is not YAML"),
-        ("- do: []\n  do: []\n", "the key 'do' stands here twice"),
+        ("- do: []\n  do: []\n", "duplicate key 'do'"),
         ("- do: [{sleep: .inf}]\n", "any value of JSON"),
     ],
 )

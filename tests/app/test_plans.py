@@ -224,7 +224,7 @@ def test_what_is_wrong_with_a_configuration_is_told_with_its_name(
 ) -> None:
     put(tmp_path / ".weft" / "config.yaml", "retries: 11\n")
     assert refused(in_folder(tmp_path), environ=environ) == [
-        ".weft/config.yaml:1:10: error: retries is 11 (a number); allowed is a whole number from 0 to 10",
+        ".weft/config.yaml:1:10: error: retries is 11 (a number); it must be a whole number from 0 to 10",
         "     1 | retries: 11",
         "       |          ^^",
         "1 error",
@@ -328,16 +328,16 @@ DOLLARS = "an amount of dollars above 0, such as 20 or 0.50"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("-5", f" is -5 (a number); allowed is {DOLLARS}, or both as in usd=20,tokens=5M"),
-        ("ten", f" is 'ten'; allowed is {DOLLARS}, or both as in usd=20,tokens=5M"),
-        ("5M", f" is '5M'; allowed is {DOLLARS}, or both as in usd=20,tokens=5M"),
-        ("20,tokens=5", f" is '20,tokens=5'; allowed is {DOLLARS}, or both as in usd=20,tokens=5M"),
-        ("usd=1,usd=2", f" is 'usd=1,usd=2'; allowed is {DOLLARS}, or both as in usd=20,tokens=5M"),
-        ("5usd", f" is '5usd'; allowed is {DOLLARS}, or both as in usd=20,tokens=5M; did you mean 5?"),
+        ("-5", f" is -5 (a number); it must be {DOLLARS}, or both as in usd=20,tokens=5M"),
+        ("ten", f" is 'ten'; it must be {DOLLARS}, or both as in usd=20,tokens=5M"),
+        ("5M", f" is '5M'; it must be {DOLLARS}, or both as in usd=20,tokens=5M"),
+        ("20,tokens=5", f" is '20,tokens=5'; it must be {DOLLARS}, or both as in usd=20,tokens=5M"),
+        ("usd=1,usd=2", f" is 'usd=1,usd=2'; it must be {DOLLARS}, or both as in usd=20,tokens=5M"),
+        ("5usd", f" is '5usd'; it must be {DOLLARS}, or both as in usd=20,tokens=5M; did you mean 5?"),
         ("eur=20", ": unknown key 'eur' in a budget; known: usd, tokens"),
-        ("usd=0", ": usd is 0 (a number); allowed is an amount of dollars above 0, such as 20 or 0.50"),
-        ("tokens=5G", ": tokens is '5G'; allowed is a number of tokens above 0, such as 200000, 500k or 5M"),
-        ("tokens=", ": tokens is empty; allowed is a number of tokens above 0, such as 200000, 500k or 5M"),
+        ("usd=0", ": usd is 0 (a number); it must be an amount of dollars above 0, such as 20 or 0.50"),
+        ("tokens=5G", ": tokens is '5G'; it must be a number of tokens above 0, such as 200000, 500k or 5M"),
+        ("tokens=", ": tokens is empty; it must be a number of tokens above 0, such as 200000, 500k or 5M"),
     ],
 )
 def test_a_budget_that_is_none_is_told_with_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:
@@ -349,12 +349,12 @@ def test_a_budget_that_is_none_is_told_with_what_is_allowed(tmp_path: Path, text
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("max_parallel", "33", "is 33 (a number); allowed is a whole number from 1 to 32"),
-        ("max_parallel", "", "is empty; allowed is a whole number from 1 to 32"),
-        ("retries", "-1", "is -1 (a number); allowed is a whole number from 0 to 10"),
-        ("policy", "seriel", "is 'seriel'; allowed is serial | parallel; did you mean 'serial'?"),
-        ("failure_mode", "x", "is 'x'; allowed is fail_fast | continue_on_error"),
-        ("merge", "atuo", "is 'atuo'; allowed is auto | confirm | manual; did you mean 'auto'?"),
+        ("max_parallel", "33", "is 33 (a number); it must be a whole number from 1 to 32"),
+        ("max_parallel", "", "is empty; it must be a whole number from 1 to 32"),
+        ("retries", "-1", "is -1 (a number); it must be a whole number from 0 to 10"),
+        ("policy", "seriel", "is 'seriel'; it must be serial | parallel; did you mean 'serial'?"),
+        ("failure_mode", "x", "is 'x'; it must be fail_fast | continue_on_error"),
+        ("merge", "atuo", "is 'atuo'; it must be auto | confirm | manual; did you mean 'auto'?"),
     ],
 )
 def test_a_wrong_flag_is_told_in_the_words_of_the_language(

@@ -121,7 +121,7 @@ def test_all_that_is_wrong_is_told_at_once_with_the_place(folder: Path) -> None:
     result = check(folder, "bad.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == snapshot("""\
-bad.yaml:2:9: error: policy is 'seril'; allowed is serial | parallel; did you mean 'serial'?
+bad.yaml:2:9: error: policy is 'seril'; it must be serial | parallel; did you mean 'serial'?
      2 | policy: seril
        |         ^^^^^
 bad.yaml:3:1: error: unknown key 'max_paralel' in the plan; did you mean 'max_parallel'?
@@ -130,7 +130,7 @@ bad.yaml:3:1: error: unknown key 'max_paralel' in the plan; did you mean 'max_pa
 bad.yaml:6:5: warning: 1 slice has no verify, so nothing checks what is done in it: a
      6 |   - {id: a, prompt: x, agent: claude, retries: 11}
        |     ^
-bad.yaml:6:48: error: retries is 11 (a number); allowed is a whole number from 0 to 10
+bad.yaml:6:48: error: retries is 11 (a number); it must be a whole number from 0 to 10
      6 |   - {id: a, prompt: x, agent: claude, retries: 11}
        |                                                ^^
 3 errors
@@ -149,7 +149,7 @@ def test_for_programs_what_is_wrong_is_data(folder: Path) -> None:
             "file": "bad.yaml",
             "line": 2,
             "column": 9,
-            "message": "policy is 'seril'; allowed is serial | parallel; did you mean 'serial'?",
+            "message": "policy is 'seril'; it must be serial | parallel; did you mean 'serial'?",
         }
     )
 
@@ -197,11 +197,11 @@ def test_a_dash_is_standard_input(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--max-parallel", "33"], " is 33 (a number); allowed is a whole number from 1 to 32"),
-        (["--retries", "x"], " is 'x'; allowed is a whole number from 0 to 10"),
-        (["--policy", "fast"], " is 'fast'; allowed is serial | parallel"),
-        (["--failure-mode", ""], " is empty; allowed is fail_fast | continue_on_error"),
-        (["--merge", "never"], " is 'never'; allowed is auto | confirm | manual"),
+        (["--max-parallel", "33"], " is 33 (a number); it must be a whole number from 1 to 32"),
+        (["--retries", "x"], " is 'x'; it must be a whole number from 0 to 10"),
+        (["--policy", "fast"], " is 'fast'; it must be serial | parallel"),
+        (["--failure-mode", ""], " is empty; it must be fail_fast | continue_on_error"),
+        (["--merge", "never"], " is 'never'; it must be auto | confirm | manual"),
         (["--budget", "eur=5"], ": unknown key 'eur' in a budget; known: usd, tokens"),
     ],
 )

@@ -251,10 +251,10 @@ def test_a_plan_that_can_get_stuck_is_told_with_the_shortest_way_there_and_nothi
 
 def test_a_circle_is_told_as_who_waits_for_whom() -> None:
     plan = compiled({"id": "a"}, {"id": "b"})
-    plan.wiring.hears[1].append(2)
-    plan.wiring.hears[2].append(1)
+    plan.wiring.followers[1].append(2)
+    plan.wiring.followers[2].append(1)
     assert section("Finish", check_report(plan, prove(plan))) == [
-        "This plan may never end: a waits for itself, and so for ever.",
+        "This plan may never end: a waits for itself, so it never starts.",
         "The shortest way there:",
         "  1. a waits for b",
         "  2. b waits for a",
@@ -453,7 +453,7 @@ def test_warnings_come_last_and_are_bounded() -> None:
     group = {"id": "g", "prompt": "reaches nobody", "subplans": [{"id": "a", "verify": "make"}]}
     found = report(group, {"id": "b"})
     assert lines(found)[-2].startswith("Warning   weft.yaml:1:")
-    assert "the prompt of a group reaches no agent" in lines(found)[-2]
+    assert "no agent sees the prompt of a group" in lines(found)[-2]
     many = replace(found, plan_warnings=found.plan_warnings * 8)
     assert section("Warning", many)[-1] == "… and 3 more."
     assert len(section("Warning", many, verbose=True)) == 8 * 2

@@ -93,8 +93,8 @@ def test_one_setting_is_explained(project: Project) -> None:
     configured(project, "worktrees: some/where/far/away/from/here/{{ plan.id }}/{{ slice.path }}\n")
     done = project.weft("config", "worktrees")
     assert done.stdout.splitlines() == [
-        "worktrees: Where worktrees are made.",
-        "  allowed: a path that has {{ slice.path }} in it",
+        "worktrees: Where worktrees are created.",
+        "  allowed: a path that contains {{ slice.path }}",
         "  default: .weft/worktrees/{{ plan.id }}/{{ slice.path }}",
         "  variable: WEFT_WORKTREES",
         "Set, the one that counts first:",
@@ -180,14 +180,14 @@ def test_wrong_usage_is_told_and_exit_code_2(project: Project, arguments: list[s
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"retries: 11", "1:10: error: retries is 11 (a number); allowed is a whole number from 0 to 10"),
+        (b"retries: 11", "1:10: error: retries is 11 (a number); it must be a whole number from 0 to 10"),
         (b"\nretires: 1", "2:1: error: unknown key 'retires' in the configuration; did you mean 'retries'?"),
         (b"a: [", "1:5: error: this is not YAML: the [ of line 1 is not closed, or a comma is missing; "),
-        (b"- 1", "1:1: error: the configuration is a list; allowed is a mapping with the keys agents, "),
+        (b"- 1", "1:1: error: the configuration is a list; it must be a mapping with the keys agents, "),
         (b"retries: \xff", "1:10: error: the file is not text in UTF-8: byte 0xff has no meaning here; "),
-        (b"agents: {a: {use: claud}}", "1:19: error: use is 'claud'; allowed is "),
+        (b"agents: {a: {use: claud}}", "1:19: error: use is 'claud'; it must be "),
         (b"\x00", "1:1: error: "),
-        (b"&a [*a]", "1:5: error: the alias *a stands inside of what it repeats"),
+        (b"&a [*a]", "1:5: error: the alias *a is inside the value that it repeats"),
     ],
     ids=["range", "key", "yaml", "shape", "encoding", "agent", "nul", "alias"],
 )  # fmt: skip
@@ -231,8 +231,8 @@ def test_wrong_variables_are_told_line_by_line(project: Project, command: str) -
     env = {"WEFT_MAX_PARALLEL": "33", "WEFT_RETRES": "1"}
     done = project.plan(ONE).process(command, env=env)
     assert (done.returncode, done.stdout, done.stderr.splitlines()) == (2, "", [
-        "error: WEFT_MAX_PARALLEL: max_parallel is 33 (a number); allowed is a whole number from 1 to 32",
-        "error: WEFT_RETRES is no setting; did you mean WEFT_RETRIES? If not, type: unset WEFT_RETRES",
+        "error: WEFT_MAX_PARALLEL: max_parallel is 33 (a number); it must be a whole number from 1 to 32",
+        "error: WEFT_RETRES is not a setting; did you mean WEFT_RETRIES? If not, type: unset WEFT_RETRES",
     ])  # fmt: skip
 
 

@@ -218,7 +218,7 @@ NO_PLAN = (
     "there is no weft.yaml and no weft.yml in this directory; to write one, type: weft init; "
     "to name another file: weft run FILE"
 )
-TOO_MANY = "--max-parallel is 40 (a number); allowed is a whole number from 1 to 32"
+TOO_MANY = "--max-parallel is 40 (a number); it must be a whole number from 1 to 32"
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def _good(kind: Any, depth: int) -> st.SearchStrategy[Any]:
         case MapOf():
             return st.dictionaries(good(kind.key), good(kind.value, depth), max_size=2)
         case Either():
-            return st.one_of(*(good(one, depth) for one in kind.kinds()))
+            return st.one_of(*(good(inner, depth) for inner in kind.kinds()))
         case Record() | Later():
             return records(kind, depth) if isinstance(kind, Record) else records(kind.record(), depth - 1)
         case _:
@@ -181,7 +181,7 @@ def holds(condition: Any, data: dict[str, Any]) -> bool:
         case Is(key, value):
             return bool(data.get(key) == value)
         case AnyOf(conditions):
-            return any(holds(one, data) for one in conditions)
+            return any(holds(inner, data) for inner in conditions)
         case _:
             raise AssertionError(condition)
 
@@ -222,11 +222,11 @@ def _resolve_settings(draw: st.DrawFn, data: dict[str, Any], names: _Names) -> N
 
 
 def _resolve_subplans(draw: st.DrawFn, subplans: list[dict[str, Any]], names: _Names) -> None:
-    taken: list[str] = []
+    ids_used: list[str] = []
     for number, subplan in enumerate(subplans):
-        subplan["id"] = f"n{number}" if subplan["id"] in taken else subplan["id"]
+        subplan["id"] = f"n{number}" if subplan["id"] in ids_used else subplan["id"]
         if "depends_on" in subplan:
-            subplan["depends_on"] = draw(_some(taken))
+            subplan["depends_on"] = draw(_some(ids_used))
         _resolve_settings(draw, subplan, names)
         if "subplans" not in subplan:
             subplan.setdefault("prompt", "Do it.")
@@ -234,14 +234,14 @@ def _resolve_subplans(draw: st.DrawFn, subplans: list[dict[str, Any]], names: _N
             subplan["pipeline"] = draw(st.sampled_from(["direct", "tdd", *names.pipelines]))
         _resolve_steps(draw, subplan.get("steps", []), names, names.pipelines)
         _resolve_subplans(draw, subplan.get("subplans", []), names)
-        taken.append(subplan["id"])
+        ids_used.append(subplan["id"])
 
 
 def _resolve_steps(draw: st.DrawFn, steps: list[dict[str, Any]], names: _Names, pipelines: list[str]) -> None:
-    taken: list[str] = []
+    ids_used: list[str] = []
     for number, step in enumerate(steps):
-        step["id"] = f"n{number}" if step["id"] in taken else step["id"]
-        _resolve_step(draw, step, taken)
+        step["id"] = f"n{number}" if step["id"] in ids_used else step["id"]
+        _resolve_step(draw, step, ids_used)
         _resolve_settings(draw, step, names)
         if "pipeline" in step:
             step["pipeline"] = draw(st.sampled_from(["direct", "tdd", *pipelines]))
@@ -249,7 +249,7 @@ def _resolve_steps(draw: st.DrawFn, steps: list[dict[str, Any]], names: _Names, 
             if key in step:
                 del step[key]
                 step.update({"pools": draw(_some(names.pools, least=1))} if names.pools else {})
-        taken.append(step["id"])
+        ids_used.append(step["id"])
 
 
 def _resolve_step(draw: st.DrawFn, step: dict[str, Any], earlier: list[str]) -> None:

@@ -17,12 +17,14 @@ def sketched(*lines: str) -> Outline:
     rows = {words[0].rstrip("/"): number for number, words in enumerate(split, 1)}
     for path, *_ in split:
         parent = rows.get(path.rstrip("/").rpartition("/")[0], 0)
-        leaf = not path.endswith("/") and not any(other.startswith(f"{path}/") for other in rows)
+        leaf = not path.endswith("/") and not any(candidate.startswith(f"{path}/") for candidate in rows)
         outline.add(SubplanPath(path.rstrip("/")), parent, leaf=leaf)
     for path, *names in split:
         outline.depends_on[rows[path.rstrip("/")]] = tuple(rows[name] for name in names)
     for row in range(len(outline.paths)):
-        outline.sizes[row] = 1 + sum(row in around(outline, other) for other in range(len(outline.paths)))
+        outline.sizes[row] = 1 + sum(
+            row in around(outline, candidate) for candidate in range(len(outline.paths))
+        )
     return outline
 
 
@@ -37,39 +39,42 @@ def flat(*depends_on: tuple[int, ...]) -> Outline:
 
 
 def around(outline: Outline, row: int) -> set[int]:
-    found: set[int] = set()
+    groups: set[int] = set()
     while (row := outline.parents[row]) >= 0:
-        found.add(row)
-    return found
+        groups.add(row)
+    return groups
 
 
-def related(outline: Outline, one: int, other: int) -> bool:
+def related(outline: Outline, first: int, second: int) -> bool:
     """Whether they are the same, or one contains the other."""
-    return one == other or one in around(outline, other) or other in around(outline, one)
+    return first == second or first in around(outline, second) or second in around(outline, first)
 
 
 def order(outline: Outline, after: list[tuple[int, ...]] | None = None) -> set[tuple[Point, Point]]:
     """All pairs of points of which the first comes before the second, by the definition."""
     rows = range(len(outline.paths))
-    found: set[tuple[Point, Point]] = {(("start", row), ("end", row)) for row in rows}
+    pairs: set[tuple[Point, Point]] = {(("start", row), ("end", row)) for row in rows}
     for row in rows[1:]:
-        found.add((("start", outline.parents[row]), ("start", row)))
-        found.add((("end", row), ("end", outline.parents[row])))
+        pairs.add((("start", outline.parents[row]), ("start", row)))
+        pairs.add((("end", row), ("end", outline.parents[row])))
         for earlier in outline.depends_on[row] + (after[row] if after else ()):
-            found.add((("end", earlier), ("start", row)))
-    points = [(what, row) for what in ("start", "end") for row in rows]
+            pairs.add((("end", earlier), ("start", row)))
+    points = [(moment, row) for moment in ("start", "end") for row in rows]
     for middle in points:
-        found |= {(a, b) for a in points for b in points if (a, middle) in found and (middle, b) in found}
-    return found
+        pairs |= {(a, b) for a in points for b in points if (a, middle) in pairs and (middle, b) in pairs}
+    return pairs
 
 
-def has_circle(found: set[tuple[Point, Point]]) -> bool:
-    return any(one == other for one, other in found)
+def has_circle(precedence: set[tuple[Point, Point]]) -> bool:
+    return any(first == second for first, second in precedence)
 
 
-def apart(found: set[tuple[Point, Point]], one: int, other: int) -> bool:
+def apart(precedence: set[tuple[Point, Point]], first: int, second: int) -> bool:
     """Whether one of the two can start only after the other has ended."""
-    return (("end", one), ("start", other)) in found or (("end", other), ("start", one)) in found
+    return (("end", first), ("start", second)) in precedence or (
+        ("end", second),
+        ("start", first),
+    ) in precedence
 
 
 @st.composite
@@ -97,7 +102,7 @@ def tangles(draw: st.DrawFn, most: int = 9) -> Outline:
     outline = draw(trees(most))
     rows = range(1, len(outline.paths))
     for row in rows:
-        others = [other for other in rows if not related(outline, row, other)]
+        others = [candidate for candidate in rows if not related(outline, row, candidate)]
         if others:
             outline.depends_on[row] = tuple(draw(st.lists(st.sampled_from(others), max_size=2, unique=True)))
     return outline
@@ -110,9 +115,9 @@ def plans(most: int = 9) -> st.SearchStrategy[Outline]:
 
 def _straightened(outline: Outline) -> Outline:
     """Gives up each dependency that makes a circle with those before."""
-    wanted = list(outline.depends_on)
-    outline.depends_on = [()] * len(wanted)
-    for row, before in enumerate(wanted):
+    proposed = list(outline.depends_on)
+    outline.depends_on = [()] * len(proposed)
+    for row, before in enumerate(proposed):
         for earlier in before:
             if (("start", row), ("end", earlier)) not in order(outline):
                 outline.depends_on[row] += (earlier,)

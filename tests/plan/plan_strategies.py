@@ -59,10 +59,15 @@ def plan_data(draw: st.DrawFn, sizes: Sizes = SMALL) -> Data:
 @st.composite
 def _one_slice(draw: st.DrawFn, sizes: Sizes) -> Data:
     pipelines = draw(_pipelines(sizes))
-    one: Data = {"id": "a", "prompt": "do", "steps": draw(_steps(sizes, list(pipelines)))}
-    one |= draw(st.sampled_from([{}, {"verify": "true"}]))
+    subplan: Data = {"id": "a", "prompt": "do", "steps": draw(_steps(sizes, list(pipelines)))}
+    subplan |= draw(st.sampled_from([{}, {"verify": "true"}]))
     plan: Data = {"weft": 1, "plan": "p", **draw(_head(sizes)), "retries": draw(st.integers(0, sizes.again))}
-    return {**plan, "infra_retries": 0, "pipelines": {"spare": [_run("x")], **pipelines}, "subplans": [one]}
+    return {
+        **plan,
+        "infra_retries": 0,
+        "pipelines": {"spare": [_run("x")], **pipelines},
+        "subplans": [subplan],
+    }
 
 
 @st.composite
@@ -114,20 +119,20 @@ def _settings(sizes: Sizes) -> st.SearchStrategy[Data]:
 @st.composite
 def _subplans(draw: st.DrawFn, around: _Around, rows: int, depth: int) -> list[Data]:
     """So many rows, in groups of any size."""
-    found: list[Data] = []
+    subplans: list[Data] = []
     while rows:
         inside = draw(st.integers(0, rows - 1)) if depth > 1 else 0
         files = draw(st.lists(st.sampled_from(_FILES), max_size=1))
-        subplan: Data = {"id": f"s{len(found)}", "files": files, **draw(_few(_settings(around.sizes)))}
+        subplan: Data = {"id": f"s{len(subplans)}", "files": files, **draw(_few(_settings(around.sizes)))}
         if around.one_turn:
             subplan.pop("policy", None)
         if inside:
             subplan["subplans"] = draw(_subplans(around.within(subplan), inside, depth - 1))
         else:
             _make_slice(draw, subplan, around)
-        found.append(subplan)
+        subplans.append(subplan)
         rows -= 1 + inside
-    return found
+    return subplans
 
 
 def _few(settings: st.SearchStrategy[Data]) -> st.SearchStrategy[Data]:
@@ -149,16 +154,16 @@ def _make_slice(draw: st.DrawFn, subplan: Data, around: _Around) -> None:
 
 def _add_dependencies(draw: st.DrawFn, subplans: list[Data]) -> None:
     """Each on some that come before it and do not contain it, by id or by path: that makes no circle."""
-    seen: list[str] = []
+    earlier_paths: list[str] = []
 
     def walk(rows: list[Data], around: str) -> None:
         for row in rows:
             path = f"{around}/{row['id']}"
-            others = [other for other in seen if not path.startswith(f"{other}/")]
+            others = [target for target in earlier_paths if not path.startswith(f"{target}/")]
             if others:
                 chosen = draw(st.lists(st.sampled_from(others), max_size=2, unique=True))
-                row["depends_on"] = [_reference(draw, other, around) for other in chosen]
-            seen.append(path)
+                row["depends_on"] = [_reference(draw, target, around) for target in chosen]
+            earlier_paths.append(path)
             walk(row.get("subplans", []), path)
 
     walk(subplans, "")
@@ -182,11 +187,11 @@ def _shuffle(draw: st.DrawFn, subplans: list[Data]) -> None:
 @st.composite
 def _pipelines(draw: st.DrawFn, sizes: Sizes) -> dict[str, list[Data]]:
     """Each may be nested in those after it; none is much longer for it."""
-    found: dict[str, list[Data]] = {}
+    pipelines: dict[str, list[Data]] = {}
     inner = replace(sizes, steps=max(2, sizes.steps - 2), loops=1, again=1)
     for number in range(draw(st.integers(0, sizes.pipelines))):
-        found[f"way{number}"] = draw(_steps(inner, list(found)))
-    return found
+        pipelines[f"way{number}"] = draw(_steps(inner, list(pipelines)))
+    return pipelines
 
 
 def _run(id_: str) -> Data:
@@ -237,13 +242,13 @@ def _let_wait(draw: st.DrawFn, steps: list[Data], number: int, unheard: list[int
     step, last = steps[number], number == len(steps) - 1
     earlier = list(range(number))
     chosen = draw(st.lists(st.sampled_from(earlier), max_size=2, unique=True)) if earlier else []
-    chosen += [one for one in unheard if (last or draw(st.booleans())) and one not in chosen]
+    chosen += [branch for branch in unheard if (last or draw(st.booleans())) and branch not in chosen]
     if step.get("action") == "join" and not chosen:
         chosen = earlier[-1:]
         step["action"] = "join" if chosen else "verify"
     if chosen:
-        step["depends_on"] = [steps[one]["id"] for one in chosen]
-    unheard[:] = [one for one in unheard if one not in chosen]
+        step["depends_on"] = [steps[branch]["id"] for branch in chosen]
+    unheard[:] = [branch for branch in unheard if branch not in chosen]
 
 
 def _extras(step: Data) -> st.SearchStrategy[Data]:
@@ -277,7 +282,7 @@ def _add_loops(draw: st.DrawFn, steps: list[Data], sizes: Sizes) -> None:
 
 def _is_loop(steps: list[Data], region: range, crossed: list[tuple[int, int]]) -> bool:
     ends = (steps[region.start], steps[region[-1]])
-    inside = all((one in region) == (other in region) for one, other in crossed)
+    inside = all((earlier in region) == (later in region) for earlier, later in crossed)
     return inside and not any(step.get("async") for step in ends)
 
 
@@ -286,11 +291,11 @@ def _signals(steps: list[Data]) -> list[tuple[int, int]]:
     numbers = {step["id"]: number for number, step in enumerate(steps)}
     ended: list[set[int]] = []
     passed: set[int] = set()
-    found: list[tuple[int, int]] = []
+    signals: list[tuple[int, int]] = []
     for number, step in enumerate(steps):
         waits = {numbers[id_] for id_ in step.get("depends_on", ())}
-        found += [(one, number) for one in waits - passed]
-        ended.append(passed.union(waits, *(ended[one] for one in waits)))
+        signals += [(branch, number) for branch in waits - passed]
+        ended.append(passed.union(waits, *(ended[branch] for branch in waits)))
         if not step.get("async"):
             passed = ended[number] | {number}
-    return found
+    return signals

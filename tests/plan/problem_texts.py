@@ -13,10 +13,10 @@ AGENT = "agent: claude\n"
 def problems(text: str, **how: Any) -> list[str]:
     """Errors and warnings, or warnings alone if it is a plan, as "line:column message"."""
     try:
-        found = load_plan(text, **how).warnings
+        reported = load_plan(text, **how).warnings
     except PlanError as error:
-        found = error.problems
-    return [f"{one.at.line}:{one.at.column} {one.message}" for one in found]
+        reported = error.problems
+    return [f"{problem.at.line}:{problem.at.column} {problem.message}" for problem in reported]
 
 
 def with_subplans(*lines: str, top: str = AGENT) -> str:

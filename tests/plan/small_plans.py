@@ -33,17 +33,21 @@ PIPELINES: dict[str, list[dict[str, Any]]] = {
 def compiled(*subplans: dict[str, Any], **plan: Any) -> CompiledPlan:
     """A plan of these subplans, with two agents and the pipelines above; slices need not say their prompt."""
     head = {"weft": 1, "plan": "p", "agents": AGENTS, "agent": "coder"}
-    if any("pipeline" in one for one in _slices(subplans)):
+    if any("pipeline" in entry for entry in _slices(subplans)):
         head |= {"pipelines": PIPELINES, "pools": {"db": 1}}
-    text = json.dumps(head | plan | {"subplans": [_complete(one) for one in subplans]})
+    text = json.dumps(head | plan | {"subplans": [_complete(entry) for entry in subplans]})
     return compile_plan(load_plan(text))
 
 
 def _slices(subplans: Any) -> list[dict[str, Any]]:
-    return [leaf for one in subplans for leaf in (_slices(one["subplans"]) if "subplans" in one else [one])]
+    return [
+        leaf
+        for entry in subplans
+        for leaf in (_slices(entry["subplans"]) if "subplans" in entry else [entry])
+    ]
 
 
 def _complete(subplan: dict[str, Any]) -> dict[str, Any]:
     if "subplans" in subplan:
-        return subplan | {"subplans": [_complete(one) for one in subplan["subplans"]]}
+        return subplan | {"subplans": [_complete(entry) for entry in subplan["subplans"]]}
     return {"prompt": "x"} | subplan

@@ -207,17 +207,21 @@ def test_what_only_says_when_and_how_often_changes_the_plan_and_no_subplan(chang
 
 def test_a_slice_depends_on_what_its_group_waits_for_beside_what_it_names_itself() -> None:
     apart = {"subplans__1__subplans__0__depends_on": ["/docs"]}
-    one = subplan_digests(loaded(changed(**apart)))
-    other = subplan_digests(loaded(changed(**apart, subplans__0__verify="x")))
-    found = {path for path, before, after in zip(PATHS, one, other, strict=True) if before != after}
-    assert found == {"", "store", "cli", "cli/args"}
+    first = subplan_digests(loaded(changed(**apart)))
+    second = subplan_digests(loaded(changed(**apart, subplans__0__verify="x")))
+    changed_paths = {
+        path for path, before, after in zip(PATHS, first, second, strict=True) if before != after
+    }
+    assert changed_paths == {"", "store", "cli", "cli/args"}
 
 
 def test_files_count_where_they_are_strict() -> None:
-    one = subplan_digests(loaded(changed(strict_files=True)))
-    other = subplan_digests(loaded(changed(strict_files=True, subplans__0__subplans__1__files=["e/**"])))
-    found = {path for path, before, after in zip(PATHS, one, other, strict=True) if before != after}
-    assert found == {"", "store", "store/disk", "cli", "cli/args"}
+    first = subplan_digests(loaded(changed(strict_files=True)))
+    second = subplan_digests(loaded(changed(strict_files=True, subplans__0__subplans__1__files=["e/**"])))
+    changed_paths = {
+        path for path, before, after in zip(PATHS, first, second, strict=True) if before != after
+    }
+    assert changed_paths == {"", "store", "store/disk", "cli", "cli/args"}
 
 
 @pytest.mark.parametrize(
@@ -270,7 +274,7 @@ def test_a_subplan_that_is_moved_in_the_file_stays_what_it_is() -> None:
 
 
 def test_an_adapter_without_an_entry_is_an_agent_too() -> None:
-    one = loaded(
+    first = loaded(
         {
             "weft": 1,
             "plan": "p",
@@ -278,10 +282,10 @@ def test_an_adapter_without_an_entry_is_an_agent_too() -> None:
             "subplans": [{"id": "a", "prompt": "x", "verify": "true"}],
         }
     )
-    other = loaded(
+    second = loaded(
         {"weft": 1, "plan": "p", "agent": "codex", "subplans": [{"id": "a", "prompt": "x", "verify": "true"}]}
     )
-    assert subplan_digests(one)[1] != subplan_digests(other)[1]
+    assert subplan_digests(first)[1] != subplan_digests(second)[1]
 
 
 def test_a_long_chain_of_subplans_is_no_deep_recursion() -> None:
@@ -316,11 +320,11 @@ def test_other_processes_come_to_the_same_digests() -> None:
 @given(plan_texts())
 @settings(max_examples=50, deadline=None)
 def test_any_plan_has_digests_that_its_text_alone_decides(text: str) -> None:
-    one, other = load_plan(text), load_plan(text)
-    assert plan_digest(one) == plan_digest(other)
-    digests = subplan_digests(one)
-    assert digests == subplan_digests(other)
-    assert len(set(digests)) == len(digests) == len(one.subplans)
+    first, second = load_plan(text), load_plan(text)
+    assert plan_digest(first) == plan_digest(second)
+    digests = subplan_digests(first)
+    assert digests == subplan_digests(second)
+    assert len(set(digests)) == len(digests) == len(first.subplans)
     assert all(len(bytes.fromhex(digest)) == 16 for digest in digests)
 
 

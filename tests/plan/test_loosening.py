@@ -39,11 +39,13 @@ def found(users: str, projects: str) -> tuple[Loosening, ...]:
 
 
 def paths(users: str, projects: str) -> list[str]:
-    return [one.setting.path for one in found(users, projects)]
+    return [loosening.setting.path for loosening in found(users, projects)]
 
 
 @pytest.mark.parametrize(("name", "stricter", "looser"), PAIRS)
-def test_a_looser_setting_is_told_and_a_stricter_one_is_not(name: str, stricter: str, looser: str) -> None:
+def test_a_looser_setting_is_reported_and_a_stricter_one_is_not(
+    name: str, stricter: str, looser: str
+) -> None:
     assert paths(stricter, looser) == [name]
     assert paths(stricter, stricter) == []
 
@@ -66,9 +68,9 @@ def test_what_the_user_has_not_set_is_free() -> None:
     assert loosenings(config(text, "project"), None) == ()
 
 
-def test_the_user_s_value_is_told_with_it() -> None:
-    (one,) = found("budget: 2.50", "budget: 10")
-    assert (one.setting.path, one.setting.value, one.users) == ("budget", 10, "2.5")
+def test_the_user_s_value_is_reported_with_it() -> None:
+    (loosening,) = found("budget: 2.50", "budget: 10")
+    assert (loosening.setting.path, loosening.setting.value, loosening.users) == ("budget", 10, "2.5")
 
 
 def test_a_sandbox_that_the_user_wants_is_theirs_as_a_whole() -> None:
@@ -82,7 +84,7 @@ def test_a_sandbox_that_the_user_wants_is_theirs_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "told"),
+    ("agent", "expected"),
     [
         ("{use: claude, sandbox: none}", ["agents.coder.sandbox"]),
         ("{use: claude, sandbox: {write: [~/.ssh]}}", ["agents.coder.sandbox"]),
@@ -91,8 +93,8 @@ def test_a_sandbox_that_the_user_wants_is_theirs_as_a_whole() -> None:
         ("{use: claude}", []),
     ],
 )
-def test_an_agent_may_not_leave_the_user_s_sandbox_or_home(agent: str, told: list[str]) -> None:
-    assert paths("sandbox: bwrap\nisolated_home: true\n", f"agents: {{coder: {agent}}}\n") == told
+def test_an_agent_may_not_leave_the_user_s_sandbox_or_home(agent: str, expected: list[str]) -> None:
+    assert paths("sandbox: bwrap\nisolated_home: true\n", f"agents: {{coder: {agent}}}\n") == expected
     assert paths("max_parallel: 3", f"agents: {{coder: {agent}}}\n") == []
 
 

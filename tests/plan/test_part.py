@@ -47,7 +47,7 @@ def part(plan: Plan, *paths: str) -> Plan:
 )
 def test_a_group_is_verified_only_if_all_of_it_is_there(chosen: str, verified: dict[str, int]) -> None:
     left = part(STORE, chosen)
-    verify = [len(one.verify) for one in left.subplans]
+    verify = [len(subplan.verify) for subplan in left.subplans]
     assert dict(zip(left.outline.paths, verify, strict=True)) == verified
 
 

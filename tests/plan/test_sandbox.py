@@ -22,20 +22,20 @@ def test_without_a_word_there_is_neither() -> None:
     assert (settings.isolated_home, settings.sandbox.is_on) == (False, False)
 
 
-@pytest.mark.parametrize("said", ["bwrap", "{}", "{use: bwrap}"])
-def test_whoever_says_something_about_a_sandbox_wants_one(said: str) -> None:
-    assert plan(f"sandbox: {said}").scopes[1].settings.sandbox == Sandbox(use="bwrap")
+@pytest.mark.parametrize("setting", ["bwrap", "{}", "{use: bwrap}"])
+def test_whoever_says_something_about_a_sandbox_wants_one(setting: str) -> None:
+    assert plan(f"sandbox: {setting}").scopes[1].settings.sandbox == Sandbox(use="bwrap")
 
 
 def test_each_part_is_inherited_by_itself_and_none_takes_it_away() -> None:
-    found = plan(
+    result = plan(
         "sandbox: {hide: [.env], network: false}",
         "{id: a, sandbox: {read: [~/x]}, steps: [{id: x, run: x}]}, "
         "{id: b, sandbox: none, steps: [{id: x, run: x}]}",
     )
-    inner = found.scopes[1].settings.sandbox
+    inner = result.scopes[1].settings.sandbox
     assert inner == Sandbox(use="bwrap", network=False, hide=(".env",), read=("~/x",))
-    assert not found.scopes[2].settings.sandbox.is_on
+    assert not result.scopes[2].settings.sandbox.is_on
 
 
 @pytest.mark.parametrize("path", ["../x", "a/../b", "..", "~other/x"])
@@ -54,13 +54,13 @@ AGENT = "agents: {c: {use: claude, isolated_home: true, sandbox: {read: [t]}}}"
 
 
 def test_what_a_step_and_its_agent_say_is_explained_with_its_origin() -> None:
-    told = {one.name: one for one in explain(plan(AGENT, BOXED), "a:x").settings}
-    shown = {name: one.value for name, one in told.items() if "sandbox" in name or "home" in name}
+    effective = {entry.name: entry for entry in explain(plan(AGENT, BOXED), "a:x").settings}
+    shown = {name: entry.value for name, entry in effective.items() if "sandbox" in name or "home" in name}
     assert shown == {
         "isolated_home": True, "sandbox.use": "bwrap", "sandbox.network": False, "sandbox.hide": [],
         "sandbox.read": ["t"], "sandbox.write": [],
     }  # fmt: skip
-    assert told["sandbox.read"].origin.words == "the agent 'c'"
+    assert effective["sandbox.read"].origin.words == "the agent 'c'"
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_what_a_step_and_its_agent_say_is_explained_with_its_origin() -> None:
     ],
 )
 def test_another_isolation_makes_another_plan_and_another_result(top: str, slices: str) -> None:
-    one, other = plan(AGENT, BOXED), plan(top, slices)
-    assert plan_digest(one) != plan_digest(other)
-    assert subplan_digests(one) != subplan_digests(other)
+    first, second = plan(AGENT, BOXED), plan(top, slices)
+    assert plan_digest(first) != plan_digest(second)
+    assert subplan_digests(first) != subplan_digests(second)
 
 
 def test_what_is_said_without_a_sandbox_makes_no_other_result() -> None:

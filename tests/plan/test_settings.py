@@ -79,9 +79,13 @@ def test_without_the_nearer_ones_the_user_s_configuration_holds() -> None:
 
 def test_flags_outrank_all_and_have_no_place() -> None:
     flags = Layer("--retries", {"retries": 0, "merge.mode": "confirm"})
-    found = scope("g/s", flags)
-    assert (found.settings.retries, found.settings.merge_mode, found.settings.timeout) == (0, "confirm", 3.0)
-    _, layer = found.find("retries")
+    result = scope("g/s", flags)
+    assert (result.settings.retries, result.settings.merge_mode, result.settings.timeout) == (
+        0,
+        "confirm",
+        3.0,
+    )
+    _, layer = result.find("retries")
     assert (layer.where, layer.origin("retries")) == ("--retries", None)
 
 
@@ -90,13 +94,13 @@ def test_a_subplan_that_sets_nothing_shares_the_scope_around_it() -> None:
     root, g, s, t, u = plan.scopes
     assert t is g
     assert u is root
-    assert len({id(one) for one in (root, g, s)}) == 3
+    assert len({id(shared) for shared in (root, g, s)}) == 3
 
 
 def test_the_settings_of_a_scope_are_made_once() -> None:
-    found = scope("g/t")
-    assert found.settings is found.settings
-    assert found.settings.retries == 4
+    result = scope("g/t")
+    assert result.settings is result.settings
+    assert result.settings.retries == 4
 
 
 def test_all_settings_are_explained_in_the_order_of_the_language() -> None:
@@ -148,8 +152,8 @@ def test_a_default_is_what_the_language_says(name: str, key: Key) -> None:
 
 
 def test_other_defaults_are_none_or_empty() -> None:
-    said = {name for name, _ in literals()}
-    others = {name: DEFAULTS.values[name] for name in SETTING_NAMES if name not in said}
+    documented = {name for name, _ in literals()}
+    others = {name: DEFAULTS.values[name] for name in SETTING_NAMES if name not in documented}
     assert others == {
         "max_concurrency": None, "agent": None, "model": None, "budget": None, "budget.tokens": None,
         "reserve": None, "reserve.tokens": None, "isolation": "worktree", "setup": (), "sandbox.use": "none",
@@ -158,7 +162,7 @@ def test_other_defaults_are_none_or_empty() -> None:
 
 
 def test_every_setting_has_a_field_and_every_field_a_setting() -> None:
-    assert {field_name(name) for name in SETTING_NAMES} == {one.name for one in fields(Settings)}
+    assert {field_name(name) for name in SETTING_NAMES} == {field.name for field in fields(Settings)}
 
 
 def test_settings_are_keys_of_a_subplan_and_of_the_plan() -> None:
@@ -172,7 +176,7 @@ def test_a_limit_out_of_range_is_refused_with_the_range_and_its_place(value: str
         load_plan(f"{HEAD}max_parallel: {value}\nsubplans: [{{id: a, steps: [{{id: a, run: x}}]}}]", "a.yaml")
     (problem,) = raised.value.problems
     assert str(problem.at) == "a.yaml:3:15"
-    assert "; allowed is a whole number from 1 to 32" in problem.message
+    assert "; it must be a whole number from 1 to 32" in problem.message
 
 
 @pytest.mark.parametrize("value", [1, 32])

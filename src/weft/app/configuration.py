@@ -18,7 +18,7 @@ from weft.plan.language.tables import CONFIG, SETTINGS
 from weft.plan.order.outline import ROOT
 from weft.plan.settings import DEFAULTS, SETTING_NAMES, Layer, Scope, setting_key, variable_name
 from weft.plan.showing import written
-from weft.plan.showing.explain import InForce
+from weft.plan.showing.explain import EffectiveValue
 from weft.plan.showing.origins import Origin, layer_origin, origin
 from weft.plan.text.document import Document, Node, Table
 from weft.plan.text.emit import Plain
@@ -33,11 +33,13 @@ class Configured(Struct, frozen=True, kw_only=True):
     """The file, if there is a plan of a usual name."""
     scope: Scope
 
-    def settings(self) -> Iterator[InForce]:
+    def settings(self) -> Iterator[EffectiveValue]:
         for name, value, _ in self.scope.explained():
-            yield InForce(name=name, value=written.setting(name, value), origin=origin(self.scope, name))
+            yield EffectiveValue(
+                name=name, value=written.setting(name, value), origin=origin(self.scope, name)
+            )
 
-    def others(self) -> Iterator[InForce]:
+    def others(self) -> Iterator[EffectiveValue]:
         """What stands beside the settings, such as agents."""
         for key in OTHER_KEYS:
             yield from (one.row for one in self.places(key) if one.wins)
@@ -48,7 +50,7 @@ class Configured(Struct, frozen=True, kw_only=True):
         for document in self._documents():
             for name, node, value in _said_in(document, key):
                 at = Origin(at=document.position(node))
-                yield Place(row=InForce(name=name, value=value, origin=at), wins=name not in seen)
+                yield Place(row=EffectiveValue(name=name, value=value, origin=at), wins=name not in seen)
                 seen.add(name)
 
     def _documents(self) -> Iterator[Document]:
@@ -70,7 +72,7 @@ def _said_in(document: Document, key: Key) -> Iterator[tuple[str, Node, Plain]]:
 class Place(Struct, frozen=True, kw_only=True):
     """A value that somebody has set."""
 
-    row: InForce
+    row: EffectiveValue
     wins: bool
     """Whether it is the one that counts."""
 
@@ -124,9 +126,9 @@ def _places(name: str, scope: Scope) -> Iterator[Place]:
         yield Place(row=_row(name, layer), wins=number == 0)
 
 
-def _row(name: str, layer: Layer) -> InForce:
+def _row(name: str, layer: Layer) -> EffectiveValue:
     value = written.setting(name, layer.values[name])
-    return InForce(name=name, value=value, origin=layer_origin(layer, name))
+    return EffectiveValue(name=name, value=value, origin=layer_origin(layer, name))
 
 
 # --- files ---

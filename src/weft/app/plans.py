@@ -22,14 +22,14 @@ from weft.plan.language.records import Values
 from weft.plan.loading.load import (
     Config,
     Surroundings,
-    agents_around,
-    layers_around,
+    configured_agents,
     load_plan,
+    outer_layers,
     read_config,
 )
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
-from weft.plan.settings import AMOUNTS, OURS, Layer, Scope, flag_setting, own_settings, setting_key
+from weft.plan.settings import AMOUNTS, VARIABLE_PREFIX, Layer, Scope, flag_setting, own_settings, setting_key
 from weft.plan.showing.origins import flag_name
 from weft.plan.text.document import LIMITS, Document, Scalar, Table
 from weft.plan.text.problems import PlanError, Position, Problem
@@ -119,7 +119,7 @@ def _configs(source: Source, folder: Path, environ: Mapping[str, str]) -> Iterat
 
 
 def _variables(environ: Mapping[str, str]) -> Iterator[Config]:
-    given = {name: value for name, value in environ.items() if name.startswith(OURS)}
+    given = {name: value for name, value in environ.items() if name.startswith(VARIABLE_PREFIX)}
     if given:
         from weft.plan.loading.variables import read_variables  # noqa: PLC0415 - most people set none
         from weft.runtime.environment import inside_step  # noqa: PLC0415
@@ -154,7 +154,7 @@ def scope_around(source: Source, environ: Mapping[str, str]) -> Scope:
     folder = folder_of(source)
     configs = tuple(_configs(source, folder, environ))
     surroundings = Surroundings(git=repository_around(folder) is not None)
-    return Scope(tuple(layers_around(configs, agents_around(configs), surroundings)))
+    return Scope(tuple(outer_layers(configs, configured_agents(configs), surroundings)))
 
 
 _NOTHING = "weft: 1\nplan: none\nsubplans: [{id: none, steps: [{id: nothing, run: 'true'}]}]\n"

@@ -217,7 +217,7 @@ def _consistent(plan: Plan, done: Mapping[str, str]) -> dict[str, str]:
     stands = [str(path) in done for path in outline.paths]
     grounded = [True] * len(stands)
     """Whether all that a row starts from stands."""
-    for point in Points(outline).in_order():
+    for point in Points(outline).topological_order():
         row, closes = divmod(point, 2)
         if closes:
             stands[row] = stands[row] and all(stands[child] for child in outline.children(row))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from weft.cli.terminal import Row
-from weft.plan.showing.explain import Explanation, InForce
+from weft.plan.showing.explain import EffectiveValue, Explanation
 from weft.plan.text.emit import Plain
 
 LONGEST_VALUE = 40
@@ -29,7 +29,7 @@ def explained(explanation: Explanation) -> Iterator[str]:
         yield from table(explanation.token_ceilings)
 
 
-def table(rows: Sequence[InForce]) -> Iterator[str]:
+def table(rows: Sequence[EffectiveValue]) -> Iterator[str]:
     """Values and where they come from."""
     values = [value_text(row.value) for row in rows]
     first = max(len(row.name) for row in rows)

@@ -15,7 +15,7 @@ def longest_paths(tree: Tree) -> list[float]:
     if not any(tree.depends_on) and Policy.SERIAL not in set(tree.policies):
         return _without_dependencies(tree)
     graph = Points(tree)
-    order = graph.in_order()
+    order = graph.topological_order()
     if len(order) < graph.count:
         raise SubplanTreeError(_circle(tree, graph))
     lengths = [0.0] * len(graph.later)
@@ -42,6 +42,6 @@ def _without_dependencies(tree: Tree) -> list[float]:
 
 
 def _circle(tree: Tree, graph: Points) -> str:
-    rows = graph.circle() or []
+    rows = graph.find_cycle() or []
     names = " → ".join(tree.paths[row] for row in (*rows, *rows[:1]))
     return f"the dependencies go round in a circle, each waits for the one before: {names}"

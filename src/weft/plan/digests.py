@@ -1,12 +1,12 @@
-"""Digests: whether two plans, or two subplans, are the same in all that matters.
+"""Digests: whether two plans, or two subplans, are equal in everything that matters.
 
-That of a *plan* is of all that decides how a run of it goes: with an equal one, a run that was left can go on.
-That of a *subplan* is of all that leads to its result, so that a later run of a plan that was edited since can
-take the result over: what it does, with which agents, and the digests of all that it starts from. What only
-says when something is done, or how often it is tried, does not count there. Comments, layout and positions
-never count.
+The digest of a *plan* covers everything that decides how a run goes: with an equal digest, an unfinished run can
+be resumed. The digest of a *subplan* covers everything that leads to its result, so that a later run of an edited
+plan can reuse the result: what it does, with which agents, and the digests of everything it starts from. What
+only decides when something is done, or how often it is tried, does not count there. Comments, layout and
+positions never count.
 
-Digests are the same in every process: they are made of encoded values, in a fixed order.
+Digests are the same in every process: they are computed from encoded values, in a fixed order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,14 +23,14 @@ from weft.plan.settings import Scope, Settings
 from weft.plan.text.document import Table
 
 FORMAT = 1
-"""To be raised when digests come to mean something else."""
+"""Raise this when the meaning of digests changes."""
 NET = 3
-"""To be raised when the net of a plan changes, or what the engine makes of a fact: then a run of an older version
-cannot be resumed, and a new run carries its completed work over."""
+"""Raise this when the net of a plan changes, or how the engine interprets a fact. Runs of an older version can
+then not be resumed; a new run carries their completed work over."""
 SIZE = 16
 
 _WORDS = ("prompt", "title", "goal")
-"""Texts of a slice and of the plan that count where a template reads them."""
+"""Texts of a slice and of the plan that count if a template reads them."""
 
 
 def _without_positions(value: object) -> None:
@@ -49,13 +49,14 @@ def _digest(*parts: object) -> bytes:
 
 
 def plan_digest(plan: Plan) -> str:
-    """Of all that decides how a run goes."""
+    """Returns the digest of everything that decides how a run goes."""
     head = (FORMAT, NET, plan.id, plan.goal, plan.base, plan.target, sorted(plan.env_allow))
-    # Their order numbers the places of the net.
+    # The order of agents and pools numbers the places of the net, so it is part of the digest.
     shared = (list(plan.agents.items()), list(plan.pools.items()))
     numbers: dict[int, int] = {}
     settings: list[Settings] = []
     for scope in plan.scopes:
+        # Scopes are shared by many rows, so each is encoded once.
         if numbers.setdefault(id(scope), len(settings)) == len(settings):
             settings.append(scope.settings)
     rows = [(*_row(plan, row), numbers[id(scope)]) for row, scope in enumerate(plan.scopes)]
@@ -63,24 +64,24 @@ def plan_digest(plan: Plan) -> str:
 
 
 def _row(plan: Plan, row: int) -> tuple[object, ...]:
-    one, outline = plan.subplans[row], plan.outline
+    subplan, outline = plan.subplans[row], plan.outline
     return (
         outline.paths[row],
         outline.leaves[row],
         outline.depends_on[row],
-        one.title,
-        one.prompt,
-        one.files,
-        one.verify,
-        one.pipeline,
-        None if one.steps is None else one.steps.steps,
-        one.estimate,
+        subplan.title,
+        subplan.prompt,
+        subplan.files,
+        subplan.verify,
+        subplan.pipeline,
+        None if subplan.steps is None else subplan.steps.steps,
+        subplan.estimate,
     )
 
 
 def _used_pipelines(plan: Plan) -> list[tuple[str, tuple[Step, ...]]]:
-    names = {one.pipeline for one in plan.subplans if one.pipeline is not None}
-    own = [one.steps for one in plan.subplans if one.steps is not None]
+    names = {subplan.pipeline for subplan in plan.subplans if subplan.pipeline is not None}
+    own = [subplan.steps for subplan in plan.subplans if subplan.steps is not None]
     for pipeline in (*(plan.pipelines[name] for name in sorted(names)), *own):
         names.update(inner_first(pipeline.steps, plan.pipelines))
     return [(name, plan.pipelines[name].steps) for name in sorted(names)]
@@ -90,36 +91,36 @@ def _used_pipelines(plan: Plan) -> list[tuple[str, tuple[Step, ...]]]:
 
 
 def subplan_digests(plan: Plan) -> list[str]:
-    """For each row, of all that leads to its result."""
+    """Returns, for each row, the digest of everything that leads to its result."""
     outline = plan.outline
     parts = _Parts(plan)
-    found = [b""] * len(outline.paths)
+    digests = [b""] * len(outline.paths)
     before = [b""] * len(outline.paths)
-    """What each row starts from."""
-    for point in Points(outline).in_order():
+    """The digest of what each row starts from."""
+    for point in Points(outline).topological_order():
         row, closes = divmod(point, 2)
         if not closes:
-            around = before[outline.parents[row]] if row else b""
-            needed = outline.depends_on[row]
-            before[row] = _digest(around, sorted(found[one] for one in needed)) if needed else around
+            outer = before[outline.parents[row]] if row else b""
+            targets = outline.depends_on[row]
+            before[row] = _digest(outer, sorted(digests[target] for target in targets)) if targets else outer
         if closes:
-            inside = sorted(found[one] for one in outline.children(row))
-            found[row] = _digest(parts.group(row), before[row], inside)
+            inside = sorted(digests[child] for child in outline.children(row))
+            digests[row] = _digest(parts.group(row), before[row], inside)
         elif outline.leaves[row]:
-            found[row] = _digest(parts.slice(row), before[row])
-    return [digest.hex() for digest in found]
+            digests[row] = _digest(parts.slice(row), before[row])
+    return [digest.hex() for digest in digests]
 
 
 class _Work(Struct, frozen=True):
-    """What some steps do."""
+    """The digest of some steps."""
 
     digest: bytes
     reads: frozenset[str]
-    """Which of the words stand in their templates; all that has to do with an agent reads the goal."""
+    """Which of `_WORDS` occur in their templates; agent steps always read the goal."""
 
 
 class _Parts(Struct):
-    """What rows have of their own; many have it in common."""
+    """The own part of each row's digest. Many rows share parts, which are computed once."""
 
     plan: Plan
     _settings: dict[int, bytes] = field(default_factory=dict[int, bytes])
@@ -131,12 +132,12 @@ class _Parts(Struct):
         return (*self._common(row), "group")
 
     def slice(self, row: int) -> tuple[object, ...]:
-        one = self.plan.subplans[row]
+        subplan = self.plan.subplans[row]
         settings = self.plan.scopes[row].settings
         work = self._work(self.plan.pipeline_of(row), settings)
-        texts = {"prompt": one.prompt, "title": one.title, "goal": self.plan.goal}
+        texts = {"prompt": subplan.prompt, "title": subplan.title, "goal": self.plan.goal}
         read = [texts[word] for word in _WORDS if word in work.reads]
-        return (*self._common(row), work.digest, read, one.files if settings.strict_files else None)
+        return (*self._common(row), work.digest, read, subplan.files if settings.strict_files else None)
 
     def _common(self, row: int) -> tuple[object, ...]:
         plan = self.plan
@@ -145,42 +146,44 @@ class _Parts(Struct):
 
     def _of_settings(self, scope: Scope) -> bytes:
         if id(scope) not in self._settings:
-            self._settings[id(scope)] = _digest(_that_matter(scope.settings))
+            self._settings[id(scope)] = _digest(_relevant(scope.settings))
         return self._settings[id(scope)]
 
     def _work(self, pipeline: Pipeline, settings: Settings) -> _Work:
+        # Of the settings, only these two change what the steps do.
         key = (id(pipeline), settings.agent, settings.model)
         if key not in self._works:
             self._works[key] = self._work_of(pipeline.steps, settings)
         return self._works[key]
 
     def _work_of(self, steps: Sequence[Step], settings: Settings) -> _Work:
-        """Pipelines stand within each other at most so deep that this may call itself."""
+        """Returns the work of some steps. The recursion is bounded by the nesting of pipelines."""
         inner = {
             step.id: self._work(self.plan.pipelines[step.body.pipeline], settings)
             for step in steps
             if isinstance(step.body, Nested)
         }
-        forms = [(self._body(step, inner, settings), *self._around(step)) for step in steps]
+        forms = [(self._body(step, inner, settings), *self._conditions(step)) for step in steps]
         texts = [text for step in steps for text in _texts(step)]
+        # A word anywhere in a template counts: it is better to redo work than to reuse a wrong result.
         reads = {word for word in _WORDS if any(word in text for text in texts)}
         if any(isinstance(step.body, AgentWork) for step in steps):
             reads.add("goal")
-        return _Work(_digest(forms), frozenset(reads).union(*(one.reads for one in inner.values())))
+        return _Work(_digest(forms), frozenset(reads).union(*(work.reads for work in inner.values())))
 
     def _body(self, step: Step, inner: dict[str, _Work], settings: Settings) -> tuple[object, ...]:
         match step.body:
             case AgentWork() as work:
                 agent = agent_of(work, settings, self.plan.agents)
                 model = work.model or settings.model
-                return ("agent", work.prompt, _doing(agent), model, work.resume, work.read_only)
+                return ("agent", work.prompt, _identity(agent), model, work.resume, work.read_only)
             case Nested():
                 return ("pipeline", inner[step.id].digest)
             case body:
                 return (type(body).__name__, body)
 
-    def _around(self, step: Step) -> tuple[object, ...]:
-        taken = [self.plan.pools[name].variable for name, _ in step.pools if self.plan.pools[name].values]
+    def _conditions(self, step: Step) -> tuple[object, ...]:
+        variables = [self.plan.pools[name].variable for name, _ in step.pools if self.plan.pools[name].values]
         return (
             step.id,
             step.is_async,
@@ -190,14 +193,14 @@ class _Parts(Struct):
             step.on_error == "continue",
             None if step.on_fail is None else step.on_fail.retry_from,
             step.on_result,
-            sorted(taken),
+            sorted(variables),
             step.env,
             *(() if step.sandbox is None else (step.sandbox,)),
         )
 
 
-def _that_matter(settings: Settings) -> tuple[object, ...]:
-    """Those that have a part in the result, or in where it is found."""
+def _relevant(settings: Settings) -> tuple[object, ...]:
+    """Returns the settings that affect the result, or where it is found."""
     return (
         settings.isolation,
         settings.worktrees,
@@ -214,12 +217,12 @@ def _that_matter(settings: Settings) -> tuple[object, ...]:
     )
 
 
-def _doing(agent: Agent | None) -> tuple[object, ...]:
-    """An agent without what only says how many there are, and what they may cost."""
+def _identity(agent: Agent | None) -> tuple[object, ...]:
+    """Returns an agent without its pool size and limits on cost."""
     assert agent is not None, "a loaded plan has an agent for each step"
-    apart = (agent.isolated_home, agent.sandbox)
+    isolation = (agent.isolated_home, agent.sandbox)
     own = (agent.use, agent.model, agent.command, agent.script, agent.args, agent.env)
-    return own if apart == (None, None) else (*own, *apart)
+    return own if isolation == (None, None) else (*own, *isolation)
 
 
 def _texts(step: Step) -> Iterator[str]:

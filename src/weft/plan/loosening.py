@@ -1,8 +1,8 @@
-"""What a project's configuration loosens of what the user has set in theirs.
+"""What a project's configuration loosens of the user's own settings.
 
-The project's configuration is nearer to the work, so it outranks the user's. It comes with a repository, though:
-it may make a run stricter, but a wider sandbox, a higher budget or results that land by themselves are for the
-user to agree to. Only settings that the user has set count; defaults do not.
+The project's configuration is nearer to the work, so it outranks the user's. But it comes with a repository: it
+may make a run stricter, while a wider sandbox, a higher budget or automatic landing need the user's approval.
+Only settings that the user has set count; defaults do not.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,52 +17,54 @@ from weft.plan.text.document import Node, Table
 from weft.plan.text.emit import Plain
 
 Rule = Callable[[Any, Any], bool]
-"""Whether the second value, the project's, is looser than the first, the user's."""
+"""Returns whether the second value, the project's, is looser than the first, the user's."""
 
 
 class Loosening(Struct, frozen=True, kw_only=True):
+    """A setting of the project that is looser than the user's."""
+
     setting: ConfiguredCommand
-    """The keys that lead to it in the project's configuration, and its value."""
+    """Its keys in the project's configuration, and its value."""
     users: str
     """What the user has set, for people."""
 
 
 def _order(*strictest_first: str) -> Rule:
-    places = {value: place for place, value in enumerate(strictest_first)}
-    return lambda users, brought: places.get(brought, len(places)) > places.get(users, len(places))
+    rank = {value: position for position, value in enumerate(strictest_first)}
+    return lambda users, projects: rank.get(projects, len(rank)) > rank.get(users, len(rank))
 
 
-def _is_higher(users: int | None, brought: int | None) -> bool:
-    return users is not None and (brought is None or brought > users)
+def _is_higher(users: int | None, projects: int | None) -> bool:
+    return users is not None and (projects is None or projects > users)
 
 
-def _has_more(users: tuple[str, ...], brought: tuple[str, ...]) -> bool:
-    return not set(brought) <= set(users)
+def _has_more(users: tuple[str, ...], projects: tuple[str, ...]) -> bool:
+    return not set(projects) <= set(users)
 
 
 RULES: Mapping[str, Rule] = {
     "budget": _is_higher,
     "budget.tokens": _is_higher,
     "on_budget": _order("stop", "drain"),
-    "isolated_home": lambda users, brought: users and not brought,
+    "isolated_home": lambda users, projects: users and not projects,
     "isolation": _order("clone", "worktree", "dir", "none"),
-    "merge.allow_red_base": lambda users, brought: brought and not users,
+    "merge.allow_red_base": lambda users, projects: projects and not users,
     "merge.mode": _order("manual", "confirm", "auto"),
-    "merge.push": lambda users, brought: brought is not False and brought != users,
+    "merge.push": lambda users, projects: projects is not False and projects != users,
     "merge.resolve": _order("hold", "agent"),
-    "merge.sign": lambda users, brought: users is True and brought is not True,
-    "sandbox.hide": lambda users, brought: _has_more(brought, users),
-    "sandbox.network": lambda users, brought: brought and not users,
+    "merge.sign": lambda users, projects: users is True and projects is not True,
+    "sandbox.hide": lambda users, projects: _has_more(projects, users),
+    "sandbox.network": lambda users, projects: projects and not users,
     "sandbox.read": _has_more,
     "sandbox.use": _order("bwrap", "none"),
     "sandbox.write": _has_more,
-    "strict_files": lambda users, brought: users and not brought,
+    "strict_files": lambda users, projects: users and not projects,
 }
 """The settings in which one value is stricter than another."""
 
 
 def loosenings(project: Layer, user: Layer | None) -> tuple[Loosening, ...]:
-    """In the order of the settings."""
+    """Returns what the project loosens, in the order of the settings."""
     if user is None:
         return ()
     users = _users_values(user)
@@ -74,7 +76,8 @@ def loosenings(project: Layer, user: Layer | None) -> tuple[Loosening, ...]:
 
 
 def _users_values(user: Layer) -> dict[str, Any]:
-    """With a sandbox that is on, all of it is the user's wish, also what they have left as it is."""
+    """Returns the user's settings. If the sandbox is on, all of its parts count, also the defaults."""
+    # A user who turns the sandbox on relies on its defaults, too.
     is_on = user.values.get("sandbox.use", "none") != "none"
     whole = {name: DEFAULTS.values[name] for name in RULES if is_on and name.startswith("sandbox.")}
     return {**whole, **user.values}
@@ -87,7 +90,7 @@ def _of_settings(project: Layer, users: Mapping[str, Any]) -> Iterator[Loosening
 
 
 def _of_agents(root: Table, users: Mapping[str, Any]) -> Iterator[Loosening]:
-    """What an agent says about its sandbox and its home outranks the settings."""
+    """Yields what agents loosen: their sandbox and home outrank the settings."""
     agents = root.get("agents")
     for name, (_, agent) in agents.entries.items() if isinstance(agents, Table) else ():
         sandbox, home = _values(agent, "sandbox", "isolated_home")
@@ -105,7 +108,7 @@ def _values(agent: Node, *names: str) -> Iterator[Any]:
 
 
 def _of_prices(root: Table, users: Mapping[str, Any]) -> Iterator[Loosening]:
-    """A budget in dollars is worth what the prices say."""
+    """Yields the project's prices, because a budget in dollars depends on them."""
     prices = root.get("prices")
     if prices is not None and users.get("budget") is not None:
         yield _loosening("prices", plain(prices), f"budget: {_shown('budget', users['budget'])}")

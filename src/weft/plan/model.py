@@ -1,6 +1,6 @@
-"""A plan as it was written: frozen, and each part with the place in the file that it comes from.
+"""A plan as it was written: frozen, with the position of each part in the file.
 
-`source` is the mapping that a part was read from; it knows the line and column of each of its keys and values.
+`source` is the mapping that a part was read from; it has the line and column of each of its keys and values.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,12 @@ from weft.plan.text.document import Document, Table
 from weft.plan.text.problems import Problem
 
 Command = str | tuple[str, ...]
-"""Text for a shell, or an argv that never meets one."""
+"""Text for a shell, or an argv that no shell sees."""
 
 
 class Agent(Struct, frozen=True, kw_only=True):
+    """An agent that steps can name."""
+
     name: str
     use: str
     model: str | None = None
@@ -30,37 +32,43 @@ class Agent(Struct, frozen=True, kw_only=True):
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     max_cost: int | None = None
-    """In micro-dollars, as all amounts."""
+    """In micro-dollars, like all amounts."""
     max_tokens: int | None = None
     isolated_home: bool | None = None
-    """None: as the setting says."""
+    """None means as the setting says."""
     sandbox: SandboxParts | None = None
-    """What it says about that; all else is as the settings say."""
+    """What the agent sets itself; the rest follows the settings."""
     source: Table | None = None
 
 
 class Pool(Struct, frozen=True, kw_only=True):
+    """A pool of the plan."""
+
     name: str
     size: int
     values: tuple[str, ...] | None = None
-    """The things in it, if each has a value of its own."""
+    """The values in it, if they are distinct."""
 
     @property
     def variable(self) -> str:
-        """The environment variable that tells a step which of the things it took."""
+        """The environment variable that names the value that a step took."""
         return f"WEFT_POOL_{self.name.upper().replace('-', '_')}"
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
+    """A guess of what one attempt needs."""
+
     minutes: tuple[float, float] | None = None
     cost: int | None = None
     fail: float | None = None
 
 
-# What a step does: one of these.
+# The bodies of steps: what a step does.
 
 
 class AgentWork(Struct, frozen=True, kw_only=True):
+    """Work for an agent."""
+
     prompt: str
     agent: str | None = None
     model: str | None = None
@@ -75,7 +83,7 @@ class RunCommand(Struct, frozen=True):
 
 
 class Verify(Struct, frozen=True):
-    """The slice's own commands."""
+    """Runs the slice's own verify commands."""
 
 
 class Join(Struct, frozen=True):
@@ -94,19 +102,25 @@ Body = AgentWork | RunCommand | Verify | Join | Ask | Nested
 
 
 class OnFail(Struct, frozen=True):
+    """Where to go back when the step fails."""
+
     retry_from: str
     max: int | None
-    """None: the setting `retries` of the slice."""
+    """None means the setting `retries` of the slice."""
 
 
 class OnResult(Struct, frozen=True, omit_defaults=True):
+    """An action for results that match a condition."""
+
     when: str
     action: str
     question: str | None = None
-    """What to ask, with the action `ask`."""
+    """The question of the action `ask`."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
+    """A step of a pipeline."""
+
     id: str
     body: Body
     is_async: bool = False
@@ -116,7 +130,7 @@ class Step(Struct, frozen=True, kw_only=True):
     on_error: str = "abort"
     max_retries: int = 0
     retries_crashes: bool = False
-    """Whether an agent that fails or takes too long is tried again, as `on_error` says nothing else."""
+    """Whether an agent that fails or times out is retried, because `on_error` is absent."""
     on_fail: OnFail | None = None
     on_result: tuple[OnResult, ...] = ()
     pools: tuple[tuple[str, int], ...] = ()
@@ -124,21 +138,23 @@ class Step(Struct, frozen=True, kw_only=True):
     grace: float | None = None
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: SandboxParts | None = None
-    """What it says about that; all else is as it is for its agent, or as the settings say."""
+    """What the step sets itself; the rest follows its agent, then the settings."""
     estimate: Estimate | None = None
     source: Table
 
 
 class Pipeline(Struct, frozen=True, kw_only=True):
+    """A list of steps."""
+
     name: str | None
-    """None: steps that stand in a subplan itself."""
+    """None for steps that are written in a subplan itself."""
     steps: tuple[Step, ...]
     document: Document
     built_in: bool = False
 
 
 def named_agents(pipeline: Pipeline) -> list[tuple[str, str]]:
-    """The steps of a pipeline that name their agent, and that agent."""
+    """Returns the steps of a pipeline that name their agent, with the agent."""
     return [
         (step.id, step.body.agent)
         for step in pipeline.steps
@@ -147,6 +163,8 @@ def named_agents(pipeline: Pipeline) -> list[tuple[str, str]]:
 
 
 class Subplan(Struct, frozen=True, kw_only=True):
+    """A slice or a group, without its children."""
+
     id: str
     title: str
     prompt: str | None = None
@@ -155,16 +173,16 @@ class Subplan(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     verify: tuple[Command, ...] = ()
     pipeline: str | None = None
-    """The name of its pipeline; None for a group, and for a slice that has steps of its own."""
+    """The name of its pipeline; None for a group, and for a slice with steps of its own."""
     steps: Pipeline | None = None
     estimate: Estimate | None = None
     settings: Mapping[str, Any]
-    """What it sets itself, by dotted name."""
+    """Its own settings, by dotted name."""
     source: Table
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """A plan as it was written, checked, with the settings in force for each of its subplans."""
+    """A plan as written, checked, with the settings in force for each of its subplans."""
 
     id: str
     goal: str | None
@@ -173,22 +191,22 @@ class Plan(Struct, frozen=True, kw_only=True):
     agents: Mapping[str, Agent]
     pools: Mapping[str, Pool]
     pipelines: Mapping[str, Pipeline]
-    """Those of the file, and the built-in ones that it does not define itself."""
+    """Those of the file, and the built-in ones that it does not redefine."""
     env_allow: frozenset[str]
     subplans: tuple[Subplan, ...]
-    """In plan order, a group before what is in it; number 0 is the plan itself, as a group."""
+    """In plan order, a group before its parts; number 0 is the plan itself, as a group."""
     outline: Outline
-    """The same rows: who is in whom, who waits for whom."""
+    """The same rows as a tree with dependencies."""
     scopes: tuple[Scope, ...]
     """The settings of each row."""
     document: Document
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
-    """What models cost, by patterns for the names of models and agents; the first that fits counts."""
+    """Prices by patterns for the names of models and agents; the first match counts."""
     notify: tuple[Notify, ...] = ()
-    """Who is told of what happens in a run of it."""
+    """Whom to notify of what happens in a run."""
     warnings: tuple[Problem, ...] = ()
 
     def pipeline_of(self, row: int) -> Pipeline:
-        """How a slice is done."""
+        """Returns the pipeline of a slice."""
         subplan = self.subplans[row]
         return subplan.steps or self.pipelines[subplan.pipeline or ""]

@@ -1,11 +1,13 @@
-"""Who is told of what happens in a run."""
+"""Whom to notify of what happens in a run."""
 
 from msgspec import Struct
 
 
 class Notify(Struct, frozen=True, kw_only=True):
+    """One way to send notifications."""
+
     on: tuple[str, ...]
-    """Of which events."""
+    """The events to notify of."""
     run: str | tuple[str, ...] | None = None
     """A command: text for a shell, or an argv."""
     desktop: bool = False

@@ -1,4 +1,4 @@
-"""A plan with only some of its subplans: what is left is the same in all that leads to its result."""
+"""A plan reduced to some of its subplans; what remains keeps everything that leads to its result."""
 
 from msgspec.structs import replace
 
@@ -8,12 +8,14 @@ from weft.plan.order.selection import Selection, cut
 
 
 def part_of(plan: Plan, selection: Selection) -> Plan:
-    """A group that is there in part is not verified: what its commands expect may not be there.
+    """Returns the plan with only the selected rows.
 
-    The verify of the whole plan is about the target, and applies to whatever lands there.
+    A group with missing parts is not verified, because its commands may need them. The verify of the whole plan
+    is about the target, and applies to whatever lands there.
     """
     rows = selection.rows
     lands = plan.scopes[ROOT].settings.has_branch
+    # Without a branch, the plan's verify is about the merged directory, which is incomplete.
     parts = selection.parts - {ROOT} if lands else selection.parts
     subplans = [
         replace(plan.subplans[row], verify=()) if row in parts else plan.subplans[row] for row in rows

@@ -1,4 +1,4 @@
-"""What tokens cost, for agents that tell how many they used and not what they cost."""
+"""Prices of tokens, for agents that report how many they used and not what they cost."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,16 +10,16 @@ _CENT = _MILLION // 100
 
 
 class Price(Struct, frozen=True, kw_only=True):
-    """In micro-dollars for a million tokens."""
+    """A price in micro-dollars for a million tokens."""
 
     input: int
     output: int
     cached_input: int | None = None
-    """None: as `input`."""
+    """None means the same as `input`."""
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """Tokens by kind; none is counted twice."""
+    """Tokens by kind; each is counted once."""
 
     input: int = 0
     output: int = 0
@@ -31,21 +31,22 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 def price_of(prices: Mapping[str, Price], *names: str | None) -> Price | None:
-    """The first price whose name fits one of these."""
-    known = [name for name in names if name]
+    """Returns the first price whose pattern matches one of these names."""
+    present = [name for name in names if name]
     return next(
-        (price for pattern, price in prices.items() if any(_fits(pattern, one) for one in known)), None
+        (price for pattern, price in prices.items() if any(_matches(pattern, name) for name in present)), None
     )
 
 
-def _fits(pattern: str, name: str) -> bool:
+def _matches(pattern: str, name: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None
 
 
 def cost_of(price: Price, tokens: int, usage: Usage | None) -> int:
-    """Whole micro-dollars, rounded up. Tokens of which nobody says what they were cost as much as the dearest."""
+    """Returns whole micro-dollars, rounded up. Tokens of unknown kind cost as much as the dearest kind."""
     cached = price.input if price.cached_input is None else price.cached_input
     if usage is None:
+        # An unknown split must not understate the cost.
         total = tokens * max(price.input, price.output, cached)
     else:
         total = usage.input * price.input + usage.output * price.output + usage.cached_input * cached
@@ -55,13 +56,13 @@ def cost_of(price: Price, tokens: int, usage: Usage | None) -> int:
 def priced(
     prices: Mapping[str, Price], names: Iterable[str | None], tokens: int | None, usage: Usage | None
 ) -> int | None:
-    """What tokens cost that were used by who has these names; None if that is not known."""
+    """Returns what an agent's tokens cost; `names` are those of the agent and its model. None if unknown."""
     price = price_of(prices, *names)
     return None if price is None or tokens is None else cost_of(price, tokens, usage)
 
 
 def dollars(amount: int) -> str:
-    """An amount of micro-dollars as Weft prints it everywhere: to the cent, and `<$0.01` for less than one."""
+    """Returns micro-dollars as Weft prints them everywhere: to the cent, and `<$0.01` for less than one."""
     if 0 < amount < _CENT:
         return "<$0.01"
     whole, cents = divmod((amount + _CENT // 2) // _CENT, 100)

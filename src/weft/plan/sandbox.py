@@ -1,4 +1,4 @@
-"""What a process can reach, put together from what a plan says at several places."""
+"""What a process can reach, combined from several places of a plan."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,14 +8,16 @@ from msgspec import Struct
 from weft.plan.language.records import Values
 
 SandboxParts = Mapping[str, Any]
-"""What one place says about it, by the names of the parts."""
+"""What one place sets about a sandbox, by part."""
 
 
 class Sandbox(Struct, frozen=True, kw_only=True):
+    """What a process can reach."""
+
     use: str = "none"
     network: bool = True
     hide: tuple[str, ...] = ()
-    """Paths, as they were written."""
+    """Paths as written."""
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
 
@@ -24,6 +26,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         return self.use != "none"
 
 
-def sandbox_parts(given: str | Values) -> dict[str, Any]:
-    """Of what was read; whoever says more about a sandbox wants one."""
-    return {"use": given} if isinstance(given, str) else {"use": "bwrap", **given.given}
+def sandbox_parts(value: str | Values) -> dict[str, Any]:
+    """Returns the parts of a sandbox. Setting any part turns it on."""
+    # `sandbox: bwrap` sets only `use`; a mapping turns the sandbox on.
+    return {"use": value} if isinstance(value, str) else {"use": "bwrap", **value.by_key}

@@ -1,8 +1,8 @@
 """Settings: which value is in force where, and where it comes from.
 
 A *layer* is what one place sets: the user's configuration, the project's, the environment, the plan, a subplan.
-Layers are stacked in a *scope*; the nearest one to the work wins. A subplan that sets nothing has the scope of the
-subplan around it, so that ten thousand slices share a few.
+Layers are stacked in a *scope*; the nearest to the work wins. A subplan without settings shares the scope of the
+group around it, so that ten thousand slices share a few.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from weft.plan.text.document import Document, Node, Table
 from weft.plan.text.problems import Position
 
 AMOUNTS = tuple(key.name for key in SETTINGS if key.kind is AMOUNT)
-"""Settings that are dollars by their own name, and tokens by that and `.tokens`."""
+"""Settings in dollars; with `.tokens` after the name they are in tokens."""
 
 
 def _names(key: Key) -> list[str]:
@@ -35,8 +35,8 @@ def _names(key: Key) -> list[str]:
 
 
 SETTING_NAMES = tuple(name for key in SETTINGS for name in _names(key))
-OURS = "WEFT_"
-"""What the names of our variables begin with."""
+VARIABLE_PREFIX = "WEFT_"
+"""The prefix of Weft's environment variables."""
 
 
 BRANCHED = frozenset({"worktree", "clone"})
@@ -44,7 +44,7 @@ BRANCHED = frozenset({"worktree", "clone"})
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """What is in force at one place."""
+    """The settings in force at one place."""
 
     max_parallel: int = 4
     max_concurrency: int | None = None
@@ -70,7 +70,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     merge_sign: str | bool = "auto"
     merge_batch: int = 32
     merge_push: bool | str = False
-    """True stands for the upstream of the target, text names a remote."""
+    """True means the upstream of the target; text names a remote."""
     merge_allow_red_base: bool = False
     strict_files: bool = False
     overlap: str = "warn"
@@ -101,12 +101,12 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def has_branch(self) -> bool:
-        """Whether what is done in a workspace comes to be on a branch of its own."""
+        """Whether the work in a workspace is on a branch of its own."""
         return self.isolation in BRANCHED
 
     @property
     def resolves(self) -> bool:
-        """Whether an agent is to resolve what is in conflict; that takes branches."""
+        """Whether an agent resolves conflicts, which requires branches."""
         return self.merge_resolve == "agent" and self.has_branch
 
     @property
@@ -119,20 +119,20 @@ def field_name(setting: str) -> str:
 
 
 def variable_name(setting: str) -> str:
-    """The environment variable that sets it."""
-    return f"{OURS}{field_name(setting).upper()}"
+    """Returns the environment variable for a setting."""
+    return f"{VARIABLE_PREFIX}{field_name(setting).upper()}"
 
 
 _FLAG_SETTINGS = {"merge": "merge.mode"}
 
 
 def flag_setting(flag: str) -> str:
-    """The setting that a flag of the command line, such as `max_parallel` or `merge`, sets."""
+    """Returns the setting for a flag of the command line, such as `max_parallel` or `merge`."""
     return _FLAG_SETTINGS.get(flag, flag)
 
 
 def setting_key(setting: str) -> Key:
-    """What the language says about a setting."""
+    """Returns the definition of a setting in the language."""
     name, _, part = setting.partition(".")
     key = next(key for key in SETTINGS if key.name == name)
     if not part:
@@ -142,6 +142,7 @@ def setting_key(setting: str) -> Key:
     return record.key(part)
 
 
+# The defaults are those of the class, so that there is one list of them.
 _DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Settings)}
 
 
@@ -149,18 +150,20 @@ class Layer(Struct, frozen=True, eq=False):
     """What one place sets, by dotted name."""
 
     where: str
-    """For people: "plan", "project", "WEFT_MAX_PARALLEL"."""
+    """The place, for people: "plan", "project", "WEFT_MAX_PARALLEL"."""
     values: Mapping[str, Any]
     document: Document | None = None
     table: Table | None = None
 
     def origin(self, setting: str) -> Position | None:
-        """Where the value is written, if it is in a file."""
+        """Returns where the value is written, if it is in a file."""
         if self.document is None:
             return None
         node: Node | None = self.table
         for part in setting.split("."):
-            node = node.get(part) if isinstance(node, Table) else node  # one value may stand for all parts
+            node = (
+                node.get(part) if isinstance(node, Table) else node
+            )  # a single value can stand for all parts
         return None if node is None else self.document.position(node)
 
 
@@ -169,14 +172,14 @@ def layer(where: str, document: Document, values: Values) -> Layer:
 
 
 def own_settings(values: Values) -> dict[str, Any]:
-    """The settings among what was read, with those of `merge` and `sandbox` under their dotted names."""
-    given = values.given
-    own = {name: value for name, value in given.items() if name in _PLAIN_NAMES}
-    merge = given.get("merge")
+    """Returns the settings among the values, with those of `merge` and `sandbox` under dotted names."""
+    by_key = values.by_key
+    own = {name: value for name, value in by_key.items() if name in _PLAIN_NAMES}
+    merge = by_key.get("merge")
     if merge is not None:
-        own.update((f"merge.{name}", value) for name, value in merge.given.items())
-    if "sandbox" in given:
-        own.update((f"sandbox.{name}", value) for name, value in sandbox_parts(given["sandbox"]).items())
+        own.update((f"merge.{name}", value) for name, value in merge.by_key.items())
+    if "sandbox" in by_key:
+        own.update((f"sandbox.{name}", value) for name, value in sandbox_parts(by_key["sandbox"]).items())
     for name in AMOUNTS:
         if isinstance(own.get(name), Values):
             own.update(_amounts(name, own.pop(name)))
@@ -185,8 +188,8 @@ def own_settings(values: Values) -> dict[str, Any]:
 
 def _amounts(name: str, values: Values) -> Iterator[tuple[str, int]]:
     for part, setting in (("usd", name), ("tokens", f"{name}.tokens")):
-        if part in values.given:
-            yield setting, values.given[part]
+        if part in values.by_key:
+            yield setting, values.by_key[part]
 
 
 _PLAIN_NAMES = {name for name in SETTING_NAMES if "." not in name}
@@ -194,19 +197,20 @@ DEFAULTS = Layer("default", {name: _DEFAULTS[field_name(name)] for name in SETTI
 
 
 class Scope(Struct, frozen=True, eq=False, dict=True):
-    """Layers, the nearest first; the flags of the command line outrank them all."""
+    """Layers, the nearest first; flags of the command line outrank them all."""
 
     layers: tuple[Layer, ...] = ()
     flags: Layer | None = None
 
     def within(self, inner: Layer) -> "Scope":
-        """The scope of a part that sets something itself."""
+        """Returns the scope of a part that has settings of its own."""
         return Scope((inner, *self.layers), self.flags)
 
     def find(self, setting: str) -> tuple[Any, Layer]:
-        for one in (self.flags, *self.layers):
-            if one is not None and setting in one.values:
-                return one.values[setting], one
+        """Returns the value in force, and the layer that sets it."""
+        for candidate in (self.flags, *self.layers):
+            if candidate is not None and setting in candidate.values:
+                return candidate.values[setting], candidate
         return DEFAULTS.values[setting], DEFAULTS
 
     @cached_property
@@ -214,5 +218,6 @@ class Scope(Struct, frozen=True, eq=False, dict=True):
         return Settings(**{field_name(name): value for name, value, _ in self.explained()})
 
     def explained(self) -> Iterator[tuple[str, Any, Layer]]:
+        """Yields each setting with its value and the layer that sets it."""
         for setting in SETTING_NAMES:
             yield (setting, *self.find(setting))

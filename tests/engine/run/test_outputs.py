@@ -137,7 +137,7 @@ def test_an_unknown_field_is_told_with_what_there_is() -> None:
         "'step.b.x': step 'b' has no 'x'; there are exit_code, json, result, stderr, stdout"
     )
     assert fault(plan, "{{ step.a }}", **outputs) == (
-        "this alone is no value: say what of it; there are bugs, json, result"
+        "this is not a value; name a field of it; there are bugs, json, result"
     )
 
 

@@ -152,7 +152,7 @@ def test_nothing_left_to_do_while_work_remains_is_told_as_stuck(policy: str) -> 
     """A compiled plan is never so: here somebody has cut a wire."""
     compiled = plan(leaf("a"), leaf("b", depends_on=["a"]), policy=policy)
     wires = compiled.wiring
-    cut = Wiring([[] for _ in wires.opens], wires.hears, wires.closes, wires.landings)
+    cut = Wiring([[] for _ in wires.opens], wires.followers, wires.closes, wires.landings)
     story = tell(replace(compiled, wiring=cut))
     assert story.state == "failed"
     assert story.last.data["stuck"] == ["b: waits for 1 more to end"]

@@ -16,36 +16,38 @@ class Automaton:
 
     def closure(self, states: Iterable[State]) -> frozenset[State]:
         """With all that is reached unseen."""
-        found, waiting = set(states), list(states)
+        reached, waiting = set(states), list(states)
         while waiting:
             for label, after in self.moves(waiting.pop()):
-                if label is None and after not in found:
-                    found.add(after)
+                if label is None and after not in reached:
+                    reached.add(after)
                     waiting.append(after)
-        return frozenset(found)
+        return frozenset(reached)
 
     def seen(self, states: Iterable[State]) -> dict[str, set[State]]:
-        found: dict[str, set[State]] = {}
+        successors: dict[str, set[State]] = {}
         for state in states:
             for label, after in self.moves(state):
                 if label is not None:
-                    found.setdefault(label, set()).add(after)
-        return found
+                    successors.setdefault(label, set()).add(after)
+        return successors
 
 
-def first_difference(one: Automaton, other: Automaton, *, subset: bool = False) -> tuple[str, ...] | None:
+def first_difference(
+    left_automaton: Automaton, right_automaton: Automaton, *, subset: bool = False
+) -> tuple[str, ...] | None:
     """A shortest run that only one of them has; with `subset`, that only the first has. None without one."""
-    start = (one.closure([one.start]), other.closure([other.start]))
+    start = (left_automaton.closure([left_automaton.start]), right_automaton.closure([right_automaton.start]))
     waiting: list[tuple[tuple[str, ...], tuple[frozenset[State], frozenset[State]]]] = [((), start)]
-    known = {start}
+    visited = {start}
     for run, (left, right) in waiting:  # grows while it is walked
-        ours, theirs = one.seen(left), other.seen(right)
+        ours, theirs = left_automaton.seen(left), right_automaton.seen(right)
         for label in sorted(ours.keys() | (set[str]() if subset else theirs.keys())):
             if label not in ours or label not in theirs:
                 return (*run, label)
-            pair = (one.closure(ours[label]), other.closure(theirs[label]))
-            if pair not in known:
-                known.add(pair)
+            pair = (left_automaton.closure(ours[label]), right_automaton.closure(theirs[label]))
+            if pair not in visited:
+                visited.add(pair)
                 waiting.append(((*run, label), pair))
     return None
 
@@ -57,7 +59,7 @@ def most(automaton: Automaton, label: str) -> int:
     while stack:
         state, moves = stack.pop()
         if moves is not None:
-            memory[state] = max((memory[after] + (seen == label) for seen, after in moves), default=0)
+            memory[state] = max((memory[after] + (move == label) for move, after in moves), default=0)
         elif state not in memory:
             following = list(automaton.moves(state))
             stack.append((state, following))

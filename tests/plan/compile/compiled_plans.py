@@ -43,8 +43,8 @@ def run(id_: str, **more: Any) -> dict[str, Any]:
 
 def shape_of(*steps: dict[str, Any], **more: Any) -> Shape:
     """The shape of a slice with these steps and something to verify."""
-    one = plan({"id": "a", "prompt": "do", "verify": "true", "steps": steps}, **more)
-    return one.shapes[one.shape_of[1]]
+    compiled_plan = plan({"id": "a", "prompt": "do", "verify": "true", "steps": steps}, **more)
+    return compiled_plan.shapes[compiled_plan.shape_of[1]]
 
 
 def back(first: str, times: int | None = None) -> dict[str, Any]:
@@ -95,14 +95,14 @@ def rendered(net: Net) -> list[str]:
 
 
 def _line(net: Net, number: int) -> str:
-    taken = net.inputs[number]
-    claims = {arc for arc in taken if all(arc in given for given in net.outputs[number])}
+    inputs = net.inputs[number]
+    claims = {arc for arc in inputs if all(arc in outputs for outputs in net.outputs[number])}
     ways: dict[str, list[str]] = {}
-    for name, given in zip(net.outcomes[number], net.outputs[number], strict=True):
-        ways.setdefault(_sum(net, (arc for arc in given if arc not in claims)), []).append(name)
+    for name, outputs in zip(net.outcomes[number], net.outputs[number], strict=True):
+        ways.setdefault(_sum(net, (arc for arc in outputs if arc not in claims)), []).append(name)
     single = len(net.outcomes[number]) == 1
     right = next(iter(ways)) if single else " | ".join(f"{', '.join(ns)}: {way}" for way, ns in ways.items())
-    return f"{net.transition_ids[number]}: {_sum(net, taken)} → {right}"
+    return f"{net.transition_ids[number]}: {_sum(net, inputs)} → {right}"
 
 
 def _sum(net: Net, arcs: Iterable[tuple[int, int]]) -> str:
@@ -155,16 +155,16 @@ def state_graph(net: PlainNet, most: int = 100_000) -> Graph:
 
 
 def _steps(net: PlainNet, state: State) -> Iterator[tuple[int, State]]:
-    for number, (taken, given) in enumerate(zip(net.inputs, net.outputs, strict=True)):
-        if all(state[place] >= weight for place, weight in taken):
-            yield number, _moved(state, taken, given)
+    for number, (inputs, outputs) in enumerate(zip(net.inputs, net.outputs, strict=True)):
+        if all(state[place] >= weight for place, weight in inputs):
+            yield number, _moved(state, inputs, outputs)
 
 
-def _moved(state: State, taken: Arcs, given: Arcs) -> State:
+def _moved(state: State, inputs: Arcs, outputs: Arcs) -> State:
     tokens = list(state)
-    for place, weight in taken:
+    for place, weight in inputs:
         tokens[place] -= weight
-    for place, weight in given:
+    for place, weight in outputs:
         tokens[place] += weight
     return tuple(tokens)
 
@@ -175,10 +175,10 @@ def reaching(graph: Graph, goal: State) -> set[State]:
     for state, steps in graph.items():
         for _, after in steps:
             before[after].append(state)
-    found, waiting = {goal}, [goal]
+    reached, waiting = {goal}, [goal]
     while waiting:
         for state in before[waiting.pop()]:
-            if state not in found:
-                found.add(state)
+            if state not in reached:
+                reached.add(state)
                 waiting.append(state)
-    return found
+    return reached

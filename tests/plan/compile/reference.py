@@ -81,11 +81,15 @@ class Reading:
             return replace(walk, at=after)
         if after.phase == "bad" and counts.get(number, 0) < self.limit(step):
             first = next(
-                n for n, one in enumerate(steps) if one.id == (step.on_fail and step.on_fail.retry_from)
+                n
+                for n, candidate in enumerate(steps)
+                if candidate.id == (step.on_fail and step.on_fail.retry_from)
             )
             counts = {n: c for n, c in counts.items() if n >= number} | {number: counts.get(number, 0) + 1}
-            kept = frozenset(n for n in walk.ended if n < first)
-            return replace(walk, cursor=first, at=None, ended=kept, sent_back=tuple(sorted(counts.items())))
+            still_ended = frozenset(n for n in walk.ended if n < first)
+            return replace(
+                walk, cursor=first, at=None, ended=still_ended, sent_back=tuple(sorted(counts.items()))
+            )
         counts.pop(number, None)
         return replace(
             walk,
@@ -123,7 +127,7 @@ class Reading:
                 yield from self.inside(step, at, prefix)
 
     def waits(self, steps: Sequence[Step], walk: Walk, step: Step) -> Iterator[tuple[Label, At]]:
-        if all(n in walk.ended for n, one in enumerate(steps) if one.id in step.depends_on):
+        if all(n in walk.ended for n, candidate in enumerate(steps) if candidate.id in step.depends_on):
             yield None, At("ready")
 
     def question(self, step: Step, walk: Walk, at: At, prefix: str) -> Iterator[tuple[Label, At]]:

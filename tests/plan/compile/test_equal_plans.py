@@ -20,7 +20,7 @@ def reordered(draw: st.DrawFn, data: Any) -> Any:
     if isinstance(data, dict):
         keys = draw(st.permutations(list(data)))
         return {key: data[key] if key == "agents" else draw(reordered(data[key])) for key in keys}
-    return [draw(reordered(one)) for one in data] if isinstance(data, list) else data
+    return [draw(reordered(item)) for item in data] if isinstance(data, list) else data
 
 
 def remarked(data: Any) -> str:
@@ -31,43 +31,43 @@ def remarked(data: Any) -> str:
 @given(st.data())
 def test_the_order_of_keys_and_remarks_do_not_matter(data):
     written = data.draw(plan_data(SMALL))
-    one, other = compiled(json.dumps(written)), compiled(remarked(data.draw(reordered(written))))
-    assert one.net == other.net
-    assert one.assembled.acts == other.assembled.acts
-    assert one.assembled.rows == other.assembled.rows
+    first, second = compiled(json.dumps(written)), compiled(remarked(data.draw(reordered(written))))
+    assert first.net == second.net
+    assert first.assembled.acts == second.assembled.acts
+    assert first.assembled.rows == second.assembled.rows
 
 
-def test_what_agents_are_told_does_not_matter():
-    one, other = (
-        plan(leaf("a", title=said, steps=[{"id": "w", "prompt": said, "model": said}]), goal=said)
-        for said in ("one", "other")
+def test_what_agents_are_reported_does_not_matter():
+    first, second = (
+        plan(leaf("a", title=prompt, steps=[{"id": "w", "prompt": prompt, "model": prompt}]), goal=prompt)
+        for prompt in ("one", "other")
     )
-    assert one.net == other.net
+    assert first.net == second.net
 
 
 @settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_a_shape_that_is_shared_is_the_one_that_each_of_its_slices_would_have(text):
-    one = compiled(text)
-    for row, number in enumerate(one.shape_of):
-        alone = _Shapes(one.plan)
-        own = alone.of(row)
+    compiled_plan = compiled(text)
+    for row, number in enumerate(compiled_plan.shape_of):
+        alone = _Shapes(compiled_plan.plan)
+        own = alone.number_of(row)
         assert (number < 0) == (own < 0)
-        assert number < 0 or alone.found[own].net == one.shapes[number].net
-        assert number < 0 or alone.found[own].acts == one.shapes[number].acts
+        assert number < 0 or alone.shapes[own].net == compiled_plan.shapes[number].net
+        assert number < 0 or alone.shapes[own].acts == compiled_plan.shapes[number].acts
 
 
 @settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_there_are_no_shapes_that_nothing_has(text):
-    one = compiled(text)
-    used = Counter([*one.shape_of, *one.landing_shapes])
-    assert set(used) - {-1} == set(range(len(one.shapes)))
+    compiled_plan = compiled(text)
+    used = Counter([*compiled_plan.shape_of, *compiled_plan.landing_shapes])
+    assert set(used) - {-1} == set(range(len(compiled_plan.shapes)))
 
 
-def shapes_of_two(one: dict[str, Any], other: dict[str, Any], **more: Any) -> int:
+def shapes_of_two(first: dict[str, Any], second: dict[str, Any], **more: Any) -> int:
     """How many shapes two slices with these keys have."""
-    both = plan(leaf("a", **one), leaf("b", **other), **more)
+    both = plan(leaf("a", **first), leaf("b", **second), **more)
     return len(set(both.shape_of[1:]))
 
 
@@ -132,14 +132,14 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize(("one", "other"), ALIKE.values(), ids=ALIKE)
-def test_slices_that_are_alike_share_a_shape(one, other):
-    assert shapes_of_two(one, other) == 1
+@pytest.mark.parametrize(("first", "second"), ALIKE.values(), ids=ALIKE)
+def test_slices_that_are_alike_share_a_shape(first, second):
+    assert shapes_of_two(first, second) == 1
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
-def test_slices_that_are_not_alike_do_not(one, other):
-    assert shapes_of_two(one, other, pipelines={"m": [run("x")], "o": [run("y")]}) == 2
+@pytest.mark.parametrize(("first", "second"), DIFFERENT.values(), ids=DIFFERENT)
+def test_slices_that_are_not_alike_do_not(first, second):
+    assert shapes_of_two(first, second, pipelines={"m": [run("x")], "o": [run("y")]}) == 2
 
 
 def test_slices_with_one_pipeline_and_one_set_of_settings_differ_if_only_one_verifies():
@@ -158,19 +158,19 @@ def test_steps_written_in_two_slices_are_as_good_as_a_pipeline_of_that_name():
 
 
 def test_groups_and_landings_share_their_shapes_whatever_their_slices_need():
-    one = plan(
+    compiled_plan = plan(
         group("g", leaf("a"), verify="true", retries=1, max_concurrency=3),
         group("h", leaf("b"), verify="true", retries=2, max_concurrency=4),
     )
-    assert one.shape_of[1] == one.shape_of[3]
-    assert len(set(one.landing_shapes)) == 1
+    assert compiled_plan.shape_of[1] == compiled_plan.shape_of[3]
+    assert len(set(compiled_plan.landing_shapes)) == 1
 
 
 def test_ten_thousand_slices_share_one_shape():
     slices = "\n".join(f"  - {{id: s{n}, prompt: do {n}, verify: test {n}}}" for n in range(10_000))
     head = "\n".join(f"{key}: {json.dumps(value)}" for key, value in HEAD.items())
-    one = compiled(f"{head}\nsubplans:\n{slices}")
-    assert set(one.shape_of[1:]) == {one.shape_of[1]}
-    assert len(one.shapes) == 2  # and one for landing
-    begins = sum(act.role is Role.BEGIN for act in one.assembled.acts)
+    compiled_plan = compiled(f"{head}\nsubplans:\n{slices}")
+    assert set(compiled_plan.shape_of[1:]) == {compiled_plan.shape_of[1]}
+    assert len(compiled_plan.shapes) == 2  # and one for landing
+    begins = sum(act.role is Role.BEGIN for act in compiled_plan.assembled.acts)
     assert begins == 10_000

@@ -34,10 +34,10 @@ def test_every_action_can_fail_be_cancelled_and_where_a_process_runs_be_lost(tex
 @settings(max_examples=40)
 @given(plan_texts(WITH_LOSSES))
 def test_only_known_actions_are_asked_for_and_each_act_says_the_same(text):
-    one = compiled(text)
-    assert set(one.net.actions) <= PROCESSES | {"ask", None}
-    assert [act.kind or None for act in one.assembled.acts] == list(one.net.actions)
-    assert len(one.assembled.rows) == len(one.net.actions)
+    compiled_plan = compiled(text)
+    assert set(compiled_plan.net.actions) <= PROCESSES | {"ask", None}
+    assert [act.kind or None for act in compiled_plan.assembled.acts] == list(compiled_plan.net.actions)
+    assert len(compiled_plan.assembled.rows) == len(compiled_plan.net.actions)
 
 
 def control(shape: Shape, arcs) -> set[int]:
@@ -59,12 +59,12 @@ def ways_around(shape: Shape) -> set[frozenset[int]]:
 def test_whatever_begins_can_be_left_out_instead(text):
     for shape in compiled(text).shapes:
         around = ways_around(shape)
-        told = {place for act, given_ in given_by(shape) if act.role is Role.LEAVE for place in given_}
+        left_places = {place for act, given_ in given_by(shape) if act.role is Role.LEAVE for place in given_}
         begins = {Role.BEGIN, Role.RUN, Role.ENTER, Role.LEAVE, Role.RETURN, Role.MERGE, Role.LAND}
         for act, arcs in zip(shape.acts, shape.net.inputs, strict=True):
             places = frozenset(control(shape, arcs))
             # Who waits for an answer is not left out but cancelled.
-            assert act.role not in begins or places in around or places <= told
+            assert act.role not in begins or places in around or places <= left_places
 
 
 def given_by(shape: Shape):
@@ -72,26 +72,28 @@ def given_by(shape: Shape):
         yield act, {place for arcs in outcomes for place in control(shape, arcs)}
 
 
-def skippable(one: CompiledPlan, row: int, steps: Iterable[Step], prefix: str = "") -> Iterator[str]:
+def skippable(
+    compiled_plan: CompiledPlan, row: int, steps: Iterable[Step], prefix: str = ""
+) -> Iterator[str]:
     """The steps that have a condition, or nothing to verify."""
     for step in steps:
-        nothing = isinstance(step.body, Verify) and not one.plan.subplans[row].verify
+        nothing = isinstance(step.body, Verify) and not compiled_plan.plan.subplans[row].verify
         if nothing or step.condition not in {None, "always"}:
             yield f"{prefix}{step.id}"
         if isinstance(step.body, Nested) and step.condition != "never":
-            inner = one.plan.pipelines[step.body.pipeline].steps
-            yield from skippable(one, row, inner, f"{prefix}{step.id}.")
+            inner = compiled_plan.plan.pipelines[step.body.pipeline].steps
+            yield from skippable(compiled_plan, row, inner, f"{prefix}{step.id}.")
 
 
 @settings(max_examples=40)
 @given(plan_texts(WITH_LOSSES))
 def test_a_step_can_be_skipped_just_where_it_has_a_condition(text):
-    one = compiled(text)
-    slices = [row for row, leaf_ in enumerate(one.plan.outline.leaves) if leaf_]
+    compiled_plan = compiled(text)
+    slices = [row for row, leaf_ in enumerate(compiled_plan.plan.outline.leaves) if leaf_]
     for row in slices:
-        acts = one.shapes[one.shape_of[row]].acts
+        acts = compiled_plan.shapes[compiled_plan.shape_of[row]].acts
         skipped = {act.step for act in acts if act.role is Role.SKIP}
-        assert skipped == set(skippable(one, row, one.plan.pipeline_of(row).steps))
+        assert skipped == set(skippable(compiled_plan, row, compiled_plan.plan.pipeline_of(row).steps))
 
 
 def ways(shape: Shape, name: str) -> dict[str, set[str]]:
@@ -127,13 +129,15 @@ def test_an_answer_can_be_judged_like_any_result():
 
 
 def test_an_outcome_that_is_not_declared_is_an_error_for_every_action():
-    one = plan(leaf("a", verify="true", steps=[run("x"), {"id": "q", "action": "ask", "question": "?"}]))
-    game = TokenGame(one.net)
-    asked: list[str | None] = []
+    compiled_plan = plan(
+        leaf("a", verify="true", steps=[run("x"), {"id": "q", "action": "ask", "question": "?"}])
+    )
+    game = TokenGame(compiled_plan.net)
+    actions: list[str | None] = []
     while (enabled := max(game.enabled(), default=None)) is not None:  # work rather than leave it out
         firing = game.begin(enabled)
         with pytest.raises(UnknownOutcomeError):
             game.finish(firing, "no such outcome")
         game.finish(firing, "done")
-        asked.append(one.net.actions[enabled])
-    assert [action for action in asked if action] == ["workspace", "run", "ask", "merge", "land"]
+        actions.append(compiled_plan.net.actions[enabled])
+    assert [action for action in actions if action] == ["workspace", "run", "ask", "merge", "land"]

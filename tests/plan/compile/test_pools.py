@@ -27,13 +27,13 @@ def pools(net: Net) -> list[int]:
 
 def running_weights(net: Net, weights: dict[PlaceId, int]) -> dict[PlaceId, int]:
     """The weights of places, and of what is under way: that of what it took."""
-    found = dict(weights)
+    result = dict(weights)
     for number, action in enumerate(net.actions):
         if action is not None:
-            taken = ((net.place_ids[place], weight) for place, weight in net.inputs[number])
-            total = sum(weights.get(place, 0) * weight for place, weight in taken)
-            found |= {PlaceId(f"{net.transition_ids[number]}.running"): total}
-    return found
+            inputs = ((net.place_ids[place], weight) for place, weight in net.inputs[number])
+            total = sum(weights.get(place, 0) * weight for place, weight in inputs)
+            result |= {PlaceId(f"{net.transition_ids[number]}.running"): total}
+    return result
 
 
 def assert_invariant(net: Net, weights: dict[PlaceId, int]) -> None:
@@ -41,19 +41,21 @@ def assert_invariant(net: Net, weights: dict[PlaceId, int]) -> None:
     assert verdict.answer is Answer.PROVED, verdict.why
 
 
-def slots_of(one: CompiledPlan) -> Iterator[tuple[int, dict[PlaceId, int]]]:
+def slots_of(compiled_plan: CompiledPlan) -> Iterator[tuple[int, dict[PlaceId, int]]]:
     """For each limit, its size and the places whose tokens hold one of its slots."""
-    paths = one.plan.outline.paths
-    for row, subplan in enumerate(one.plan.subplans):
-        if not row or ("max_parallel" in subplan.settings and not one.plan.outline.is_leaf(row)):
-            below = [r for r in one.plan.outline.below(row) if one.plan.outline.is_leaf(r)]
-            shapes = [(paths[r], one.shapes[one.shape_of[r]]) for r in below]
+    paths = compiled_plan.plan.outline.paths
+    for row, subplan in enumerate(compiled_plan.plan.subplans):
+        if not row or ("max_parallel" in subplan.settings and not compiled_plan.plan.outline.is_leaf(row)):
+            below = [
+                r for r in compiled_plan.plan.outline.below(row) if compiled_plan.plan.outline.is_leaf(r)
+            ]
+            shapes = [(paths[r], compiled_plan.shapes[compiled_plan.shape_of[r]]) for r in below]
             held = {
                 PlaceId(f"{path}: {shape.net.place_ids[place]}"): 1
                 for path, shape in shapes
                 for place in shape.carriers
             }
-            size = one.plan.scopes[row].settings.max_parallel
+            size = compiled_plan.plan.scopes[row].settings.max_parallel
             yield size, held | {PlaceId(f"slots {paths[row]}".rstrip()): 1}
 
 
@@ -68,21 +70,21 @@ def test_in_every_shape_a_slot_is_free_or_held_by_one_place(text):
 @settings(max_examples=30)
 @given(plan_texts(LARGE))
 def test_in_the_whole_net_each_limit_counts_the_slices_below_it(text):
-    one = compiled(text)
-    for size, held in slots_of(one):
-        assert_invariant(one.net, held)
-        assert sum(one.net.initial[one.net.place_number(place)] for place in held) == size
+    compiled_plan = compiled(text)
+    for size, held in slots_of(compiled_plan):
+        assert_invariant(compiled_plan.net, held)
+        assert sum(compiled_plan.net.initial[compiled_plan.net.place_number(place)] for place in held) == size
 
 
 @settings(max_examples=40)
 @given(plan_texts(SMALL))
 def test_every_outcome_gives_back_what_was_claimed_of_each_pool_but_the_slots(text):
-    one = compiled(text)
-    for net in (one.net, *(shape.net for shape in one.shapes)):
+    compiled_plan = compiled(text)
+    for net in (compiled_plan.net, *(shape.net for shape in compiled_plan.shapes)):
         slots = {place for place in pools(net) if net.place_ids[place].split()[0] in {"slot", "slots"}}
         others = set(pools(net)) - slots
-        for taken, outcomes in zip(net.inputs, net.outputs, strict=True):
-            claims = only(taken, others)
+        for inputs, outcomes in zip(net.inputs, net.outputs, strict=True):
+            claims = only(inputs, others)
             assert all(only(given_, others) == claims for given_ in outcomes)
             assert all(weight <= net.initial[place] for place, weight in claims.items())
 
@@ -95,10 +97,10 @@ def only(arcs: Arcs, places: set[int]) -> dict[int, int]:
 @given(plan_texts(SMALL))
 def test_a_slot_is_taken_only_by_who_holds_none_and_nothing_is_waited_for_but_from_a_slice_of_its_own(text):
     for shape in compiled(text).shapes:
-        for act, taken in zip(shape.acts, shape.net.inputs, strict=True):
-            takes = only(taken, {SLOT})
+        for act, inputs in zip(shape.acts, shape.net.inputs, strict=True):
+            takes = only(inputs, {SLOT})
             assert bool(takes) == (act.role is Role.RETURN or (act.role is Role.BEGIN and act.attempt < 2))
-            assert not takes or not only(taken, set(shape.carriers))
+            assert not takes or not only(inputs, set(shape.carriers))
 
 
 @settings(max_examples=40)
@@ -107,72 +109,72 @@ def test_where_steps_wait_for_each_other_no_pool_is_claimed(text):
     """Only what runs claims, and what runs waits for nothing but its claims."""
     net = compiled(text).net
     claimed = set(pools(net))
-    for taken in net.inputs:
-        control = [place for place, _ in taken if place not in claimed]
-        assert len(control) == 1 or len(control) == len(taken)
+    for inputs in net.inputs:
+        control = [place for place, _ in inputs if place not in claimed]
+        assert len(control) == 1 or len(control) == len(inputs)
 
 
 @settings(max_examples=30)
 @given(plan_texts(TINY))
 def test_never_are_more_slices_under_way_than_a_limit_allows(text):
-    one = compiled(text)
-    for size, held in slots_of(one):
-        under_way = running_weights(one.net, held)
+    compiled_plan = compiled(text)
+    for size, held in slots_of(compiled_plan):
+        under_way = running_weights(compiled_plan.net, held)
         del under_way[next(reversed(held))]  # the free ones
-        assert explore(one.net, find=partial(holds_more, under_way, size)).found is None
+        assert explore(compiled_plan.net, find=partial(holds_more, under_way, size)).found is None
 
 
 def holds_more(weights: dict[PlaceId, int], size: int, marking: Marking) -> bool:
     return sum(weights.get(place, 0) * count for place, count in marking.tokens.items()) > size
 
 
-def peak(one: CompiledPlan, *paths: str) -> int:
+def peak(compiled_plan: CompiledPlan, *paths: str) -> int:
     """The most of these slices that are at a step at once."""
-    return peak_of(one, [f"{path}: run x#1.running" for path in paths])
+    return peak_of(compiled_plan, [f"{path}: run x#1.running" for path in paths])
 
 
-def peak_of(one: CompiledPlan, places: list[str]) -> int:
-    seen = {sum(state[p] for p in places) for state in all_markings(one)}
-    return max(seen)
+def peak_of(compiled_plan: CompiledPlan, places: list[str]) -> int:
+    explored = {sum(state[p] for p in places) for state in all_markings(compiled_plan)}
+    return max(explored)
 
 
-def all_markings(one: CompiledPlan) -> Iterator[Marking]:
-    plain = unfold(one.net)
+def all_markings(compiled_plan: CompiledPlan) -> Iterator[Marking]:
+    plain = unfold(compiled_plan.net)
     return (plain.marking(state) for state in state_graph(plain))
 
 
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (2, 2), (3, 3), (4, 3)])
 def test_as_many_slices_are_under_way_as_max_parallel_says(limit, most):
-    one = plan(leaf("a"), leaf("b"), leaf("c"), max_parallel=limit, isolation="dir")
-    assert peak(one, "a", "b", "c") == most
+    compiled_plan = plan(leaf("a"), leaf("b"), leaf("c"), max_parallel=limit, isolation="dir")
+    assert peak(compiled_plan, "a", "b", "c") == most
 
 
 def test_a_limit_of_a_group_holds_within_those_around_it():
-    one = plan(group("g", leaf("a"), leaf("b"), max_parallel=1), leaf("c"), max_parallel=2)
-    assert peak(one, "g/a", "g/b") == 1
-    assert peak(one, "g/a", "c") == 2
-    assert peak(one, "g/a", "g/b", "c") == 2
+    compiled_plan = plan(group("g", leaf("a"), leaf("b"), max_parallel=1), leaf("c"), max_parallel=2)
+    assert peak(compiled_plan, "g/a", "g/b") == 1
+    assert peak(compiled_plan, "g/a", "c") == 2
+    assert peak(compiled_plan, "g/a", "g/b", "c") == 2
 
 
 def test_a_max_parallel_on_a_slice_limits_nothing():
-    one = plan(leaf("a", max_parallel=1), leaf("b", max_parallel=1), max_parallel=2)
-    assert [id_ for id_ in one.net.place_ids if id_.startswith("slots")] == ["slots"]
-    assert peak(one, "a", "b") == 2
+    compiled_plan = plan(leaf("a", max_parallel=1), leaf("b", max_parallel=1), max_parallel=2)
+    assert [id_ for id_ in compiled_plan.net.place_ids if id_.startswith("slots")] == ["slots"]
+    assert peak(compiled_plan, "a", "b") == 2
 
 
 def test_in_a_serial_plan_one_action_is_under_way_at_a_time():
-    one = plan(leaf("a"), group("g", leaf("b"), verify="true"), policy="serial", verify="true")
-    plain = unfold(one.net)
+    compiled_plan = plan(leaf("a"), group("g", leaf("b"), verify="true"), policy="serial", verify="true")
+    plain = unfold(compiled_plan.net)
     running = [id_ for id_, kind in zip(plain.place_ids, plain.place_kinds, strict=True) if kind == "running"]
-    assert explore(one.net, find=lambda m: sum(m[place] for place in running) > 1).found is None
-    assert explore(one.net, find=lambda m: sum(m[place] for place in running) > 0).found is not None
+    assert explore(compiled_plan.net, find=lambda m: sum(m[place] for place in running) > 1).found is None
+    assert explore(compiled_plan.net, find=lambda m: sum(m[place] for place in running) > 0).found is not None
 
 
 def test_a_serial_group_takes_turns_for_itself():
     serial = group("g", leaf("a"), leaf("b"), policy="serial")
-    one = plan(serial, leaf("c"), max_parallel=3)
-    assert peak(one, "g/a", "g/b") == 1
-    assert peak(one, "g/a", "c") == 2
+    compiled_plan = plan(serial, leaf("c"), max_parallel=3)
+    assert peak(compiled_plan, "g/a", "g/b") == 1
+    assert peak(compiled_plan, "g/a", "c") == 2
 
 
 def test_a_step_takes_its_pools_and_its_agents_pool_at_once():
@@ -187,8 +189,8 @@ def test_an_agent_without_a_pool_of_its_own_takes_none():
 
 
 def concurrent(steps: list[dict[str, Any]], names: tuple[str, ...], **more: Any) -> int:
-    one = plan(leaf("a", steps=steps), isolation="dir", **more)
-    return peak_of(one, [f"a: run {name}.running" for name in names])
+    compiled_plan = plan(leaf("a", steps=steps), isolation="dir", **more)
+    return peak_of(compiled_plan, [f"a: run {name}.running" for name in names])
 
 
 BRANCHES: list[dict[str, Any]] = [
@@ -233,11 +235,14 @@ def roles(shape: Shape) -> set[Role]:
 
 
 def test_while_a_person_is_asked_the_slots_are_free_and_then_taken_again():
-    one = plan(leaf("a", steps=[{"id": "q", **ASK}]), leaf("b"), max_parallel=1)
+    compiled_plan = plan(leaf("a", steps=[{"id": "q", **ASK}]), leaf("b"), max_parallel=1)
     waiting = "a: ask q#1.running"
-    assert explore(one.net, find=lambda m: bool(m[waiting] and m["b: run x#1.running"])).found is not None
-    assert explore(one.net, find=lambda m: bool(m[waiting] and m["slots"] == 0)).found is not None
-    assert explore(one.net, find=lambda m: bool(m[waiting] and m["slots"] == 1)).found is not None
+    assert (
+        explore(compiled_plan.net, find=lambda m: bool(m[waiting] and m["b: run x#1.running"])).found
+        is not None
+    )
+    assert explore(compiled_plan.net, find=lambda m: bool(m[waiting] and m["slots"] == 0)).found is not None
+    assert explore(compiled_plan.net, find=lambda m: bool(m[waiting] and m["slots"] == 1)).found is not None
 
 
 def test_a_question_keeps_the_slots_while_other_steps_of_the_slice_are_under_way():

@@ -14,9 +14,9 @@ RESOLVES = {"merge": {"resolve": "agent"}}
 def lines(**more: object) -> list[str]:
     """Of the net of a slice, all that is about its merge."""
     shape = shape_of(run("x"), **more)
-    found = rendered(shape.net)
+    result = rendered(shape.net)
     return [
-        line for line in found if any(word in line.split(":")[0] for word in ("merge", "resolve", "drop"))
+        line for line in result if any(word in line.split(":")[0] for word in ("merge", "resolve", "drop"))
     ]
 
 
@@ -31,9 +31,9 @@ def test_a_conflict_leads_to_an_agent_and_then_to_a_merge_that_is_the_last() -> 
     ]
 
 
-def test_what_is_lost_is_tried_again_within_its_bound_everywhere() -> None:
-    found = lines(**RESOLVES, infra_retries=1)
-    assert [line for line in found if "~" in line.split(":")[0]] == [
+def test_what_is_lost_is_retried_within_its_bound_everywhere() -> None:
+    result = lines(**RESOLVES, infra_retries=1)
+    assert [line for line in result if "~" in line.split(":")[0]] == [
         "stop merge~1: merge~1 ready → end",
         "merge~1: merge~1 ready + branch → done, failed, cancelled, lost, infra: end | conflict: conflict",
         "stop resolve~1: resolve~1 ready → end",
@@ -44,8 +44,8 @@ def test_what_is_lost_is_tried_again_within_its_bound_everywhere() -> None:
 
 
 def test_it_takes_the_turn_where_there_is_one_and_no_pool_of_an_agent_without_one() -> None:
-    found = lines(**RESOLVES, policy="serial", agent="tester")
-    assert "resolve: conflict + turn → done, failed, lost, infra: resolved | cancelled: end" in found
+    result = lines(**RESOLVES, policy="serial", agent="tester")
+    assert "resolve: conflict + turn → done, failed, lost, infra: resolved | cancelled: end" in result
 
 
 @pytest.mark.parametrize(
@@ -62,20 +62,26 @@ def test_elsewhere_nothing_changes(more: dict[str, object]) -> None:
 
 
 def test_groups_and_landings_have_no_agent_for_their_conflicts() -> None:
-    one = plan(group("g", leaf("a")), **RESOLVES)
+    compiled_plan = plan(group("g", leaf("a")), **RESOLVES)
     roles = {
-        str(one.plan.outline.paths[row]): {act.role for act in one.shapes[one.shape_of[row]].acts}
+        str(compiled_plan.plan.outline.paths[row]): {
+            act.role for act in compiled_plan.shapes[compiled_plan.shape_of[row]].acts
+        }
         for row in (1, 2)
     }
     assert (Role.RESOLVE in roles["g"], Role.RESOLVE in roles["g/a"]) == (False, True)
-    assert all(act.role is not Role.RESOLVE for act in one.shapes[one.landing_shapes[0]].acts)
+    assert all(
+        act.role is not Role.RESOLVE for act in compiled_plan.shapes[compiled_plan.landing_shapes[0]].acts
+    )
 
 
 def test_slices_with_and_without_it_stand_in_one_plan_that_is_proved_to_end() -> None:
-    one = plan(leaf("a", **RESOLVES), leaf("b"), leaf("c", **RESOLVES, policy="serial"), infra_retries=2)
-    assert one.shape_of[1] != one.shape_of[2]
-    assert prove(one).answer is Answer.PROVED
-    assert one.pools == {"agent:coder": 2}
+    compiled_plan = plan(
+        leaf("a", **RESOLVES), leaf("b"), leaf("c", **RESOLVES, policy="serial"), infra_retries=2
+    )
+    assert compiled_plan.shape_of[1] != compiled_plan.shape_of[2]
+    assert prove(compiled_plan).answer is Answer.PROVED
+    assert compiled_plan.pools == {"agent:coder": 2}
 
 
 def test_a_run_of_it_can_be_told_in_words() -> None:

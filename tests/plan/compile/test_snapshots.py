@@ -76,8 +76,8 @@ def test_the_size_of_one_and_of_two_slices_as_they_are_without_any_settings():
 
 
 def test_the_pipeline_direct():
-    one = plan({"id": "a", "prompt": "do", "verify": "true"}, retries=1)
-    assert rendered(one.shapes[one.shape_of[1]].net) == snapshot(
+    compiled_plan = plan({"id": "a", "prompt": "do", "verify": "true"}, retries=1)
+    assert rendered(compiled_plan.shapes[compiled_plan.shape_of[1]].net) == snapshot(
         [
             "12 places, 13 transitions",
             "pools: slot 1, turn 1, branch 1, agent:coder 2",
@@ -99,8 +99,8 @@ def test_the_pipeline_direct():
 
 
 def test_the_pipeline_tdd():
-    one = plan({"id": "a", "prompt": "do", "verify": "true", "pipeline": "tdd"}, retries=1)
-    assert rendered(one.shapes[one.shape_of[1]].net) == snapshot(
+    compiled_plan = plan({"id": "a", "prompt": "do", "verify": "true", "pipeline": "tdd"}, retries=1)
+    assert rendered(compiled_plan.shapes[compiled_plan.shape_of[1]].net) == snapshot(
         [
             "20 places, 29 transitions",
             "pools: slot 1, turn 1, branch 1, agent:coder 2",

@@ -30,11 +30,11 @@ def is_acyclic(net: PlainNet) -> bool:
     """Whether no transition can put a token before one of those it took."""
     later: list[list[int]] = [[] for _ in net.place_ids]
     waiting = [0] * len(net.place_ids)
-    for taken, given_ in zip(net.inputs, net.outputs, strict=True):
-        for place, _ in taken:
+    for inputs, given_ in zip(net.inputs, net.outputs, strict=True):
+        for place, _ in inputs:
             later[place] += [after for after, _ in given_]
         for after, _ in given_:
-            waiting[after] += len(taken)
+            waiting[after] += len(inputs)
     order = [place for place, count in enumerate(waiting) if not count]
     for place in order:
         for after in later[place]:
@@ -44,9 +44,9 @@ def is_acyclic(net: PlainNet) -> bool:
 
 
 def assert_proved(net: PlainNet) -> None:
-    found = soundness(net, max_states=1)  # by the theorem, not by a search
-    assert found.verdict.answer is Answer.PROVED, found.verdict.why
-    assert found.free_choice
+    result = soundness(net, max_states=1)  # by the theorem, not by a search
+    assert result.verdict.answer is Answer.PROVED, result.verdict.why
+    assert result.free_choice
 
 
 @settings(max_examples=40)
@@ -66,9 +66,9 @@ def test_every_state_of_the_whole_net_with_its_pools_can_still_end_and_the_end_i
 @given(plan_texts(TINY))
 def test_the_search_the_theorem_and_the_plain_search_agree(text):
     plain = unfold(compiled(text).net)
-    seen = explore(plain)
-    assert (seen.complete, seen.deadlocks, seen.dead_transitions) == (True, 1, ())
-    assert seen.states == len(state_graph(plain))
+    explored = explore(plain)
+    assert (explored.complete, explored.deadlocks, explored.dead_transitions) == (True, 1, ())
+    assert explored.states == len(state_graph(plain))
     skeleton = plain.skeleton()
     flow = workflow_net(skeleton)
     assert isinstance(flow, WorkflowNet)
@@ -79,10 +79,10 @@ def test_the_search_the_theorem_and_the_plain_search_agree(text):
 @settings(max_examples=60)
 @given(plan_texts(SMALL))
 def test_the_skeleton_of_every_plan_and_of_every_shape_is_proven_sound(text):
-    one = compiled(text)
-    for net in (one.net, *(shape.net for shape in one.shapes)):
+    compiled_plan = compiled(text)
+    for net in (compiled_plan.net, *(shape.net for shape in compiled_plan.shapes)):
         assert_proved(unfold(net).skeleton())
-    assert prove(one).answer is Answer.PROVED
+    assert prove(compiled_plan).answer is Answer.PROVED
 
 
 @settings(max_examples=30)
@@ -99,7 +99,7 @@ def test_the_skeleton_of_every_plan_is_acyclic(text):
     assert is_acyclic(unfold(compiled(text).net).skeleton())
 
 
-def test_a_circle_is_seen():
+def test_a_cycle_is_seen():
     net = unfold(shape_of(run("a")).net).skeleton()
     turned = PlainNet(
         place_ids=net.place_ids,
@@ -125,7 +125,7 @@ def test_questions_while_branches_are_under_way_and_after_them_are_sound():
         "question": "Well?",
         "on_result": [{"when": "attempt == 1", "action": "ask"}],
     }
-    one = plan(
+    compiled_plan = plan(
         leaf(
             "a",
             steps=[
@@ -140,19 +140,23 @@ def test_questions_while_branches_are_under_way_and_after_them_are_sound():
         max_parallel=1,
         pipelines={"asking": [run("y"), {"id": "q", **question}]},
     )
-    seen = explore(one.net)
-    assert (seen.deadlocks, seen.first_deadlock) == (1, final_marking(one.net))
-    assert_proved(unfold(one.net).skeleton())
+    explored = explore(compiled_plan.net)
+    assert (explored.deadlocks, explored.first_deadlock) == (1, final_marking(compiled_plan.net))
+    assert_proved(unfold(compiled_plan.net).skeleton())
 
 
 def test_what_is_lost_and_started_again_ends_clean_too():
-    one = plan(leaf("a", verify="true"), leaf("b", "a"), max_parallel=1, infra_retries=2, verify="true")
-    seen = explore(one.net)
-    assert (seen.deadlocks, seen.first_deadlock) == (1, final_marking(one.net))
-    assert seen.dead_transitions == ()
+    compiled_plan = plan(
+        leaf("a", verify="true"), leaf("b", "a"), max_parallel=1, infra_retries=2, verify="true"
+    )
+    explored = explore(compiled_plan.net)
+    assert (explored.deadlocks, explored.first_deadlock) == (1, final_marking(compiled_plan.net))
+    assert explored.dead_transitions == ()
 
 
 def test_a_plan_may_have_a_subplan_with_the_name_of_anything_in_the_net():
     names = ["plan", "the", "end", "start", "target", "branch", "slots", "turn", "joined", "open", "ready"]
-    one = plan(*[leaf(name) for name in names], group("close", leaf("merge")), verify="true", policy="serial")
-    assert_proved(unfold(one.net).skeleton())
+    compiled_plan = plan(
+        *[leaf(name) for name in names], group("close", leaf("merge")), verify="true", policy="serial"
+    )
+    assert_proved(unfold(compiled_plan.net).skeleton())

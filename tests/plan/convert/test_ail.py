@@ -14,7 +14,7 @@ NOT_FIRST = (
 REACH = "how an agent reaches its model is set up with the agent"
 KINDS = "exactly one of prompt, skill, pipeline, action, context, do_while, for_each is needed"
 NO_REGEX = "of regular expressions, Weft's conditions know texts and choices of texts only"
-NO_CONDITION = "is no condition: `always`, `never` or `LEFT operator RIGHT` is needed"
+NO_CONDITION = "is not a condition; use `always`, `never` or `LEFT operator RIGHT`"
 REVIEW = """\
 version: "0.1"
 defaults: {max_concurrency: 2}
@@ -64,9 +64,9 @@ STEP = "pipeline: [{id: first, prompt: Begin}, {id: it, "
 
 
 def converted(text):
-    found = convert({"flow.ail.yaml": dedent(text)}, "ail")
-    load_plan(found.text)
-    return yaml.safe_load(found.text)
+    result = convert({"flow.ail.yaml": dedent(text)}, "ail")
+    load_plan(result.text)
+    return yaml.safe_load(result.text)
 
 
 def steps(text):
@@ -85,8 +85,8 @@ def faults(text):
 
 def step(entry):
     """What becomes of the second step of a pipeline, which is named `it`."""
-    [_, *found] = steps(f"{STEP}{entry}}}]\n")
-    return found[-1]
+    [_, *result] = steps(f"{STEP}{entry}}}]\n")
+    return result[-1]
 
 
 def told(entry):
@@ -94,8 +94,8 @@ def told(entry):
     return [note for note in notes(f"{STEP}{entry}}}]\n") if note not in {AGENT, NOT_FIRST}]
 
 
-def condition(said):
-    return step(f"prompt: Go on, condition: {said}")["condition"]
+def condition(message):
+    return step(f"prompt: Go on, condition: {message}")["condition"]
 
 
 def test_the_pipeline_becomes_the_steps_of_one_subplan():
@@ -153,8 +153,8 @@ def test_schemas_are_kept_also_where_they_are_repeated():
 
 def test_values_in_a_schema_keep_their_types():
     schema = "{enum: [1, 0x1F, -2.5, true, null, '1', yes], properties: {}}"
-    found = step(f"prompt: Go, output_schema: {schema}")["output_schema"]
-    assert found == {"enum": [1, 31, -2.5, True, None, "1", "yes"], "properties": {}}
+    result = step(f"prompt: Go, output_schema: {schema}")["output_schema"]
+    assert result == {"enum": [1, 31, -2.5, True, None, "1", "yes"], "properties": {}}
 
 
 # Kinds of steps.
@@ -168,13 +168,13 @@ def test_a_command_is_run_and_its_failure_is_a_result():
 
 
 def test_braces_in_a_command_are_no_template():
-    found = step("context: {shell: \"docker ps --format '{{.Names}}'\"}")
-    assert found["run"] == "{% raw %}docker ps --format '{{.Names}}'{% endraw %}"
+    result = step("context: {shell: \"docker ps --format '{{.Names}}'\"}")
+    assert result["run"] == "{% raw %}docker ps --format '{{.Names}}'{% endraw %}"
 
 
 def test_a_command_is_not_retried():
-    found = step("context: {shell: make}, on_error: retry, max_retries: 2")
-    assert found == {"id": "it", "run": "make", "on_error": "continue"}
+    result = step("context: {shell: make}, on_error: retry, max_retries: 2")
+    assert result == {"id": "it", "run": "make", "on_error": "continue"}
     assert (
         "flow.ail.yaml:1: step 'it': on_error is not carried over: a failing command is no error in ail"
     ) in told("context: {shell: make}, on_error: retry, max_retries: 2")
@@ -186,7 +186,7 @@ def test_a_pause_asks_a_person():
         "action": "ask",
         "question": "Ship {{ step.first.result }}?",
     }
-    assert step("action: pause_for_human")["question"] == "ail paused here for a person. Go on?"
+    assert step("action: pause_for_human")["question"] == "ail paused here for a person. Continue?"
 
 
 def test_a_named_pipeline_is_called_and_its_last_answer_is_read_where_it_was_given():
@@ -201,18 +201,18 @@ def test_a_named_pipeline_is_called_and_its_last_answer_is_read_where_it_was_giv
       - {id: check, pipeline: outer}
       - {id: sum, prompt: "{{ step.check.response }} {{ last_response }}"}
     """
-    found = converted(text)
-    assert found["pipelines"] == {
+    result = converted(text)
+    assert result["pipelines"] == {
         "deep-check": [
             {"id": "look", "agent": "coder", "prompt": "Look"},
             {"id": "tests", "run": "make", "on_error": "continue"},
         ],
         "outer": [{"id": "inner", "pipeline": "deep-check"}],
     }
-    check, summed = found["subplans"][0]["steps"]
+    check, summed = result["subplans"][0]["steps"]
     assert check == {"id": "check", "pipeline": "outer"}
     assert summed["prompt"] == "{{ step.check.inner.look.result }} {{ step.check.inner.look.result }}"
-    rule = "an id has small letters, digits, _ and - only"
+    rule = "an id has only lowercase letters, digits, _ and -"
     assert f"flow.ail.yaml:1: pipeline 'Deep Check' is now 'deep-check': {rule}" in notes(text)
 
 
@@ -228,7 +228,7 @@ def test_the_answer_of_a_pipeline_without_one_cannot_be_read():
     ) in notes(text)
 
 
-def test_a_prompt_beside_a_pipeline_is_told():
+def test_a_prompt_beside_a_pipeline_is_reported():
     text = "pipelines: {p: [{id: a, prompt: A}]}\npipeline: [{id: b, pipeline: p, prompt: Other}]\n"
     assert (
         "flow.ail.yaml:2: step 'b': prompt is not carried over: "
@@ -269,12 +269,12 @@ def test_a_runner_is_an_agent():
       - {id: a, runner: codex, prompt: A}
       - {id: b, runner: ollama, prompt: B}
     """
-    found = converted(text)
-    assert found["agents"] == {
+    result = converted(text)
+    assert result["agents"] == {
         "codex": {"use": "codex", "model": "large"},
         "coder": {"use": "claude", "model": "large"},
     }
-    assert [entry["agent"] for entry in found["subplans"][0]["steps"]] == ["codex", "coder"]
+    assert [entry["agent"] for entry in result["subplans"][0]["steps"]] == ["codex", "coder"]
     assert (
         "flow.ail.yaml:4: step 'b': runner 'ollama' is not carried over: Weft has no such agent; 'claude' is used"
     ) in notes(text)
@@ -299,10 +299,10 @@ def test_defaults_become_settings():
         auth_token: secret
     pipeline: [{id: a, prompt: A}]
     """
-    found = converted(text)
-    assert found["timeout"] == "90s"
-    assert "max_concurrency" not in found
-    assert found["agents"]["coder"]["model"] == "small"
+    result = converted(text)
+    assert result["timeout"] == "90s"
+    assert "max_concurrency" not in result
+    assert result["agents"]["coder"]["model"] == "small"
     assert notes(text)[2:] == [
         "flow.ail.yaml:2: defaults: max_concurrency: 0 is not carried over: no limit is what Weft has without it",
         "flow.ail.yaml:3: defaults: timeout_seconds becomes 90s: ail does not end a step by it, Weft does",
@@ -311,7 +311,7 @@ def test_defaults_become_settings():
     ]
 
 
-def test_a_provider_that_is_only_named_is_told():
+def test_a_provider_that_is_only_named_is_reported():
     assert (f"flow.ail.yaml:1: defaults: provider is not carried over: {REACH}") in notes(
         "defaults: {provider: groq}\npipeline: [{id: a, prompt: A}]"
     )
@@ -321,7 +321,7 @@ def test_a_provider_that_is_only_named_is_told():
 
 
 @pytest.mark.parametrize(
-    ("written", "found"),
+    ("written", "result"),
     [
         ("{{ step.first.response }}", "{{ step.first.result }}"),
         ("{{step.first.result}}", "{{ step.first.result }}"),
@@ -334,8 +334,8 @@ def test_a_provider_that_is_only_named_is_told():
         ("a {{ b", "a {% raw %}{{{% endraw %} b"),
     ],
 )
-def test_templates_are_those_of_weft(written, found):
-    assert step(f"prompt: '{written}'")["prompt"] == found
+def test_templates_are_those_of_weft(written, result):
+    assert step(f"prompt: '{written}'")["prompt"] == result
 
 
 @pytest.mark.parametrize(
@@ -367,9 +367,9 @@ def test_the_answer_of_a_branch_can_be_read_through_the_join():
 
 
 def test_environment_variables_are_allowed_by_name():
-    found = converted("pipeline: [{id: a, prompt: '{{ env.HOME }} {{ env.USER }} {{ env.HOME }}'}]")
-    assert found["env_allow"] == ["HOME", "USER"]
-    assert found["subplans"][0]["steps"][0]["prompt"] == "{{ env.HOME }} {{ env.USER }} {{ env.HOME }}"
+    result = converted("pipeline: [{id: a, prompt: '{{ env.HOME }} {{ env.USER }} {{ env.HOME }}'}]")
+    assert result["env_allow"] == ["HOME", "USER"]
+    assert result["subplans"][0]["steps"][0]["prompt"] == "{{ env.HOME }} {{ env.USER }} {{ env.HOME }}"
 
 
 def test_the_prompt_of_the_command_line_is_the_subplan_s():
@@ -424,7 +424,7 @@ def test_the_last_response_is_that_of_the_last_step_that_has_one_and_ended():
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("message", "result"),
     [
         ("always", "always"),
         ("never", "never"),
@@ -455,12 +455,12 @@ def test_the_last_response_is_that_of_the_last_step_that_has_one_and_ended():
         ("'{{ env.MODE | default(\"fast\") }} == slow'", "(env.MODE | default('fast') | trim) == 'slow'"),
     ],
 )
-def test_conditions_are_expressions(said, found):
-    assert condition(said) == found
+def test_conditions_are_expressions(message, result):
+    assert condition(message) == result
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("message", "why"),
     [
         ("{{ last_response }} matches /a+/", NO_REGEX),
         ("{{ last_response }} matches /^a/m", NO_REGEX),
@@ -469,11 +469,11 @@ def test_conditions_are_expressions(said, found):
         ("{{ session.tool }} == claude", "Weft's templates know nothing of it"),
     ],
 )
-def test_before_a_step_whose_condition_weft_cannot_decide_a_person_is_asked(said, why):
-    text = f"{STEP}prompt: Go on, condition: '{said}'}}, {{id: it_gate, prompt: Other}}]\n"
-    asked = f"ail ran the next step only if: {said}. Go on?"
+def test_before_a_step_whose_condition_weft_cannot_decide_a_person_is_asked(message, why):
+    text = f"{STEP}prompt: Go on, condition: '{message}'}}, {{id: it_gate, prompt: Other}}]\n"
+    question = f"ail ran the next step only if: {message}. Continue?"
     assert steps(text)[1:3] == [
-        {"id": "it_gate-2", "action": "ask", "question": f"{{% raw %}}{asked}{{% endraw %}}"},
+        {"id": "it_gate-2", "action": "ask", "question": f"{{% raw %}}{question}{{% endraw %}}"},
         {"id": "it", "agent": "coder", "prompt": "Go on"},
     ]
     assert f"flow.ail.yaml:1: step 'it': condition is not carried over; a person is asked: {why}" in notes(
@@ -485,7 +485,7 @@ def test_before_a_step_whose_condition_weft_cannot_decide_a_person_is_asked(said
 
 
 @pytest.mark.parametrize(
-    ("entry", "found"),
+    ("entry", "result"),
     [
         ("on_error: abort_pipeline", {"on_error": "abort"}),
         ("on_error: continue", {"on_error": "continue"}),
@@ -494,21 +494,21 @@ def test_before_a_step_whose_condition_weft_cannot_decide_a_person_is_asked(said
         ("on_error: pause_for_human", {}),
     ],
 )
-def test_what_an_error_does(entry, found):
-    assert step(f"prompt: Go on, {entry}") == {"id": "it", "agent": "coder", "prompt": "Go on", **found}
+def test_what_an_error_does(entry, result):
+    assert step(f"prompt: Go on, {entry}") == {"id": "it", "agent": "coder", "prompt": "Go on", **result}
 
 
-def test_what_cannot_be_done_about_an_error_is_told():
+def test_what_cannot_be_done_about_an_error_is_reported():
     assert told("prompt: Go on, on_error: pause_for_human") == [
         "flow.ail.yaml:1: step 'it': on_error: pause_for_human is not carried over: a failed step ends its slice"
     ]
     assert told("prompt: Go on, on_error: retry, max_retries: 11") == [
-        "flow.ail.yaml:1: step 'it': max_retries is now 10: Weft tries no more often"
+        "flow.ail.yaml:1: step 'it': max_retries is now 10: that is Weft's limit"
     ]
 
 
 @pytest.mark.parametrize(
-    ("branch", "found"),
+    ("branch", "result"),
     [
         ("contains: It's Bad, action: abort_pipeline", ("'it\\'s bad' in (step.it.result | lower)", "abort")),
         ("exit_code: 3, action: pause_for_human", ("step.it.exit_code == 3", "ask")),
@@ -524,8 +524,8 @@ def test_what_cannot_be_done_about_an_error_is_told():
         ("always: true, action: abort_pipeline", ("true", "abort")),
     ],
 )
-def test_what_a_result_does(branch, found):
-    when, action = found
+def test_what_a_result_does(branch, result):
+    when, action = result
     assert step(f"context: {{shell: make}}, on_result: [{{{branch}}}]")["on_result"] == [
         {"when": when, "action": action}
     ]
@@ -551,8 +551,8 @@ def test_where_weft_cannot_decide_about_a_result_a_person_is_asked(rules, why):
 @pytest.mark.parametrize("action", ["action: break", "action: repeat_step", "pipeline: x"])
 def test_a_rule_whose_action_weft_lacks_asks_only_if_its_condition_holds(action):
     entry = f"prompt: Go on, on_result: [{{contains: a, {action}}}, {{always: true, action: abort_pipeline}}]"
-    asked, after = step(entry)["on_result"]
-    assert (asked["when"], asked["action"]) == ("'a' in (step.it.result | lower)", "ask")
+    question, after = step(entry)["on_result"]
+    assert (question["when"], question["action"]) == ("'a' in (step.it.result | lower)", "ask")
     assert after == {"when": "true", "action": "abort"}
     assert [note for note in told(entry) if "a person is asked: Weft has no action" in note]
 
@@ -629,12 +629,12 @@ def test_a_loop_may_call_a_pipeline():
     assert check["on_result"][0] == {"when": "false", "action": "continue"}
 
 
-def test_rounds_beyond_those_of_weft_and_ends_without_success_are_told():
+def test_rounds_beyond_those_of_weft_and_ends_without_success_are_reported():
     text = loop(
         "max_iterations: 40, exit_when: never, on_max_iterations: continue, steps: [{id: a, prompt: A}]"
     )
     assert (steps(text)[1]["on_fail"]["max"], steps(text)[1]["on_error"]) == (10, "continue")
-    assert "flow.ail.yaml:1: step 'l': max_iterations is now 11: Weft tries no more often" in notes(text)
+    assert "flow.ail.yaml:1: step 'l': max_iterations is now 11: that is Weft's limit" in notes(text)
     text = text.replace("continue", "pause_for_human")
     assert "on_error" not in steps(text)[1]
     assert [note for note in notes(text) if "on_max_iterations: pause_for_human is not carried over" in note]
@@ -653,8 +653,8 @@ def test_a_loop_whose_end_weft_cannot_decide_is_run_once_and_a_person_is_asked()
 
 def test_loops_in_loops_and_async_ones_are_asked_about():
     inner = "{id: i, do_while: {max_iterations: 2, exit_when: never, steps: [{id: a, prompt: A}]}}"
-    found = steps(loop(f"max_iterations: 2, exit_when: never, steps: [{inner}]"))
-    assert found[0]["question"].endswith("Weft has no loops within loops.")
+    result = steps(loop(f"max_iterations: 2, exit_when: never, steps: [{inner}]"))
+    assert result[0]["question"].endswith("Weft has no loops within loops.")
     text = (
         "pipeline: [{id: l, async: true, do_while: {max_iterations: 2, exit_when: never, "
         "steps: [{id: a, prompt: A}]}}, {id: j, depends_on: [l], action: join}]\n"
@@ -671,13 +671,13 @@ def test_what_the_round_before_said_stands_there_in_words():
     assert [note for note in notes(text) if "it reads a step of the round before" in note]
 
 
-def test_the_rules_and_the_errors_of_a_loop_are_told():
+def test_the_rules_and_the_errors_of_a_loop_are_reported():
     text = loop("max_iterations: 2, exit_when: never, steps: [{id: a, prompt: A}]").replace(
         "{id: l,", "{id: l, on_error: continue, on_result: [{contains: a, action: continue}],"
     )
-    said = "flow.ail.yaml:1: step 'l': {} is not carried over: the check of a loop"
+    message = "flow.ail.yaml:1: step 'l': {} is not carried over: the check of a loop"
     for key in ("on_result", "on_error"):
-        assert [note for note in notes(text) if note.startswith(said.format(key))]
+        assert [note for note in notes(text) if note.startswith(message.format(key))]
 
 
 def test_the_answer_of_a_loop_of_commands_cannot_be_read():
@@ -708,7 +708,12 @@ def test_steps_before_and_after_a_step_stand_there_with_its_condition():
 
 def test_an_undecided_condition_is_asked_about_once_for_all_parts_of_a_step():
     entry = "condition: '{{ last_response }} matches /x+/', prompt: Work, then: [{prompt: More}]"
-    assert [found["id"] for found in steps(f"{STEP}{entry}}}]\n")] == ["first", "it_gate", "it", "it_then_0"]
+    assert [result["id"] for result in steps(f"{STEP}{entry}}}]\n")] == [
+        "first",
+        "it_gate",
+        "it",
+        "it_then_0",
+    ]
 
 
 def test_steps_before_an_async_step_are_a_part_of_its_branch():
@@ -746,7 +751,7 @@ def test_what_a_person_makes_of_an_answer_can_be_read():
 def test_where_no_answer_can_be_read_a_person_still_writes_one():
     text = "pipelines: {p: [{id: e, action: modify_output}]}\npipeline: [{id: c, pipeline: p}]\n"
     [edit] = converted(text)["pipelines"]["p"]
-    assert edit["question"] == "Answer with the text to go on with (weft answer … --text)."
+    assert edit["question"] == "Answer with the text to continue with (weft answer … --text)."
 
 
 # Files beside it.
@@ -771,9 +776,9 @@ BESIDE = {"x/flow.ail.yaml": MAIN, "x/checks/review.ail.yaml": REVIEWED, "x/deep
 
 
 def test_a_pipeline_in_a_file_beside_it_becomes_a_named_one():
-    found = convert(BESIDE, "ail")
-    load_plan(found.text)
-    plan = yaml.safe_load(found.text)
+    result = convert(BESIDE, "ail")
+    load_plan(result.text)
+    plan = yaml.safe_load(result.text)
     assert plan["pipelines"] == {
         "review": [
             {"id": "look", "pipeline": "review_look"},
@@ -790,7 +795,7 @@ def test_a_pipeline_in_a_file_beside_it_becomes_a_named_one():
     assert (
         "x/checks/review.ail.yaml:1: defaults: timeout_seconds is not carried over: "
         "the plan has what the first file says"
-    ) in map(str, found.notes)
+    ) in map(str, result.notes)
 
 
 def test_the_files_that_a_pipeline_calls_are_found_by_their_paths():
@@ -811,14 +816,14 @@ def test_files_that_call_each_other_are_a_fault():
         "a.yaml": DEEP.replace("prompt: D", "pipeline: b.yaml"),
         "b.yaml": "pipeline: [{id: x, pipeline: b.yaml}]",
     }
-    with pytest.raises(ConvertError, match="pipelines call each other in a circle"):
+    with pytest.raises(ConvertError, match="pipelines call each other in a cycle"):
         convert(files, "ail")
 
 
 # What is told, and what is wrong.
 
 
-def test_each_key_that_is_not_carried_over_is_told_with_its_line():
+def test_each_key_that_is_not_carried_over_is_reported_with_its_line():
     text = """\
     meta: {x: 1}
     pipeline:
@@ -848,12 +853,12 @@ def test_ids_that_do_not_fit_are_changed_wherever_they_are_named():
     assert steps(text)[0]["id"] == "read-me"
     assert steps(text)[1]["depends_on"] == ["read-me"]
     assert steps(text)[1]["prompt"] == "{{ step['read-me'].result }}"
-    rule = "an id has small letters, digits, _ and - only"
+    rule = "an id has only lowercase letters, digits, _ and -"
     assert f"flow.ail.yaml:2: step 'Read Me': its id is now 'read-me': {rule}" in notes(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("pipeline: []", "1:11: pipeline must be a list of at least one step"),
         ("version: 1", "1:1: pipeline must be a list of at least one step"),
@@ -904,7 +909,7 @@ def test_ids_that_do_not_fit_are_changed_wherever_they_are_named():
         ("pipeline: [{id: a, prompt: A, on_result: [{exit_code: 1, action: continue}]}]",
          "1:55: step 'a': exit_code has no meaning: only a command has an exit code"),
         ("pipeline: [{id: a, context: {shell: b}, on_result: [{exit_code: x, action: continue}]}]",
-         "1:65: step 'a': exit_code has no meaning: 'x' is no exit code; a number or `any` is needed"),
+         "1:65: step 'a': exit_code has no meaning: 'x' is not an exit code; use a number or `any`"),
         ("defaults: {max_concurrency: -1}\npipeline: [{id: a, prompt: A}]",
          "1:29: defaults: max_concurrency must be a whole number ≥ 0"),
         ("defaults: 3\npipeline: [{id: a, prompt: A}]", "1:11: defaults must be a mapping"),
@@ -919,8 +924,8 @@ def test_ids_that_do_not_fit_are_changed_wherever_they_are_named():
         ("FROM: ./base.yaml\npipeline: [{id: a, prompt: A}]",
          "1:7: FROM continues another file; convert what `ail materialize` makes of it"),
         ("pipelines: {p: [{id: a, pipeline: q}], q: [{id: b, pipeline: p}]}\npipeline: [{id: c, pipeline: p}]",
-         "1:1: pipelines call each other in a circle: pipeline 'p' waits for pipeline 'q' waits for pipeline 'p'"),
+         "1:1: pipelines call each other in a cycle: pipeline 'p' waits for pipeline 'q' waits for pipeline 'p'"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_a_fault(text, said):
-    assert f"flow.ail.yaml:{said}" in faults(text)
+def test_what_makes_no_sense_is_a_fault(text, message):
+    assert f"flow.ail.yaml:{message}" in faults(text)

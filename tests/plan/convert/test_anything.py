@@ -19,7 +19,9 @@ odd = st.sampled_from(ODD)
 def texts(draw, earlier):
     """Words and templates that read what stands before."""
     reads = ["last_response", "step.invocation.prompt", "session.cwd", "env.HOME", "pipeline.run_id"]
-    reads += [f"step.{id_}.{what}" for id_ in earlier for what in ("response", "tool_calls", "x.y-z.0")]
+    reads += [
+        f"step.{id_}.{field_name}" for id_ in earlier for field_name in ("response", "tool_calls", "x.y-z.0")
+    ]
     some = st.sampled_from(WORDS) | st.sampled_from(reads).map("{{{{ {} }}}} ".format)
     return "Now: " + "".join(draw(st.lists(some, max_size=4)))
 
@@ -27,8 +29,8 @@ def texts(draw, earlier):
 @st.composite
 def conditions(draw, earlier):
     right = texts(earlier) | st.sampled_from(["/a/", "/^a$/i", "/a+/", "'x'", '"y'])
-    said = st.builds("{} {} {}".format, texts(earlier), st.sampled_from(OPERATORS), right)
-    return draw(said | st.sampled_from(["always", "never"]))
+    message = st.builds("{} {} {}".format, texts(earlier), st.sampled_from(OPERATORS), right)
+    return draw(message | st.sampled_from(["always", "never"]))
 
 
 @st.composite
@@ -44,18 +46,18 @@ def branches(draw, earlier):
 
 @st.composite
 def bodies(draw, earlier, calls):
-    found = [
+    result = [
         st.fixed_dictionaries({"prompt": texts(earlier)}, optional={"resume": st.booleans()}),
         st.just({"context": {"shell": "echo {{x}}"}}),
         st.fixed_dictionaries({"action": st.just("pause_for_human")}, optional={"message": texts(earlier)}),
         st.sampled_from([{"skill": "./x"}, {"prompt": "./x.md"}, {"do_while": {"max_iterations": 2}}]),
     ]
     if calls:
-        found.append(st.fixed_dictionaries({"pipeline": st.sampled_from([*calls, "elsewhere"])}))
+        result.append(st.fixed_dictionaries({"pipeline": st.sampled_from([*calls, "elsewhere"])}))
     if earlier:
         joined = st.lists(st.sampled_from(earlier), min_size=1, unique=True)
-        found.append(st.fixed_dictionaries({"action": st.just("join"), "depends_on": joined}))
-    return draw(st.one_of(found))
+        result.append(st.fixed_dictionaries({"action": st.just("join"), "depends_on": joined}))
+    return draw(st.one_of(result))
 
 
 @st.composite
@@ -118,7 +120,7 @@ def roadmaps(draw, needs):
         mark = draw(st.sampled_from(" x"))
         depends = draw(st.lists(st.integers(1, number - 1), unique=True)) if number > 1 else []
         lines.append(
-            f"- [{mark}] **S0{number}: Title** `depends:[{','.join(f'S0{one}' for one in depends)}]`"
+            f"- [{mark}] **S0{number}: Title** `depends:[{','.join(f'S0{need}' for need in depends)}]`"
         )
     return "\n".join([*lines, "## Other", draw(documents)])
 
@@ -136,10 +138,10 @@ def gsd_files(draw):
 
 def converts_or_is_refused(files, source):
     try:
-        found = convert(files, source)
+        result = convert(files, source)
     except ConvertError:
         return
-    load_plan(found.text)
+    load_plan(result.text)
 
 
 @given(ail_files())

@@ -34,9 +34,9 @@ ONE_EPIC = "epics: [{id: e}]\n"
 
 
 def converted(text, **options):
-    found = convert({"plan.yaml": dedent(text)}, "brunch", **options)
-    load_plan(found.text)
-    return yaml.safe_load(found.text)
+    result = convert({"plan.yaml": dedent(text)}, "brunch", **options)
+    load_plan(result.text)
+    return yaml.safe_load(result.text)
 
 
 def notes(text):
@@ -101,7 +101,7 @@ def test_epics_become_groups_and_slices_the_subplans_in_them():
     }
 
 
-def test_what_was_assumed_is_told_with_its_line():
+def test_what_was_assumed_is_reported_with_its_line():
     assert notes(NOTES) == [
         "plan.yaml:1: the format names no agent: 'claude' is assumed; change `use` under `agents` in the plan",
         COMMANDS,
@@ -123,15 +123,15 @@ def test_the_profile_names_the_command(profile, command):
     assert leaf("verification: [{target: t}]", top=f"profile: {profile}\n")["verify"] == command
 
 
-def test_an_unknown_profile_is_told():
+def test_an_unknown_profile_is_reported():
     assert "plan.yaml:1: profile 'ruby' is not known: its tests are run by `bun test`" in notes(
         f"profile: ruby\n{NOTES}"
     )
 
 
 def test_several_targets_are_several_commands_each_safe_in_a_shell():
-    found = leaf("verification: [{target: a b.test}, {target: c; rm x}, {target: ''}]")
-    assert found["verify"] == ["bun test 'a b.test'", "bun test 'c; rm x'", "bun test"]
+    result = leaf("verification: [{target: a b.test}, {target: c; rm x}, {target: ''}]")
+    assert result["verify"] == ["bun test 'a b.test'", "bun test 'c; rm x'", "bun test"]
 
 
 def test_a_slice_without_a_test_is_done_directly():
@@ -149,11 +149,11 @@ def test_harness_notes_are_the_goal(notes_):
 
 
 def test_written_files_are_files_even_with_odd_names():
-    found = leaf('writes: [src/a.ts, "./app/[id].ts", src/a.ts, /etc/passwd]')
-    assert found["files"] == ["src/a.ts", "app/[[]id].ts"]
+    result = leaf('writes: [src/a.ts, "./app/[id].ts", src/a.ts, /etc/passwd]')
+    assert result["files"] == ["src/a.ts", "app/[[]id].ts"]
 
 
-def test_a_written_file_outside_of_the_project_is_told():
+def test_a_written_file_outside_of_the_project_is_reported():
     text = f"{ONE_EPIC}slices:\n- id: s\n  epic_id: e\n  definition: x\n  writes:\n  - ../a\n"
     assert (
         "plan.yaml:7: slice 's': writes: '../a' is not carried over: "
@@ -161,7 +161,7 @@ def test_a_written_file_outside_of_the_project_is_told():
     ) in notes(text)
 
 
-def test_each_key_that_is_not_carried_over_is_told_with_its_line():
+def test_each_key_that_is_not_carried_over_is_reported_with_its_line():
     text = """\
     mode: brownfield
     author:
@@ -203,7 +203,7 @@ def test_ids_that_do_not_fit_are_changed_wherever_they_are_named():
     assert top["depends_on"] == ["the-base"]
     assert top["subplans"][0]["id"] == "slice"
     assert top["subplans"][0]["depends_on"] == ["/the-base/a-1-2", "/the-base/a-1"]
-    rule = "an id has small letters, digits, _ and - only"
+    rule = "an id has only lowercase letters, digits, _ and -"
     assert f"plan.yaml:2: epic 'The Base': its id is now 'the-base': {rule}" in notes(text)
     assert f"plan.yaml:5: slice 'A.1': its id is now 'a-1-2': {rule}" in notes(text)
 
@@ -227,7 +227,7 @@ def test_an_epic_without_slices_is_left_out_and_the_order_around_it_stays():
     assert f"plan.yaml:3: epic 'hollow' is not carried over: {why}" in notes(text)
 
 
-def test_all_faults_are_told_at_once():
+def test_all_faults_are_reported_at_once():
     text = """\
     epics:
       - {id: e, depends_on: [e, nowhere]}
@@ -269,7 +269,7 @@ def test_a_cycle_is_a_fault():
       - {id: b, epic_id: e, definition: x, depends_on: [a]}
     """
     around = "slice 'a' waits for slice 'b' waits for slice 'a'"
-    assert faults(text) == [f"plan.yaml:1:1: the dependencies go around in a circle: {around}"]
+    assert faults(text) == [f"plan.yaml:1:1: the dependencies form a cycle: {around}"]
 
 
 def test_a_cycle_through_both_levels_is_a_fault():
@@ -280,24 +280,22 @@ def test_a_cycle_through_both_levels_is_a_fault():
       - {id: b, epic_id: f, definition: x}
     """
     around = "slice 'a' waits for slice 'b' waits for epic 'f' waits for epic 'e' waits for slice 'a'"
-    assert faults(text) == [f"plan.yaml:1:1: the dependencies go around in a circle: {around}"]
+    assert faults(text) == [f"plan.yaml:1:1: the dependencies form a cycle: {around}"]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("- a\n- b\n", "plan.yaml:1:1: the file holds no keys; a mapping is needed"),
         ("", "plan.yaml:1:1: the file is empty"),
     ],
 )
-def test_a_file_that_is_no_mapping_is_a_fault(text, said):
-    assert faults(text) == [said]
+def test_a_file_that_is_no_mapping_is_a_fault(text, message):
+    assert faults(text) == [message]
 
 
 def test_a_key_given_twice_is_a_fault():
-    assert faults(f"mode: a\nmode: b\n{NOTES}")[0].startswith(
-        "plan.yaml:2:1: the key 'mode' stands here twice"
-    )
+    assert faults(f"mode: a\nmode: b\n{NOTES}")[0].startswith("plan.yaml:2:1: duplicate key 'mode'")
 
 
 def test_the_plan_has_the_name_of_the_file_or_the_one_given():
@@ -342,10 +340,10 @@ def plans(draw):
 
 @given(plans())
 def test_every_slice_and_every_dependency_is_in_the_plan(plan):
-    found = converted(to_yaml(plan))
+    result = converted(to_yaml(plan))
     leaves = {
         f"/{group['id']}/{leaf['id']}": (group["id"], leaf)
-        for group in found["subplans"]
+        for group in result["subplans"]
         for leaf in group["subplans"]
     }
     order = [slice_ for epic in plan["epics"] for slice_ in plan["slices"] if slice_["epic_id"] == epic["id"]]

@@ -86,9 +86,9 @@ DONE = "# M001: Store\n## Slices\n- [x] **S01: All** `depends:[]`\n"
 
 
 def converted(files):
-    found = convert(files, "gsd")
-    load_plan(found.text)
-    return yaml.safe_load(found.text)
+    result = convert(files, "gsd")
+    load_plan(result.text)
+    return yaml.safe_load(result.text)
 
 
 def notes(files):
@@ -110,16 +110,16 @@ def leaves(*lines):
 
 
 def settings(text):
-    found = converted(
+    result = converted(
         {**roadmap("- [ ] **S01: One**"), "preferences.md": f"---\n{dedent(text)}---\n# Words\n"}
     )
-    return {key: found[key] for key in found if key not in {"weft", "plan", "agents", "subplans"}}
+    return {key: result[key] for key in result if key not in {"weft", "plan", "agents", "subplans"}}
 
 
 def test_milestones_become_groups_and_slices_the_subplans_in_them():
-    found = converted({**FOLDER, "milestones/M002/M002-ROADMAP.md": SECOND})
-    first, second = found.pop("subplans")
-    assert found == {
+    result = converted({**FOLDER, "milestones/M002/M002-ROADMAP.md": SECOND})
+    first, second = result.pop("subplans")
+    assert result == {
         "weft": 1,
         "plan": "gsd",
         "goal": "Note store: Notes survive a restart.",
@@ -154,8 +154,8 @@ def test_the_prompt_holds_the_words_of_the_roadmap_the_plan_and_the_tasks():
     assert "R001" not in prompt
 
 
-def test_what_is_done_or_not_carried_over_is_told_with_its_line():
-    one_by_one = "gsd runs them one by one unless told otherwise; write `policy: serial` for that"
+def test_what_is_done_or_not_carried_over_is_reported_with_its_line():
+    one_by_one = "gsd runs them one by one by default; write `policy: serial` for that"
     upwards = "the pattern '../outside.ts' leads upwards with `..`; it must stay in the repository"
     at, plan = "milestones/M001/M001-ROADMAP.md", "milestones/M001/slices/S02/S02-PLAN.md"
     assert notes(FOLDER) == [
@@ -189,8 +189,8 @@ def test_what_is_done_or_not_carried_over_is_told_with_its_line():
     ],
 )
 def test_slices_may_be_written_in_several_ways(line, title, needs):
-    found = leaves("- [ ] **S01: One**", "- [ ] **S02: Two**", line)[2]
-    assert (found["id"], found["title"], found.get("depends_on")) == ("s03", title, needs)
+    result = leaves("- [ ] **S01: One**", "- [ ] **S02: Two**", line)[2]
+    assert (result["id"], result["title"], result.get("depends_on")) == ("s03", title, needs)
 
 
 @pytest.mark.parametrize("line", ["  > After this: it runs", "  - After this: it runs", "  > it runs"])
@@ -258,7 +258,7 @@ def test_milestones_stand_in_the_order_of_their_numbers_with_their_own_ids():
     assert groups[2]["subplans"][0]["prompt"] == "Add\n\nDo it so."
 
 
-def test_files_that_are_no_part_of_it_are_told():
+def test_files_that_are_no_part_of_it_are_reported():
     files = {
         **FOLDER,
         "STATE.md": "x",
@@ -296,7 +296,7 @@ def test_preferences_become_settings():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "result"),
     [
         ("parallel: {enabled: false}\n", {"policy": "serial"}),
         ("parallel: {merge_strategy: per-milestone}\n", {"merge": {"when": "milestone"}}),
@@ -308,8 +308,8 @@ def test_preferences_become_settings():
         ("", {}),
     ],
 )
-def test_what_is_not_set_is_not_written(text, found):
-    assert settings(text) == found
+def test_what_is_not_set_is_not_written(text, result):
+    assert settings(text) == result
 
 
 def test_preferences_may_be_a_yaml_file():
@@ -328,7 +328,7 @@ def test_commands_of_the_preferences_verify_every_slice():
     assert search["verify"] == ["npm run lint", "npm test -- disk"]
 
 
-def test_other_preferences_are_told_with_their_lines():
+def test_other_preferences_are_reported_with_their_lines():
     text = "---\nversion: 1\nmode:\nmodels: {}\ngit: {remote: , isolation: }\nbudget_ceiling: 9\n"
     parallel = "parallel:\n  max_workers: 2\n  budget_ceiling: 3\n  color: red\n---\n"
     files = {**roadmap("- [ ] **S01: One**"), "preferences.md": text + parallel, "sub/preferences.md": ""}
@@ -345,13 +345,13 @@ def test_other_preferences_are_told_with_their_lines():
 @pytest.mark.parametrize(
     "text", ["parallel: {enabled: true}\n", "parallel: {enabled: false}\n", "parallel: {max_workers: 2}\n"]
 )
-def test_who_chose_how_many_run_at_once_is_told_nothing_about_it(text):
+def test_who_chose_how_many_run_at_once_is_reported_nothing_about_it(text):
     files = {**roadmap("- [ ] **S01: One**"), "preferences.md": f"---\n{text}---\n"}
     assert not [note for note in notes(files) if "at the same time" in note]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("parallel: {max_workers: 5}", "2:25: parallel: max_workers must be a number from 1 to 4"),
         ("parallel: {max_workers: 0}", "2:25: parallel: max_workers must be a number from 1 to 4"),
@@ -367,19 +367,19 @@ def test_who_chose_how_many_run_at_once_is_told_nothing_about_it(text):
         ("parallel: 4", "2:11: parallel must be a mapping"),
     ],
 )  # fmt: skip
-def test_preferences_that_make_no_sense_are_faults(text, said):
+def test_preferences_that_make_no_sense_are_faults(text, message):
     files = {**roadmap("- [ ] **S01: One**"), "preferences.md": f"---\n{text}\n---\n"}
-    assert faults(files) == [f"preferences.md:{said}"]
+    assert faults(files) == [f"preferences.md:{message}"]
 
 
 # What is wrong.
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
-        ((), f"1:1: no slice was found; needed is {ROW} below `## Slice Overview`, or {ITEM}"),
-        (("- [ ] **S01: One**", "- [ ] **Two**"), f"5:1: this is no slice; {ITEM} is needed"),
+        ((), f"1:1: no slice was found; write {ROW} below `## Slice Overview`, or {ITEM}"),
+        (("- [ ] **S01: One**", "- [ ] **Two**"), f"5:1: this is not a slice; write {ITEM}"),
         (("| ID | Slice | Depends |", "|---|---|---|", "| one | Title | |"),
          "6:1: the id of this slice is 'one'; one such as S01 is needed"),
         (("| ID | Slice | Depends |", "|---|---|---|", "| S01 | Title | the rest |"),
@@ -391,31 +391,33 @@ def test_preferences_that_make_no_sense_are_faults(text, said):
          "4:1: slice 'S01': it depends on 'S02', which is no slice of this milestone"),
         (("- [ ] **S01: One**", "- [ ] **S01: Two**"), "5:1: slice 'S01': its id was already given in line 4"),
         (("- [ ] **S01: One** `depends:[S02]`", "- [ ] **S02: Two** `depends:[S01]`"),
-         f"1:1: the dependencies go around in a circle: {CIRCLE}"),
+         f"1:1: the dependencies form a cycle: {CIRCLE}"),
         (("- [x] **S01: One**",), "1:1: every slice of every milestone is done; there is nothing to convert"),
     ],
 )  # fmt: skip
-def test_a_roadmap_that_makes_no_sense_is_a_fault(lines, said):
-    assert f"M001/M001-ROADMAP.md:{said}" in faults(roadmap(*lines))
+def test_a_roadmap_that_makes_no_sense_is_a_fault(lines, message):
+    assert f"M001/M001-ROADMAP.md:{message}" in faults(roadmap(*lines))
 
 
 @pytest.mark.parametrize(
-    ("need", "said"),
+    ("need", "message"),
     [
         ("M002", "itself"),
         ("M009", "'M009', which does not exist"),
         ("M003", "'M003', which has no roadmap"),
     ],
 )
-def test_a_milestone_that_depends_on_what_is_not_there_is_left_out(need, said):
+def test_a_milestone_that_depends_on_what_is_not_there_is_left_out(need, message):
     files = {
         "M001/M001-ROADMAP.md": ROADMAP,
         "M002/M002-ROADMAP.md": f"---\ndepends_on: [{need}]\n---\n{SECOND}",
         "M003/M003-CONTEXT.md": "",
     }
     assert [group["id"] for group in converted(files)["subplans"]] == ["m001"]
-    told = f"M002/M002-ROADMAP.md:2: milestone 'M002' is not carried over: milestone 'M002' depends on {said}"
-    assert told in notes(files)
+    expected_note = (
+        f"M002/M002-ROADMAP.md:2: milestone 'M002' is not carried over: milestone 'M002' depends on {message}"
+    )
+    assert expected_note in notes(files)
 
 
 UNREADABLE = {
@@ -438,17 +440,17 @@ def test_a_milestone_that_cannot_be_read_does_not_block_the_others(text):
         "M005/M005-ROADMAP.md": f"---\ndepends_on: [M001]\n---\n{SECOND}",
     }
     assert [group["id"] for group in converted(files)["subplans"]] == ["m001", "m005"]
-    told = notes(files)
-    assert "M002/M002-ROADMAP.md:1: milestone 'M002' is not carried over: it cannot be read" in told
+    expected_note = notes(files)
+    assert "M002/M002-ROADMAP.md:1: milestone 'M002' is not carried over: it cannot be read" in expected_note
     for id_, need in (("M003", "M002"), ("M004", "M003")):
         why = f"it depends on {need!r}, which is left out"
-        assert f"{id_}/{id_}-ROADMAP.md:1: milestone {id_!r} is not carried over: {why}" in told
+        assert f"{id_}/{id_}-ROADMAP.md:1: milestone {id_!r} is not carried over: {why}" in expected_note
     alone = faults({"M002/M002-ROADMAP.md": text})
     assert alone
     for fault in alone:  # each is a note, with its file and line
-        place, _, said = fault.partition(": ")
+        place, _, message = fault.partition(": ")
         line = place.rpartition(":")[0]
-        assert f"{line}: milestone 'M002' is not carried over: {said}" in told
+        assert f"{line}: milestone 'M002' is not carried over: {message}" in expected_note
 
 
 OVERVIEW = """\
@@ -475,9 +477,9 @@ on a phone.
 
 def test_the_slices_of_a_table_are_read_by_its_columns():
     files = {"M007/M007-ROADMAP.md": OVERVIEW}
-    found = converted(files)
-    assert found["goal"] == "Dashboard: Make it usable on a phone."
-    assert found["subplans"][0]["subplans"] == [
+    result = converted(files)
+    assert result["goal"] == "Dashboard: Make it usable on a phone."
+    assert result["subplans"][0]["subplans"] == [
         {"id": "s02", "title": "Charts | tables", "prompt": "Charts | tables\n\nAfter this: they fit"},
         {"id": "s03", "title": "S03", "depends_on": ["s02"], "prompt": "S03"},
         {"id": "s04", "title": "Check", "depends_on": ["s02", "s03"], "prompt": "Check"},

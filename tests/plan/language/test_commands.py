@@ -32,7 +32,10 @@ prices: {sonnet: {input: 3, output: 15}}
 
 def commands(text: str) -> list[tuple[str, Any]]:
     read_config(text, "config.yaml", "project")  # is right
-    return [(one.path, one.value) for one in configured_commands(read_document(text, "config.yaml").root)]
+    return [
+        (command.path, command.value)
+        for command in configured_commands(read_document(text, "config.yaml").root)
+    ]
 
 
 def test_settings_and_agents_that_are_only_named_need_nobody_s_approval() -> None:
@@ -40,7 +43,7 @@ def test_settings_and_agents_that_are_only_named_need_nobody_s_approval() -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("setup: make", [("setup", "make")]),
         ("setup: [make, [ls, -l]]", [("setup", ["make", ["ls", "-l"]])]),
@@ -68,8 +71,8 @@ def test_settings_and_agents_that_are_only_named_need_nobody_s_approval() -> Non
         ("notify: [{run: a}, {run: b}]", [("notify[0].run", "a"), ("notify[1].run", "b")]),
     ],
 )
-def test_all_that_is_run_or_says_where_things_go_is_found(text: str, found: list[tuple[str, Any]]) -> None:
-    assert commands(text) == found
+def test_all_that_is_run_or_says_where_things_go_is_found(text: str, expected: list[tuple[str, Any]]) -> None:
+    assert commands(text) == expected
 
 
 def test_they_come_in_the_order_of_the_file() -> None:
@@ -105,8 +108,8 @@ def within(kind: Any) -> Iterator[tuple[str, str, Any]]:
         case MapOf():
             yield from within(kind.value)
         case Either():
-            for one in kind.kinds():
-                yield from within(one)
+            for inner in kind.kinds():
+                yield from within(inner)
         case _:
             pass
 

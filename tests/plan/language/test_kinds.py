@@ -20,7 +20,7 @@ from weft.plan.language.kinds import (
     Word,
 )
 from weft.plan.language.kinds_of_many import Either, Json, JsonObject, ListOf, MapOf, Single
-from weft.plan.language.reader import BAD, Reader, found
+from weft.plan.language.reader import BAD, Reader, describe
 from weft.plan.language.values import COMMANDS, GLOB, ID, NAME, PATH
 from weft.plan.text.document import Scalar, Table, read_document
 from weft.plan.text.problems import MOST_PROBLEMS
@@ -38,15 +38,15 @@ def read(kind, text):
 
 
 def good(kind, text):
-    value, said = read(kind, text)
-    assert said == []
+    value, messages = read(kind, text)
+    assert messages == []
     return value
 
 
 def bad(kind, text):
-    value, said = read(kind, text)
+    value, messages = read(kind, text)
     assert value is BAD
-    (message,) = said
+    (message,) = messages
     return message
 
 
@@ -61,29 +61,29 @@ def test_text_is_read_as_it_stands(text, value):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("4", "key is 4 (a number); allowed is text; for the text write '4', in quotes"),
-        ("true", "key is true (a boolean); allowed is text; for the text write 'true', in quotes"),
-        ("~", "key is empty; allowed is text; for the text write '~', in quotes"),
-        ("", "key is empty; allowed is text"),
-        ("''", "key is ''; allowed is text"),
-        ("[a]", "key is a list; allowed is text"),
-        ("{a: b}", "key is a mapping; allowed is text"),
-        ('"a\\0b"', r"key is 'a\x00b'; allowed is text without NUL"),
+        ("4", "key is 4 (a number); it must be text; to write text, use quotes: '4'"),
+        ("true", "key is true (a boolean); it must be text; to write text, use quotes: 'true'"),
+        ("~", "key is empty; it must be text; to write text, use quotes: '~'"),
+        ("", "key is empty; it must be text"),
+        ("''", "key is ''; it must be text"),
+        ("[a]", "key is a list; it must be text"),
+        ("{a: b}", "key is a mapping; it must be text"),
+        ('"a\\0b"', r"key is 'a\x00b'; it must be text without NUL"),
     ],
 )
-def test_what_is_not_text_is_refused(text, said):
-    assert bad(Text(), text) == said
+def test_what_is_not_text_is_refused(text, message):
+    assert bad(Text(), text) == message
 
 
 def test_text_may_be_allowed_to_be_empty_but_not_to_be_left_out():
     assert good(Text(empty=True), "''") == ""
-    assert bad(Text(empty=True), "") == "key is empty; allowed is text"
+    assert bad(Text(empty=True), "") == "key is empty; it must be text"
 
 
 def test_quotes_are_advised_only_where_they_help():
-    assert bad(KEY, "4") == "key is 4 (a number); allowed is a small letter"
+    assert bad(KEY, "4") == "key is 4 (a number); it must be a small letter"
 
 
 @pytest.mark.parametrize("text", ["a", "007x", "a-b_c", "x" * 64, "'1'"])
@@ -97,7 +97,7 @@ def test_these_are_ids(text):
 )  # fmt: skip
 def test_these_are_no_ids(text):
     assert bad(ID, text).endswith(
-        "; allowed is an id: up to 64 small letters, digits, - and _, the first a letter or digit"
+        "; it must be an id: up to 64 lowercase letters, digits, - or _, starting with a letter or digit"
     )
 
 
@@ -108,7 +108,7 @@ def test_these_are_paths(text):
 
 @pytest.mark.parametrize("text", ["/", "a/", "//a", "a//b", "../a", "/a/..", "a/B", '"/a\\n"'])
 def test_these_are_no_paths(text):
-    assert "allowed is an id beside it, or a path from the root such as /store/model" in bad(PATH, text)
+    assert "it must be the id of a sibling, or a path from the root such as /store/model" in bad(PATH, text)
 
 
 def test_a_glob_stays_within_the_repository():
@@ -117,8 +117,8 @@ def test_a_glob_stays_within_the_repository():
         "key: the pattern '../x' leads upwards with `..`; it must stay in the repository"
     )
     assert bad(GLOB, "4") == (
-        "key is 4 (a number); allowed is a glob within the repository, such as src/store/**; "
-        "for the text write '4', in quotes"
+        "key is 4 (a number); it must be a glob within the repository, such as src/store/**; "
+        "to write text, use quotes: '4'"
     )
 
 
@@ -130,19 +130,19 @@ def test_a_word_may_look_like_a_number_and_is_kept_as_written(text, value):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "true",
-            "key is true (a boolean); allowed is text or a number; for the text write 'true', in quotes",
+            "key is true (a boolean); it must be text or a number; to write text, use quotes: 'true'",
         ),
-        ("", "key is empty; allowed is text or a number"),
-        ("[a]", "key is a list; allowed is text or a number"),
-        ('"\\0"', r"key is '\x00'; allowed is text or a number without NUL"),
+        ("", "key is empty; it must be text or a number"),
+        ("[a]", "key is a list; it must be text or a number"),
+        ('"\\0"', r"key is '\x00'; it must be text or a number without NUL"),
     ],
 )
-def test_what_is_no_word_is_refused(text, said):
-    assert bad(Word(), text) == said
+def test_what_is_no_word_is_refused(text, message):
+    assert bad(Word(), text) == message
 
 
 # Numbers
@@ -173,14 +173,14 @@ def test_whole_numbers_within_their_range_are_read(text, value):
     ],
 )
 def test_anything_else_is_refused_with_the_range(text, value):
-    assert bad(Integer(1, 32), text) == f"key is {value}; allowed is a whole number from 1 to 32"
+    assert bad(Integer(1, 32), text) == f"key is {value}; it must be a whole number from 1 to 32"
 
 
 def test_a_range_may_be_open_or_a_single_number():
     assert good(Integer(1), "9" * 18) == 10**18 - 1
-    assert bad(Integer(1), "0") == "key is 0 (a number); allowed is a whole number from 1 on"
-    assert bad(Integer(1), "1" + "0" * 18).endswith("allowed is a whole number from 1 on")
-    assert bad(Integer(1, 1), "2") == "key is 2 (a number); allowed is 1"
+    assert bad(Integer(1), "0") == "key is 0 (a number); it must be a whole number, 1 or more"
+    assert bad(Integer(1), "1" + "0" * 18).endswith("it must be a whole number, 1 or more")
+    assert bad(Integer(1, 1), "2") == "key is 2 (a number); it must be 1"
 
 
 @pytest.mark.parametrize(
@@ -212,13 +212,13 @@ def test_money_is_read_exactly(text, micros):
     ],
 )
 def test_what_is_no_amount_is_refused(text, hint):
-    assert bad(Money(), text).endswith(f"allowed is an amount of dollars above 0, such as 20 or 0.50{hint}")
+    assert bad(Money(), text).endswith(f"it must be an amount of dollars above 0, such as 20 or 0.50{hint}")
 
 
 def test_a_price_may_be_nothing():
     assert good(Money.from_zero(), "0") == good(Money.from_zero(), "$0") == 0
     assert bad(Money.from_zero(), "-1").endswith(
-        "allowed is an amount of dollars from 0 on, such as 15 or 0.30"
+        "it must be an amount of dollars, 0 or more, such as 15 or 0.30"
     )
 
 
@@ -233,7 +233,7 @@ def test_tokens_are_read_with_or_without_a_unit(text, count):
 
 @pytest.mark.parametrize("text", ["0", "-1", "0M", "1.5", "ten", "5G", "0.0001k", "[1]", ""])
 def test_what_is_no_number_of_tokens_is_refused(text):
-    assert bad(Tokens(), text).endswith("allowed is a number of tokens above 0, such as 200000, 500k or 5M")
+    assert bad(Tokens(), text).endswith("it must be a number of tokens above 0, such as 200000, 500k or 5M")
 
 
 @given(st.integers(1, 10**15))
@@ -248,7 +248,7 @@ def test_shares_are_read(text, value):
 
 @pytest.mark.parametrize("text", ["1.01", "-0.1", "'0.5'", "half", "50%", "[0]", ".nan"])
 def test_what_is_no_share_is_refused(text):
-    assert bad(Share(), text).endswith("; allowed is a number from 0 to 1")
+    assert bad(Share(), text).endswith("; it must be a number from 0 to 1")
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_spans_are_read(text, value):
 
 @pytest.mark.parametrize("text", ["20..5", "-5", "5...20", "1..2..3", "'5'", "5..", "a..b", "[5, 20]", ""])
 def test_what_is_no_span_is_refused(text):
-    assert bad(Span(), text).endswith("; allowed is a number from 0 on, or a range such as 5..20")
+    assert bad(Span(), text).endswith("; it must be a number, 0 or more, or a range such as 5..20")
 
 
 @pytest.mark.parametrize(
@@ -273,16 +273,16 @@ def test_durations_are_read_in_seconds(text, seconds):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("90", "90 (a number); allowed is a duration such as 90s, 30m or 2h; did you mean 90s?"),
-        ("0s", "'0s'; allowed is a duration such as 90s, 30m or 2h"),
-        ("-5m", "'-5m'; allowed is a duration such as 90s, 30m or 2h"),
-        ("[5m]", "a list; allowed is a duration such as 90s, 30m or 2h"),
+        ("90", "90 (a number); it must be a duration such as 90s, 30m or 2h; did you mean 90s?"),
+        ("0s", "'0s'; it must be a duration such as 90s, 30m or 2h"),
+        ("-5m", "'-5m'; it must be a duration such as 90s, 30m or 2h"),
+        ("[5m]", "a list; it must be a duration such as 90s, 30m or 2h"),
     ],
 )
-def test_what_is_no_duration_is_refused(text, said):
-    assert bad(Duration(), text) == f"key is {said}"
+def test_what_is_no_duration_is_refused(text, message):
+    assert bad(Duration(), text) == f"key is {message}"
 
 
 # Words
@@ -295,7 +295,7 @@ def test_booleans_are_read():
 
 @pytest.mark.parametrize("text", ["maybe", "1", "", "[true]"])
 def test_what_is_no_boolean_is_refused(text):
-    assert bad(Boolean(), text).endswith("; allowed is true or false")
+    assert bad(Boolean(), text).endswith("; it must be true or false")
 
 
 def test_a_switch_is_on_off_or_auto() -> None:
@@ -309,7 +309,7 @@ def test_a_switch_is_on_off_or_auto() -> None:
 
 @pytest.mark.parametrize("text", ["1", "Auto", "[true]"])
 def test_nothing_else_is_a_switch(text: str) -> None:
-    assert bad(Switch(), text).endswith("; allowed is auto, true or false")
+    assert bad(Switch(), text).endswith("; it must be auto, true or false")
 
 
 def test_a_remote_is_named_or_switched_on_or_off():
@@ -332,13 +332,13 @@ MODES = Choice(("fail_fast", "continue_on_error"))
 def test_a_choice_is_one_of_its_words():
     assert good(MODES, "'fail_fast'") == "fail_fast"
     assert bad(MODES, "FailFast") == (
-        "key is 'FailFast'; allowed is fail_fast | continue_on_error; did you mean 'fail_fast'?"
+        "key is 'FailFast'; it must be fail_fast | continue_on_error; did you mean 'fail_fast'?"
     )
-    assert bad(MODES, "xyz") == "key is 'xyz'; allowed is fail_fast | continue_on_error"
-    assert bad(MODES, "[fail_fast]") == "key is a list; allowed is fail_fast | continue_on_error"
+    assert bad(MODES, "xyz") == "key is 'xyz'; it must be fail_fast | continue_on_error"
+    assert bad(MODES, "[fail_fast]") == "key is a list; it must be fail_fast | continue_on_error"
 
 
-def test_nothing_near_is_looked_for_once_no_more_is_told():
+def test_nothing_near_is_looked_for_once_no_more_is_reported():
     document = read_document("fail_fist", "plan.yaml")
     reader = Reader(document)
     for _ in range(MOST_PROBLEMS):
@@ -350,14 +350,14 @@ def test_nothing_near_is_looked_for_once_no_more_is_told():
 # Lists and mappings
 
 
-def test_a_list_is_read_item_by_item_and_every_slip_is_told():
+def test_a_list_is_read_item_by_item_and_every_slip_is_reported():
     assert good(ListOf(KEY), "[a, b]") == ("a", "b")
-    value, said = read(ListOf(KEY), "[a, B, [c], C]")
+    value, messages = read(ListOf(KEY), "[a, B, [c], C]")
     assert value is BAD
-    assert said == [
-        "key is 'B'; allowed is a small letter",
-        "key is a list; allowed is a small letter",
-        "key is 'C'; allowed is a small letter",
+    assert messages == [
+        "key is 'B'; it must be a small letter",
+        "key is a list; it must be a small letter",
+        "key is 'C'; it must be a small letter",
     ]
 
 
@@ -367,43 +367,43 @@ def test_a_list_may_need_an_item():
 
 
 def test_a_single_value_in_place_of_a_list_is_refused_with_advice_that_helps():
-    assert bad(ListOf(KEY), "a") == "key is 'a'; allowed is a list of: a small letter; write [a]"
-    assert bad(ListOf(KEY), "A") == "key is 'A'; allowed is a list of: a small letter"
-    assert bad(ListOf(KEY), "{a: b}") == "key is a mapping; allowed is a list of: a small letter"
-    assert bad(ListOf(Text()), '"a\\nb"') == r"key is 'a\nb'; allowed is a list of: text"
+    assert bad(ListOf(KEY), "a") == "key is 'a'; it must be a list of: a small letter; write [a]"
+    assert bad(ListOf(KEY), "A") == "key is 'A'; it must be a list of: a small letter"
+    assert bad(ListOf(KEY), "{a: b}") == "key is a mapping; it must be a list of: a small letter"
+    assert bad(ListOf(Text()), '"a\\nb"') == r"key is 'a\nb'; it must be a list of: text"
 
 
 def test_one_command_stands_for_a_list_of_one():
     assert good(COMMANDS, "pytest -q") == ("pytest -q",)
     assert good(COMMANDS, "[a b, [c, '']]") == ("a b", ("c", ""))
-    assert bad(Single(KEY), "A") == "key is 'A'; allowed is a small letter"
+    assert bad(Single(KEY), "A") == "key is 'A'; it must be a small letter"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[]", "key is an empty list; at least 1 is needed"),
         ("[[]]", "key is an empty list; at least 1 is needed"),
-        ("['']", "key is ''; allowed is a command for /bin/sh"),
-        ("{a: b}", f"key is a mapping; allowed is {COMMANDS.words}"),
+        ("['']", "key is ''; it must be a command for /bin/sh"),
+        ("{a: b}", f"key is a mapping; it must be {COMMANDS.words}"),
     ],
 )
-def test_what_are_no_commands_is_refused(text, said):
-    assert bad(COMMANDS, text) == said
+def test_what_are_no_commands_is_refused(text, message):
+    assert bad(COMMANDS, text) == message
 
 
-def test_a_mapping_keeps_what_is_right_and_tells_what_is_not():
-    value, said = read(MapOf(KEY, Integer(1)), "{a: 1, B: 2, c: 0}")
+def test_a_mapping_keeps_what_is_right_and_reports_what_is_not():
+    value, messages = read(MapOf(KEY, Integer(1)), "{a: 1, B: 2, c: 0}")
     assert value == {"a": 1}
-    assert said == [
-        "'B' cannot be a name in key; allowed is a small letter",
-        "key.c is 0 (a number); allowed is a whole number from 1 on",
+    assert messages == [
+        "'B' cannot be a name in key; it must be a small letter",
+        "key.c is 0 (a number); it must be a whole number, 1 or more",
     ]
 
 
 def test_what_is_no_mapping_is_refused():
     assert bad(MapOf(NAME, Word()), "[a]") == (
-        "key is a list; allowed is a mapping of names to: text or a number; "
+        "key is a list; it must be a mapping of names to: text or a number; "
         "write NAME: before each entry, in place of its dash"
     )
 
@@ -413,9 +413,9 @@ def test_either_kind_is_chosen_by_the_shape_of_the_value():
     assert good(kind, "3") == 3
     assert good(kind, "{a: x}") == {"a": "x"}
     assert bad(kind, "[3]") == (
-        "key is a list; allowed is a whole number from 1 on, or a mapping of names to: text or a number"
+        "key is a list; it must be a whole number, 1 or more, or a mapping of names to: text or a number"
     )
-    assert bad(Either(items=ListOf(KEY)), "a") == "key is 'a'; allowed is a list of: a small letter"
+    assert bad(Either(items=ListOf(KEY)), "a") == "key is 'a'; it must be a list of: a small letter"
 
 
 # JSON
@@ -444,10 +444,10 @@ def test_numbers_of_yaml_are_read_as_numbers(text, value):
 
 @pytest.mark.parametrize("text", [".inf", "-.INF", ".nan", "1e999", "1" * 5000, "0x" + "1" * 601])
 def test_what_json_has_no_number_for_is_refused_wherever_it_stands(text):
-    said = f"{found(Scalar(text, 1, 1, ''))}; allowed is any value of JSON"
-    assert bad(Json(), text) == f"key is {said}"
-    assert bad(Json(), f"[1, {text}]") == f"key is {said}"
-    assert bad(JsonObject(), f"{{a: [{{b: {text}}}]}}") == f"key.a.b is {said}"
+    message = f"{describe(Scalar(text, 1, 1, ''))}; it must be any value of JSON"
+    assert bad(Json(), text) == f"key is {message}"
+    assert bad(Json(), f"[1, {text}]") == f"key is {message}"
+    assert bad(JsonObject(), f"{{a: [{{b: {text}}}]}}") == f"key.a.b is {message}"
 
 
 def test_any_value_is_right_for_the_schema_of_any_value():
@@ -456,7 +456,7 @@ def test_any_value_is_right_for_the_schema_of_any_value():
 
 def test_only_a_mapping_is_a_json_object():
     assert good(JsonObject(), "{type: object, required: [a]}") == {"type": "object", "required": ["a"]}
-    assert bad(JsonObject(), "[a]") == "key is a list; allowed is a mapping"
+    assert bad(JsonObject(), "[a]") == "key is a list; it must be a mapping"
 
 
 def test_kinds_are_described_for_the_reference():

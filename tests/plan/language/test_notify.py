@@ -33,20 +33,20 @@ def test_the_nearest_that_says_something_counts_also_if_it_is_nobody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
-        ("{on: [gates], run: a}", f"on is 'gates'; allowed is {' | '.join(EVENTS)}; did you mean 'gate'?"),
+        ("{on: [gates], run: a}", f"on is 'gates'; it must be {' | '.join(EVENTS)}; did you mean 'gate'?"),
         ("{on: [], run: a}", "on is an empty list; at least 1 is needed"),
         ("{on: [gate]}", "notify needs at least one of: run, desktop, webhook"),
         ("{webhok: 'http://x'}", "unknown key 'webhok' in notify; did you mean 'webhook'?"),
-        ("[desktop]", "notify is 'desktop'; allowed is a mapping with the keys on, run, desktop, webhook"),
+        ("[desktop]", "notify is 'desktop'; it must be a mapping with the keys on, run, desktop, webhook"),
     ],
 )
-def test_what_is_wrong_is_told(written: str, said: str) -> None:
+def test_what_is_wrong_is_reported(written: str, message: str) -> None:
     with pytest.raises(PlanError) as raised:
         loaded(f"notify: {written}")
     (problem,) = raised.value.problems
-    assert problem.message == said
+    assert problem.message == message
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_webhook_is_a_plain_url_of_the_web(url: str) -> None:
     with pytest.raises(PlanError) as raised:
         loaded(f"notify: {{webhook: '{url}'}}")
     (problem,) = raised.value.problems
-    assert problem.message == f"webhook is '{url}'; allowed is a URL that begins with http:// or https://"
+    assert problem.message == f"webhook is '{url}'; it must be a URL that starts with http:// or https://"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_these_are_urls(url: str) -> None:
     assert loaded(f"notify: {{webhook: '{url}'}}")[0].webhook == url
 
 
-def test_a_plan_is_shown_with_who_is_told_and_where_that_is_said() -> None:
+def test_a_plan_is_shown_with_who_is_reported_and_where_that_is_said() -> None:
     config = read_config("max_parallel: 2\nnotify: {on: [gate], run: [a, b c]}", "config.yaml", "user")
     shown = show_plan(load_plan(PLAN, configs=[config]))
     assert '# config.yaml:2\nnotify:\n  - "on": [gate]\n    desktop: false\n    run: [a, b c]\n' in shown

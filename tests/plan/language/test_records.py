@@ -65,55 +65,55 @@ def test_a_record_is_read_to_its_values_and_knows_where_it_stands():
     assert values.get("parts")[0].table.column == 9
 
 
-def test_what_is_right_is_kept_and_everything_wrong_is_told():
+def test_what_is_right_is_kept_and_everything_wrong_is_reported():
     values, problems = read(NODE, "size: 40\ncolour: red\nxyz: x\nparts: [{name: 1}, {}]")
-    assert values.given == {"colour": "red", "parts": values.get("parts")}
+    assert values.by_key == {"colour": "red", "parts": values.get("parts")}
     assert problems == [
         "plan.yaml:3:1 unknown key 'xyz' in a node; known: name, size, colour, parts",
-        "plan.yaml:1:7 size is 40 (a number); allowed is a whole number from 1 to 9",
-        "plan.yaml:4:16 name is 1 (a number); allowed is text; for the text write '1', in quotes",
+        "plan.yaml:1:7 size is 40 (a number); it must be a whole number from 1 to 9",
+        "plan.yaml:4:16 name is 1 (a number); it must be text; to write text, use quotes: '1'",
         "plan.yaml:4:20 a node needs the key 'name' (text)",
         "plan.yaml:1:1 a node needs the key 'name' (text)",
     ]
 
 
-def test_a_slip_in_a_key_is_told_once_and_its_value_is_read_as_what_was_meant():
+def test_a_slip_in_a_key_is_reported_once_and_its_value_is_read_as_what_was_meant():
     values, problems = read(NODE, "nmae: x\nsise: 40")
-    assert values.given == {"name": "x"}
+    assert values.by_key == {"name": "x"}
     assert problems == [
         "plan.yaml:1:1 unknown key 'nmae' in a node; did you mean 'name'?",
         "plan.yaml:2:1 unknown key 'sise' in a node; did you mean 'size'?",
-        "plan.yaml:2:7 size is 40 (a number); allowed is a whole number from 1 to 9",
+        "plan.yaml:2:7 size is 40 (a number); it must be a whole number from 1 to 9",
     ]
 
 
 def test_a_slip_beside_what_was_meant_changes_nothing():
     values, problems = read(NODE, "nmae: x\nname: y")
-    assert values.given == {"name": "y"}
+    assert values.by_key == {"name": "y"}
     assert problems == ["plan.yaml:1:1 unknown key 'nmae' in a node; did you mean 'name'?"]
 
 
-def test_an_unknown_key_that_is_like_no_other_is_told_with_those_there_are():
+def test_an_unknown_key_that_is_like_no_other_is_reported_with_those_there_are():
     assert read(NODE, "name: a\nxyz: 1")[1] == [
         "plan.yaml:2:1 unknown key 'xyz' in a node; known: name, size, colour, parts"
     ]
 
 
-def test_once_no_more_is_told_unknown_keys_are_only_counted():
+def test_once_no_more_is_reported_unknown_keys_are_only_counted():
     values, problems = read(NODE, "{name: a, xyz: 1}", quiet=True)
-    assert values.given == {"name": "a"}
+    assert values.by_key == {"name": "a"}
     assert len(problems) == MOST_PROBLEMS
 
 
 @pytest.mark.parametrize(
-    ("text", "found", "advice"),
+    ("text", "described", "advice"),
     [("x", "'x'", "; write {name: x}"), ("[x]", "a list", ""), ("~", "empty", "")],
 )
-def test_what_is_no_mapping_is_refused_with_the_keys_that_are_wanted(text, found, advice):
+def test_what_is_no_mapping_is_refused_with_the_keys_that_are_wanted(text, described, advice):
     value, problems = read(NODE, text)
     assert value is BAD
     allowed = "a mapping with the keys name, size, colour, parts"
-    assert problems == [f"plan.yaml:1:1 the node is {found}; allowed is {allowed}{advice}"]
+    assert problems == [f"plan.yaml:1:1 the node is {described}; it must be {allowed}{advice}"]
 
 
 def test_of_many_keys_the_first_are_named():
@@ -212,11 +212,11 @@ def test_a_key_that_another_needs():
 def test_values_that_depend_on_another_key():
     rule = OneValueSet("a", Has("b"), ("x", "y"), ("z", "y"))
     assert said(rule, "{a: x, b: 'on'}") == said(rule, "a: z") == said(rule, "a: y") == []
-    assert said(rule, "a: x") == ["plan.yaml:1:4 a is 'x'; allowed in a thing without 'b' is z | y"]
-    assert said(rule, "{a: z, b: c}") == ["plan.yaml:1:5 a is 'z'; allowed in a thing with 'b' is x | y"]
+    assert said(rule, "a: x") == ["plan.yaml:1:4 a is 'x'; in a thing without 'b' it must be z | y"]
+    assert said(rule, "{a: z, b: c}") == ["plan.yaml:1:5 a is 'z'; in a thing with 'b' it must be x | y"]
     assert rule.sentence == "`a` is `x` or `y` with `b`, else `z` or `y`."
 
 
 def test_a_value_that_is_no_text_is_left_to_its_kind():
     rule = OneValueSet("a", Is("list", "x"), ("x",), ("z",))
-    assert said(rule, "{a: [x], list: [x]}") == ["plan.yaml:1:5 a is a list; allowed is text"]
+    assert said(rule, "{a: [x], list: [x]}") == ["plan.yaml:1:5 a is a list; it must be text"]

@@ -7,7 +7,7 @@ from weft.plan.language.adapters import ADAPTERS
 from weft.plan.language.merge import MERGE
 from weft.plan.language.reference import MADE_BY, TEMPLATE_NAMES, plan_reference
 from weft.plan.language.tables import CONFIG, PLAN, RECORDS, SETTINGS, STEP
-from weft.plan.templates.names import FIELDS, OF_EVERY_STEP, OUTPUTS_OF_A_COMMAND, ROOTS
+from weft.plan.templates.names import COMMAND_FIELDS, FIELDS, ROOTS, STEP_FIELDS
 
 FILE = Path(__file__).parents[3] / "docs" / "reference" / "plan.md"
 TEXT = plan_reference()
@@ -51,7 +51,7 @@ def test_a_section_has_every_key_of_its_own_and_every_rule(record):
     assert ("any of the [settings](#settings)" in text) == (SETTINGS[0] in record.keys)
 
 
-def test_settings_are_told_once_with_those_that_a_step_has_too():
+def test_settings_are_reported_once_with_those_that_a_step_has_too():
     settings = rows("Settings")
     assert settings["max_parallel"][:2] == ["a whole number from 1 to 32", "`4`"]
     of_merge = [f"merge.{key.name}" for key in MERGE.keys]
@@ -62,7 +62,7 @@ def test_settings_are_told_once_with_those_that_a_step_has_too():
     assert on_a_step == ["agent", "model", "timeout", "grace", "sandbox"]
 
 
-def test_a_key_tells_what_is_allowed_what_holds_without_it_and_what_it_means():
+def test_a_key_reports_what_is_allowed_what_holds_without_it_and_what_it_means():
     plan = rows("Plan")
     assert plan["plan"] == ["an id", "required", PLAN.key("plan").doc]
     assert plan["agents"][0] == "a mapping of names to: [an agent](#agent)"
@@ -73,7 +73,7 @@ def test_a_key_tells_what_is_allowed_what_holds_without_it_and_what_it_means():
         "abort; on a join fail_fast",
     ]
     assert rows("Subplan")["subplans"][0] == "a list of: [a subplan](#subplan)"
-    assert rows("Step")["pools"][0] == "a list of: an id, or a mapping of names to: a whole number from 1 on"
+    assert rows("Step")["pools"][0] == "a list of: an id, or a mapping of names to: a whole number, 1 or more"
 
 
 def test_every_link_leads_to_a_section():
@@ -88,19 +88,19 @@ def test_every_link_leads_to_a_section():
     assert CONFIG.key("agents").doc in section("Configuration")
 
 
-def test_every_adapter_is_told():
+def test_every_adapter_is_reported():
     adapters = rows("Adapters")
     assert list(adapters) == list(ADAPTERS)
     assert adapters["claude"] == ["Claude Code", "`claude`", "yes"]
     assert adapters["command"][1:] == ["", ""]
 
 
-def test_every_name_that_a_template_may_read_is_told():
-    told = set(re.findall(r"`([a-zA-Z_.]+)`", " ".join(names for names, _ in TEMPLATE_NAMES)))
+def test_every_name_that_a_template_may_read_is_reported():
+    documented = set(re.findall(r"`([a-zA-Z_.]+)`", " ".join(names for names, _ in TEMPLATE_NAMES)))
     fields = {f"{root}.{field}" for root, names in FIELDS.items() for field in names}
-    steps = {f"step.ID.{output}" for output in (*OF_EVERY_STEP, *OUTPUTS_OF_A_COMMAND)}
-    assert fields | steps <= told
-    assert {name.partition(".")[0] for name in told} == set(ROOTS)
+    steps = {f"step.ID.{output}" for output in (*STEP_FIELDS, *COMMAND_FIELDS)}
+    assert fields | steps <= documented
+    assert {name.partition(".")[0] for name in documented} == set(ROOTS)
 
 
 def test_a_bar_in_a_cell_does_not_end_it():

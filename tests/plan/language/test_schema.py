@@ -103,9 +103,9 @@ def test_an_unknown_or_missing_key_is_wrong_for_both(title, draw):
     data = draw.draw(records(record))
     changed = [data | {"unknown": 1}]
     changed += [{k: v for k, v in data.items() if k != key.name} for key in record.keys if key.required]
-    for one in changed:
-        assert not accepted(record, one)
-        assert not fits(record, one)
+    for variant in changed:
+        assert not accepted(record, variant)
+        assert not fits(record, variant)
 
 
 STEP = {"id": "a", "run": "b"}
@@ -187,7 +187,7 @@ def test_a_key_shows_its_choices_its_default_and_an_example():
     assert properties["failure_mode"] == {
         "enum": ["fail_fast", "continue_on_error"],
         "description": "What a failed subplan does to its siblings: `fail_fast` cancels them, "
-        "`continue_on_error` lets them go on. Default: fail_fast.",
+        "`continue_on_error` lets them continue. Default: fail_fast.",
         "default": "fail_fast",
     }
     assert properties["max_parallel"]["default"] == 4

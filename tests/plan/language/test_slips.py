@@ -39,34 +39,37 @@ def read(kind: Kind, text: str, style: str = "") -> tuple[object, list[str]]:
     return kind.read(node, reader, "key"), [problem.message for problem in reader.problems]
 
 
-@pytest.mark.parametrize(("kind", "text", "meant"), SLIPS)
+@pytest.mark.parametrize(("kind", "text", "suggestion"), SLIPS)
 def test_a_value_that_is_almost_right_gets_a_suggestion_that_is_right(
-    kind: Kind, text: str, meant: str
+    kind: Kind, text: str, suggestion: str
 ) -> None:
-    value, said = read(kind, text)
-    assert (value, said) == (BAD, [f"key is {text!r}; allowed is {kind.words}; did you mean {meant}?"])
-    value, said = read(kind, meant)
+    value, messages = read(kind, text)
+    assert (value, messages) == (
+        BAD,
+        [f"key is {text!r}; it must be {kind.words}; did you mean {suggestion}?"],
+    )
+    value, messages = read(kind, suggestion)
     assert value is not BAD
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.parametrize(
     ("kind", "text"), [(Money(), "20"), (Integer(1), "4"), (Tokens(), "300"), (Boolean(), "true")]
 )
 def test_a_value_in_quotes_is_suggested_without_them(kind: Kind, text: str) -> None:
-    value, said = read(kind, text, "'")
-    assert (value, len(said)) == (BAD, 1)
-    assert said[0].endswith(f"; did you mean {text}, without quotes?")
+    value, messages = read(kind, text, "'")
+    assert (value, len(messages)) == (BAD, 1)
+    assert messages[0].endswith(f"; did you mean {text}, without quotes?")
 
 
 def test_a_number_in_quotes_that_is_not_allowed_is_not_suggested() -> None:
     assert [read(Integer(1, 32), text, "'")[1] for text in ("33", "-1", "1.5", "x")] == [
-        [f"key is {text!r}; allowed is a whole number from 1 to 32"] for text in ("33", "-1", "1.5", "x")
+        [f"key is {text!r}; it must be a whole number from 1 to 32"] for text in ("33", "-1", "1.5", "x")
     ]
 
 
 @pytest.mark.parametrize(
-    ("meant", "texts"),
+    ("suggestion", "texts"),
     [
         (dollars_meant, ["", "0usd", "five", "5 eur", "5,00", "-5usd"]),
         (tokens_meant, ["", "5G", "0k", "1.5", "many"]),
@@ -74,6 +77,6 @@ def test_a_number_in_quotes_that_is_not_allowed_is_not_suggested() -> None:
         (boolean_meant, ["", "maybe", "1"]),
     ],
 )
-def test_nothing_is_suggested_for_a_value_that_means_nothing(meant: object, texts: list[str]) -> None:
-    assert callable(meant)
-    assert [meant(text) for text in texts] == [None] * len(texts)
+def test_nothing_is_suggested_for_a_value_that_means_nothing(suggestion: object, texts: list[str]) -> None:
+    assert callable(suggestion)
+    assert [suggestion(text) for text in texts] == [None] * len(texts)

@@ -74,8 +74,8 @@ def records_in(kind):
 def test_every_record_is_listed():
     reached = [PLAN, CONFIG]
     for record in reached:
-        found = (inner for key in record.keys for inner in records_in(key.kind))
-        reached.extend(inner for inner in found if inner not in reached)
+        inner_records = (inner for key in record.keys for inner in records_in(key.kind))
+        reached.extend(inner for inner in inner_records if inner not in reached)
     assert set(reached) == set(RECORDS)
 
 
@@ -95,17 +95,21 @@ def test_everything_is_explained_in_sentences(text):
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_what_is_allowed_is_told_in_words(name):
+def test_what_is_allowed_is_reported_in_words(name):
     _, key = KEYS[name]
     assert key.kind.words
     assert not key.kind.words.endswith(".")
 
 
 @pytest.mark.parametrize("name", [name for name, (_, key) in KEYS.items() if isinstance(key.kind, Choice)])
-def test_every_choice_is_told_when_another_word_is_written(name):
+def test_every_choice_is_reported_when_another_word_is_written(name):
     record, key = KEYS[name]
-    told = [said for said in problems(record, f"{key.name}: nothing-like-it") if f" {key.name} is" in said]
-    assert told == [f"1:{len(key.name) + 3} {key.name} is 'nothing-like-it'; allowed is {key.kind.words}"]
+    messages = [
+        message
+        for message in problems(record, f"{key.name}: nothing-like-it")
+        if f" {key.name} is" in message
+    ]
+    assert messages == [f"1:{len(key.name) + 3} {key.name} is 'nothing-like-it'; it must be {key.kind.words}"]
 
 
 @pytest.mark.parametrize("name", [name for name, (_, key) in KEYS.items() if isinstance(key.kind, Choice)])
@@ -167,34 +171,34 @@ def test_a_configuration_has_agents_and_settings():
 
 @pytest.mark.parametrize("value", ["0", "33", "-1", '"40"', "4.0", "four", "[4]", "null"])
 def test_max_parallel_out_of_its_range_is_refused_with_the_range_and_the_place(value):
-    (said,) = problems(PLAN, EXAMPLE.replace("max_parallel: 4", f"max_parallel: {value}"))
-    assert said.startswith("5:15 max_parallel is ")
-    assert said.endswith("; allowed is a whole number from 1 to 32")
+    (message,) = problems(PLAN, EXAMPLE.replace("max_parallel: 4", f"max_parallel: {value}"))
+    assert message.startswith("5:15 max_parallel is ")
+    assert message.endswith("; it must be a whole number from 1 to 32")
 
 
 @pytest.mark.parametrize(
     "value", ["..", "a/b", r"a\b", "a:b", "''", "/etc", "Store", "x" * 65, '"a\\n"', ".", "~", "[a]"]
 )
 def test_an_id_that_could_lead_elsewhere_is_refused_with_its_place(value):
-    said = problems(PLAN, EXAMPLE.replace("  - id: cli", f"  - id: {value}"))
-    assert len(said) == 1
-    assert said[0].startswith("27:9 id is ")
+    messages = problems(PLAN, EXAMPLE.replace("  - id: cli", f"  - id: {value}"))
+    assert len(messages) == 1
+    assert messages[0].startswith("27:9 id is ")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
-        ("weft: 1", "weft: 2", "1:7 weft is 2 (a number); allowed is 1"),
+        ("weft: 1", "weft: 2", "1:7 weft is 2 (a number); it must be 1"),
         ("goal:", "gaol:", "3:1 unknown key 'gaol' in the plan; did you mean 'goal'?"),
         (
             "base: main",
             "base: --exec",
-            "4:7 base is '--exec'; allowed is the name of a branch: no spaces in it, and no - before it",
+            "4:7 base is '--exec'; it must be the name of a branch, without spaces and without a leading -",
         ),
         (
             "failure_mode: continue_on_error",
             "failure_mode: fail_fas",
-            "6:15 failure_mode is 'fail_fas'; allowed is fail_fast | continue_on_error; did you mean 'fail_fast'?",
+            "6:15 failure_mode is 'fail_fas'; it must be fail_fast | continue_on_error; did you mean 'fail_fast'?",
         ),
         ("title: Note store", "pipeline: tdd", "21:5 a subplan cannot have both 'subplans' and 'pipeline'"),
         (
@@ -209,8 +213,8 @@ def test_an_id_that_could_lead_elsewhere_is_refused_with_its_place(value):
         ),
     ],
 )
-def test_a_slip_is_told_with_what_is_allowed(old, new, said):
-    assert problems(PLAN, EXAMPLE.replace(old, new)) == [said]
+def test_a_slip_is_reported_with_what_is_allowed(old, new, message):
+    assert problems(PLAN, EXAMPLE.replace(old, new)) == [message]
 
 
 @given(plans())
@@ -219,7 +223,7 @@ def test_plans_read_from_blocks_of_yaml_are_right(plan):
 
 
 @given(st.sampled_from(sorted(KEYS)), st.data())
-def test_a_wrong_value_anywhere_is_told(name, draw):
+def test_a_wrong_value_anywhere_is_reported(name, draw):
     record, key = KEYS[name]
     data = draw.draw(records(record)) | {key.name: draw.draw(bad(key.kind))}
     assert problems(record, to_yaml(data)) != []

@@ -6,13 +6,15 @@ from plan.problem_texts import with_steps
 from weft.plan.loading.load import load_plan
 
 HEAD = "weft: 1\nplan: p\nagent: claude\n"
-END = "values are put into the prompt, run and question of a step"
+END = "Templates are the prompt, run and question of a step"
 
 
 def warnings(text: str) -> list[str]:
-    found = load_plan(HEAD + text).warnings
+    warnings_ = load_plan(HEAD + text).warnings
     return [
-        f"{one.at.line}:{one.at.column} {one.message}" for one in found if "stays as it is" in one.message
+        f"{problem.at.line}:{problem.at.column} {problem.message}"
+        for problem in warnings_
+        if "is not replaced" in problem.message
     ]
 
 
@@ -30,8 +32,8 @@ def of_prompt(prompt: str) -> list[str]:
     ],
 )
 def test_a_prompt_that_reads_as_a_template_gets_a_warning(hole: str, column: int) -> None:
-    said = f"7:{column} {hole} stays as it is, since prompt is no template here; {END}"
-    assert of_prompt(f'"Do {hole} now"') == [said]
+    message = f"7:{column} {hole} is not replaced: prompt is not a template. {END}"
+    assert of_prompt(f'"Do {hole} now"') == [message]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ subplans:
       One line.
       Then {{ slice.path }}
 """
-    assert [said.partition(" stays")[0] for said in warnings(text)] == [
+    assert [message.partition(" is not replaced")[0] for message in warnings(text)] == [
         "4:14 {{ plan.id }}",
         "5:18 {{ plan.id }}",
         "8:13 {{ slice.id }}",

@@ -10,12 +10,12 @@ from weft.plan.text.document import read_document
 
 
 def test_there_are_two() -> None:
-    found = built_in_pipelines()
-    assert {name: [step.id for step in found[name].steps] for name in found} == {
+    pipelines = built_in_pipelines()
+    assert {name: [step.id for step in pipelines[name].steps] for name in pipelines} == {
         "direct": ["work", "check"],
         "tdd": ["tests", "code", "check", "judge"],
     }
-    assert all(pipeline.built_in and pipeline.document.file == FILE for pipeline in found.values())
+    assert all(pipeline.built_in and pipeline.document.file == FILE for pipeline in pipelines.values())
 
 
 @pytest.mark.parametrize("name", ["direct", "tdd"])

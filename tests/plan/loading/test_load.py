@@ -83,9 +83,11 @@ def test_the_example_of_the_language_loads() -> None:
     assert plan.pipeline_of(3).name == "direct"
 
 
-def test_the_example_is_told_which_agent_is_taken() -> None:
-    said = "no agent is named for the steps of this slice; 'coder' is taken, the first of the plan's agents"
-    assert problems(EXAMPLE) == [f"31:9 {said}; set agent: to choose"]
+def test_the_example_is_reported_which_agent_is_taken() -> None:
+    message = (
+        "no agent is named for the steps of this slice; Weft uses 'coder', the first of the plan's agents"
+    )
+    assert problems(EXAMPLE) == [f"31:9 {message}; set agent: to choose"]
 
 
 EVERYTHING = """\
@@ -183,9 +185,9 @@ subplans:
 """
 
 
-def test_all_errors_of_a_file_are_told_at_once_each_with_its_place() -> None:
-    found = problems(FAULTS)
-    assert [said.partition(" ")[0] for said in found] == [
+def test_all_errors_of_a_file_are_reported_at_once_each_with_its_place() -> None:
+    messages = problems(FAULTS)
+    assert [message.partition(" ")[0] for message in messages] == [
         "1:7", "2:7", "3:1", "4:10", "5:8", "6:16", "7:23", "8:13", "11:25", "13:10", "14:48", "15:48", "16:47",
         "18:10", "19:45", "20:23", "21:5", "24:9", "25:39", "26:48", "27:34", "27:43", "28:36", "29:27", "30:41",
         "31:14", "31:26", "32:33",
@@ -195,7 +197,7 @@ def test_all_errors_of_a_file_are_told_at_once_each_with_its_place() -> None:
 def test_an_error_does_not_keep_the_warnings_from_being_told() -> None:
     with pytest.raises(PlanError) as raised:
         load_plan(with_subplans("{id: a, prompt: x}", "{id: b, prompt: x, verify: v, depends_on: [c]}"))
-    assert [one.severity for one in raised.value.problems] == [Severity.WARNING, Severity.ERROR]
+    assert [problem.severity for problem in raised.value.problems] == [Severity.WARNING, Severity.ERROR]
     assert "1 error" in str(raised.value)
 
 
@@ -204,37 +206,37 @@ def test_warnings_come_in_the_order_of_lines() -> None:
         "{id: g, max_parallel: 9, subplans: [{id: a, prompt: x, verify: v}, {id: b, prompt: x, verify: v}]}"
     )
     lines = [
-        said.partition(":")[0]
-        for said in problems(with_subplans("{id: s, prompt: x}", group, group.replace("g,", "h,")))
+        message.partition(":")[0]
+        for message in problems(with_subplans("{id: s, prompt: x}", group, group.replace("g,", "h,")))
     ]
     assert lines == ["5", "6", "6", "7"]
 
 
 @pytest.mark.parametrize("text", ["5", "[]", "a", "null"])
 def test_what_is_no_mapping_is_no_plan(text: str) -> None:
-    (said,) = problems(text)
-    assert said.startswith("1:1 the plan is ")
+    (message,) = problems(text)
+    assert message.startswith("1:1 the plan is ")
 
 
-def test_text_that_is_no_yaml_is_told_at_the_first_error() -> None:
-    (said,) = problems("weft: 1\nplan: [\n")
-    assert "this is not YAML" in said
+def test_text_that_is_no_yaml_is_reported_at_the_first_error() -> None:
+    (message,) = problems("weft: 1\nplan: [\n")
+    assert "this is not YAML" in message
 
 
 def test_the_limits_of_a_document_can_be_set() -> None:
-    (said,) = problems(with_subplans("{id: a, prompt: x, verify: v}"), limits=Limits(size=10))
-    assert said.endswith("allowed are 10")
+    (message,) = problems(with_subplans("{id: a, prompt: x, verify: v}"), limits=Limits(size=10))
+    assert message.endswith("the limit is 10")
 
 
-def test_a_key_that_stands_twice_is_told() -> None:
-    (said,) = problems(with_subplans("{id: a, prompt: x, verify: v, verify: w}"))
-    assert said == "5:35 the key 'verify' stands here twice; it was first given in line 5"
+def test_a_key_that_stands_twice_is_reported() -> None:
+    (message,) = problems(with_subplans("{id: a, prompt: x, verify: v, verify: w}"))
+    assert message == "5:35 duplicate key 'verify'; the first is in line 5"
 
 
 # Many.
 
 
-def test_of_many_errors_a_hundred_are_told_and_the_others_counted() -> None:
+def test_of_many_errors_a_hundred_are_reported_and_the_others_counted() -> None:
     lines = [
         f"{{id: s{n}, prompt: x, verify: v, depends_on: [t{n}], retires: 3, retries: 99}}"
         for n in range(2_000)
@@ -252,11 +254,11 @@ def test_warnings_never_take_the_place_of_errors() -> None:
     wrong = [f"{{id: s{n}, prompt: x, verify: v, pipeline: none}}" for n in range(60)]
     with pytest.raises(PlanError) as raised:
         load_plan(with_subplans(*warned, *wrong))
-    found = raised.value.problems
-    assert sum(one.severity is Severity.ERROR for one in found) == 60
-    assert len(found) == MOST_PROBLEMS
+    plan = raised.value.problems
+    assert sum(problem.severity is Severity.ERROR for problem in plan) == 60
+    assert len(plan) == MOST_PROBLEMS
     assert raised.value.unsaid == 110
-    assert [one.at.line for one in found] == sorted(one.at.line for one in found)
+    assert [problem.at.line for problem in plan] == sorted(problem.at.line for problem in plan)
 
 
 def test_two_thousand_slices_without_an_agent_are_one_error() -> None:
@@ -279,29 +281,29 @@ def test_a_configuration_that_says_nothing_sets_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("retires: 3", "1:1 unknown key 'retires' in the configuration; did you mean 'retries'?"),
-        ("retries: many", "1:10 retries is 'many'; allowed is a whole number from 0 to 10"),
+        ("retries: many", "1:10 retries is 'many'; it must be a whole number from 0 to 10"),
         ("subplans: []", "1:1 unknown key 'subplans' in the configuration; known: agents, max_parallel, "),
         ("merge: {mod: auto}", "1:9 unknown key 'mod' in merge; did you mean 'mode'?"),
-        ("agents: {a: {use: cluade}}", "1:19 use is 'cluade'; allowed is claude | codex | "),
+        ("agents: {a: {use: cluade}}", "1:19 use is 'cluade'; it must be claude | codex | "),
         ("a: [", "1:5 this is not YAML"),
-        ("[]", "1:1 the configuration is a list; allowed is a mapping with the keys agents, max_parallel, "),
+        ("[]", "1:1 the configuration is a list; it must be a mapping with the keys agents, max_parallel, "),
     ],
 )
-def test_what_is_wrong_in_a_configuration_is_told_with_its_file(text: str, said: str) -> None:
+def test_what_is_wrong_in_a_configuration_is_reported_with_its_file(text: str, message: str) -> None:
     with pytest.raises(PlanError) as raised:
         read_config(text, "config.yaml", "user")
     (problem,) = raised.value.problems
     assert problem.at.file == "config.yaml"
-    assert f"{problem.at.line}:{problem.at.column} {problem.message}".startswith(said)
+    assert f"{problem.at.line}:{problem.at.column} {problem.message}".startswith(message)
 
 
-def test_all_that_is_wrong_in_a_configuration_is_told_in_order() -> None:
+def test_all_that_is_wrong_in_a_configuration_is_reported_in_order() -> None:
     with pytest.raises(PlanError) as raised:
         read_config("retries: 99\nworktrees: '{{ slice.pth }}'\npolicy: odd\n", "config.yaml", "user")
-    assert [one.at.line for one in raised.value.problems] == [1, 2, 3]
+    assert [problem.at.line for problem in raised.value.problems] == [1, 2, 3]
 
 
 def test_a_configuration_gives_agents_and_settings() -> None:
@@ -351,8 +353,8 @@ def change(draw: st.DrawFn, data: Any) -> None:
                 st.sampled_from(["a", "r", "{{ step.r.result }}", "claude", "inner", "never", "x"])
             )
         case _:
-            other = draw(st.sampled_from(list(places(data))))
-            value = json.loads(json.dumps(parent_of(data, other)))
+            second = draw(st.sampled_from(list(places(data))))
+            value = json.loads(json.dumps(parent_of(data, second)))
             around[key] = value if len(json.dumps(value)) < 10_000 else 0
 
 
@@ -369,56 +371,56 @@ def changed_plans(draw: st.DrawFn) -> str:
 def check_outcome(text: str) -> None:
     """It is a plan, or everything that is wrong is somewhere in the file."""
     try:
-        found = load_plan(text)
-        assert isinstance(found, Plan)
-        told = found.warnings
-        assert all(one.severity is Severity.WARNING for one in told)
+        plan = load_plan(text)
+        assert isinstance(plan, Plan)
+        reported = plan.warnings
+        assert all(problem.severity is Severity.WARNING for problem in reported)
     except PlanError as error:
-        told = error.problems
-        assert any(one.severity is Severity.ERROR for one in told)
+        reported = error.problems
+        assert any(problem.severity is Severity.ERROR for problem in reported)
     lines = text.splitlines() or [""]
-    for one in told:
-        assert 1 <= one.at.line <= len(lines)
-        assert 1 <= one.at.column <= len(lines[one.at.line - 1]) + 1
-        assert one.message
-    assert [(one.at.line, one.at.column) for one in told] == sorted(
-        (one.at.line, one.at.column) for one in told
+    for problem in reported:
+        assert 1 <= problem.at.line <= len(lines)
+        assert 1 <= problem.at.column <= len(lines[problem.at.line - 1]) + 1
+        assert problem.message
+    assert [(problem.at.line, problem.at.column) for problem in reported] == sorted(
+        (problem.at.line, problem.at.column) for problem in reported
     )
 
 
 @given(changed_plans())
-def test_whatever_is_done_to_a_plan_it_loads_or_is_told_what_is_wrong(text: str) -> None:
+def test_whatever_is_done_to_a_plan_it_loads_or_is_reported_what_is_wrong(text: str) -> None:
     check_outcome(text)
 
 
 @given(st.data())
-def test_whatever_is_done_to_the_lines_of_a_plan_it_loads_or_is_told_what_is_wrong(
+def test_whatever_is_done_to_the_lines_of_a_plan_it_loads_or_is_reported_what_is_wrong(
     data: st.DataObject,
 ) -> None:
     lines = data.draw(st.sampled_from([EXAMPLE, EVERYTHING, FAULTS])).splitlines()
     for _ in range(data.draw(st.integers(1, 4))):
-        at, other = (data.draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+        at, second = (data.draw(st.integers(0, len(lines) - 1)) for _ in range(2))
         lines[at : at + data.draw(st.integers(0, 1))] = data.draw(
-            st.sampled_from([[], [lines[other]], [lines[at].replace(":", "", 1)], [" " + lines[at]]])
+            st.sampled_from([[], [lines[second]], [lines[at].replace(":", "", 1)], [" " + lines[at]]])
         )
     check_outcome("\n".join(lines))
 
 
-def test_a_plan_of_a_head_alone_is_told_what_it_needs() -> None:
+def test_a_plan_of_a_head_alone_is_reported_what_it_needs() -> None:
     check_outcome(HEAD + AGENT)
 
 
 def test_two_pools_of_things_cannot_share_an_environment_variable() -> None:
     pools = "pools: {a-b: {values: [1]}, a_b: {values: [2]}, c-d: 1, c_d: 1}\n"
-    (said,) = problems(with_subplans("{id: a, prompt: x, verify: v}", top=AGENT + pools))
-    assert said.endswith("the pools 'a-b' and 'a_b' would share the variable WEFT_POOL_A_B")
+    (message,) = problems(with_subplans("{id: a, prompt: x, verify: v}", top=AGENT + pools))
+    assert message.endswith("the pools 'a-b' and 'a_b' would share the variable WEFT_POOL_A_B")
 
 
 FIRST = "no step comes before this one"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("subplans:\n  a: {prompt: x}\n", "as in - id: a"),
         (
@@ -430,7 +432,7 @@ FIRST = "no step comes before this one"
         ("agents: [{use: claude}]\nsubplans: []", "write NAME: before each entry, in place of its dash"),
         ("agents: {x: claude}\nsubplans: []", "write {use: claude}"),
         ("merge: auto\nsubplans: []", "write {mode: auto}"),
-        ("merge: often\nsubplans: []", "allowed is a mapping with the keys when, mode, order, take_branch, …"),
+        ("merge: often\nsubplans: []", "it must be a mapping with the keys when, mode, order, take_branch, …"),
         ("subplans: [{id: a, steps: [{id: s, run: x}, {id: t, run: x, on_fail: s}]}]", "write {retry_from: s}"),
         (
             "subplans: [{id: a, steps: [{id: s, run: x, on_fail: {retry_from: a}}]}]",
@@ -448,5 +450,5 @@ FIRST = "no step comes before this one"
         ("budget: 5usd\nsubplans: []", "did you mean 5?"),
     ],
 )  # fmt: skip
-def test_a_message_says_what_to_write(text: str, said: str) -> None:
-    assert problems(f"weft: 1\nplan: p\n{text}\n")[0].endswith(said)
+def test_a_message_says_what_to_write(text: str, message: str) -> None:
+    assert problems(f"weft: 1\nplan: p\n{text}\n")[0].endswith(message)

@@ -19,7 +19,7 @@ def warnings(
 
 
 @pytest.mark.parametrize(
-    "given",
+    "settings",
     [
         {},
         {"step": {"max_cost": 3}},
@@ -27,18 +27,20 @@ def warnings(
         {"budget": 4, "reserve": 3},
     ],
 )
-def test_what_fits_is_not_told(given: dict[str, Any]) -> None:
-    assert warnings(**given) == []
+def test_what_fits_is_not_told(settings: dict[str, Any]) -> None:
+    assert warnings(**settings) == []
 
 
 @pytest.mark.parametrize(
-    "given", [{"step": {"max_cost": 3.5}}, {"agent": {"max_cost": 3.5}}, {"reserve": 3.5}]
+    "settings", [{"step": {"max_cost": 3.5}}, {"agent": {"max_cost": 3.5}}, {"reserve": 3.5}]
 )
-def test_what_can_never_fit_is_told_with_the_nearest_ceiling(given: dict[str, Any]) -> None:
-    said = "step 'work' can never start: it reserves $3.50, and the budget of g is $3.00"
-    assert warnings(**given, budget=3.25) == [said]
+def test_what_can_never_fit_is_reported_with_the_nearest_ceiling(settings: dict[str, Any]) -> None:
+    message = "step 'work' can never start: it reserves $3.50, and the budget of g is $3.00"
+    assert warnings(**settings, budget=3.25) == [message]
 
 
 def test_the_ceiling_of_the_plan_counts_too_in_tokens_as_well() -> None:
-    said = "step 'work' can never start: it reserves 5,000 tokens, and the budget of the plan is 4,000 tokens"
-    assert warnings(step={"max_tokens": "5k"}, budget={"tokens": "4k"}) == [said]
+    message = (
+        "step 'work' can never start: it reserves 5,000 tokens, and the budget of the plan is 4,000 tokens"
+    )
+    assert warnings(step={"max_tokens": "5k"}, budget={"tokens": "4k"}) == [message]

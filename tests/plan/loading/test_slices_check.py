@@ -66,10 +66,12 @@ def test_the_plan_s_own_agent_of_a_name_counts_and_then_the_project_s() -> None:
     assert (plan.agents["a"].model, plan.agents["a"].pool) == ("opus", 2)
 
 
-def test_that_the_first_of_several_agents_is_taken_is_told_once() -> None:
-    said = "no agent is named for the steps of this slice; 'coder' is taken, the first of the plan's agents"
+def test_that_the_first_of_several_agents_is_taken_is_reported_once() -> None:
+    message = (
+        "no agent is named for the steps of this slice; Weft uses 'coder', the first of the plan's agents"
+    )
     text = with_subplans(SLICE, f"{{id: b, {X}, retries: 1}}", top=TWO)
-    assert problems(text) == [f"5:5 {said}; set agent: to choose"]
+    assert problems(text) == [f"5:5 {message}; set agent: to choose"]
     _, layer = load_plan(text).scopes[1].find("agent")
     assert (layer.where, str(layer.origin("agent"))) == ("the first of the plan's agents", "weft.yaml:3:10")
 
@@ -82,14 +84,14 @@ def test_that_the_first_of_several_agents_is_taken_is_told_once() -> None:
         (TWO, "{id: a, steps: [{id: w, prompt: x, agent: tester}, {id: r, run: x}]}"),
     ],
 )
-def test_where_there_was_no_choice_nothing_is_told(top: str, subplan: str) -> None:
+def test_where_there_was_no_choice_nothing_is_reported(top: str, subplan: str) -> None:
     assert problems(with_subplans(subplan, top=top)) == []
 
 
-def test_without_an_agent_those_that_were_found_are_told_once() -> None:
+def test_without_an_agent_those_that_were_found_are_reported_once() -> None:
     slices = (f"{{id: a, {X}, pipeline: tdd}}", f"{{id: b, {X}, retries: 1}}")
-    here = Surroundings(programs=("claude", "codex"))
-    assert problems(with_subplans(*slices, top=""), surroundings=here) == [
+    surroundings = Surroundings(programs=("claude", "codex"))
+    assert problems(with_subplans(*slices, top=""), surroundings=surroundings) == [
         (
             "4:5 step 'tests' needs an agent: "
             "set agent: to claude, codex (installed here), or to an entry of agents"
@@ -97,9 +99,9 @@ def test_without_an_agent_those_that_were_found_are_told_once() -> None:
     ]
 
 
-def test_without_an_agent_and_without_one_on_the_machine_that_is_told() -> None:
-    (said,) = problems(with_steps("{id: r, run: x}", "{id: w, prompt: x}", top=""))
-    assert said == (
+def test_without_an_agent_and_without_one_on_the_machine_that_is_reported() -> None:
+    (message,) = problems(with_steps("{id: r, run: x}", "{id: w, prompt: x}", top=""))
+    assert message == (
         "9:9 step 'w' needs an agent: set agent: to one that `weft agents` lists, or to an entry of agents; "
         "no agent's program is on the PATH"
     )
@@ -107,20 +109,20 @@ def test_without_an_agent_and_without_one_on_the_machine_that_is_told() -> None:
 
 def test_of_several_agents_in_a_configuration_none_is_taken_by_itself() -> None:
     several = read_config("agents: {mine: {use: goose}, his: {use: goose}}", "c.yaml", "user")
-    (said,) = problems(with_subplans(SLICE, top=""), configs=[several])
-    assert said.startswith("4:5 step 'work' needs an agent: set agent: to one that `weft agents` lists")
+    (message,) = problems(with_subplans(SLICE, top=""), configs=[several])
+    assert message.startswith("4:5 step 'work' needs an agent: set agent: to one that `weft agents` lists")
 
 
 def test_no_agent_is_needed_where_none_works() -> None:
     assert problems(with_steps("{id: r, run: x}", top="")) == []
 
 
-def test_an_unknown_agent_is_told_where_it_is_set_and_once() -> None:
+def test_an_unknown_agent_is_reported_where_it_is_set_and_once() -> None:
     slices = (SLICE, f"{{id: b, {X}, agent: coddex}}", "{id: c, agent: pie, steps: [{id: r, run: x}]}")
     assert problems(with_subplans(*slices, top="agent: claud\n")) == [
-        "3:8 there is no agent 'claud'; did you mean 'claude'?",
-        "6:42 there is no agent 'coddex'; did you mean 'codex'?",
-        "7:20 there is no agent 'pie'; did you mean 'pi'?",
+        "3:8 unknown agent 'claud'; did you mean 'claude'?",
+        "6:42 unknown agent 'coddex'; did you mean 'codex'?",
+        "7:20 unknown agent 'pie'; did you mean 'pi'?",
     ]
 
 
@@ -131,19 +133,21 @@ def test_an_unknown_agent_is_told_where_it_is_set_and_once() -> None:
         ({"flags": Layer("--agent", {"agent": "cluade"})}, "--agent"),
     ],
 )
-def test_an_unknown_agent_from_elsewhere_is_told_with_its_origin(how: dict[str, object], where: str) -> None:
-    said = f"step 'work' needs an agent: 'cluade', of {where}, does not exist; did you mean 'claude'?"
-    assert problems(with_subplans(SLICE, f"{{id: b, {X}, retries: 1}}", top=""), **how) == [f"4:5 {said}"]
+def test_an_unknown_agent_from_elsewhere_is_reported_with_its_origin(
+    how: dict[str, object], where: str
+) -> None:
+    message = f"step 'work' needs an agent: 'cluade', of {where}, does not exist; did you mean 'claude'?"
+    assert problems(with_subplans(SLICE, f"{{id: b, {X}, retries: 1}}", top=""), **how) == [f"4:5 {message}"]
 
 
 @pytest.mark.parametrize(
     "agents",
     ["{coder: claude}", "{coder: {}}", "{coder: {use: cluade}}", "[coder]", "{coder: {use: codex, pool: 0}}"],
 )
-def test_an_agent_that_cannot_be_read_is_told_once(agents: str) -> None:
+def test_an_agent_that_cannot_be_read_is_reported_once(agents: str) -> None:
     slices = (SLICE, f"{{id: b, {X}, agent: coder}}", "{id: c, steps: [{id: w, prompt: x, agent: coder}]}")
-    (said,) = problems(with_subplans(*slices, top=f"agents: {agents}\n"))
-    assert said.startswith("3:")
+    (message,) = problems(with_subplans(*slices, top=f"agents: {agents}\n"))
+    assert message.startswith("3:")
 
 
 # Conversations.
@@ -165,22 +169,22 @@ def test_an_async_step_that_resumes_overlaps_a_sequential_one_behind_it() -> Non
 
 
 @pytest.mark.parametrize("use", ["aider", "mini-swe-agent"])
-def test_an_agent_that_cannot_resume_at_all_is_told(use: str) -> None:
+def test_an_agent_that_cannot_resume_at_all_is_reported(use: str) -> None:
     steps = ("{id: a, prompt: x}", f"{{id: b, {RESUME}}}")
-    said = f"the agent '{use}' ({use}) cannot resume a conversation; take resume out of step 'b'"
-    assert problems(with_steps(*steps, top=f"agent: {use}\n")) == [f"10:36 {said}, or name another agent"]
+    message = f"the agent '{use}' ({use}) cannot resume a conversation; remove resume from step 'b'"
+    assert problems(with_steps(*steps, top=f"agent: {use}\n")) == [f"10:36 {message}, or name another agent"]
 
 
-def test_that_an_agent_cannot_resume_is_told_once_for_all_slices() -> None:
+def test_that_an_agent_cannot_resume_is_reported_once_for_all_slices() -> None:
     top = f"agents: {{a: {{use: aider}}, c: {{use: claude}}}}\npipelines:\n  n: [{{id: i, {RESUME}}}]\n"
     slices = (
         f"{{id: {name}, pipeline: n, agent: {agent}}}" for name, agent in zip("stu", "aac", strict=True)
     )
-    (said,) = problems(with_subplans(*slices, top=top))
-    assert "the agent 'a' (aider) cannot resume a conversation" in said
+    (message,) = problems(with_subplans(*slices, top=top))
+    assert "the agent 'a' (aider) cannot resume a conversation" in message
 
 
-def test_three_that_overlap_are_told_in_pairs() -> None:
+def test_three_that_overlap_are_reported_in_pairs() -> None:
     steps = (*GO_ON, f"{{id: c, {RESUME}, depends_on: [a]}}", JOIN)
     assert problems(with_steps(*steps, top="agent: gemini\n")) == [
         f"10:36 steps 'a' and 'b' {CANNOT}",
@@ -212,18 +216,18 @@ def test_what_resumes_inside_of_a_nested_pipeline_counts() -> None:
     assert problems(with_steps(*steps, top=top)) == [f"12:36 steps 'a' and 'b' {CANNOT}"]
 
 
-def test_steps_that_overlap_inside_of_a_nested_pipeline_are_told_once_for_all_slices() -> None:
+def test_steps_that_overlap_inside_of_a_nested_pipeline_are_reported_once_for_all_slices() -> None:
     top = f"agent: gemini\npipelines:\n  n: [{', '.join((*GO_ON, JOIN))}]\n"
     slices = (
         "{id: s, steps: [{id: n, pipeline: n}]}",
         "{id: t, pipeline: n}",
         "{id: u, pipeline: n, retries: 3}",
     )
-    (said,) = problems(with_subplans(*slices, top=top))
-    assert said == f"5:81 steps 'a' and 'b' {CANNOT}"
+    (message,) = problems(with_subplans(*slices, top=top))
+    assert message == f"5:81 steps 'a' and 'b' {CANNOT}"
 
 
-def test_steps_that_overlap_are_told_where_they_stand_only_in_a_nested_pipeline() -> None:
+def test_steps_that_overlap_are_reported_where_they_stand_only_in_a_nested_pipeline() -> None:
     top = f"agent: gemini\npipelines:\n  n: [{', '.join((*GO_ON, JOIN))}]\n"
     assert problems(with_steps("{id: n, pipeline: n}", top=top)) == [f"5:81 steps 'a' and 'b' {CANNOT}"]
 
@@ -261,10 +265,10 @@ def test_commands_in_one_directory_need_no_turns() -> None:
 
 def test_parts_that_are_serial_each_for_itself_do_not_take_turns() -> None:
     slices = [f"{{id: {name}, {X}, policy: serial}}" for name in "abc"]
-    said = "is serial only within itself; set policy: serial for the whole plan"
+    message = "is serial only within itself; set policy: serial for the whole plan"
     assert problems(with_subplans(*slices, top="agent: claude\nisolation: none\n")) == [
-        f"7:43 isolation: none lets agents work in one directory, and 'b' {said}",
-        f"8:43 isolation: none lets agents work in one directory, and 'c' {said}",
+        f"7:43 isolation: none lets agents work in one directory, and 'b' {message}",
+        f"8:43 isolation: none lets agents work in one directory, and 'c' {message}",
     ]
 
 
@@ -280,7 +284,7 @@ def test_a_serial_group_takes_turns_within_itself() -> None:
         {"flags": Layer("--isolation", {"isolation": "none"})},
     ],
 )
-def test_where_the_isolation_is_set_elsewhere_the_slice_is_told(how: dict[str, object]) -> None:
+def test_where_the_isolation_is_set_elsewhere_the_slice_is_reported(how: dict[str, object]) -> None:
     assert problems(with_subplans(SLICE), **how) == [
         "5:5 isolation: none lets agents work in one directory; they then need policy: serial"
     ]
@@ -301,20 +305,20 @@ def test_a_slice_needs_a_prompt_where_its_pipeline_reads_it() -> None:
     ]
 
 
-def test_a_prompt_that_cannot_be_read_is_told_once() -> None:
+def test_a_prompt_that_cannot_be_read_is_reported_once() -> None:
     assert problems(with_subplans("{id: a, prompt: [x], verify: v}")) == [
-        "5:21 prompt is a list; allowed is text"
+        "5:21 prompt is a list; it must be text"
     ]
 
 
-def test_a_pipeline_that_does_not_exist_is_told_with_the_nearest() -> None:
+def test_a_pipeline_that_does_not_exist_is_reported_with_the_nearest() -> None:
     assert problems(with_subplans(f"{{id: a, {X}, pipeline: tddd}}")) == [
-        "5:45 there is no pipeline 'tddd'; did you mean 'tdd'?"
+        "5:45 unknown pipeline 'tddd'; did you mean 'tdd'?"
     ]
 
 
 @pytest.mark.parametrize("pipelines", ["{mine: 5}", "[mine]", "{mine: []}"])
-def test_a_pipeline_that_cannot_be_read_is_told_once(pipelines: str) -> None:
+def test_a_pipeline_that_cannot_be_read_is_reported_once(pipelines: str) -> None:
     slices = (
         "{id: a, pipeline: mine}",
         "{id: b, steps: [{id: n, pipeline: mine}, {id: r, run: '{{ step.n.x.y }}'}]}",
@@ -323,11 +327,11 @@ def test_a_pipeline_that_cannot_be_read_is_told_once(pipelines: str) -> None:
 
 
 @pytest.mark.parametrize("broken", ["pipeline: 5", "steps: 5", "steps: []", "steps: [5]"])
-def test_a_slice_whose_pipeline_cannot_be_read_is_told_once(broken: str) -> None:
+def test_a_slice_whose_pipeline_cannot_be_read_is_reported_once(broken: str) -> None:
     assert len(problems(with_subplans(f"{{id: a, {X}, {broken}}}"))) == 1
 
 
-def test_slices_that_nothing_verifies_are_told_together() -> None:
+def test_slices_that_nothing_verifies_are_reported_together() -> None:
     slices = [f"{{id: s{n}, prompt: x}}" for n in range(7)]
     assert problems(with_subplans(*slices, SLICE)) == [
         "5:5 7 slices have no verify, so nothing checks what is done in them: s0, s1, s2, s3, s4, …"
@@ -337,7 +341,7 @@ def test_slices_that_nothing_verifies_are_told_together() -> None:
     ]
 
 
-def test_groups_of_several_parts_that_nothing_verifies_are_told_together() -> None:
+def test_groups_of_several_parts_that_nothing_verifies_are_reported_together() -> None:
     several = [f"{{id: g{n}, subplans: [{SLICE}, {{id: b, {X}}}]}}" for n in range(2)]
     single = f"{{id: h, subplans: [{{id: i, verify: v, subplans: [{SLICE}, {{id: b, {X}}}]}}]}}"
     assert problems(with_subplans(*several, single)) == [
@@ -348,14 +352,14 @@ def test_groups_of_several_parts_that_nothing_verifies_are_told_together() -> No
     ]
 
 
-def test_a_verify_that_cannot_be_read_is_told_once() -> None:
+def test_a_verify_that_cannot_be_read_is_reported_once() -> None:
     assert len(problems(with_subplans("{id: a, prompt: x, verify: {}}"))) == 1
 
 
 def test_a_limit_that_cannot_be_reached_is_warned_of() -> None:
     group = f"{{id: g, max_parallel: 8, verify: v, subplans: [{SLICE}, {{id: b, {X}, max_parallel: 9}}]}}"
     assert problems(with_subplans(group, top=f"{AGENT}max_parallel: 3\n")) == [
-        "6:27 max_parallel is 8, but around it at most 3 slices are under way"
+        "6:27 max_parallel 8 has no effect: the group around it allows 3"
     ]
     assert problems(with_subplans(group, top=f"{AGENT}max_parallel: 8\n")) == []
     assert problems(with_subplans(group), flags=Layer("--max-parallel", {"max_parallel": 2})) == []
@@ -386,8 +390,8 @@ COMMAND = "{id: a, verify: v, steps: [{id: r, run: x}]}"
 
 
 def test_an_agent_that_resolves_conflicts_must_be_there_even_if_no_step_has_one() -> None:
-    (said,) = problems(with_subplans(COMMAND, top=RESOLVES))
-    assert said == (
+    (message,) = problems(with_subplans(COMMAND, top=RESOLVES))
+    assert message == (
         "3:8 merge.resolve needs an agent: set agent: to one that `weft agents` lists, or to an entry of agents; "
         "no agent's program is on the PATH"
     )
@@ -398,13 +402,13 @@ def test_where_there_are_no_branches_nobody_is_needed_to_resolve_conflicts() -> 
     assert problems(with_subplans(COMMAND, top=f"{RESOLVES}isolation: dir\n")) == []
 
 
-def test_an_agent_of_a_configuration_that_does_not_exist_is_told_for_conflicts_too() -> None:
+def test_an_agent_of_a_configuration_that_does_not_exist_is_reported_for_conflicts_too() -> None:
     config = read_config("agent: nobody\n", "c.yaml", "user")
-    (said,) = problems(with_subplans(COMMAND, top=RESOLVES), configs=[config])
-    assert said.startswith("3:8 merge.resolve needs an agent: 'nobody', of c.yaml:1:8, does not exist")
+    (message,) = problems(with_subplans(COMMAND, top=RESOLVES), configs=[config])
+    assert message.startswith("3:8 merge.resolve needs an agent: 'nobody', of c.yaml:1:8, does not exist")
 
 
-def test_that_nothing_checks_how_conflicts_are_resolved_is_told() -> None:
+def test_that_nothing_checks_how_conflicts_are_resolved_is_reported() -> None:
     slices = (COMMAND, COMMAND.replace("id: a, verify: v", "id: b"))
     assert problems(with_subplans(*slices, top=f"{AGENT}{RESOLVES}")) == [
         "7:5 1 slice has no verify, so nothing checks how an agent resolves the conflicts of it: b"
@@ -413,22 +417,22 @@ def test_that_nothing_checks_how_conflicts_are_resolved_is_told() -> None:
 
 def test_a_word_that_is_nearly_right_is_suggested() -> None:
     assert problems(with_subplans(COMMAND, top="merge: {resolve: agents}\n")) == [
-        "3:18 resolve is 'agents'; allowed is hold | agent; did you mean 'agent'?"
+        "3:18 resolve is 'agents'; it must be hold | agent; did you mean 'agent'?"
     ]
 
 
 # Models.
 
-NO_MODEL = "needs a model: the agent 'builtin' (builtin) has none of its own; set model: of the agent,"
+NO_MODEL = "needs a model: the agent 'builtin' (builtin) has none of its own; set model: in the agent,"
 OUR_OWN = "agent: builtin\n"
 
 
-def test_an_agent_without_a_model_of_its_own_needs_one_and_is_told_once() -> None:
+def test_an_agent_without_a_model_of_its_own_needs_one_and_is_reported_once() -> None:
     steps = ("{id: a, prompt: x}", "{id: b, prompt: x}")
-    (said,) = problems(with_steps(*steps, top=OUR_OWN))
-    assert said.startswith(f"9:9 step 'a' {NO_MODEL}")
-    (said,) = problems(with_subplans(SLICE, top=OUR_OWN))
-    assert said.startswith(f"5:5 step 'work' {NO_MODEL}")
+    (message,) = problems(with_steps(*steps, top=OUR_OWN))
+    assert message.startswith(f"9:9 step 'a' {NO_MODEL}")
+    (message,) = problems(with_subplans(SLICE, top=OUR_OWN))
+    assert message.startswith(f"5:5 step 'work' {NO_MODEL}")
 
 
 @pytest.mark.parametrize(
@@ -445,8 +449,8 @@ def test_the_plan_the_agent_or_the_step_may_name_the_model(top: str, step: str) 
 
 def test_one_that_is_to_resolve_conflicts_needs_a_model_too() -> None:
     top = f"agent: builtin\n{RESOLVES}"
-    (said,) = problems(with_subplans(COMMAND, top=top))
-    assert said.startswith(f"4:8 merge.resolve {NO_MODEL}")
+    (message,) = problems(with_subplans(COMMAND, top=top))
+    assert message.startswith(f"4:8 merge.resolve {NO_MODEL}")
     assert problems(with_subplans(COMMAND, top=f"{top}model: m\n")) == []
 
 
@@ -460,11 +464,11 @@ def reading(use: str, isolation: str) -> list[str]:
     return problems(with_steps(READS, top=top))
 
 
-def test_that_nothing_keeps_a_reader_from_changing_files_is_told_where_anybody_works() -> None:
-    (said,) = reading("{use: aider}", "none")
-    assert said.endswith(
+def test_that_nothing_keeps_a_reader_from_changing_files_is_reported_where_anybody_works() -> None:
+    (message,) = reading("{use: aider}", "none")
+    assert message.endswith(
         "nothing keeps step 'look' from changing files: the agent 'own' (aider) has no mode for reading, and with "
-        "isolation: none nobody can see who changed what"
+        "isolation: none changes cannot be attributed to a step"
     )
     assert reading("{use: claude}", "none") == []
     assert reading("{use: aider}", "dir") == []

@@ -30,9 +30,9 @@ def test_max_concurrency_is_kept() -> None:
     assert load_plan(text).scopes[1].settings.max_concurrency == 4
 
 
-def test_an_async_step_that_nobody_waits_for_is_refused() -> None:
-    said = "nothing waits for the async step 'a'; name it in depends_on of a later step, as a join"
-    assert problems(with_steps(A)) == [f"9:32 {said}"]
+def test_an_async_step_that_nothing_waits_for_is_refused() -> None:
+    message = "nothing waits for the async step 'a'; name it in depends_on of a later step, such as a join"
+    assert problems(with_steps(A)) == [f"9:32 {message}"]
 
 
 def test_a_join_without_depends_on_is_refused() -> None:
@@ -46,14 +46,14 @@ def test_a_join_without_depends_on_is_refused() -> None:
 
 def test_a_forward_reference_is_refused() -> None:
     assert problems(with_steps("{id: a, run: x, depends_on: [b]}", "{id: b, run: x}")) == [
-        "9:38 depends_on names 'b', which comes later; a step can wait for earlier ones"
+        "9:38 depends_on names 'b', which comes later; a step can only wait for earlier steps"
     ]
 
 
-def test_a_circle_of_steps_is_refused() -> None:
+def test_a_cycle_of_steps_is_refused() -> None:
     around = ("{id: a, run: x, depends_on: [b]}", "{id: b, run: x, depends_on: [a]}")
     assert problems(with_steps(*around)) == [
-        "9:38 depends_on names 'b', which comes later; a step can wait for earlier ones"
+        "9:38 depends_on names 'b', which comes later; a step can only wait for earlier steps"
     ]
 
 
@@ -90,37 +90,37 @@ def test_a_nested_pipeline_may_be_async_inside_and_be_joined() -> None:
     assert problems(with_steps(*steps, top=inner)) == []
 
 
-def test_a_pipeline_that_stands_within_itself_is_refused() -> None:
+def test_a_pipeline_that_contains_itself_is_refused() -> None:
     top = "pipelines:\n  q: [{id: a, pipeline: r}]\n  r: [{id: b, pipeline: q}]\n"
     assert problems(with_steps("{id: a, pipeline: q}", top=top)) == [
-        "5:25 the pipeline comes to stand within itself: q → r → q"
+        "5:25 the pipeline contains itself: q → r → q"
     ]
 
 
 # References.
 
 
-def test_an_unknown_dependency_is_told_with_the_nearest_earlier_step() -> None:
+def test_an_unknown_dependency_is_reported_with_the_nearest_earlier_step() -> None:
     steps = ("{id: build, run: x}", "{id: c, run: y, depends_on: [biuld]}", "{id: built, run: y}")
     assert problems(with_steps(*steps)) == [
-        "10:38 depends_on names 'biuld', which is no step here; did you mean 'build'?"
+        "10:38 depends_on names 'biuld', which is not a step of this pipeline; did you mean 'build'?"
     ]
 
 
-def test_an_id_given_twice_is_told_with_the_line_of_the_first() -> None:
+def test_an_id_given_twice_is_reported_with_the_line_of_the_first() -> None:
     assert problems(with_steps("{id: a, run: x}", "{id: b, run: x}", "{id: a, run: y}")) == [
-        "11:14 two steps here have the id 'a'; the first is in line 9"
+        "11:14 duplicate step id 'a'; the first is in line 9"
     ]
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
+    ("step", "message"),
     [
-        ("{id: a, pipeline: direkt}", "9:27 there is no pipeline 'direkt'; did you mean 'direct'?"),
-        ("{id: a, prompt: x, agent: claud}", "9:35 there is no agent 'claud'; did you mean 'claude'?"),
-        ("{id: a, run: x, pool: bd}", "9:31 there is no pool 'bd'; known: db"),
-        ("{id: a, run: x, pools: [db, bd]}", "9:37 there is no pool 'bd'; known: db"),
-        ("{id: a, run: x, pools: {db: 1, bd: 1}}", "9:40 there is no pool 'bd'; known: db"),
+        ("{id: a, pipeline: direkt}", "9:27 unknown pipeline 'direkt'; did you mean 'direct'?"),
+        ("{id: a, prompt: x, agent: claud}", "9:35 unknown agent 'claud'; did you mean 'claude'?"),
+        ("{id: a, run: x, pool: bd}", "9:31 unknown pool 'bd'; known: db"),
+        ("{id: a, run: x, pools: [db, bd]}", "9:37 unknown pool 'bd'; known: db"),
+        ("{id: a, run: x, pools: {db: 1, bd: 1}}", "9:40 unknown pool 'bd'; known: db"),
         (
             "{id: a, run: x, pools: {db: 3}}",
             "9:33 step 'a' takes 3 of the pool 'db', which has only 2",
@@ -131,8 +131,8 @@ def test_an_id_given_twice_is_told_with_the_line_of_the_first() -> None:
         ),
     ],
 )
-def test_what_a_step_names_must_exist(step: str, said: str) -> None:
-    assert problems(with_steps(step, top="pools: {db: 2}\n")) == [said]
+def test_what_a_step_names_must_exist(step: str, message: str) -> None:
+    assert problems(with_steps(step, top="pools: {db: 2}\n")) == [message]
 
 
 def test_as_many_tokens_as_a_pool_has_may_be_taken() -> None:
@@ -142,7 +142,7 @@ def test_as_many_tokens_as_a_pool_has_may_be_taken() -> None:
 
 def test_an_adapter_that_needs_a_command_is_no_agent_by_itself() -> None:
     assert problems(with_steps("{id: a, prompt: x, agent: scripted}"))[0].startswith(
-        "9:35 there is no agent 'scripted'"
+        "9:35 unknown agent 'scripted'"
     )
 
 
@@ -150,17 +150,17 @@ def test_an_adapter_that_needs_a_command_is_no_agent_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "message"),
     [
         ("c", "comes later; to try one step again write on_error: retry"),
         ("b", "is this step itself; to try one step again write on_error: retry"),
-        ("z", "is no step here; known: a"),
+        ("z", "is not a step of this pipeline; known: a"),
     ],
 )
-def test_a_way_back_must_lead_to_an_earlier_step(target: str, said: str) -> None:
+def test_a_way_back_must_lead_to_an_earlier_step(target: str, message: str) -> None:
     step = f"{{id: b, run: x, on_fail: {{retry_from: {target}}}}}"
     assert problems(with_steps("{id: a, run: x}", step, "{id: c, run: x}")) == [
-        f"10:47 retry_from names '{target}', which {said}"
+        f"10:47 retry_from names '{target}', which {message}"
     ]
 
 
@@ -168,7 +168,7 @@ BACK = "on_fail: {retry_from: a}"
 
 
 @pytest.mark.parametrize(
-    ("steps", "said"),
+    ("steps", "message"),
     [
         (
             ("{id: a, run: x}", B, f"{{id: c, run: y, {BACK}}}", "{id: j, action: join, depends_on: [b]}"),
@@ -192,8 +192,8 @@ BACK = "on_fail: {retry_from: a}"
         ),
     ],
 )
-def test_a_way_back_must_not_cross_an_async_branch(steps: tuple[str, ...], said: str) -> None:
-    assert problems(with_steps(*steps)) == [said]
+def test_a_way_back_must_not_cross_an_async_branch(steps: tuple[str, ...], message: str) -> None:
+    assert problems(with_steps(*steps)) == [message]
 
 
 def test_a_way_back_may_go_around_a_whole_branch_and_past_one() -> None:
@@ -206,23 +206,23 @@ def test_a_way_back_may_go_around_a_whole_branch_and_past_one() -> None:
 # Schemas.
 
 
-def test_what_is_no_json_schema_is_told_once_and_not_compared() -> None:
+def test_what_is_no_json_schema_is_reported_once_and_not_compared() -> None:
     join = "{id: j, action: join, depends_on: [a], output_schema: {properties: {a: {type: string}}}}"
     assert problems(with_steps("{id: a, run: x, output_schema: {type: objekt}}", join)) == [
-        "9:40 output_schema is no JSON Schema: at type: 'objekt' is not a type; did you mean 'object'?"
+        "9:40 output_schema is not a JSON Schema: at type: 'objekt' is not a type; did you mean 'object'?"
     ]
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "message"),
     [
         ("{required: [b]}", "the join's schema requires 'b', which is not among its dependencies"),
         ("{type: array}", "the result of a join is an object, but its schema allows only array"),
     ],
 )
-def test_a_join_s_schema_that_nothing_can_meet_is_refused(schema: str, said: str) -> None:
+def test_a_join_s_schema_that_nothing_can_meet_is_refused(schema: str, message: str) -> None:
     join = f"{{id: j, action: join, depends_on: [a], output_schema: {schema}}}"
-    assert problems(with_steps(f"{{id: a, run: x, {OBJECT}}}", join)) == [f"10:63 {said}"]
+    assert problems(with_steps(f"{{id: a, run: x, {OBJECT}}}", join)) == [f"10:63 {message}"]
 
 
 def test_a_nested_pipeline_gives_what_its_last_step_gives() -> None:
@@ -252,22 +252,22 @@ BUILD = "{id: build, run: x, async: true}"
 ONE_SLIP = {
     "a join that misspells what it waits for": (
         (BUILD, "{id: j, action: join, depends_on: [biuld]}", "{id: c, run: '{{ step.build.result }}'}"),
-        ["10:44 depends_on names 'biuld', which is no step here; did you mean 'build'?"],
+        ["10:44 depends_on names 'biuld', which is not a step of this pipeline; did you mean 'build'?"],
     ),
     "a join before what it waits for": (
         ("{id: j, action: join, depends_on: [build]}", BUILD),
-        ["9:44 depends_on names 'build', which comes later; a step can wait for earlier ones"],
+        ["9:44 depends_on names 'build', which comes later; a step can only wait for earlier steps"],
     ),
     "two async steps with one id": (
         (BUILD, BUILD, "{id: j, action: join, depends_on: [build]}"),
-        ["10:14 two steps here have the id 'build'; the first is in line 9"],
+        ["10:14 duplicate step id 'build'; the first is in line 9"],
     ),
     "dependencies that are no list": (
         (BUILD, "{id: j, run: '{{ step.build.result }}', depends_on: {build: 1}}"),
         [
             (
-                "10:61 depends_on is a mapping; allowed is a list of: "
-                "an id: up to 64 small letters, digits, - and _, the first a letter or digit"
+                "10:61 depends_on is a mapping; it must be a list of: "
+                "an id: up to 64 lowercase letters, digits, - or _, starting with a letter or digit"
             )
         ],
     ),
@@ -279,8 +279,8 @@ ONE_SLIP = {
         ("{id: 7, run: x}", "{id: b, run: '{{ step[\"7\"].result }}', depends_on: ['7']}"),
         [
             (
-                "9:14 id is 7 (a number); allowed is an id: up to 64 small letters, digits, - and _, "
-                "the first a letter or digit; for the text write '7', in quotes"
+                "9:14 id is 7 (a number); it must be an id: up to 64 lowercase letters, digits, - or _, "
+                "starting with a letter or digit; to write text, use quotes: '7'"
             )
         ],
     ),
@@ -291,8 +291,8 @@ ONE_SLIP = {
             "{run: y}",
         ),
         [
-            f"{line}:9 a step needs the key 'id' (an id: up to 64 small letters, digits, - and _, "
-            "the first a letter or digit)"
+            f"{line}:9 a step needs the key 'id' (an id: up to 64 lowercase letters, digits, - or _, "
+            "starting with a letter or digit)"
             for line in (9, 11)
         ],
     ),
@@ -302,7 +302,7 @@ ONE_SLIP = {
     ),
     "a prompt that is no text": (
         ("{id: a, prompt: [x]}", "{id: b, run: '{{ step.a.result }}'}"),
-        ["9:25 prompt is a list; allowed is text, in which {{ … }} is replaced"],
+        ["9:25 prompt is a list; it must be text, in which {{ … }} is replaced"],
     ),
     "a pipeline that does not exist": (
         (
@@ -310,14 +310,14 @@ ONE_SLIP = {
             "{id: b, run: '{{ step.a.work.result }}'}",
             f"{{id: j, action: join, depends_on: [a], {OBJECT}}}",
         ),
-        ["9:27 there is no pipeline 'direkt'; did you mean 'direct'?"],
+        ["9:27 unknown pipeline 'direkt'; did you mean 'direct'?"],
     ),
     "a way back to nowhere": (
         ("{id: a, run: x}", "{id: b, run: x, on_fail: {max: 3}}"),
         [
             (
-                "10:34 on_fail needs the key 'retry_from' (an id: up to 64 small letters, digits, - and _, "
-                "the first a letter or digit)"
+                "10:34 on_fail needs the key 'retry_from' (an id: up to 64 lowercase letters, digits, - or _, "
+                "starting with a letter or digit)"
             )
         ],
     ),
@@ -326,7 +326,7 @@ ONE_SLIP = {
             f"{{id: build, run: x, {OBJECT}}}",
             "{id: j, action: join, depends_on: [biuld], output_schema: {required: [build]}}",
         ),
-        ["10:44 depends_on names 'biuld', which is no step here; did you mean 'build'?"],
+        ["10:44 depends_on names 'biuld', which is not a step of this pipeline; did you mean 'build'?"],
     ),
     "a question without an answer to what it asks": (
         ("{id: a, action: ask}",),
@@ -335,7 +335,7 @@ ONE_SLIP = {
     "a rule without a condition": (
         ("{id: a, run: x, on_result: [{action: fail}, {when: step.a.exit_cod == 1, action: fail}]}",),
         [
-            "9:37 on_result needs the key 'when' (an expression over templates' names, always or never)",
+            "9:37 on_result needs the key 'when' (an expression with the names of templates, always or never)",
             (
                 "9:60 'step.a.exit_cod': step 'a' has no 'exit_cod'; there are exit_code, json, result, stderr, "
                 "stdout; fields need an output_schema on the step"
@@ -346,9 +346,9 @@ ONE_SLIP = {
 
 
 @pytest.mark.parametrize("slip", ONE_SLIP)
-def test_one_slip_in_a_step_is_told_once(slip: str) -> None:
-    steps, said = ONE_SLIP[slip]
-    assert problems(with_steps(*steps)) == said
+def test_one_slip_in_a_step_is_reported_once(slip: str) -> None:
+    steps, message = ONE_SLIP[slip]
+    assert problems(with_steps(*steps)) == message
 
 
 def test_a_dependency_that_is_repeated_or_empty_is_no_slip() -> None:

@@ -46,8 +46,8 @@ def test_a_template_that_reads_a_later_step_is_refused() -> None:
     ],
 )
 def test_every_text_of_a_step_is_checked(step: str) -> None:
-    said = "'slice' has no 'pth'; did you mean 'path'? there are id, path, prompt, title, verify"
-    assert problems(with_steps(step)) == [f"9:{9 + step.index('slice')} {said}"]
+    message = "'slice' has no 'pth'; did you mean 'path'? there are id, path, prompt, title, verify"
+    assert problems(with_steps(step)) == [f"9:{9 + step.index('slice')} {message}"]
 
 
 def test_only_what_is_decided_afterwards_can_read_the_step_s_own_result() -> None:
@@ -69,7 +69,7 @@ def test_fields_of_a_structured_join_are_those_of_its_members() -> None:
     assert problems(with_steps(*steps, reading("step.j.a.n"))) == []
     assert problems(with_steps(*steps, reading("step.j.a.m"))) == ["11:31 'step.j.a' has no 'm'; there are n"]
     assert problems(with_steps(*steps, reading("step.j.b.n"))) == [
-        "11:31 'step.j.b': there is no step 'b'; there are a"
+        "11:31 'step.j.b': unknown step 'b'; there are a"
     ]
 
 
@@ -77,7 +77,7 @@ def test_a_join_of_text_has_no_fields() -> None:
     assert problems(with_steps(A, JOIN, reading("step.j.a"))) == [
         (
             "11:31 'step.j.a': step 'j' has no 'a'; there are result; "
-            "fields need an output_schema on the join or on all that it depends on"
+            "fields need an output_schema on the join or on all its dependencies"
         )
     ]
 
@@ -87,14 +87,14 @@ def test_steps_of_a_nested_pipeline_are_read_through_it() -> None:
     nested = "{id: p, pipeline: p, async: true}"
     waiting = "{id: w, run: '{{ step.p.i.stdout }} {{ step.p.k.n }} {{ step.p.n }}', depends_on: [p]}"
     assert problems(with_steps(nested, waiting, top=top)) == []
-    (said,) = problems(with_steps(nested, reading("step.p.i.stdout"), waiting, top=top))
-    assert said.startswith("11:31 'step.p.i.stdout' reads step 'p.i', which may still be running then")
+    (message,) = problems(with_steps(nested, reading("step.p.i.stdout"), waiting, top=top))
+    assert message.startswith("11:31 'step.p.i.stdout' reads step 'p.i', which may still be running then")
 
 
 def test_a_step_inside_of_a_nested_pipeline_does_not_see_those_around_it() -> None:
     top = "pipelines:\n  p:\n    - {id: i, run: '{{ step.a.result }}'}\n"
     assert problems(with_steps("{id: a, run: x}", "{id: n, pipeline: p}", top=top)) == [
-        "5:24 'step.a': there is no step 'a'; there are no steps to read here"
+        "5:24 'step.a': unknown step 'a'; there are no steps to read here"
     ]
 
 
@@ -108,28 +108,28 @@ def test_joins_upon_joins_are_read_in_time_and_without_deep_calls(schema: str) -
 def test_names_of_the_environment_must_be_open_to_the_plan() -> None:
     assert problems(with_steps(reading("env.HOME"), top="env_allow: [HOME]\n")) == []
     assert problems(with_steps(reading("env.HOM"), top="env_allow: [HOME]\n")) == [
-        "9:31 'env.HOM' is not open to this plan; did you mean 'HOME'? to open it, add HOM to env_allow"
+        "9:31 'env.HOM' is not available to this plan; did you mean 'HOME'? to allow it, add HOM to env_allow"
     ]
 
 
-def test_a_bad_list_of_open_names_is_told_once() -> None:
+def test_a_bad_list_of_open_names_is_reported_once() -> None:
     assert problems(with_steps(reading("env.HOME"), top="env_allow: [HOME, 1]\n")) == [
-        "3:19 env_allow is 1 (a number); allowed is a name of an environment variable"
+        "3:19 env_allow is 1 (a number); it must be the name of an environment variable"
     ]
 
 
-def test_an_unknown_name_is_told_with_the_step_that_may_be_meant() -> None:
+def test_an_unknown_name_is_reported_with_the_step_that_may_be_meant() -> None:
     assert problems(with_steps("{id: a, run: x}", reading("a.result"))) == [
         (
-            "10:31 there is no name 'a' here; did you mean 'step.a'? "
+            "10:31 unknown name 'a'; did you mean 'step.a'? "
             "there are attempt, env, feedback, plan, run, slice, step"
         )
     ]
 
 
-def test_what_is_no_template_is_told_where_it_stands() -> None:
-    (said,) = problems(with_steps("{id: a, run: x}", reading("slice.id + ")))
-    assert said.startswith("10:")
+def test_what_is_no_template_is_reported_where_it_stands() -> None:
+    (message,) = problems(with_steps("{id: a, run: x}", reading("slice.id + ")))
+    assert message.startswith("10:")
 
 
 WORKTREES = "worktrees: '../{{ slice.pth }}/{{ feedback }}/{{ step.a.result }}/{{ env.X }}'\n"
@@ -141,33 +141,33 @@ SAID = [
 
 
 def test_the_place_of_worktrees_is_a_template_that_reads_no_steps() -> None:
-    closed = "70 'env.X' is not open to this plan; to open it, add X to env_allow"
+    closed = "70 'env.X' is not available to this plan; to allow it, add X to env_allow"
     text = with_subplans("{id: a, prompt: x, verify: v}", top=AGENT + WORKTREES)
-    assert problems(text) == [f"4:{said}" for said in (*SAID, closed)]
+    assert problems(text) == [f"4:{message}" for message in (*SAID, closed)]
 
 
 def test_the_place_of_worktrees_is_checked_in_a_subplan_too() -> None:
-    (said,) = problems(with_subplans("{id: a, prompt: x, verify: v, worktrees: '{{ slice.pth }}'}"))
-    assert said.startswith("5:50 'slice' has no 'pth'")
+    (message,) = problems(with_subplans("{id: a, prompt: x, verify: v, worktrees: '{{ slice.pth }}'}"))
+    assert message.startswith("5:50 'slice' has no 'pth'")
 
 
 def test_the_place_of_worktrees_is_checked_in_a_configuration_too() -> None:
     with pytest.raises(PlanError) as raised:
         read_config(WORKTREES, "config.yaml", "user")
-    assert [f"{one.at.column} {one.message}" for one in raised.value.problems] == SAID
+    assert [f"{problem.at.column} {problem.message}" for problem in raised.value.problems] == SAID
 
 
 @pytest.mark.parametrize("place", ["../trees", "../{{ plan.id }}/{{ slice.id }}"])
 def test_a_place_for_worktrees_that_several_slices_would_share_is_refused(place: str) -> None:
     text = with_subplans("{id: a, prompt: x, verify: v}", top=AGENT + f"worktrees: '{place}'\n")
-    (said,) = problems(text)
-    assert said.endswith("without {{ slice.path }} in it all slices would be given the same place")
+    (message,) = problems(text)
+    assert message.endswith("all slices would share one directory; add {{ slice.path }}")
 
 
 def test_the_place_of_worktrees_is_made_of_what_is_known_before_a_run() -> None:
     top = AGENT + "worktrees: '../{{ slice.path }}/{{ slice.id }}'\n"
-    (said,) = problems(with_subplans("{id: a, prompt: x, verify: v}", top=top))
-    assert said.endswith("'slice.id' has no value here; there are plan.id and slice.path")
+    (message,) = problems(with_subplans("{id: a, prompt: x, verify: v}", top=top))
+    assert message.endswith("'slice.id' has no value here; use plan.id or slice.path")
 
 
 def test_a_good_place_for_worktrees_is_kept() -> None:
@@ -178,10 +178,10 @@ def test_a_good_place_for_worktrees_is_kept() -> None:
 
 
 def test_a_value_that_no_quotes_could_hold_is_refused_at_load() -> None:
-    (told,) = problems(
+    (message,) = problems(
         'weft: 1\nplan: p\nsubplans:\n  - {id: a, steps: [{id: s, run: "cat <<E\\n{{ slice.id }}\\nE"}]}\n'
     )
-    assert "in a command, a value cannot stand after <<: no quotes would hold it together there" in told
+    assert "in a command, a value cannot be after <<: no quotes protect it there" in message
 
 
 def test_in_an_argv_a_value_may_stand_anywhere_but_in_code() -> None:
@@ -198,8 +198,8 @@ def test_in_an_argv_a_value_may_stand_anywhere_but_in_code() -> None:
     ],
 )
 def test_a_value_in_the_code_of_another_program_is_refused_at_load(run: str, column: int) -> None:
-    (said,) = problems(
+    (message,) = problems(
         f"weft: 1\nplan: p\nsubplans:\n  - id: a\n    prompt: x\n    steps:\n    - id: s\n      run: {run}\n"
     )
-    assert said.startswith(f"8:{column} ")
-    assert "reads this text as code, and would run what is in the value" in said
+    assert message.startswith(f"8:{column} ")
+    assert "reads this text as code and would run what is in the value" in message

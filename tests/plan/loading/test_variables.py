@@ -19,17 +19,17 @@ COMMANDS = "setup"
 PLAN = "weft: 1\nplan: p\n{}subplans: [{{id: a, prompt: x, verify: make}}]\n"
 
 
-def values(given: dict[str, str]) -> dict[str, Any]:
+def values(environment: dict[str, str]) -> dict[str, Any]:
     """By setting; of two that say the same, the one that counts."""
-    found: dict[str, Any] = {}
-    for config in reversed(read_variables(given)):
-        found |= config.layer.values
-    return found
+    settings: dict[str, Any] = {}
+    for config in reversed(read_variables(environment)):
+        settings |= config.layer.values
+    return settings
 
 
-def wrong(given: dict[str, str]) -> list[str]:
+def wrong(environment: dict[str, str]) -> list[str]:
     with pytest.raises(VariablesError) as caught:
-        read_variables(given)
+        read_variables(environment)
     return list(caught.value.lines())
 
 
@@ -61,12 +61,12 @@ def test_no_two_settings_share_a_variable() -> None:
         "WEFT_NOTIFY_EVENT", "WEFT_EXAMPLES", "WEFT_SEED", "WEFT_",
     ],
 )  # fmt: skip
-def test_what_weft_tells_its_processes_and_what_is_like_no_setting_sets_nothing(name: str) -> None:
+def test_what_weft_reports_its_processes_and_what_is_like_no_setting_sets_nothing(name: str) -> None:
     assert read_variables({name: "1"}) == []
 
 
 @pytest.mark.parametrize(
-    ("slip", "meant"),
+    ("slip", "suggestion"),
     [
         ("WEFT_MAX_PARALEL", "WEFT_MAX_PARALLEL"),
         ("WEFT_BUGDET", "WEFT_BUDGET"),
@@ -75,9 +75,9 @@ def test_what_weft_tells_its_processes_and_what_is_like_no_setting_sets_nothing(
         ("WEFT_max_parallel", "WEFT_MAX_PARALLEL"),
     ],
 )
-def test_a_slip_is_told_with_what_was_probably_meant(slip: str, meant: str) -> None:
+def test_a_slip_is_reported_with_what_was_probably_meant(slip: str, suggestion: str) -> None:
     assert wrong({slip: "4"}) == [
-        f"error: {slip} is no setting; did you mean {meant}? If not, type: unset {slip}"
+        f"error: {slip} is not a setting; did you mean {suggestion}? If not, type: unset {slip}"
     ]
 
 
@@ -113,14 +113,14 @@ def test_a_value_is_read_as_the_language_reads_it_and_needs_no_quotes(
 
 
 def test_of_two_that_say_the_same_the_more_exact_one_counts() -> None:
-    given = {"WEFT_BUDGET": "usd=2,tokens=5M", "WEFT_BUDGET_TOKENS": "1k"}
-    assert values(given) == {"budget": 2_000_000, "budget.tokens": 1000}
+    environment = {"WEFT_BUDGET": "usd=2,tokens=5M", "WEFT_BUDGET_TOKENS": "1k"}
+    assert values(environment) == {"budget": 2_000_000, "budget.tokens": 1000}
 
 
 def test_whoever_says_something_about_a_sandbox_wants_one_unless_told_otherwise() -> None:
-    given = {"WEFT_SANDBOX_NETWORK": "false", "WEFT_SANDBOX_WRITE": "[/x]"}
-    assert values(given)["sandbox.use"] == "bwrap"
-    assert values(given | {"WEFT_SANDBOX_USE": "none"})["sandbox.use"] == "none"
+    environment = {"WEFT_SANDBOX_NETWORK": "false", "WEFT_SANDBOX_WRITE": "[/x]"}
+    assert values(environment)["sandbox.use"] == "bwrap"
+    assert values(environment | {"WEFT_SANDBOX_USE": "none"})["sandbox.use"] == "none"
 
 
 @given(data=st.data())
@@ -136,45 +136,45 @@ def test_what_a_file_may_say_a_variable_may_say(setting: str, data: st.DataObjec
 
 
 @pytest.mark.parametrize(
-    ("variable", "text", "said"),
+    ("variable", "text", "message"),
     [
-        ("WEFT_MAX_PARALLEL", "33", "max_parallel is 33 (a number); allowed is a whole number from 1 to 32"),
-        ("WEFT_MAX_PARALLEL", "", "max_parallel is empty; allowed is a whole number from 1 to 32"),
-        ("WEFT_MAX_PARALLEL", "many", "max_parallel is 'many'; allowed is a whole number from 1 to 32"),
-        ("WEFT_POLICY", "seriel", "policy is 'seriel'; allowed is serial | parallel; did you mean 'serial'?"),
-        ("WEFT_STRICT_FILES", "yes", "strict_files is 'yes'; allowed is true or false; did you mean true?"),
-        ("WEFT_MODEL", "", "model is empty; allowed is text"),
-        ("WEFT_COPY", "{a: b}", f"copy is a mapping; allowed is a list of: {Glob().words}"),
+        ("WEFT_MAX_PARALLEL", "33", "max_parallel is 33 (a number); it must be a whole number from 1 to 32"),
+        ("WEFT_MAX_PARALLEL", "", "max_parallel is empty; it must be a whole number from 1 to 32"),
+        ("WEFT_MAX_PARALLEL", "many", "max_parallel is 'many'; it must be a whole number from 1 to 32"),
+        ("WEFT_POLICY", "seriel", "policy is 'seriel'; it must be serial | parallel; did you mean 'serial'?"),
+        ("WEFT_STRICT_FILES", "yes", "strict_files is 'yes'; it must be true or false; did you mean true?"),
+        ("WEFT_MODEL", "", "model is empty; it must be text"),
+        ("WEFT_COPY", "{a: b}", f"copy is a mapping; it must be a list of: {Glob().words}"),
         ("WEFT_COPY", "[../x]",
          "copy: the pattern '../x' leads upwards with `..`; it must stay in the repository"),
-        ("WEFT_COPY", "a: [b", "copy is 'a: [b'; allowed is a list of: " + Glob().words),
+        ("WEFT_COPY", "a: [b", "copy is 'a: [b'; it must be a list of: " + Glob().words),
         ("WEFT_MODEL", "a\udcff", "model is not text in UTF-8"),
-        ("WEFT_WORKTREES", "x", "without {{ slice.path }} in it all slices would be given the same place"),
+        ("WEFT_WORKTREES", "x", "all slices would share one directory; add {{ slice.path }}"),
     ],
 )  # fmt: skip
-def test_a_wrong_value_is_told_with_the_variable_the_value_and_what_is_allowed(
-    variable: str, text: str, said: str
+def test_a_wrong_value_is_reported_with_the_variable_the_value_and_what_is_allowed(
+    variable: str, text: str, message: str
 ) -> None:
-    assert wrong({variable: text}) == [f"error: {variable}: {said}"]
+    assert wrong({variable: text}) == [f"error: {variable}: {message}"]
 
 
-def test_a_list_that_is_not_yaml_is_told() -> None:
+def test_a_list_that_is_not_yaml_is_reported() -> None:
     (line,) = wrong({"WEFT_COPY": "[a"})
     assert line.startswith("error: WEFT_COPY: copy: this is not YAML: the [ of line 1 is not closed")
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
-    given = {"WEFT_RETRIES": "11", "WEFT_GRACE": "5", "WEFT_OVERLAP": "warn", "WEFT_POLCY": "serial"}
-    assert [line.split()[1] for line in wrong(given)] == ["WEFT_GRACE:", "WEFT_POLCY", "WEFT_RETRIES:"]
+def test_all_that_is_wrong_is_reported_at_once() -> None:
+    environment = {"WEFT_RETRIES": "11", "WEFT_GRACE": "5", "WEFT_OVERLAP": "warn", "WEFT_POLCY": "serial"}
+    assert [line.split()[1] for line in wrong(environment)] == ["WEFT_GRACE:", "WEFT_POLCY", "WEFT_RETRIES:"]
 
 
 # Rank.
 
 
-def scope(plan: str = "", **given: str) -> Scope:
+def scope(plan: str = "", **environment: str) -> Scope:
     user = read_config("agent: claude\nretries: 5\n", "user.yaml", "user")
     configs: list[Config] = [
-        *read_variables(given),
+        *read_variables(environment),
         read_config("retries: 4", "project.yaml", "project"),
         user,
     ]
@@ -182,15 +182,15 @@ def scope(plan: str = "", **given: str) -> Scope:
 
 
 def test_a_variable_counts_before_the_files_of_configurations_and_is_the_origin() -> None:
-    found = scope(WEFT_RETRIES="6")
-    assert (found.settings.retries, str(origin(found, "retries"))) == (6, "WEFT_RETRIES")
+    result = scope(WEFT_RETRIES="6")
+    assert (result.settings.retries, str(origin(result, "retries"))) == (6, "WEFT_RETRIES")
 
 
 def test_the_plan_is_nearer_to_the_work_than_a_variable() -> None:
-    found = scope("retries: 3\n", WEFT_RETRIES="6")
-    assert (found.settings.retries, str(origin(found, "retries"))) == (3, "weft.yaml:3")
+    result = scope("retries: 3\n", WEFT_RETRIES="6")
+    assert (result.settings.retries, str(origin(result, "retries"))) == (3, "weft.yaml:3")
 
 
 def test_an_amount_that_says_both_is_the_origin_of_both() -> None:
-    found = scope(WEFT_BUDGET="usd=2,tokens=5M")
-    assert [str(origin(found, name)) for name in ("budget", "budget.tokens")] == ["WEFT_BUDGET"] * 2
+    result = scope(WEFT_BUDGET="usd=2,tokens=5M")
+    assert [str(origin(result, name)) for name in ("budget", "budget.tokens")] == ["WEFT_BUDGET"] * 2

@@ -46,7 +46,7 @@ def patterns(draw: st.DrawFn) -> str:
         ("x[z-a]", "the pattern 'x[z-a]' has the range z-a, which is the wrong way round"),
     ],
 )
-def test_what_is_no_pattern_is_told_in_a_sentence(text: str, fault: str) -> None:
+def test_what_is_no_pattern_is_reported_in_a_sentence(text: str, fault: str) -> None:
     assert glob_fault(text) == fault
 
 
@@ -130,12 +130,14 @@ def test_these_cross_and_those_do_not(left: str, right: str, *, cross: bool) -> 
 
 @given(st.lists(patterns(), unique=True, max_size=12))
 def test_of_many_patterns_all_that_cross_are_found(many: list[str]) -> None:
-    found = crossings(many)
+    result = crossings(many)
     expected = [
-        (one, other) for one, other in combinations(range(len(many)), 2) if intersects(many[one], many[other])
+        (left, right)
+        for left, right in combinations(range(len(many)), 2)
+        if intersects(many[left], many[right])
     ]
-    assert found.complete
-    assert sorted(found.pairs) == expected
+    assert result.complete
+    assert sorted(result.pairs) == expected
 
 
 @pytest.mark.parametrize(
@@ -156,9 +158,9 @@ def test_patterns_with_different_beginnings_or_endings_are_not_compared(make: ob
 def test_a_search_beyond_its_limit_says_that_it_is_not_complete() -> None:
     many = ["a*", "*b", "*c*"]
     assert crossings(many, 3).complete
-    found = crossings(many, 2)
-    assert not found.complete
-    assert len(found.pairs) == 2
+    result = crossings(many, 2)
+    assert not result.complete
+    assert len(result.pairs) == 2
 
 
 @pytest.mark.parametrize(

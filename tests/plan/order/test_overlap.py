@@ -24,10 +24,10 @@ def plans_with_files(draw: st.DrawFn) -> tuple[Outline, Files]:
 
 def expected_pairs(outline: Outline, files: Files) -> list[tuple[int, int]]:
     return [
-        (one, other)
-        for one, other in combinations(range(len(files)), 2)
-        if not related(outline, one, other)
-        and any(intersects(left, right) for left in files[one] for right in files[other])
+        (first, second)
+        for first, second in combinations(range(len(files)), 2)
+        if not related(outline, first, second)
+        and any(intersects(left, right) for left in files[first] for right in files[second])
     ]
 
 
@@ -35,29 +35,29 @@ def leaves_of(outline: Outline, row: int) -> list[int]:
     return [leaf for leaf in (row, *outline.below(row)) if outline.is_leaf(leaf)]
 
 
-def arcs(found: list[tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
-    return {row: before for row, before in enumerate(found) if before}
+def arcs(result: list[tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    return {row: before for row, before in enumerate(result) if before}
 
 
 # Which they are
 
 
-def test_subplans_with_crossing_patterns_overlap_and_the_patterns_are_told() -> None:
-    found = overlaps(flat((), (), (1,)), [(), ("src/**",), ("docs", "src/a.py"), ("docs/*",)])
-    assert found.pairs == (
+def test_subplans_with_crossing_patterns_overlap_and_the_patterns_are_reported() -> None:
+    result = overlaps(flat((), (), (1,)), [(), ("src/**",), ("docs", "src/a.py"), ("docs/*",)])
+    assert result.pairs == (
         Overlap(first=1, second=2, shared=(("src/**", "src/a.py"),), ordered=False),
         Overlap(first=2, second=3, shared=(("docs", "docs/*"),), ordered=False),
     )
-    assert not found.more
+    assert not result.more
 
 
 def test_a_subplan_does_not_overlap_what_is_in_it_nor_with_itself() -> None:
     outline = sketched("g", "g/x", "h")
-    found = overlaps(outline, [("**",), ("src", "src"), ("src", "src/a"), ()])
-    assert found.pairs == ()
+    result = overlaps(outline, [("**",), ("src", "src"), ("src", "src/a"), ()])
+    assert result.pairs == ()
 
 
-def test_a_pair_is_told_once_with_the_patterns_that_cross_and_how_many_more_there_are() -> None:
+def test_a_pair_is_reported_once_with_the_patterns_that_cross_and_how_many_more_there_are() -> None:
     many = tuple(f"src/f{number}" for number in range(MOST_SHARED + 2))
     (pair,) = overlaps(flat((), ()), [(), many, many]).pairs
     assert (len(pair.shared), pair.more) == (MOST_SHARED, 2)
@@ -88,34 +88,34 @@ def test_further_arcs_keep_a_pair_apart_as_well() -> None:
 @given(plans_with_files())
 def test_the_pairs_are_those_of_the_definition(case: tuple[Outline, Files]) -> None:
     outline, files = case
-    found = overlaps(outline, files)
+    result = overlaps(outline, files)
     before = order(outline)
-    assert [(pair.first, pair.second) for pair in found.pairs] == expected_pairs(outline, files)
-    assert [pair.ordered for pair in found.pairs] == [apart(before, p.first, p.second) for p in found.pairs]
-    for pair in found.pairs:
+    assert [(pair.first, pair.second) for pair in result.pairs] == expected_pairs(outline, files)
+    assert [pair.ordered for pair in result.pairs] == [apart(before, p.first, p.second) for p in result.pairs]
+    for pair in result.pairs:
         assert all(left in files[pair.first] and right in files[pair.second] for left, right in pair.shared)
         assert all(intersects(left, right) for left, right in pair.shared)
-    assert not found.more
+    assert not result.more
 
 
 def test_at_the_limit_it_says_that_there_are_more_and_only_then() -> None:
     outline, files = flat(*[()] * 4), [(), ("a",), ("a",), ("a", "a/b"), ("a/b",)]
     assert not overlaps(outline, files, limits=Limits(pairs=6)).more
-    found = overlaps(outline, files, limits=Limits(pairs=5))
-    assert len(found.pairs) == 5
-    assert found.more
+    result = overlaps(outline, files, limits=Limits(pairs=5))
+    assert len(result.pairs) == 5
+    assert result.more
 
 
 def test_very_many_pairs_are_cut_off_at_a_thousand() -> None:
-    found = overlaps(flat(*[()] * 3_000), [(), *[("src/**",)] * 3_000])
-    assert len(found.pairs) == 1_000
-    assert found.more
+    result = overlaps(flat(*[()] * 3_000), [(), *[("src/**",)] * 3_000])
+    assert len(result.pairs) == 1_000
+    assert result.more
 
 
 def test_patterns_too_many_to_compare_may_leave_something_out_and_that_is_said() -> None:
-    found = overlaps(flat((), (), ()), [(), ("a*",), ("*b",), ("*c*",)], limits=Limits(checks=1))
-    assert len(found.pairs) == 1
-    assert found.more
+    result = overlaps(flat((), (), ()), [(), ("a*",), ("*b",), ("*c*",)], limits=Limits(checks=1))
+    assert len(result.pairs) == 1
+    assert result.more
 
 
 def test_the_same_few_pairs_again_and_again_come_to_an_end() -> None:
@@ -131,8 +131,8 @@ def all_ask(outline: Outline) -> list[bool]:
     return [True] * len(outline.paths)
 
 
-def leaves_apart(outline: Outline, found: set[tuple[Point, Point]], one: int, other: int) -> bool:
-    return all(apart(found, a, b) for a in leaves_of(outline, one) for b in leaves_of(outline, other))
+def leaves_apart(outline: Outline, precedence: set[tuple[Point, Point]], first: int, second: int) -> bool:
+    return all(apart(precedence, a, b) for a in leaves_of(outline, first) for b in leaves_of(outline, second))
 
 
 def test_leaves_with_the_same_pattern_make_a_chain() -> None:
@@ -193,17 +193,17 @@ def test_a_group_that_waits_in_part_comes_after_what_it_waits_for() -> None:
 
 def test_a_group_between_whose_parts_something_comes_hands_its_files_down() -> None:
     outline = sketched("g", "g/x", "g/y: b", "g/z", "b: g/x")
-    found = serialized(outline, [(), ("a",), (), (), (), ("a",)], all_ask(outline))
-    assert arcs(found) == {4: (2,), 5: (4,)}
+    result = serialized(outline, [(), ("a",), (), (), (), ("a",)], all_ask(outline))
+    assert arcs(result) == {4: (2,), 5: (4,)}
 
 
-@pytest.mark.parametrize(("asking", "found"), [(1, {3: (4,), 4: (2,), 5: (4,)}), (5, {5: (4,)}), (2, {})])
+@pytest.mark.parametrize(("asking", "result"), [(1, {3: (4,), 4: (2,), 5: (4,)}), (5, {5: (4,)}), (2, {})])
 def test_a_group_hands_down_with_its_files_that_it_asked(
-    asking: int, found: dict[int, tuple[int, ...]]
+    asking: int, result: dict[int, tuple[int, ...]]
 ) -> None:
     outline = sketched("g", "g/x", "g/y: b", "g/z", "b: g/x")
     asks = [row == asking for row in range(6)]
-    assert arcs(serialized(outline, [(), ("a",), (), (), (), ("a",)], asks)) == found
+    assert arcs(serialized(outline, [(), ("a",), (), (), (), ("a",)], asks)) == result
 
 
 def test_where_arcs_would_be_too_many_all_that_overlap_take_turns() -> None:
@@ -212,41 +212,41 @@ def test_where_arcs_would_be_too_many_all_that_overlap_take_turns() -> None:
     asks = [False] * 4 + [True] * 3
     exact = serialized(outline, files, asks)
     assert arcs(exact) == {4: (1, 2, 3), 5: (1, 2, 3), 6: (1, 2, 3)}
-    found = serialized(outline, files, asks, limits=Limits(arcs=8))
-    assert arcs(found) == {2: (1,), 3: (2,), 4: (3,), 5: (3,), 6: (3,)}
+    result = serialized(outline, files, asks, limits=Limits(arcs=8))
+    assert arcs(result) == {2: (1,), 3: (2,), 4: (3,), 5: (3,), 6: (3,)}
 
 
 def test_patterns_too_many_to_compare_are_taken_for_their_directories() -> None:
     outline = flat(*[()] * 4)
     files: Files = [(), ("a/x*",), ("a/*y",), ("a/*.z",), ("b/*",)]
-    found = serialized(outline, files, all_ask(outline), limits=Limits(checks=1))
-    assert arcs(found) == {2: (1,), 3: (2,)}
+    result = serialized(outline, files, all_ask(outline), limits=Limits(checks=1))
+    assert arcs(result) == {2: (1,), 3: (2,)}
 
 
 def test_a_plan_too_large_to_ask_its_order_gets_arcs_that_follow_from_it() -> None:
     outline = flat((), (1,))
-    found = serialized(outline, [(), ("a",), ("a",)], all_ask(outline), limits=Limits(bits=1))
-    assert arcs(found) == {2: (1,)}
+    result = serialized(outline, [(), ("a",), ("a",)], all_ask(outline), limits=Limits(bits=1))
+    assert arcs(result) == {2: (1,)}
 
 
 def test_ten_thousand_with_one_pattern_get_an_arc_less_than_they_are() -> None:
     outline = flat(*[()] * 10_000)
-    found = serialized(outline, [(), *[("src/**",)] * 10_000], all_ask(outline))
-    assert sum(map(len, found)) == 9_999
+    result = serialized(outline, [(), *[("src/**",)] * 10_000], all_ask(outline))
+    assert sum(map(len, result)) == 9_999
 
 
 @given(plans_with_files(), st.data())
-def test_no_two_that_overlap_can_run_together_and_there_is_no_circle(
+def test_no_two_that_overlap_can_run_together_and_there_is_no_cycle(
     case: tuple[Outline, Files], data: st.DataObject
 ) -> None:
     outline, files = case
     size = len(outline.paths)
     asks = data.draw(st.lists(st.booleans(), min_size=size, max_size=size))
     after = serialized(outline, files, asks)
-    found = order(outline, after)
-    assert not has_circle(found)
-    for one, other in expected_pairs(outline, files):
-        assert leaves_apart(outline, found, one, other) or not (asks[one] or asks[other])
+    result = order(outline, after)
+    assert not has_circle(result)
+    for first, second in expected_pairs(outline, files):
+        assert leaves_apart(outline, result, first, second) or not (asks[first] or asks[second])
 
 
 @given(plans_with_files())
@@ -257,7 +257,7 @@ def test_leaves_that_overlap_are_kept_apart_and_no_others_if_only_leaves_have_fi
     files = [patterns if outline.is_leaf(row) else () for row, patterns in enumerate(files)]
     after = serialized(outline, files, all_ask(outline))
     pairs = expected_pairs(outline, files)
-    assert all(apart(order(outline, after), one, other) for one, other in pairs)
+    assert all(apart(order(outline, after), first, second) for first, second in pairs)
     assert all(
         tuple(sorted((row, earlier))) in pairs for row, before in enumerate(after) for earlier in before
     )
@@ -268,5 +268,5 @@ def test_groups_without_order_among_parts_are_kept_apart_as_wholes(case: tuple[O
     outline, files = case
     outline.depends_on = [()] * len(files)
     after = serialized(outline, files, all_ask(outline))
-    found = order(outline, after)
-    assert all(apart(found, one, other) for one, other in expected_pairs(outline, files))
+    result = order(outline, after)
+    assert all(apart(result, first, second) for first, second in expected_pairs(outline, files))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plan.outlines import around, flat, has_circle, order, plans, sketched, tangles
 from weft.plan.order.outline import Outline
-from weft.plan.order.points import Line, Points, circle, ended_before, levels, longest_path
+from weft.plan.order.points import Line, Points, ended_before, find_cycle, levels, longest_path
 
 
 @pytest.mark.parametrize(
@@ -26,32 +26,32 @@ from weft.plan.order.points import Line, Points, circle, ended_before, levels, l
         (("g", "g/x: g"), ["g", "g/x"]),
     ],
 )
-def test_a_circle_is_told_by_its_rows_each_waiting_for_the_one_before(
+def test_a_cycle_is_reported_by_its_rows_each_waiting_for_the_one_before(
     lines: tuple[str, ...], rows: list[str] | None
 ) -> None:
     outline = sketched(*lines)
-    found = circle(outline)
-    assert (None if found is None else [str(outline.paths[row]) for row in found]) == rows
+    cycle = find_cycle(outline)
+    assert (None if cycle is None else [str(outline.paths[row]) for row in cycle]) == rows
 
 
-def test_arcs_beside_the_dependencies_can_make_a_circle_too() -> None:
+def test_arcs_beside_the_dependencies_can_make_a_cycle_too() -> None:
     outline = flat((), (1,))
-    assert circle(outline, [(), (), ()]) is None
-    assert circle(outline, [(), (2,), ()]) == [1, 2]
+    assert find_cycle(outline, [(), (), ()]) is None
+    assert find_cycle(outline, [(), (2,), ()]) == [1, 2]
 
 
 @given(tangles())
-def test_there_is_a_circle_exactly_if_a_point_comes_before_itself(outline: Outline) -> None:
-    assert (circle(outline) is not None) == has_circle(order(outline))
+def test_there_is_a_cycle_exactly_if_a_point_comes_before_itself(outline: Outline) -> None:
+    assert (find_cycle(outline) is not None) == has_circle(order(outline))
 
 
 @given(tangles())
-def test_each_row_of_a_circle_waits_for_the_one_before(outline: Outline) -> None:
-    found = order(outline)
-    rows = circle(outline) or []
+def test_each_row_of_a_cycle_waits_for_the_one_before(outline: Outline) -> None:
+    precedence = order(outline)
+    rows = find_cycle(outline) or []
     for row, following in zip(rows, [*rows[1:], *rows[:1]], strict=True):
-        assert (("start", row), ("end", following)) in found
-        assert (("start", following), ("end", row)) in found
+        assert (("start", row), ("end", following)) in precedence
+        assert (("start", following), ("end", row)) in precedence
 
 
 @given(plans(), st.data())
@@ -60,21 +60,23 @@ def test_the_longest_path_is_as_long_as_the_longest_chain_of_leaves(
 ) -> None:
     size = len(outline.paths)
     weights = data.draw(st.lists(st.integers(0, 5), min_size=size, max_size=size))
-    found = order(outline)
+    precedence = order(outline)
     longest = [0] * size
     leaves = [row for row in range(size) if outline.is_leaf(row)]
     for _ in leaves:
         for row in leaves:
-            before = [longest[other] for other in leaves if (("end", other), ("start", row)) in found]
+            before = [
+                longest[earlier] for earlier in leaves if (("end", earlier), ("start", row)) in precedence
+            ]
             longest[row] = max(before, default=0) + weights[row]
     length, path = longest_path(outline, weights)
     assert length == max(longest, default=0)
     assert sum(weights[row] for row in path) == length
-    assert all((("end", a), ("start", b)) in found for a, b in pairwise(path))
+    assert all((("end", a), ("start", b)) in precedence for a, b in pairwise(path))
     assert all(outline.is_leaf(row) for row in path)
 
 
-def test_of_two_longest_paths_the_first_in_plan_order_is_told() -> None:
+def test_of_two_longest_paths_the_first_in_plan_order_is_reported() -> None:
     outline = sketched("a", "b", "g", "g/x: b", "g/y: a", "z: g")
     assert longest_path(outline, [1.0] * 7) == (3.0, [1, 5, 6])
 
@@ -99,23 +101,25 @@ def test_an_outline_may_be_a_very_long_chain() -> None:
 
 @given(plans())
 def test_the_level_of_a_leaf_is_how_many_leaves_come_before_it_in_the_longest_chain(outline: Outline) -> None:
-    found = order(outline)
+    precedence = order(outline)
     level = levels(Points(outline), outline.leaves)
     leaves = [row for row in range(len(outline.paths)) if outline.is_leaf(row)]
     for row in leaves:
-        before = [level[2 * other] + 1 for other in leaves if (("end", other), ("start", row)) in found]
+        before = [
+            level[2 * earlier] + 1 for earlier in leaves if (("end", earlier), ("start", row)) in precedence
+        ]
         assert level[2 * row] == max(before, default=0)
 
 
 @given(plans())
 def test_what_has_ended_before_a_start_is_what_the_order_says(outline: Outline) -> None:
-    found = order(outline)
+    precedence = order(outline)
     rows = range(1, len(outline.paths))
     ended = ended_before(Points(outline), rows)
     for row in rows:
-        others = [other for other in rows if other != row]
-        assert [ended[2 * row] >> (other - 1) & 1 for other in others] == [
-            (("end", other), ("start", row)) in found for other in others
+        others = [earlier for earlier in rows if earlier != row]
+        assert [ended[2 * row] >> (earlier - 1) & 1 for earlier in others] == [
+            (("end", earlier), ("start", row)) in precedence for earlier in others
         ]
 
 
@@ -174,9 +178,9 @@ def test_a_line_agrees_with_the_order_and_pieces_are_in_one_piece(
     assert len(line.order) == len(set(line.order)) == Points(outline).count
     places = {point: place for place, point in enumerate(line.order)}
     ends = Points(outline).ends
-    for (what, row), (other_what, other) in order(outline):
+    for (what, row), (other_what, earlier) in order(outline):
         one_place = places[2 * row if what == "start" else ends[row]]
-        assert one_place <= places[2 * other if other_what == "start" else ends[other]]
+        assert one_place <= places[2 * earlier if other_what == "start" else ends[earlier]]
     for piece in pieces:
         within = line.order[places[2 * piece] : places[2 * piece + 1] + 1]
         assert all(point // 2 == piece or piece in around(outline, point // 2) for point in within)
@@ -187,9 +191,9 @@ def test_one_group_is_stuck_exactly_if_something_comes_between_its_parts(
     outline: Outline, data: st.DataObject
 ) -> None:
     group = data.draw(st.integers(0, len(outline.paths) - 1).filter(lambda row: not outline.is_leaf(row)))
-    found = order(outline)
-    behind_its_start = {point for before, point in found if before == ("start", group)}
-    before_its_end = {point for point, behind in found if behind == ("end", group)}
+    precedence = order(outline)
+    behind_its_start = {point for before, point in precedence if before == ("start", group)}
+    before_its_end = {point for point, behind in precedence if behind == ("end", group)}
     between = behind_its_start & before_its_end
     outside = {(what, row) for what, row in between if group not in {row, *around(outline, row)}}
     assert bool(line_of(outline, group).stuck()) == bool(outside)

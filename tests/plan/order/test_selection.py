@@ -34,7 +34,7 @@ def partly(outline: Outline, *paths: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "found"),
+    ("chosen", "expected"),
     [
         (["docs"], ["docs"]),
         (["store/model"], ["tools", "tools/lint", "store", "store/model"]),
@@ -50,9 +50,9 @@ def partly(outline: Outline, *paths: str) -> list[str]:
     ids=lambda words: ",".join(words)[:20],
 )
 def test_what_is_in_a_subplan_and_what_it_and_the_groups_around_it_depend_on_is_needed(
-    chosen: list[str], found: list[str]
+    chosen: list[str], expected: list[str]
 ) -> None:
-    assert selected(STORE, *chosen) == found
+    assert selected(STORE, *chosen) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def slowly(outline: Outline, chosen: set[int]) -> set[int]:
     more = set(chosen)
     while more:
         needed |= more
-        inside = {other for row in needed for other in outline.below(row)}
+        inside = {target for row in needed for target in outline.below(row)}
         with_groups = needed.union(*(around(outline, row) for row in needed))
-        more = (inside | {other for row in with_groups for other in outline.depends_on[row]}) - needed
+        more = (inside | {target for row in with_groups for target in outline.depends_on[row]}) - needed
     return needed.union(*(around(outline, row) for row in needed))
 
 

@@ -15,13 +15,13 @@ Caps = list[int | None]
 
 def most_together(outline: Outline, caps: Caps, after: list[tuple[int, ...]] | None = None) -> int:
     """Tries all sets of leaves, the largest first."""
-    found = order(outline, after)
+    precedence = order(outline, after)
     leaves = [row for row in range(len(outline.paths)) if outline.is_leaf(row)]
     return next(
         size
         for size in range(len(leaves), -1, -1)
         for together in combinations(leaves, size)
-        if not any(apart(found, one, other) for one, other in combinations(together, 2))
+        if not any(apart(precedence, first, second) for first, second in combinations(together, 2))
         and within(outline, caps, together)
     )
 
@@ -126,7 +126,7 @@ def width_by_matching(depends_on: list[tuple[int, ...]]) -> int:
     """Dilworth, the plain way: leaves less the most of them that can each be followed by one of their own."""
     before: dict[int, set[int]] = {}
     for row, earlier in enumerate(depends_on, 1):
-        before[row] = set(earlier).union(*(before[one] for one in earlier))
+        before[row] = set(earlier).union(*(before[predecessor] for predecessor in earlier))
     followers: dict[int, int] = {}
 
     def follows(row: int, tried: set[int]) -> bool:
@@ -160,8 +160,8 @@ def test_with_a_cap_on_the_whole_only_the_number_is_exact(outline: Outline, data
 @given(plans(10), st.data())
 def test_with_any_caps_the_true_number_is_between_the_two(outline: Outline, data: st.DataObject) -> None:
     caps = [data.draw(st.sampled_from([None, None, 1, 2])) for _ in outline.paths]
-    found = peak(outline, (), caps)
-    assert found.reached <= most_together(outline, caps) <= found.at_most
+    result = peak(outline, (), caps)
+    assert result.reached <= most_together(outline, caps) <= result.at_most
 
 
 def among_siblings(outline: Outline) -> Outline:

@@ -18,7 +18,7 @@ def plan(*paths: str, needs: Mapping[str, Sequence[str]] | None = None) -> list[
             title=path.upper(),
             parent=numbers[path.rpartition("/")[0]] if path else -1,
             is_leaf=path not in groups,
-            depends_on=tuple(numbers[other] for other in needs.get(path, ())),
+            depends_on=tuple(numbers[candidate] for candidate in needs.get(path, ())),
         )
         for path in numbers
     ]
@@ -26,11 +26,11 @@ def plan(*paths: str, needs: Mapping[str, Sequence[str]] | None = None) -> list[
 
 def ancestors(rows: Sequence[Row], number: int) -> set[int]:
     """The row itself and all that it is in."""
-    found = set[int]()
+    groups = set[int]()
     while number >= 0:
-        found.add(number)
+        groups.add(number)
         number = rows[number].parent
-    return found
+    return groups
 
 
 def nested(rows: Sequence[Row], a: int, b: int) -> bool:
@@ -69,11 +69,11 @@ def comes_after(rows: Sequence[Row]) -> set[tuple[int, int]]:
     leaves = [number for number, row in enumerate(rows) if row.is_leaf]
     direct = {
         leaf: {
-            other
+            candidate
             for above in ancestors(rows, leaf)
             for named in (*rows[above].depends_on, *rows[above].after)
-            for other in leaves
-            if named in ancestors(rows, other)
+            for candidate in leaves
+            if named in ancestors(rows, candidate)
         }
         for leaf in leaves
     }

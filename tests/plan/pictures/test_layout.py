@@ -35,21 +35,21 @@ def holds(outer: Box, inner: Box) -> bool:
 def around(picture):
     """For each cluster's number, the numbers of the clusters that it is in."""
     numbers = {cluster.id: number for number, cluster in enumerate(picture.clusters)}
-    found: list[set[int]] = []
+    nested: list[set[int]] = []
     for cluster in picture.clusters:
         parent = numbers.get(cluster.parent)
-        found.append(set() if parent is None else {parent} | found[parent])
-    return found
+        nested.append(set() if parent is None else {parent} | nested[parent])
+    return nested
 
 
 def homes(picture):
     """For each node, the numbers of the clusters that it is in."""
     outer = around(picture)
-    found = {node.id: set[int]() for node in picture.nodes}
+    clusters_of = {node.id: set[int]() for node in picture.nodes}
     for number, cluster in enumerate(picture.clusters):
         for member in cluster.members:
-            found[member] = {number} | outer[number]
-    return [found[node.id] for node in picture.nodes]
+            clusters_of[member] = {number} | outer[number]
+    return [clusters_of[node.id] for node in picture.nodes]
 
 
 def crossed(points, box) -> bool:
@@ -86,9 +86,9 @@ def test_frames_are_within_each_other_or_apart(rows):
     picture = dependency_picture(rows)
     frames, outer = layout_of(picture).frames, around(picture)
     for inner in range(len(frames)):
-        for other in range(inner):
-            assert holds(frames[other], frames[inner]) == (other in outer[inner])
-            assert apart(frames[other], frames[inner]) == (other not in outer[inner])
+        for candidate in range(inner):
+            assert holds(frames[candidate], frames[inner]) == (candidate in outer[inner])
+            assert apart(frames[candidate], frames[inner]) == (candidate not in outer[inner])
 
 
 def test_a_frame_leaves_room_around_the_frames_in_it():
@@ -98,7 +98,7 @@ def test_a_frame_leaves_room_around_the_frames_in_it():
 
 
 @given(plans())
-def test_every_line_leads_to_the_right_if_there_is_no_circle(rows):
+def test_every_line_leads_to_the_right_if_there_is_no_cycle(rows):
     picture = dependency_picture(rows)
     layout = layout_of(picture)
     for edge, route in zip(picture.edges, layout.routes, strict=True):
@@ -181,7 +181,7 @@ def test_lines_in_parallel_are_level_all_the_way_past_what_they_pass():
     needs = {"b": ["a"], "c": ["b"], "d": ["c"], "e": ["d", "a"], "f": ["d", "a"]}
     layout = layout_of(dependency_picture(plan("a", "b", "c", "d", "e", "f", needs=needs)))
     heights = [{y for _, y in layout.routes[number].points} for number in (4, 6)]
-    assert [len(found) for found in heights] == [2, 2]
+    assert [len(line_heights) for line_heights in heights] == [2, 2]
 
 
 def test_lines_that_come_together_end_side_by_side():
@@ -249,10 +249,10 @@ def test_a_place_that_only_gives_stands_beside_what_takes_from_it():
 
 def test_two_that_need_each_other_are_joined_by_two_lines_in_opposite_directions():
     rows = plan("a", "b", needs={"a": ["b"], "b": ["a"]})
-    there, back = layout_of(dependency_picture(rows)).routes[::-1]
-    assert there.points[0][0] < there.points[-1][0]
+    forward, back = layout_of(dependency_picture(rows)).routes[::-1]
+    assert forward.points[0][0] < forward.points[-1][0]
     assert back.points[0][0] > back.points[-1][0]
-    assert there.points[0][1] != back.points[-1][1]
+    assert forward.points[0][1] != back.points[-1][1]
 
 
 def test_a_line_within_a_column_swings_out_to_the_right():

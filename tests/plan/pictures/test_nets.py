@@ -86,7 +86,7 @@ def test_every_node_is_drawn_once_and_lines_join_what_arcs_join(net):
     joined = {frozenset((edge.source, edge.target)) for edge in picture.edges}
     assert joined == {
         frozenset((f"p{p}", f"t{number}"))
-        for number, taken in enumerate(net.inputs)
-        for arcs in (taken, *net.outputs[number])
+        for number, inputs in enumerate(net.inputs)
+        for arcs in (inputs, *net.outputs[number])
         for p, _ in arcs
     }

@@ -162,10 +162,10 @@ def test_every_node_cluster_and_line_is_written_once(rows):
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 @pytest.mark.parametrize("picture", [NESTED, EVERYTHING, labelled('"\\<&\0{|}é')])
 def test_graphviz_reads_it(picture):
-    done = subprocess.run(
+    process = subprocess.run(
         ["dot", "-Tcanon"], input=picture_to_dot(picture).encode(), capture_output=True, check=True
     )
-    assert done.stderr == b""
+    assert process.stderr == b""
 
 
 def test_groups_deeper_than_the_interpreter_s_stack_are_written():

@@ -33,11 +33,11 @@ def next_states(steps: list[Step], state: State) -> Iterator[State]:
         yield changed(state, launched=state.launched | {at})
     elif at < len(steps) and (steps[at].is_async or at in state.ended):
         yield changed(state, cursor=at + 1)
-    for one in state.launched - state.started:
-        if waits_for(steps, one) <= state.ended:
-            yield changed(state, started=state.started | {one})
-    for one in state.started - state.ended:
-        yield changed(state, ended=state.ended | {one})
+    for branch in state.launched - state.started:
+        if waits_for(steps, branch) <= state.ended:
+            yield changed(state, started=state.started | {branch})
+    for branch in state.started - state.ended:
+        yield changed(state, ended=state.ended | {branch})
 
 
 def waits_for(steps: list[Step], number: int) -> set[int]:
@@ -45,12 +45,12 @@ def waits_for(steps: list[Step], number: int) -> set[int]:
 
 
 def all_states(steps: list[Step]) -> set[State]:
-    found, todo = {State()}, [State()]
+    states, todo = {State()}, [State()]
     while todo:
-        new = set(next_states(steps, todo.pop())) - found
-        found |= new
+        new = set(next_states(steps, todo.pop())) - states
+        states |= new
         todo += new
-    return found
+    return states
 
 
 def certain(sets: list[frozenset[int]]) -> int:
@@ -61,50 +61,54 @@ def certain(sets: list[frozenset[int]]) -> int:
 def step_lists(draw: st.DrawFn) -> list[Step]:
     steps: list[Step] = []
     for number in range(draw(st.integers(1, 5))):
-        earlier = draw(st.sets(st.sampled_from([one.id for one in steps]))) if steps else set()
+        earlier = (
+            draw(st.sets(st.sampled_from([earlier_step.id for earlier_step in steps]))) if steps else set()
+        )
         steps.append(step(f"s{number}", *sorted(earlier), is_async=draw(st.booleans())))
     return steps
 
 
 @given(step_lists())
 def test_a_step_is_certain_to_have_ended_if_it_has_whatever_happens(steps: list[Step]) -> None:
-    found, states = flow(steps), all_states(steps)
+    result, states = flow(steps), all_states(steps)
     for number in range(len(steps)):
         starts = [
             state.ended for state in states if number in state.launched and number not in state.started
             and waits_for(steps, number) <= state.ended
         ]  # fmt: skip
-        assert found.ended[number] == certain(starts)
-    assert found.at_end == certain([state.ended for state in states if state.cursor == len(steps)])
+        assert result.ended[number] == certain(starts)
+    assert result.at_end == certain([state.ended for state in states if state.cursor == len(steps)])
 
 
 @given(step_lists())
 def test_what_the_cursor_has_waited_for_sends_no_signal(steps: list[Step]) -> None:
-    found, states = flow(steps), all_states(steps)
+    result, states = flow(steps), all_states(steps)
     for number in range(len(steps)):
         arrivals = [
             state.ended for state in states if state.cursor == number and number not in state.launched
         ]
         behind = frozenset.intersection(*arrivals)
-        assert set(found.signals[number]) == waits_for(steps, number) - behind
+        assert set(result.signals[number]) == waits_for(steps, number) - behind
 
 
 @given(step_lists())
 def test_who_waits_for_a_signal_is_heard_of_by_its_sender(steps: list[Step]) -> None:
-    found = flow(steps)
-    told = {(earlier, later) for later, sent in enumerate(found.signals) for earlier in sent}
-    assert told == {(earlier, later) for earlier, heard in enumerate(found.heard_by) for later in heard}
+    result = flow(steps)
+    sent_signals = {(earlier, later) for later, sent in enumerate(result.signals) for earlier in sent}
+    assert sent_signals == {
+        (earlier, later) for earlier, receivers in enumerate(result.waiters) for later in receivers
+    }
 
 
 def test_references_to_nothing_to_later_steps_and_to_itself_are_left_out() -> None:
-    found = flow([step("a", "a", "b", "z"), step("b", "a")])
-    assert found.signals == ((), ())
-    assert found.ended == (0b00, 0b01)
+    result = flow([step("a", "a", "b", "z"), step("b", "a")])
+    assert result.signals == ((), ())
+    assert result.ended == (0b00, 0b01)
 
 
 def test_of_two_steps_with_one_id_the_first_is_meant() -> None:
-    found = flow([step("a", is_async=True), step("a", is_async=True), step("b", "a")])
-    assert found.signals[2] == (0,)
+    result = flow([step("a", is_async=True), step("a", is_async=True), step("b", "a")])
+    assert result.signals[2] == (0,)
 
 
 def looping(target: str) -> list[Step]:
@@ -132,6 +136,6 @@ def test_what_never_runs_sends_nothing_back() -> None:
 @pytest.mark.parametrize(("verifies", "condition"), [(True, None), (False, "never")])
 def test_verify_never_runs_where_there_is_nothing_to_verify(verifies: bool, condition: str | None) -> None:
     check = replace(step("a"), body=Verify(), on_fail=OnFail("z", 3))
-    (found,) = effective([check], verifies=verifies)
-    assert found.condition == condition
-    assert (found.on_fail is None) is (not verifies)
+    (result,) = effective([check], verifies=verifies)
+    assert result.condition == condition
+    assert (result.on_fail is None) is (not verifies)

@@ -4,7 +4,7 @@ import pytest
 
 from plan.problem_texts import AGENT, problems, with_steps
 from weft.plan.loading.load import load_plan
-from weft.plan.pipelines.nesting import MOST_LEVELS, circle_in_words, inner_first
+from weft.plan.pipelines.nesting import MOST_LEVELS, cycle_in_words, inner_first
 
 USE = "{id: n, pipeline: p0}"
 
@@ -33,46 +33,50 @@ def test_more_levels_are_refused_once(levels: int) -> None:
     inner = levels - MOST_LEVELS
     line = f"  p{inner - 1}: [{{id: a, pipeline: "
     assert problems(with_steps(USE, top=chain(levels))) == [
-        f"{inner + 3}:{len(line) + 1} with 'p{inner}' more than 32 pipelines stand within each other"
+        f"{inner + 3}:{len(line) + 1} with 'p{inner}', pipelines are nested more than 32 deep"
     ]
 
 
-def test_a_pipeline_in_itself_is_told_where_it_names_itself() -> None:
+def test_a_pipeline_in_itself_is_reported_where_it_names_itself() -> None:
     top = "pipelines:\n  p0: [{id: a, run: x}, {id: b, pipeline: p0}]\n"
-    assert problems(with_steps(USE, top=top)) == ["4:43 the pipeline comes to stand within itself: p0 → p0"]
+    assert problems(with_steps(USE, top=top)) == ["4:43 the pipeline contains itself: p0 → p0"]
 
 
-def test_two_circles_are_both_told() -> None:
+def test_two_cycles_are_both_told() -> None:
     names = (("p0", "p0"), ("p1", "p2"), ("p2", "p1"))
     top = "pipelines:\n" + "".join(f"  {outer}: [{{id: a, pipeline: {inner}}}]\n" for outer, inner in names)
     assert problems(with_steps(USE, top=top)) == [
-        "4:26 the pipeline comes to stand within itself: p0 → p0",
-        "6:26 the pipeline comes to stand within itself: p1 → p2 → p1",
+        "4:26 the pipeline contains itself: p0 → p0",
+        "6:26 the pipeline contains itself: p1 → p2 → p1",
     ]
 
 
-def test_what_else_is_wrong_in_a_circle_is_told_too() -> None:
+def test_what_else_is_wrong_in_a_cycle_is_reported_too() -> None:
     top = "pipelines:\n  p0: [{id: a, pipeline: p0}, {id: b, run: '{{ step.c.result }}', depends_on: [d]}]\n"
-    assert [said.partition(" ")[0] for said in problems(with_steps(USE, top=top))] == ["4:26", "4:48", "4:80"]
+    assert [message.partition(" ")[0] for message in problems(with_steps(USE, top=top))] == [
+        "4:26",
+        "4:48",
+        "4:80",
+    ]
 
 
-def test_a_large_circle_that_doubles_is_told_and_nothing_that_follows_from_it() -> None:
+def test_a_large_cycle_that_doubles_is_reported_and_nothing_that_follows_from_it() -> None:
     lines = "".join(
         f"  p{n}: [{{id: a, pipeline: p{(n + 1) % 60}}}, {{id: b, pipeline: p{(n + 1) % 60}}}]\n"
         for n in range(60)
     )
     circle = "p0 → p1 → p2 → p3 → … → p56 → p57 → p58 → p59 → p0"
     assert problems(with_steps(USE, top=f"{AGENT}pipelines:\n{lines}")) == [
-        f"64:27 the pipeline comes to stand within itself: {circle}",
-        f"64:50 the pipeline comes to stand within itself: {circle}",
+        f"64:27 the pipeline contains itself: {circle}",
+        f"64:50 the pipeline contains itself: {circle}",
     ]
 
 
 @pytest.mark.parametrize(
     ("names", "words"), [("a", "a → a"), ("abcdefgh", "a → b → c → d → e → f → g → h → a")]
 )
-def test_a_small_circle_is_told_as_a_whole(names: str, words: str) -> None:
-    assert circle_in_words(names) == words
+def test_a_small_cycle_is_reported_as_a_whole(names: str, words: str) -> None:
+    assert cycle_in_words(names) == words
 
 
 def test_the_built_in_pipelines_can_be_nested() -> None:

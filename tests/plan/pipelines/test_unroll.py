@@ -71,15 +71,15 @@ def nested(id_: str, pipeline: str) -> Step:
 
 def unrolled(**pipelines: tuple[Step, ...]) -> Unrolled:
     document = read_document("a", "f")
-    found = {name: Pipeline(name=name, steps=steps, document=document) for name, steps in pipelines.items()}
-    return Unrolled(pipelines=found, retries=2, verifies=True)
+    named = {name: Pipeline(name=name, steps=steps, document=document) for name, steps in pipelines.items()}
+    return Unrolled(pipelines=named, retries=2, verifies=True)
 
 
 def test_a_nested_pipeline_multiplies_for_its_steps_wherever_it_stands() -> None:
     leaf = step(0)
     way = unrolled(inner=(leaf, step(1, (0, 1))), outer=(nested("x", "inner"), nested("y", "inner")))
     twice = (replace(nested("z", "outer"), max_retries=2), nested("w", "inner"))
-    runs = {one.id: count for one, count in way.runs(twice)}
+    runs = {unrolled_step.id: count for unrolled_step, count in way.runs(twice)}
     assert runs == {"z": 3, "w": 1, "x": 3, "y": 3, "s0": 14, "s1": 14}
     assert way.size(twice) == 3 + 1 + 3 + 3 + 14 + 14
 
@@ -87,7 +87,11 @@ def test_a_nested_pipeline_multiplies_for_its_steps_wherever_it_stands() -> None
 def test_what_never_runs_takes_its_place_once() -> None:
     way = unrolled(inner=(step(0), step(1, (0, 2))))
     never = replace(nested("n", "inner"), condition="never")
-    assert {one.id: count for one, count in way.runs([never])} == {"n": 0, "s0": 0, "s1": 0}
+    assert {unrolled_step.id: count for unrolled_step, count in way.runs([never])} == {
+        "n": 0,
+        "s0": 0,
+        "s1": 0,
+    }
     assert way.size([never]) == 1 + 3 + 3
 
 
@@ -98,10 +102,10 @@ def test_a_pipeline_that_does_not_exist_counts_as_a_step() -> None:
 def test_the_largest_pipeline_is_allowed_and_one_step_more_is_not() -> None:
     steps = [f"{{id: s{number}, run: x}}" for number in range(MOST_STEPS + 1)]
     assert problems(with_steps(*steps[:-1])) == []
-    assert problems(with_steps(*steps)) == ["2009:9 a pipeline of 2,001 steps; allowed are 2,000"]
+    assert problems(with_steps(*steps)) == ["2009:9 a pipeline can have at most 2,000 steps, not 2,001"]
     written = f"pipelines:\n  long: [{', '.join(steps)}]\n"
     assert problems(with_subplans("{id: a, pipeline: long}", top=written)) == [
-        f"4:{written.splitlines()[1].index('{id: s2000,') + 1} a pipeline of 2,001 steps; allowed are 2,000"
+        f"4:{written.splitlines()[1].index('{id: s2000,') + 1} a pipeline can have at most 2,000 steps, not 2,001"
     ]
 
 
@@ -112,7 +116,7 @@ def test_loops_that_are_too_large_together_are_refused_once() -> None:
     slices = ("{id: s, pipeline: much}", "{id: t, pipeline: much, retries: 3}")
     assert problems(with_subplans(*slices, top=top)) == [
         (
-            "7:5 with all its loops the pipeline could take 2,794 steps; allowed are 2,000: "
+            "7:5 with all its loops the pipeline could take 2,794 steps; the limit is 2,000: "
             "lower max, max_retries or retries"
         )
     ]
@@ -139,14 +143,14 @@ def test_pipelines_that_double_twenty_times_are_refused_without_a_walk(condition
     top = doubling(20, "{id: z, prompt: x, resume: true, on_error: abort}")
     read = "{id: r, run: '{{ step.n." + "a." * 20 + "z.result }}'}"
     steps = (f"{{id: n, pipeline: p0, condition: {condition}}}", read)
-    (said,) = problems(with_steps(*steps, top=AGENT + top))
-    assert said.startswith("27:5 with all its loops the pipeline could take 3,145,728 steps")
+    (message,) = problems(with_steps(*steps, top=AGENT + top))
+    assert message.startswith("27:5 with all its loops the pipeline could take 3,145,728 steps")
 
 
 def test_a_number_that_says_nothing_is_not_written_out() -> None:
     steps = ("{id: a, run: x}", *(f"{{id: b{n}, run: x, on_fail: {{retry_from: a}}}}" for n in range(40)))
-    (said,) = problems(with_steps(*steps))
-    assert said.startswith("5:5 with all its loops the pipeline could take more than 10^12 steps")
+    (message,) = problems(with_steps(*steps))
+    assert message.startswith("5:5 with all its loops the pipeline could take more than 10^12 steps")
 
 
 def test_four_times_doubled_is_a_plan() -> None:

@@ -54,9 +54,9 @@ def test_every_plan_is_proved_to_end_and_the_whole_net_agrees(text: str) -> None
 
 
 def test_a_proof_names_its_theorems_and_figures() -> None:
-    found = prove(compiled({"id": "a"}, {"id": "b", "depends_on": ["a"]}))
-    assert found.trace == ()
-    assert found.why == (
+    proof = prove(compiled({"id": "a"}, {"id": "b", "depends_on": ["a"]}))
+    assert proof.trace == ()
+    assert proof.why == (
         "2 shapes of subplans, each a sound free-choice workflow net (rank theorem); above them an acyclic marked "
         "graph of 6 nodes and 6 places with one source and one sink; sound, safe nets in place of its transitions "
         "keep it sound; all claims on pools come back"
@@ -73,19 +73,19 @@ def stuck(shape: ShapeBuilder) -> None:
 
 
 def test_a_slice_that_can_get_stuck_is_refuted_with_the_steps_that_lead_there() -> None:
-    found = prove(broken(stuck))
-    assert found.answer is Answer.REFUTED
-    assert found.why == "a can get stuck: nothing more can happen in it, and it has not ended"
-    assert found.trace == ("a: step code starts", "a: step code fails")
+    proof = prove(broken(stuck))
+    assert proof.answer is Answer.REFUTED
+    assert proof.why == "a can get stuck: nothing more can happen in it, and it has not ended"
+    assert proof.trace == ("a: step code starts", "a: step code fails")
 
 
 def test_the_trace_can_be_played_on_the_net_of_the_slice() -> None:
     plan = broken(stuck)
     shape = plan.shapes[plan.shape_of[1]]
     net = unfold(shape.net).skeleton()
-    told = dict(zip(in_words(shape, "a", net.transition_ids), net.transition_ids, strict=True))
-    tokens = replay(net, [told[sentence] for sentence in prove(plan).trace])
-    assert [fire(net, tokens, number) for number in range(len(net.transition_ids))] == [None] * len(told)
+    expected = dict(zip(in_words(shape, "a", net.transition_ids), net.transition_ids, strict=True))
+    tokens = replay(net, [expected[sentence] for sentence in prove(plan).trace])
+    assert [fire(net, tokens, number) for number in range(len(net.transition_ids))] == [None] * len(expected)
     assert not tokens[net.place_kinds.index(PlaceKind.END)]
 
 
@@ -96,9 +96,9 @@ def test_the_trace_ends_where_the_end_is_out_of_reach_not_where_nothing_moves_an
         shape.choice("run code#2", AGAIN, [right], [("done", [later])])
         shape.move("wait", Act(Role.WAIT, step="test"), [left, later], [END])
 
-    found = prove(broken(hopeless))
-    assert found.why == "a can come to where it has no way to its end any more"
-    assert found.trace == ("a: step code starts", "a: step code fails")
+    proof = prove(broken(hopeless))
+    assert proof.why == "a can reach a state from which it cannot end"
+    assert proof.trace == ("a: step code starts", "a: step code fails")
 
 
 def test_a_slice_that_ends_while_a_step_is_under_way_is_refuted() -> None:
@@ -107,10 +107,10 @@ def test_a_slice_that_ends_while_a_step_is_under_way_is_refuted() -> None:
         shape.choice("run code#1", CODE, [READY], [("done", [END]), ("failed", [END, branch])])
         shape.choice("run code#2", AGAIN, [branch], [("done", [END])])
 
-    found = prove(broken(early))
-    assert found.answer is Answer.REFUTED
-    assert found.why == "a can end while something in it is still under way"
-    assert found.trace == ("a: step code starts", "a: step code fails")
+    proof = prove(broken(early))
+    assert proof.answer is Answer.REFUTED
+    assert proof.why == "a can end while a part of it still runs"
+    assert proof.trace == ("a: step code starts", "a: step code fails")
 
 
 def test_a_slice_that_ends_twice_is_refuted() -> None:
@@ -119,10 +119,10 @@ def test_a_slice_that_ends_twice_is_refuted() -> None:
         shape.acts.append(Act(Role.STOP))
         shape.move("close", Act(Role.CLOSE), [READY], [END])
 
-    found = prove(broken(twice))
-    assert found.answer is Answer.REFUTED
-    assert found.why == "a can end twice"
-    assert found.trace == ("a: it is not started",)
+    proof = prove(broken(twice))
+    assert proof.answer is Answer.REFUTED
+    assert proof.why == "a can end twice"
+    assert proof.trace == ("a: it is not started",)
 
 
 def test_a_slice_that_never_ends_properly_is_refuted_by_a_run_to_the_bad_end() -> None:
@@ -131,9 +131,9 @@ def test_a_slice_that_never_ends_properly_is_refuted_by_a_run_to_the_bad_end() -
         shape.move("launch", Act(Role.LAUNCH, step="code"), [READY], [END, branch])
         shape.choice("run code#1", CODE, [branch], [("done", [END])])
 
-    found = prove(broken(always))
-    assert found.why == "a can end while something in it is still under way"
-    assert found.trace == ("a: step code is launched",)
+    proof = prove(broken(always))
+    assert proof.why == "a can end while a part of it still runs"
+    assert proof.trace == ("a: step code is launched",)
 
 
 def test_a_trace_too_far_to_search_for_is_the_one_that_was_found_first() -> None:
@@ -148,11 +148,11 @@ def test_a_trace_too_far_to_search_for_is_the_one_that_was_found_first() -> None
         shape.choice("join", Act(Role.RUN, step="all"), [joined], [("done", [left]), ("failed", [right])])
         shape.move("close", Act(Role.CLOSE), [left, right], [END])
 
-    found = prove(broken(far))
-    assert found.answer is Answer.REFUTED
-    assert found.why == "a can get stuck: nothing more can happen in it, and it has not ended"
-    assert len(found.trace) == 15
-    assert found.trace[0] == "a: step s0 is launched"
+    proof = prove(broken(far))
+    assert proof.answer is Answer.REFUTED
+    assert proof.why == "a can get stuck: nothing more can happen in it, and it has not ended"
+    assert len(proof.trace) == 15
+    assert proof.trace[0] == "a: step s0 is launched"
 
 
 def test_a_step_that_can_never_happen_is_refuted_without_a_trace() -> None:
@@ -163,11 +163,11 @@ def test_a_step_that_can_never_happen_is_refuted_without_a_trace() -> None:
             shape.move(f"leave {number}", Act(Role.CLOSE), [place], [END])
         shape.move("both", Act(Role.CLOSE), [left, right], [END])
 
-    found = prove(broken(dead))
-    assert found.answer is Answer.REFUTED
-    assert found.why.startswith("a: not free-choice, ")
-    assert found.why.endswith("the transition 'both' is enabled in none of the 4 states")
-    assert found.trace == ()
+    proof = prove(broken(dead))
+    assert proof.answer is Answer.REFUTED
+    assert proof.why.startswith("a: not free-choice, ")
+    assert proof.why.endswith("the transition 'both' is enabled in none of the 4 states")
+    assert proof.trace == ()
 
 
 def test_a_shape_that_is_no_workflow_net_is_unknown_never_fine() -> None:
@@ -175,19 +175,19 @@ def test_a_shape_that_is_no_workflow_net_is_unknown_never_fine() -> None:
         shape.move("close", Act(Role.CLOSE), [READY], [END])
         shape.place("of no use", carries=False)
 
-    found = prove(broken(adrift))
-    assert found.answer is Answer.UNKNOWN
-    assert found.why.startswith("a: ")
+    proof = prove(broken(adrift))
+    assert proof.answer is Answer.UNKNOWN
+    assert proof.why.startswith("a: ")
 
 
-@pytest.mark.parametrize(("taken", "given"), [([READY, READY], [END]), ([READY], [END, END])])
-def test_two_arcs_to_one_place_are_unknown_never_fine(taken: list[int], given: list[int]) -> None:
-    found = prove(broken(lambda shape: shape.move("close", Act(Role.CLOSE), taken, given)))
-    assert found.answer is Answer.UNKNOWN
-    assert found.why == "a: 'close' has two arcs to one place, which no theorem here is about"
+@pytest.mark.parametrize(("inputs", "outputs"), [([READY, READY], [END]), ([READY], [END, END])])
+def test_two_arcs_to_one_place_are_unknown_never_fine(inputs: list[int], outputs: list[int]) -> None:
+    proof = prove(broken(lambda shape: shape.move("close", Act(Role.CLOSE), inputs, outputs)))
+    assert proof.answer is Answer.UNKNOWN
+    assert proof.why == "a: 'close' has two arcs to one place, which no theorem here covers"
 
 
-def test_a_broken_landing_is_told_by_the_subplan_that_lands() -> None:
+def test_a_broken_landing_is_reported_by_the_subplan_that_lands() -> None:
     builder = ShapeBuilder({})
     stuck(builder)
     plan = compiled({"id": "a"}, {"id": "b"})
@@ -200,13 +200,13 @@ def test_a_broken_landing_is_told_by_the_subplan_that_lands() -> None:
 
 
 def claiming(
-    given: dict[str, list[int]], *, taken: int = 1, place: int = MERGE + 1
+    outputs: dict[str, list[int]], *, inputs: int = 1, place: int = MERGE + 1
 ) -> Callable[[ShapeBuilder], None]:
     """A step that takes from a pool; for each outcome, places it gives to besides the end."""
 
     def build(shape: ShapeBuilder) -> None:
-        outcomes = [(outcome, [END, *places]) for outcome, places in given.items()]
-        shape.choice("run code#1", CODE, [READY, *[place] * taken], outcomes)
+        outcomes = [(outcome, [END, *places]) for outcome, places in outputs.items()]
+        shape.choice("run code#1", CODE, [READY, *[place] * inputs], outcomes)
 
     return build
 
@@ -216,7 +216,7 @@ def test_a_claim_that_comes_back_with_every_outcome_is_fine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pool", "place", "told"),
+    ("pool", "place", "expected"),
     [
         ("pool_db", 5, "the pool db"),
         ("agent_coder", 5, "the pool of coder"),
@@ -224,16 +224,16 @@ def test_a_claim_that_comes_back_with_every_outcome_is_fine() -> None:
         ("pool_db", MERGE, "the branch it is merged into"),
     ],
 )
-def test_an_outcome_that_keeps_what_was_taken_is_refuted(pool: str, place: int, told: str) -> None:
+def test_an_outcome_that_keeps_what_was_taken_is_refuted(pool: str, place: int, expected: str) -> None:
     plan = broken(claiming({"done": [place], "failed": []}, place=place), **{pool: 1})
-    found = prove(plan)
-    assert found.answer is Answer.REFUTED
-    assert found.why == f"a: when step code fails, {told} does not get back what was taken"
+    proof = prove(plan)
+    assert proof.answer is Answer.REFUTED
+    assert proof.why == f"a: when step code fails, {expected} does not get back what was taken"
 
 
 def test_an_outcome_that_gives_back_what_was_not_taken_is_refuted() -> None:
-    found = prove(broken(claiming({"done": [5]}, taken=0), pool_db=1))
-    assert found.why == "a: when step code is done, the pool db does not get back what was taken"
+    proof = prove(broken(claiming({"done": [5]}, inputs=0), pool_db=1))
+    assert proof.why == "a: when step code is done, the pool db does not get back what was taken"
 
 
 def test_a_claim_larger_than_the_pool_is_refuted() -> None:
@@ -241,9 +241,9 @@ def test_a_claim_larger_than_the_pool_is_refuted() -> None:
         shape.choice("run code#2", AGAIN, [READY], [("done", [END])], [(shape.pools["pool:db"], 2)])
 
     assert prove(broken(build, pool_db=2)).answer is Answer.PROVED
-    found = prove(broken(build, pool_db=1))
-    assert found.answer is Answer.REFUTED
-    assert found.why == "a: step code, attempt 2, takes 2 of the pool db, which has 1"
+    proof = prove(broken(build, pool_db=1))
+    assert proof.answer is Answer.REFUTED
+    assert proof.why == "a: step code, attempt 2, takes 2 of the pool db, which has 1"
 
 
 def test_the_size_of_a_pool_is_that_of_the_plan() -> None:
@@ -261,68 +261,68 @@ def test_a_slot_given_back_twice_is_refuted() -> None:
         shape.move("leave", Act(Role.LEAVE, step="gate"), [start], [later, SLOT])
         shape.move("close", Act(Role.CLOSE), [later], [END, SLOT])
 
-    found = prove(broken(build))
-    assert found.answer is Answer.REFUTED
-    assert found.why == "a: when step gate is done, the slot of the slice is lost or given back twice"
+    proof = prove(broken(build))
+    assert proof.answer is Answer.REFUTED
+    assert proof.why == "a: when step gate is done, the slot of the slice is lost or returned twice"
 
 
 def test_a_slot_that_is_kept_is_refuted() -> None:
     def build(shape: ShapeBuilder) -> None:
         shape.choice("run code#1", CODE, [READY, SLOT], [("done", [END, SLOT]), ("failed", [END])])
 
-    found = prove(broken(build))
-    assert found.why == "a: when step code fails, the slot of the slice is lost or given back twice"
+    proof = prove(broken(build))
+    assert proof.why == "a: when step code fails, the slot of the slice is lost or returned twice"
 
 
 # The graph of waiting.
 
 
-def test_a_circle_in_the_waiting_is_refuted_and_told_as_who_waits_for_whom() -> None:
+def test_a_cycle_in_the_waiting_is_refuted_and_told_as_who_waits_for_whom() -> None:
     def circle(plan: CompiledPlan) -> None:  # rows: g is 1, a is 2, b is 3, c is 4
-        plan.wiring.hears[2].append(3)
-        plan.wiring.hears[3].append(2)
+        plan.wiring.followers[2].append(3)
+        plan.wiring.followers[3].append(2)
 
-    found = prove(with_wires(circle))
-    assert found.answer is Answer.REFUTED
-    assert found.why == "g/a waits for itself, and so for ever"
-    assert found.trace == ("g/a waits for g/b", "g/b waits for g/a")
+    proof = prove(with_wires(circle))
+    assert proof.answer is Answer.REFUTED
+    assert proof.why == "g/a waits for itself, so it never starts"
+    assert proof.trace == ("g/a waits for g/b", "g/b waits for g/a")
 
 
-def test_what_only_waits_behind_a_circle_is_not_told_to_be_in_it() -> None:
+def test_what_only_waits_behind_a_cycle_is_not_told_to_be_in_it() -> None:
     def circle(plan: CompiledPlan) -> None:
-        plan.wiring.hears[3].append(3)
+        plan.wiring.followers[3].append(3)
 
-    found = prove(with_wires(circle))
-    assert found.why == "g/b waits for itself, and so for ever"
-    assert found.trace == ("g/b waits for g/b",)
+    proof = prove(with_wires(circle))
+    assert proof.why == "g/b waits for itself, so it never starts"
+    assert proof.trace == ("g/b waits for g/b",)
 
 
-def test_a_circle_through_a_group_names_its_end() -> None:
+def test_a_cycle_through_a_group_names_its_end() -> None:
     def circle(plan: CompiledPlan) -> None:
-        plan.wiring.hears[1].append(2)
+        plan.wiring.followers[1].append(2)
 
-    found = prove(with_wires(circle))
-    assert found.why == "the end of g waits for itself, and so for ever"
-    assert found.trace == ("the end of g waits for g/a", "g/a waits for the end of g")
+    proof = prove(with_wires(circle))
+    assert proof.why == "the end of g waits for itself, so it never starts"
+    assert proof.trace == ("the end of g waits for g/a", "g/a waits for the end of g")
 
 
 def test_two_ends_are_refuted() -> None:
     def forget(plan: CompiledPlan) -> None:
         plan.wiring.closes[1].remove(3)
 
-    found = prove(with_wires(forget))
-    assert found.answer is Answer.REFUTED
-    assert found.why == (
+    proof = prove(with_wires(forget))
+    assert proof.answer is Answer.REFUTED
+    assert proof.why == (
         "the plan itself must be its only end; this is what it ends with: the end of the plan, g/b"
     )
 
 
-def test_a_landing_that_nobody_waits_for_is_an_end_too_many() -> None:
+def test_a_landing_that_nothing_waits_for_is_an_end_too_many() -> None:
     def forget(plan: CompiledPlan) -> None:
         plan.wiring.closes[0].clear()
 
-    found = prove(with_wires(forget))
-    assert found.why == (
+    proof = prove(with_wires(forget))
+    assert proof.why == (
         "the plan itself must be its only beginning; this is what it begins with: the plan, the end of the plan"
     )
 
@@ -331,9 +331,9 @@ def test_two_beginnings_are_refuted() -> None:
     def forget(plan: CompiledPlan) -> None:
         plan.wiring.opens[1].remove(2)
 
-    found = prove(with_wires(forget))
+    proof = prove(with_wires(forget))
     assert (
-        found.why == "the plan itself must be its only beginning; this is what it begins with: the plan, g/a"
+        proof.why == "the plan itself must be its only beginning; this is what it begins with: the plan, g/a"
     )
 
 
@@ -362,7 +362,7 @@ def test_of_many_ends_a_few_are_named() -> None:
         (
             Act(Role.LEAVE, step="gate", attempt=1),
             "t",
-            "step gate waits for a person and gives its slot back",
+            "step gate waits for a person and returns its slot",
         ),
         (Act(Role.RETURN, step="gate", attempt=1), "t", "step gate has its slot again"),
         (Act(Role.STOP, step="code", attempt=1), "t", "step code is not started"),
@@ -386,17 +386,17 @@ def test_every_transition_of_a_real_slice_has_a_sentence() -> None:
     plan = compiled({"id": "a", "pipeline": "outer", "verify": "make"})
     shape: Shape = plan.shapes[plan.shape_of[1]]
     net = unfold(shape.net)
-    told = list(in_words(shape, "a", net.transition_ids))
-    assert len(told) == len(net.transition_ids)
-    assert "a: step inner.two, attempt 2, asks a person" not in told
+    expected = list(in_words(shape, "a", net.transition_ids))
+    assert len(expected) == len(net.transition_ids)
+    assert "a: step inner.two, attempt 2, asks a person" not in expected
     assert {"a: step inner.two, attempt 2, fails", "a: step gate is done", "a: step ship is skipped"} <= {
-        *told
+        *expected
     }
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "expected"),
     [("pool:db", "the pool db"), ("agent:coder", "the pool of coder"), ("async steps", "max_concurrency")],
 )
-def test_a_pool_is_told_by_its_name_in_the_plan(place: str, told: str) -> None:
-    assert pool_in_words(place) == told
+def test_a_pool_is_reported_by_its_name_in_the_plan(place: str, expected: str) -> None:
+    assert pool_in_words(place) == expected

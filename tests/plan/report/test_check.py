@@ -76,21 +76,21 @@ class Play:
 
 @settings(max_examples=40)
 @given(plan_texts(TINY), st.integers(0, 10**6))
-def test_no_run_of_the_net_exceeds_what_is_told(text: str, seed: int) -> None:
+def test_no_run_of_the_net_exceeds_what_is_reported(text: str, seed: int) -> None:
     plan = compile_plan(load_plan(text))
-    found = check_report(plan, PROVED)
+    result = check_report(plan, PROVED)
     played = Play(plan, Random(seed))
-    assert played.most_slices <= found.together.slices
-    assert played.most_agents <= found.together.agents
-    assert played.calls <= found.agent_calls.at_most
+    assert played.most_slices <= result.together.slices
+    assert played.most_agents <= result.together.agents
+    assert played.calls <= result.agent_calls.at_most
 
 
 @settings(max_examples=100)
 @given(plan_texts(SMALL))
 def test_the_size_of_the_net_is_known_without_putting_it_together(text: str) -> None:
     plan = compile_plan(load_plan(text))
-    found = check_report(plan, PROVED).counts
-    assert (found.places, found.transitions) == (len(plan.net.place_ids), len(plan.net.transition_ids))
+    result = check_report(plan, PROVED).counts
+    assert (result.places, result.transitions) == (len(plan.net.place_ids), len(plan.net.transition_ids))
 
 
 @settings(max_examples=100)
@@ -114,15 +114,15 @@ def test_a_slice_has_at_most_as_many_calls_as_its_net_has_agent_runs(text: str) 
 
 def test_subplans_groups_slices_and_pipelines_are_counted() -> None:
     steps = [{"id": "go", "run": "make"}]
-    found = report(
+    result = report(
         group("g", a_slice("a", pipeline="tdd", verify="x"), a_slice("b", verify="x")),
         a_slice("c", steps=steps),
         a_slice("d", verify="x"),
         a_slice("e"),
     )
-    counts = found.counts
+    counts = result.counts
     assert (counts.subplans, counts.groups, counts.slices) == (6, 1, 5)
-    assert [(use.name, use.slices, use.calls) for use in found.pipelines] == [
+    assert [(use.name, use.slices, use.calls) for use in result.pipelines] == [
         ("tdd", 1, 15),
         ("direct", 3, 3),
         (None, 1, 0),
@@ -158,43 +158,43 @@ def test_subplans_groups_slices_and_pipelines_are_counted() -> None:
 def test_what_limits_the_slices_at_once_is_named(
     subplans: list[dict[str, Any]], plan: dict[str, Any], slices: int, limited_by: str
 ) -> None:
-    found = report(*subplans, **plan).together
-    assert (found.slices, found.reached, found.limited_by) == (slices, slices, limited_by)
+    result = report(*subplans, **plan).together
+    assert (result.slices, result.reached, result.limited_by) == (slices, slices, limited_by)
 
 
-def agents_of(found: CheckReport) -> dict[str, int]:
-    return {use.name: use.at_most for use in found.together.each}
+def agents_of(result: CheckReport) -> dict[str, int]:
+    return {use.name: use.at_most for use in result.together.each}
 
 
 def test_an_agent_without_a_pool_is_limited_by_the_slices() -> None:
-    found = report(*(a_slice(f"s{n}", agent="tester") for n in range(6)))
-    assert agents_of(found) == {"tester": 4}
-    assert (found.together.agents, found.together.agents_limited_by) == (4, "max_parallel")
+    result = report(*(a_slice(f"s{n}", agent="tester") for n in range(6)))
+    assert agents_of(result) == {"tester": 4}
+    assert (result.together.agents, result.together.agents_limited_by) == (4, "max_parallel")
 
 
 def test_a_pool_limits_its_agent_and_is_named() -> None:
-    found = report(*(a_slice(f"s{n}") for n in range(6)))
-    assert agents_of(found) == {"coder": 3}
-    assert (found.together.agents, found.together.agents_limited_by) == (3, "the pool of coder")
+    result = report(*(a_slice(f"s{n}") for n in range(6)))
+    assert agents_of(result) == {"coder": 3}
+    assert (result.together.agents, result.together.agents_limited_by) == (3, "the pool of coder")
 
 
 def test_several_pools_that_limit_are_all_named() -> None:
     agents = {"one": {"use": "claude", "pool": 1}, "two": {"use": "codex", "pool": 1}}
     slices = [a_slice(f"s{n}", agent="one" if n % 2 else "two") for n in range(4)]
-    found = report(*slices, agents=agents, agent="one").together
-    assert (found.agents, found.agents_limited_by) == (2, "the pools of two, one")
+    result = report(*slices, agents=agents, agent="one").together
+    assert (result.agents, result.agents_limited_by) == (2, "the pools of two, one")
 
 
 def test_the_slices_that_keep_most_agents_busy_count() -> None:
-    found = report(a_slice("a", pipeline="fan"), a_slice("b", agent="tester"), a_slice("c"), max_parallel=2)
-    assert found.together.agents == 3
-    assert agents_of(found) == {"coder": 2, "tester": 2}
+    result = report(a_slice("a", pipeline="fan"), a_slice("b", agent="tester"), a_slice("c"), max_parallel=2)
+    assert result.together.agents == 3
+    assert agents_of(result) == {"coder": 2, "tester": 2}
 
 
 def test_slices_that_wait_for_each_other_keep_one_agent_busy() -> None:
     chain = [a_slice("a", agent="tester"), a_slice("b", "a", agent="tester"), a_slice("c", "b")]
-    found = report(*chain, a_slice("x"), a_slice("y"))
-    assert agents_of(found) == {"tester": 1, "coder": 3}
+    result = report(*chain, a_slice("x"), a_slice("y"))
+    assert agents_of(result) == {"tester": 1, "coder": 3}
 
 
 def test_in_a_very_large_plan_the_order_is_not_asked_for_each_agent() -> None:
@@ -255,14 +255,14 @@ def test_the_steps_of_a_nested_pipeline_count_where_it_stands() -> None:
 
 
 def test_a_serial_plan_has_one_agent_at_a_time() -> None:
-    found = report(a_slice("a", pipeline="fan"), a_slice("b"), policy="serial").together
-    assert (found.serial, found.agents, found.agents_limited_by) == (True, 1, "policy: serial")
+    result = report(a_slice("a", pipeline="fan"), a_slice("b"), policy="serial").together
+    assert (result.serial, result.agents, result.agents_limited_by) == (True, 1, "policy: serial")
 
 
 def test_a_serial_group_counts_for_one_agent() -> None:
     serial = group("g", *(a_slice(f"s{n}", pipeline="fan") for n in range(3)), policy="serial")
-    found = report(serial, a_slice("x", agent="tester"), a_slice("y", agent="tester")).together
-    assert (found.serial, found.slices, found.agents) == (False, 4, 3)
+    result = report(serial, a_slice("x", agent="tester"), a_slice("y", agent="tester")).together
+    assert (result.serial, result.slices, result.agents) == (False, 4, 3)
 
 
 def test_a_group_that_is_parallel_within_a_serial_plan_is_not_held_up() -> None:
@@ -270,12 +270,12 @@ def test_a_group_that_is_parallel_within_a_serial_plan_is_not_held_up() -> None:
     assert report(inner, a_slice("c"), policy="serial").together.agents == 3
 
 
-def test_pools_are_told_with_who_claims_them() -> None:
+def test_pools_are_reported_with_who_claims_them() -> None:
     fan = [a_slice(f"s{n}", pipeline="fan") for n in range(3)]
-    found = report(*fan, a_slice("x"), pools={"db": 1, "spare": {"values": ["a", "b"]}})
-    told = {(use.name, use.of_agent, use.size, use.steps, use.slices) for use in found.pools}
-    assert told == {("db", False, 1, 1, 3), ("spare", False, 2, 0, 0), ("coder", True, 3, 3, 4)}
-    assert all(use.kept for use in found.pools)
+    result = report(*fan, a_slice("x"), pools={"db": 1, "spare": {"values": ["a", "b"]}})
+    expected = {(use.name, use.of_agent, use.size, use.steps, use.slices) for use in result.pools}
+    assert expected == {("db", False, 1, 1, 3), ("spare", False, 2, 0, 0), ("coder", True, 3, 3, 4)}
+    assert all(use.kept for use in result.pools)
 
 
 def test_pools_are_kept_only_if_that_is_proved() -> None:
@@ -283,21 +283,21 @@ def test_pools_are_kept_only_if_that_is_proved() -> None:
 
 
 def test_a_step_that_claims_nothing_when_it_runs_is_no_claimant() -> None:
-    found = report(a_slice("a", pipeline="outer", verify="x"))
-    assert [(use.name, use.steps) for use in found.pools] == [("db", 1), ("coder", 1)]
+    result = report(a_slice("a", pipeline="outer", verify="x"))
+    assert [(use.name, use.steps) for use in result.pools] == [("db", 1), ("coder", 1)]
 
 
 # Eligibility and overlaps.
 
 
 def test_a_slice_is_eligible_if_neither_it_nor_what_is_around_it_waits() -> None:
-    found = report(
+    result = report(
         a_slice("a"),
         group("g", a_slice("b"), a_slice("c", "b"), group("h", a_slice("d")), depends_on=["a"]),
         group("i", a_slice("e"), a_slice("f", "/g/b")),
     ).eligibility
-    assert found.eligible == ("a", "i/e")
-    assert {one.path: one.reason for one in found.ineligible} == {
+    assert result.eligible == ("a", "i/e")
+    assert {waiting.path: waiting.reason for waiting in result.ineligible} == {
         "g/b": "blocked by a",
         "g/c": "blocked by g/b, a",
         "g/h/d": "blocked by a",
@@ -306,21 +306,21 @@ def test_a_slice_is_eligible_if_neither_it_nor_what_is_around_it_waits() -> None
 
 
 def test_a_slice_that_waits_because_of_an_overlap_says_so() -> None:
-    found = report(
+    result = report(
         a_slice("a", files=["x"]),
         a_slice("b", files=["x"]),
         a_slice("c", "b", files=["x"]),
         overlap="serialize",
     ).eligibility
-    assert found.eligible == ("a",)
-    assert [one.reason for one in found.ineligible] == ["waits for a (overlap)", "blocked by b"]
+    assert result.eligible == ("a",)
+    assert [waiting.reason for waiting in result.ineligible] == ["waits for a (overlap)", "blocked by b"]
 
 
-def test_both_reasons_to_wait_are_told() -> None:
-    found = report(
+def test_both_reasons_to_wait_are_reported() -> None:
+    result = report(
         a_slice("a", files=["x"]), a_slice("b"), a_slice("c", "b", files=["x"]), overlap="serialize"
     ).eligibility
-    assert [one.reason for one in found.ineligible] == ["blocked by b; waits for a (overlap)"]
+    assert [waiting.reason for waiting in result.ineligible] == ["blocked by b; waits for a (overlap)"]
 
 
 def apart(*subplans: dict[str, Any], **plan: Any) -> dict[str, Apart]:
@@ -330,7 +330,7 @@ def apart(*subplans: dict[str, Any], **plan: Any) -> dict[str, Apart]:
 X = {"files": ["x/**"]}
 
 
-def test_what_keeps_overlapping_subplans_apart_is_told() -> None:
+def test_what_keeps_overlapping_subplans_apart_is_reported() -> None:
     assert apart(a_slice("a", **X), a_slice("b", **X)) == {"a b": Apart.NOTHING}
     assert apart(a_slice("a", **X), a_slice("b", "a", **X)) == {"a b": Apart.DEPENDS_ON}
     assert apart(a_slice("a", **X), a_slice("b", **X), max_parallel=1) == {"a b": Apart.MAX_PARALLEL}
@@ -339,32 +339,32 @@ def test_what_keeps_overlapping_subplans_apart_is_told() -> None:
     assert apart(*serial) == {"g/s h/s": Apart.NOTHING}
 
 
-def test_an_order_of_the_plan_is_told_as_such_where_others_are_serialized() -> None:
-    found = apart(a_slice("a", **X), a_slice("b", "a", **X), a_slice("c", **X, overlap="serialize"))
-    assert found == {"a b": Apart.DEPENDS_ON, "a c": Apart.SERIALIZE, "b c": Apart.SERIALIZE}
+def test_an_order_of_the_plan_is_reported_as_such_where_others_are_serialized() -> None:
+    result = apart(a_slice("a", **X), a_slice("b", "a", **X), a_slice("c", **X, overlap="serialize"))
+    assert result == {"a b": Apart.DEPENDS_ON, "a c": Apart.SERIALIZE, "b c": Apart.SERIALIZE}
 
 
 def test_those_that_may_run_together_come_first_and_are_warned_of() -> None:
-    found = report(a_slice("a", **X), a_slice("b", "a", **X), a_slice("c", files=["x/y.py"]))
-    assert [(pair.first, pair.second) for pair in found.overlaps.pairs] == [
+    result = report(a_slice("a", **X), a_slice("b", "a", **X), a_slice("c", files=["x/y.py"]))
+    assert [(pair.first, pair.second) for pair in result.overlaps.pairs] == [
         ("a", "c"),
         ("b", "c"),
         ("a", "b"),
     ]
-    assert [problem.message for problem in found.warnings] == [
-        *[problem.message for problem in found.plan_warnings],
+    assert [problem.message for problem in result.warnings] == [
+        *[problem.message for problem in result.plan_warnings],
         "a and c may run together, and x/** and x/y.py can be the same file",
         "b and c may run together, and x/** and x/y.py can be the same file",
     ]
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"), [("x/y.py", "both own x/y.py"), ("x/*.py", "both expect to touch x/*.py")]
+    ("pattern", "expected"), [("x/y.py", "both own x/y.py"), ("x/*.py", "both expect to touch x/*.py")]
 )
-def test_two_slices_that_own_one_file_are_warned_of(pattern: str, told: str) -> None:
-    found = report(a_slice("a", files=[pattern]), a_slice("b", files=[pattern]))
-    (warning,) = found.overlaps.warnings
-    assert warning.message == f"a and b may run together, and {told}"
+def test_two_slices_that_own_one_file_are_warned_of(pattern: str, expected: str) -> None:
+    result = report(a_slice("a", files=[pattern]), a_slice("b", files=[pattern]))
+    (warning,) = result.overlaps.warnings
+    assert warning.message == f"a and b may run together, and {expected}"
     assert (warning.severity, warning.at.line) == ("warning", 1)
 
 
@@ -376,40 +376,40 @@ def test_two_slices_that_own_one_file_are_warned_of(pattern: str, told: str) -> 
     ],
 )
 def test_many_overlaps_are_few_warnings(slices: int, last: str) -> None:
-    found = report(*(a_slice(f"s{n}", **X) for n in range(slices)))
-    assert len(found.overlaps.warnings) == 6
-    assert found.overlaps.warnings[-1].message == last
+    result = report(*(a_slice(f"s{n}", **X) for n in range(slices)))
+    assert len(result.overlaps.warnings) == 6
+    assert result.overlaps.warnings[-1].message == last
 
 
 # Time.
 
 
 def test_the_critical_path_is_the_longest_chain() -> None:
-    found = report(a_slice("a"), a_slice("b", "a"), a_slice("c"), a_slice("d", "b")).critical_path
-    assert found.slices == ("a", "b", "d")
-    assert (found.minutes, found.unestimated) == (None, 3)
+    result = report(a_slice("a"), a_slice("b", "a"), a_slice("c"), a_slice("d", "b")).critical_path
+    assert result.slices == ("a", "b", "d")
+    assert (result.minutes, result.unestimated) == (None, 3)
 
 
 def test_estimates_decide_which_chain_is_the_longest() -> None:
     long = a_slice("c", estimate={"minutes": "10..30"})
-    found = report(a_slice("a"), a_slice("b", "a"), long, a_slice("d", "c")).critical_path
-    assert found.slices == ("c", "d")
-    assert (found.minutes, found.unestimated) == ((10.0, 30.0), 1)
+    result = report(a_slice("a"), a_slice("b", "a"), long, a_slice("d", "c")).critical_path
+    assert result.slices == ("c", "d")
+    assert (result.minutes, result.unestimated) == ((10.0, 30.0), 1)
 
 
 def test_the_order_made_by_overlaps_counts_for_the_critical_path() -> None:
-    found = report(a_slice("a", **X), a_slice("b", **X), overlap="serialize").critical_path
-    assert found.slices == ("a", "b")
+    result = report(a_slice("a", **X), a_slice("b", **X), overlap="serialize").critical_path
+    assert result.slices == ("a", "b")
 
 
 def test_without_estimates_nothing_is_said_of_time() -> None:
-    found = report(a_slice("a")).makespan
-    assert (found.estimated, found.best, found.worst) == (0, None, None)
+    result = report(a_slice("a")).makespan
+    assert (result.estimated, result.best, result.worst) == (0, None, None)
 
 
 def test_with_some_estimates_only_the_best_case_is_known() -> None:
-    found = report(a_slice("a", estimate={"minutes": "10..30"}), a_slice("b", "a")).makespan
-    assert (found.estimated, found.best, found.worst) == (1, 10.0, None)
+    result = report(a_slice("a", estimate={"minutes": "10..30"}), a_slice("b", "a")).makespan
+    assert (result.estimated, result.best, result.worst) == (1, 10.0, None)
 
 
 def test_an_estimate_without_minutes_says_nothing_of_time() -> None:
@@ -424,19 +424,19 @@ def test_the_best_case_is_the_critical_path_or_the_work_shared_out() -> None:
 
 
 def test_the_worst_case_has_every_attempt_one_after_the_other() -> None:
-    found = report(
+    result = report(
         a_slice("a", estimate={"minutes": "1..10"}, verify="x", retries=3),
         a_slice("b", estimate={"minutes": "1..5"}, retries=0),
     ).makespan
-    assert found.worst == 4 * 10 + 5
+    assert result.worst == 4 * 10 + 5
 
 
 # Calls and money.
 
 
 def test_the_slice_with_the_most_calls_is_named() -> None:
-    found = report(a_slice("a"), a_slice("b", pipeline="loops"), a_slice("c", pipeline="loops")).agent_calls
-    assert (found.at_most, found.worst_slice, found.worst, found.worst_slices) == (15, "b", 6, 2)
+    result = report(a_slice("a"), a_slice("b", pipeline="loops"), a_slice("c", pipeline="loops")).agent_calls
+    assert (result.at_most, result.worst_slice, result.worst, result.worst_slices) == (15, "b", 6, 2)
 
 
 def test_an_agent_is_called_again_when_its_work_fails_or_when_it_crashes() -> None:
@@ -446,9 +446,9 @@ def test_an_agent_is_called_again_when_its_work_fails_or_when_it_crashes() -> No
 
 
 def test_a_plan_without_agents_has_no_calls_and_costs_nothing() -> None:
-    found = report(a_slice("a", steps=[{"id": "go", "run": "make"}]))
-    assert found.agent_calls.to_json() == {"at_most": 0, "worst_slice": None, "worst": 0, "worst_slices": 0}
-    assert found.spend.to_json() == {
+    result = report(a_slice("a", steps=[{"id": "go", "run": "make"}]))
+    assert result.agent_calls.to_json() == {"at_most": 0, "worst_slice": None, "worst": 0, "worst_slices": 0}
+    assert result.spend.to_json() == {
         "worst_micro_dollars": 0,
         "unpriced_steps": 0,
         "limited_by": None,
@@ -457,8 +457,8 @@ def test_a_plan_without_agents_has_no_calls_and_costs_nothing() -> None:
 
 
 def spend(*subplans: dict[str, Any], **plan: Any) -> tuple[int | None, int, str]:
-    found = report(*subplans, **plan).spend
-    return found.worst, found.unpriced, found.limited_by
+    result = report(*subplans, **plan).spend
+    return result.worst, result.unpriced, result.limited_by
 
 
 def test_spend_is_every_call_at_its_max_cost() -> None:
@@ -497,8 +497,8 @@ def test_a_budget_of_the_command_line_or_of_a_configuration_counts_for_the_whole
     plan = compile_plan(load_plan(text, configs=[project]))
     assert check_report(plan, PROVED).spend.limited_by == "the project's budget"
     flags = Layer("the command line", {"budget": 1_000_000})
-    found = check_report(compile_plan(load_plan(text, configs=[project], flags=flags)), PROVED).spend
-    assert (found.worst, found.limited_by) == (1_000_000, "the budget of the command line")
+    result = check_report(compile_plan(load_plan(text, configs=[project], flags=flags)), PROVED).spend
+    assert (result.worst, result.limited_by) == (1_000_000, "the budget of the command line")
 
 
 @pytest.mark.parametrize(
@@ -528,9 +528,9 @@ def test_the_json_has_this_shape() -> None:
         budget=9,
     )
     proof = Proof(answer=Answer.PROVED, why="so it is")
-    found = check_report(plan, proof)
+    result = check_report(plan, proof)
     sized = replace(
-        found, counts=replace(found.counts, places=98, transitions=175)
+        result, counts=replace(result.counts, places=98, transitions=175)
     )  # that of the net is no matter
     assert sized.to_json() == snapshot(
         {
@@ -592,8 +592,8 @@ def test_the_json_has_this_shape() -> None:
 def test_an_agent_that_may_have_to_resolve_a_conflict_counts_as_a_call() -> None:
     head = {"isolation": "worktree", "merge": {"resolve": "agent"}}
     slices = (a_slice("a", verify="x", steps=[{"id": "r", "run": "x"}]), a_slice("b", retries=0))
-    found = report(*slices, **head)
-    assert found.agent_calls.at_most == 1 + 2
-    assert found.spend.unpriced == 3
+    result = report(*slices, **head)
+    assert result.agent_calls.at_most == 1 + 2
+    assert result.spend.unpriced == 3
     without = report(*slices)
     assert without.agent_calls.at_most == 1

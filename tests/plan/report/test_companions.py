@@ -20,18 +20,18 @@ def report(*subplans: dict[str, Any], history: list[FilePair], **plan: Any) -> C
 
 
 def pairs(*subplans: dict[str, Any], history: list[FilePair], **plan: Any) -> list[tuple[str, str]]:
-    found = report(*subplans, history=history, **plan).overlaps.companions
-    return [(one.first, one.second) for one in found]
+    result = report(*subplans, history=history, **plan).overlaps.companions
+    return [(pair.first, pair.second) for pair in result]
 
 
 def owner(id_: str, *files: str, **more: Any) -> dict[str, Any]:
     return {"id": id_, "files": list(files), **more}
 
 
-def test_two_that_own_files_that_changed_together_are_told() -> None:
-    found = report(owner("a", "src"), owner("b", "tests/*.py"), history=[MODEL])
-    assert found.overlaps.companions == (Companions(first="a", second="b", files=(MODEL,), more=0),)
-    assert found.overlaps.to_json()["companions"] == [
+def test_two_that_own_files_that_changed_together_are_reported() -> None:
+    result = report(owner("a", "src"), owner("b", "tests/*.py"), history=[MODEL])
+    assert result.overlaps.companions == (Companions(first="a", second="b", files=(MODEL,), more=0),)
+    assert result.overlaps.to_json()["companions"] == [
         {
             "first": "a",
             "second": "b",
@@ -39,12 +39,12 @@ def test_two_that_own_files_that_changed_together_are_told() -> None:
             "more": 0,
         }
     ]
-    assert found.overlaps.warnings == ()
+    assert result.overlaps.warnings == ()
 
 
 def test_the_first_file_is_one_of_the_first_subplan() -> None:
-    (found,) = report(owner("a", "tests"), owner("b", "src"), history=[MODEL]).overlaps.companions
-    assert found.files == (FilePair("tests/model.py", "src/model.py", 7),)
+    (result,) = report(owner("a", "tests"), owner("b", "src"), history=[MODEL]).overlaps.companions
+    assert result.files == (FilePair("tests/model.py", "src/model.py", 7),)
 
 
 def test_those_of_which_one_waits_for_the_other_are_not_told() -> None:
@@ -57,9 +57,9 @@ def test_those_that_take_turns_are_not_told(limits: dict[str, Any]) -> None:
     assert pairs(owner("a", "src"), owner("b", "tests"), history=[MODEL], **limits) == []
 
 
-def test_those_that_overlap_are_told_as_such_only() -> None:
-    found = report(owner("a", "src", "x"), owner("b", "tests", "x"), history=[MODEL]).overlaps
-    assert (len(found.pairs), found.companions) == (1, ())
+def test_those_that_overlap_are_reported_as_such_only() -> None:
+    result = report(owner("a", "src", "x"), owner("b", "tests", "x"), history=[MODEL]).overlaps
+    assert (len(result.pairs), result.companions) == (1, ())
 
 
 def test_a_group_is_no_companion_of_what_is_in_it_but_of_others() -> None:
@@ -78,18 +78,20 @@ def test_those_that_changed_together_most_often_come_first_and_further_files_are
         owner("a", "a"), owner("b", "b"), owner("c", "c"), history=history
     ).overlaps.companions
     assert (first.first, first.second, first.more) == ("b", "c", 6 - MOST_FILES)
-    assert [one.times for one in first.files] == [8, 7, 6]
+    assert [pair.times for pair in first.files] == [8, 7, 6]
     assert (second.first, second.second, second.more) == ("a", "b", 0)
 
 
 def test_two_patterns_that_mean_one_file_count_once() -> None:
-    (found,) = report(owner("a", "src", "src/*.py"), owner("b", "tests"), history=[MODEL]).overlaps.companions
-    assert (found.files, found.more) == ((MODEL,), 0)
+    (result,) = report(
+        owner("a", "src", "src/*.py"), owner("b", "tests"), history=[MODEL]
+    ).overlaps.companions
+    assert (result.files, result.more) == ((MODEL,), 0)
 
 
-def test_of_very_many_some_are_told() -> None:
+def test_of_very_many_some_are_reported() -> None:
     slices = [owner(f"s{n}", f"d{n}") for n in range(50)]
-    history = [FilePair(f"d{one}/f", f"d{other}/f", 3) for one, other in combinations(range(50), 2)]
+    history = [FilePair(f"d{pair}/f", f"d{second}/f", 3) for pair, second in combinations(range(50), 2)]
     assert len(pairs(*slices, history=history)) == 1_000
 
 

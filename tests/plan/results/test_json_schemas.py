@@ -75,7 +75,7 @@ def test_a_schema_that_stands_on_its_own_has_no_fault(schema: object) -> None:
         ),
     ],
 )
-def test_a_fault_is_told_with_its_place(schema: object, fault: str) -> None:
+def test_a_fault_is_reported_with_its_place(schema: object, fault: str) -> None:
     assert schema_fault(schema) == fault
 
 
@@ -119,7 +119,7 @@ def test_a_schema_too_deep_for_the_checker_is_a_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dependency", "wanted", "reason"),
+    ("dependency", "required", "reason"),
     [
         (
             STRING,
@@ -129,17 +129,17 @@ def test_a_schema_too_deep_for_the_checker_is_a_fault() -> None:
         (
             INTEGER,
             {"enum": ["a", "b"]},
-            'the wanted schema allows only "a", "b", and all else that is asked rules that out',
+            'the wanted schema allows only "a", "b", which the other requirements rule out',
         ),
         (
             {"enum": [1, 2, 3, 4, 5, 6]},
             {"minimum": 7},
-            "the dependency's schema allows only 1, 2, 3, 4, 5, …, and all else that is asked rules that out",
+            "the dependency's schema allows only 1, 2, 3, 4, 5, …, which the other requirements rule out",
         ),
         (
             {"const": None},
             {"enum": [0, False]},
-            "the dependency's schema allows only null, and all else that is asked rules that out",
+            "the dependency's schema allows only null, which the other requirements rule out",
         ),
         (
             {"type": "number", "minimum": 2},
@@ -199,14 +199,14 @@ def test_a_schema_too_deep_for_the_checker_is_a_fault() -> None:
         ),
     ],
 )
-def test_a_contradiction_is_told_with_its_reason(
-    dependency: dict[str, Any], wanted: dict[str, Any], reason: str
+def test_a_contradiction_is_reported_with_its_reason(
+    dependency: dict[str, Any], required: dict[str, Any], reason: str
 ) -> None:
-    assert contradiction(dependency, wanted) == reason
+    assert contradiction(dependency, required) == reason
 
 
 @pytest.mark.parametrize(
-    ("dependency", "wanted"),
+    ("dependency", "required"),
     [
         ({"const": 1}, {"const": True}),
         ({"const": {"a": 1}}, record(b=True)),
@@ -224,13 +224,13 @@ def test_a_contradiction_is_told_with_its_reason(
         (chain(20, STRING), chain(20, INTEGER)),
     ],
 )
-def test_these_are_found_from_both_sides(dependency: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert contradiction(dependency, wanted)
-    assert contradiction(wanted, dependency)
+def test_these_are_found_from_both_sides(dependency: dict[str, Any], required: dict[str, Any]) -> None:
+    assert contradiction(dependency, required)
+    assert contradiction(required, dependency)
 
 
 @pytest.mark.parametrize(
-    ("dependency", "wanted"),
+    ("dependency", "required"),
     [
         (INTEGER, {"type": "number"}),
         (INTEGER, {"const": 1.0}),
@@ -250,8 +250,10 @@ def test_these_are_found_from_both_sides(dependency: dict[str, Any], wanted: dic
         ({"$dynamicRef": "#/$defs/a", "$defs": {"a": STRING}}, INTEGER),  # not followed: nothing is claimed
     ],
 )
-def test_nothing_is_claimed_where_a_value_may_be(dependency: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert contradiction(dependency, wanted) is None
+def test_nothing_is_claimed_where_a_value_may_be(
+    dependency: dict[str, Any], required: dict[str, Any]
+) -> None:
+    assert contradiction(dependency, required) is None
 
 
 def test_a_schema_without_any_value_but_without_end_is_left_undecided() -> None:
@@ -288,7 +290,7 @@ def keywords(inner: st.SearchStrategy[Any]) -> dict[str, st.SearchStrategy[Any]]
         "const": VALUES,
         "enum": st.lists(VALUES, min_size=1, max_size=3),
         **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), BOUNDS),
-        **{f"{end}{what}": SIZES for end in ("min", "max") for what in ("Length", "Items", "Properties")},
+        **{f"{end}{noun}": SIZES for end in ("min", "max") for noun in ("Length", "Items", "Properties")},
         "required": NAMES,
         "properties": named,
         "patternProperties": st.dictionaries(st.sampled_from(["^a", "b$"]), inner, max_size=1),
@@ -297,10 +299,10 @@ def keywords(inner: st.SearchStrategy[Any]) -> dict[str, st.SearchStrategy[Any]]
     }
 
 
-def schemas_of(known: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+def schemas_of(values: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
     """Few of the keywords at once: a schema with many of them is met by nothing."""
-    chosen = st.lists(st.sampled_from(sorted(known)), max_size=4, unique=True)
-    return chosen.flatmap(lambda names: st.fixed_dictionaries({name: known[name] for name in names}))
+    chosen = st.lists(st.sampled_from(sorted(values)), max_size=4, unique=True)
+    return chosen.flatmap(lambda names: st.fixed_dictionaries({name: values[name] for name in names}))
 
 
 SCHEMAS = st.recursive(st.booleans(), lambda inner: schemas_of(keywords(inner)), max_leaves=4)
@@ -320,10 +322,10 @@ def meets(value: object, schema: dict[str, Any]) -> bool:
 
 @given(ROOTS, ROOTS, st.lists(VALUES, min_size=10, max_size=20))
 def test_where_a_value_meets_both_schemas_no_contradiction_is_claimed(
-    dependency: dict[str, Any], wanted: dict[str, Any], values: list[object]
+    dependency: dict[str, Any], required: dict[str, Any], values: list[object]
 ) -> None:
-    assume(any(meets(value, dependency) and meets(value, wanted) for value in values))
-    assert contradiction(dependency, wanted) is None
+    assume(any(meets(value, dependency) and meets(value, required) for value in values))
+    assert contradiction(dependency, required) is None
 
 
 @given(ROOTS, VALUES)

@@ -24,9 +24,9 @@ def test_a_pattern_is_matched_in_a_time_that_grows_with_the_text_only() -> None:
 
 @pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", "[", "a{2000}", r"(?<!x)y"])
 def test_a_pattern_without_a_bound_is_refused_when_the_plan_is_loaded(pattern: str) -> None:
-    said = pattern_fault(pattern)
-    assert said is not None
-    assert said.startswith("RE2, which matches patterns in a bounded time, does not know ")
+    message = pattern_fault(pattern)
+    assert message is not None
+    assert message.startswith("RE2 does not support the pattern ")
     for schema in ({"pattern": pattern}, {"items": {"patternProperties": {pattern: True}}}):
         assert schema_fault(schema) is not None
 

@@ -35,8 +35,12 @@ def explained(place: str, *configs: str) -> Explanation:
 
 
 def in_force(place: str, name: str, *configs: str) -> tuple[Any, str]:
-    found = explained(place, *configs)
-    return next((one.value, str(one.origin)) for one in (*found.settings, *found.own) if one.name == name)
+    explanation = explained(place, *configs)
+    return next(
+        (entry.value, str(entry.origin))
+        for entry in (*explanation.settings, *explanation.own)
+        if entry.name == name
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,20 +74,20 @@ def test_a_model_that_is_set_outranks_the_agent_s_own() -> None:
 
 def test_budgets_are_those_of_all_levels_around() -> None:
     ceilings = explained("group/a", "budget: 9").ceilings
-    assert [(one.name, one.value) for one in ceilings] == [("/", 9), ("group/a", 3)]
+    assert [(entry.name, entry.value) for entry in ceilings] == [("/", 9), ("group/a", 3)]
     assert explained("group/b").ceilings == ()
 
 
-def test_budgets_in_tokens_are_told_apart() -> None:
-    found = explained("group/a", "budget: {usd: 9, tokens: 5M}")
-    assert [(one.name, one.value) for one in found.ceilings] == [("/", 9), ("group/a", 3)]
-    assert [(one.name, one.value) for one in found.token_ceilings] == [("/", 5_000_000)]
-    assert found.to_json()["token_budgets"] == [
+def test_budgets_in_tokens_are_reported_apart() -> None:
+    explanation = explained("group/a", "budget: {usd: 9, tokens: 5M}")
+    assert [(entry.name, entry.value) for entry in explanation.ceilings] == [("/", 9), ("group/a", 3)]
+    assert [(entry.name, entry.value) for entry in explanation.token_ceilings] == [("/", 5_000_000)]
+    assert explanation.to_json()["token_budgets"] == [
         {"path": "/", "tokens": 5_000_000, "origin": "c.yaml:1", "file": "c.yaml", "line": 1}
     ]
 
 
 def test_what_an_agent_may_use_at_most_is_in_force_where_the_step_does_not_say() -> None:
     text = PLAN.replace("max_cost: 2", "max_cost: 2, max_tokens: 50k")
-    own = {one.name: one.value for one in explain(load_plan(text), "group/a:by-agent").own}
+    own = {entry.name: entry.value for entry in explain(load_plan(text), "group/a:by-agent").own}
     assert own["max_tokens"] == "50k"

@@ -85,10 +85,10 @@ def flags(*names: str) -> Layer | None:
     return Layer("flags", {name: FLAGS[name] for name in names}) if names else None
 
 
-def loaded(text: str, **given: Any) -> Plan:
+def loaded(text: str, **options: Any) -> Plan:
     """The plan; one that other settings have made invalid is not what is asked for."""
     try:
-        return load_plan(text, **given)
+        return load_plan(text, **options)
     except PlanError:
         assume(condition=False)
         raise
@@ -98,24 +98,29 @@ def said(value: Any) -> Any:
     """A model as plain data, without the places it comes from."""
     if isinstance(value, Struct):
         left_out = ELSEWHERE.get(type(value), {"source", "document", "built_in"})
-        return [said(getattr(value, one.name)) for one in fields(value) if one.name not in left_out]
+        return [said(getattr(value, field.name)) for field in fields(value) if field.name not in left_out]
     if isinstance(value, dict):
         return {key: said(item) for key, item in value.items()}
     return [said(item) for item in value] if isinstance(value, tuple | list) else value
 
 
-def same(one: Plan, other: Plan) -> None:
-    assert compile_plan(one).net == compile_plan(other).net
-    assert [scope.settings for scope in one.scopes] == [scope.settings for scope in other.scopes]
-    assert said(one.subplans) == said(other.subplans)
-    assert said(one.agents) == said(other.agents)
-    assert one.outline == other.outline
-    assert (one.goal, one.base, one.target, one.pools) == (other.goal, other.base, other.target, other.pools)
-    assert (one.env_allow, one.notify) == (other.env_allow, other.notify)
-    assert list(one.prices.items()) == list(other.prices.items())
-    for row in range(len(one.subplans)):
-        if one.outline.is_leaf(row):
-            assert said(one.pipeline_of(row).steps) == said(other.pipeline_of(row).steps)
+def same(first: Plan, second: Plan) -> None:
+    assert compile_plan(first).net == compile_plan(second).net
+    assert [scope.settings for scope in first.scopes] == [scope.settings for scope in second.scopes]
+    assert said(first.subplans) == said(second.subplans)
+    assert said(first.agents) == said(second.agents)
+    assert first.outline == second.outline
+    assert (first.goal, first.base, first.target, first.pools) == (
+        second.goal,
+        second.base,
+        second.target,
+        second.pools,
+    )
+    assert (first.env_allow, first.notify) == (second.env_allow, second.notify)
+    assert list(first.prices.items()) == list(second.prices.items())
+    for row in range(len(first.subplans)):
+        if first.outline.is_leaf(row):
+            assert said(first.pipeline_of(row).steps) == said(second.pipeline_of(row).steps)
 
 
 def comes_back(plan: Plan) -> None:
@@ -185,7 +190,7 @@ def test_every_setting_and_agent_comes_back(
 
 def test_every_key_of_a_step_comes_back() -> None:
     plan = load_plan(STEPS)
-    steps = next(one.steps for one in plan.subplans if one.steps is not None)
+    steps = next(subplan.steps for subplan in plan.subplans if subplan.steps is not None)
     assert {key for step in steps.steps for key in step.source.entries} == {
         key.name for key in language.STEP.keys
     }

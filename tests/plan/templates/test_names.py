@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from weft.plan.templates.names import Scope, StepSeen, Wrong, is_structured, unknown_names, written
+from weft.plan.templates.names import NameFault, Scope, StepView, is_structured, unknown_names, written
 from weft.plan.templates.parse import parse_template
 
 TEXT = {"type": "string"}
@@ -23,11 +23,11 @@ REPORT = {
 }
 
 
-def seen(name: str, kind: Any = "agent", *, ended: bool = True, **more: Any) -> StepSeen:
-    return StepSeen(id=name, kind=kind, ended=ended, **more)
+def seen(name: str, kind: Any = "agent", *, ended: bool = True, **more: Any) -> StepView:
+    return StepView(id=name, kind=kind, ended=ended, **more)
 
 
-def by_id(*steps: StepSeen) -> dict[str, StepSeen]:
+def by_id(*steps: StepView) -> dict[str, StepView]:
     return {step.id: step for step in steps}
 
 
@@ -59,7 +59,7 @@ SCOPE = Scope(steps=STEPS, env_allow=frozenset({"HOME", "LANG"}), later=frozense
 
 
 def wrong(expression: str, scope: Scope = SCOPE) -> list[str]:
-    return [found.message for found in unknown_names(parse_template(f"{{{{ {expression} }}}}"), scope)]
+    return [faults.message for faults in unknown_names(parse_template(f"{{{{ {expression} }}}}"), scope)]
 
 
 @pytest.mark.parametrize(
@@ -108,30 +108,30 @@ def test_these_names_can_be_read(expression: str) -> None:
         (
             "slcie.id",
             (
-                "there is no name 'slcie' here; did you mean 'slice'? "
+                "unknown name 'slcie'; did you mean 'slice'? "
                 "there are attempt, env, feedback, plan, run, slice, step"
             ),
         ),
         (
             "goal",
             (
-                "there is no name 'goal' here; did you mean 'plan.goal'? "
+                "unknown name 'goal'; did you mean 'plan.goal'? "
                 "there are attempt, env, feedback, plan, run, slice, step"
             ),
         ),
         (
             "a",
-            "there is no name 'a' here; there are attempt, env, feedback, plan, run, slice, step",
+            "unknown name 'a'; there are attempt, env, feedback, plan, run, slice, step",
         ),
         (
             "plain.result",
             (
-                "there is no name 'plain' here; did you mean 'step.plain'? "
+                "unknown name 'plain'; did you mean 'step.plain'? "
                 "there are attempt, env, feedback, plan, run, slice, step"
             ),
         ),
-        ("slice", "'slice' alone is no value: say what of it; there are id, path, prompt, title, verify"),
-        ("run", "'run' alone is no value: say what of it; there are id"),
+        ("slice", "'slice' is not a value; name a field of it; there are id, path, prompt, title, verify"),
+        ("run", "'run' is not a value; name a field of it; there are id"),
         (
             "slice.promt",
             "'slice' has no 'promt'; did you mean 'prompt'? there are id, path, prompt, title, verify",
@@ -140,23 +140,23 @@ def test_these_names_can_be_read(expression: str) -> None:
         ("slice.title.x", "'slice.title' is text: it has no 'x'"),
         ("feedback.x", "'feedback' is text: it has no 'x'"),
         ("attempt[0]", "'attempt' is a number: it has no '0'"),
-        ("env", "'env' alone is no value: say which variable, as in env.NAME"),
+        ("env", "'env' is not a value; name a variable, as in env.NAME"),
         (
             "env.HOMES",
-            "'env.HOMES' is not open to this plan; did you mean 'HOME'? to open it, add HOMES to env_allow",
+            "'env.HOMES' is not available to this plan; did you mean 'HOME'? to allow it, add HOMES to env_allow",
         ),
-        ("env.X", "'env.X' is not open to this plan; to open it, add X to env_allow"),
+        ("env.X", "'env.X' is not available to this plan; to allow it, add X to env_allow"),
         ("env.HOME.x", "'env.HOME' is text: it has no 'x'"),
     ],
 )
-def test_an_unknown_name_is_told_with_what_there_is(expression: str, message: str) -> None:
+def test_an_unknown_name_is_reported_with_what_there_is(expression: str, message: str) -> None:
     assert wrong(expression) == [message]
 
 
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("step", "'step' alone is no value: say which step and what of it, as in step.ID.result"),
+        ("step", "'step' is not a value; name a step and a field, as in step.ID.result"),
         (
             "step.after.result",
             "'step.after.result' reads step 'after', which comes later and has not run when this is evaluated",
@@ -172,12 +172,12 @@ def test_an_unknown_name_is_told_with_what_there_is(expression: str, message: st
                 "add depends_on: [nested]"
             ),
         ),
-        ("step.a.result", "'step.a': there is no step 'a'; if you mean 'a-b', write step['a-b']"),
-        ("step.1.result", "'step[1]': there is no step '1'; if you mean '1', write step['1']"),
+        ("step.a.result", "'step.a': unknown step 'a'; if you mean 'a-b', write step['a-b']"),
+        ("step.1.result", "'step[1]': unknown step '1'; if you mean '1', write step['1']"),
         (
             "step.plain",
             (
-                "'step.plain' alone is no value: say what of it; there are json, result;"
+                "'step.plain' is not a value; name a field of it; there are json, result;"
                 " fields need an output_schema on the step"
             ),
         ),
@@ -202,36 +202,36 @@ def test_an_unknown_name_is_told_with_what_there_is(expression: str, message: st
             "step.texts.report.title",
             (
                 "'step.texts.report.title': step 'texts' has no 'report'; there are result; "
-                "fields need an output_schema on the join or on all that it depends on"
+                "fields need an output_schema on the join or on all its dependencies"
             ),
         ),
         (
             "step.texts.json",
             (
                 "'step.texts.json': step 'texts' has no 'json'; there are result; "
-                "fields need an output_schema on the join or on all that it depends on"
+                "fields need an output_schema on the join or on all its dependencies"
             ),
         ),
         (
             "step.outer.json",
             (
                 "'step.outer.json': step 'outer' has no 'json'; there are result, texts; "
-                "fields need an output_schema on the join or on all that it depends on"
+                "fields need an output_schema on the join or on all its dependencies"
             ),
         ),
         (
             "step.merged",
-            "'step.merged' alone is no value: say what of it; there are json, other, report, result",
+            "'step.merged' is not a value; name a field of it; there are json, other, report, result",
         ),
         (
             "step.merged.ohter",
-            "'step.merged.ohter': there is no step 'ohter'; did you mean 'other'? there are other, report",
+            "'step.merged.ohter': unknown step 'ohter'; did you mean 'other'? there are other, report",
         ),
         ("step.merged.report.error.x", "'step.merged.report.error' has no 'x'; there are kind, message"),
         ("step.strict.plain.x", "'step.strict' has no 'plain'; there are report"),
     ],
 )
-def test_what_a_step_does_not_give_is_told(expression: str, message: str) -> None:
+def test_what_a_step_does_not_give_is_reported(expression: str, message: str) -> None:
     assert wrong(expression) == [message]
 
 
@@ -263,13 +263,13 @@ def test_what_a_step_does_not_give_is_told(expression: str, message: str) -> Non
         ("step.report.free[0]", "'step.report.free' is an object, its fields have names, not the number 0"),
     ],
 )
-def test_a_field_that_the_schema_rules_out_is_told(expression: str, message: str) -> None:
+def test_a_field_that_the_schema_rules_out_is_reported(expression: str, message: str) -> None:
     assert wrong(expression) == [message]
 
 
 def test_steps_are_listed_where_none_is_near() -> None:
     scope = Scope(steps=by_id(plain, report), env_allow=frozenset(), later=frozenset())
-    assert wrong("step.zzz.result", scope) == ["'step.zzz': there is no step 'zzz'; there are plain, report"]
+    assert wrong("step.zzz.result", scope) == ["'step.zzz': unknown step 'zzz'; there are plain, report"]
 
 
 def test_of_many_steps_the_first_are_listed() -> None:
@@ -278,25 +278,23 @@ def test_of_many_steps_the_first_are_listed() -> None:
     assert wrong("step.zzz.result", scope)[0].endswith("there are " + ", ".join(list(many)[:20]) + ", …")
 
 
-def test_where_there_are_no_steps_that_is_told() -> None:
+def test_where_there_are_no_steps_that_is_reported() -> None:
     scope = Scope(steps={}, env_allow=frozenset(), later=frozenset())
     assert wrong("step.zzz.result", scope) == [
-        "'step.zzz': there is no step 'zzz'; there are no steps to read here"
+        "'step.zzz': unknown step 'zzz'; there are no steps to read here"
     ]
 
 
-def test_every_wrong_name_is_told_with_its_place() -> None:
-    found = unknown_names(parse_template("{{ run.id }} {{ env }} {{ attempt.x }}"), SCOPE)
-    assert found == [
-        Wrong(offset=16, message="'env' alone is no value: say which variable, as in env.NAME"),
-        Wrong(offset=26, message="'attempt' is a number: it has no 'x'"),
+def test_every_wrong_name_is_reported_with_its_place() -> None:
+    faults = unknown_names(parse_template("{{ run.id }} {{ env }} {{ attempt.x }}"), SCOPE)
+    assert faults == [
+        NameFault(offset=16, message="'env' is not a value; name a variable, as in env.NAME"),
+        NameFault(offset=26, message="'attempt' is a number: it has no 'x'"),
     ]
 
 
 def test_a_dash_in_an_id_without_quotes_is_explained() -> None:
-    assert (
-        wrong("step.a-b.result")[0] == "'step.a': there is no step 'a'; if you mean 'a-b', write step['a-b']"
-    )
+    assert wrong("step.a-b.result")[0] == "'step.a': unknown step 'a'; if you mean 'a-b', write step['a-b']"
 
 
 @pytest.mark.parametrize(
@@ -313,7 +311,7 @@ def test_a_dash_in_an_id_without_quotes_is_explained() -> None:
     ],
 )
 def test_a_result_is_structured_by_its_own_schema_or_by_all_it_is_made_of(
-    step: StepSeen, *, structured: bool
+    step: StepView, *, structured: bool
 ) -> None:
     assert is_structured(step) is structured
 

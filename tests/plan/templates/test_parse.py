@@ -39,7 +39,7 @@ def test_a_text_without_names_has_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("{{ feedback }}", ["feedback at 3"]),
         ("a {{slice.prompt}} b {{ plan.goal | raw }}", ["slice/prompt at 4", "plan/goal at 24"]),
@@ -62,8 +62,8 @@ def test_a_text_without_names_has_none(text: str) -> None:
         ("{{ a['_id'] }}", ["a/_id at 3"]),
     ],
 )
-def test_each_use_of_a_name_is_found_with_its_place(text: str, found: list[str]) -> None:
-    assert names(text) == found
+def test_each_use_of_a_name_is_found_with_its_place(text: str, expected: list[str]) -> None:
+    assert names(text) == expected
 
 
 @pytest.mark.parametrize("constant", ["true", "false", "none", "True", "False", "None"])
@@ -135,33 +135,33 @@ def test_a_name_that_every_branch_sets_is_bound_after_them() -> None:
         ("{{ a) }}", "4: this is not a valid template: unexpected ')'"),
         (
             "${#list}",
-            "3: '{#' begins a comment, and it does not end; for the characters themselves write {{ '{#' }}",
+            "3: '{#' starts a comment that does not end; to write the characters themselves, use {{ '{#' }}",
         ),
-        ("{{ a | uper }}", "7: there is no filter 'uper'; did you mean 'upper'?"),
-        ("{{ a is defned }}", "5: there is no test 'defned'; did you mean 'defined'?"),
-        ("{{ a | map('uper') }}", "7: there is no filter 'uper'; did you mean 'upper'?"),
-        ("{{ a | select('od') }}", "7: there is no test 'od'; did you mean 'odd'?"),
-        ("{{ a | rejectattr('x', 'od') }}", "7: there is no test 'od'; did you mean 'odd'?"),
-        ("{% filter uper %}{% endfilter %}", "10: there is no filter 'uper'; did you mean 'upper'?"),
+        ("{{ a | uper }}", "7: unknown filter 'uper'; did you mean 'upper'?"),
+        ("{{ a is defned }}", "5: unknown test 'defned'; did you mean 'defined'?"),
+        ("{{ a | map('uper') }}", "7: unknown filter 'uper'; did you mean 'upper'?"),
+        ("{{ a | select('od') }}", "7: unknown test 'od'; did you mean 'odd'?"),
+        ("{{ a | rejectattr('x', 'od') }}", "7: unknown test 'od'; did you mean 'odd'?"),
+        ("{% filter uper %}{% endfilter %}", "10: unknown filter 'uper'; did you mean 'upper'?"),
         (
             "{{ a._x }}",
-            "4: '._x': attributes that begin with '_' are not open to templates; a field is read by ['_x']",
+            "4: '._x': templates cannot read attributes that start with '_'; write ['_x'] to read a field",
         ),
-        ("{{ a.__class__ }}", "4: '.__class__': attributes that begin with '_' are not open to templates"),
+        ("{{ a.__class__ }}", "4: '.__class__': templates cannot read attributes that start with '_'"),
         (
             "{{ a.b._c() }}",
-            "6: '._c': attributes that begin with '_' are not open to templates; a field is read by ['_c']",
+            "6: '._c': templates cannot read attributes that start with '_'; write ['_c'] to read a field",
         ),
-        ("{{ a['__class__'] }}", "4: '__class__' is not open to templates"),
+        ("{{ a['__class__'] }}", "4: templates cannot read '__class__'"),
         ("{% set x | replace(a, 'b') %}{% endset %}", "3: the filter of a set block cannot read names"),
         ("{% set a.b = 1 %}", "7: only a name can be set, not a part of a value"),
-        ("{% for loop in [] %}{% endfor %}", "7: 'loop' has a meaning in Jinja and cannot be set"),
-        ("{% macro caller() %}{% endmacro %}", "3: 'caller' has a meaning in Jinja and cannot be set"),
+        ("{% for loop in [] %}{% endfor %}", "7: 'loop' is reserved by Jinja and cannot be set"),
+        ("{% macro caller() %}{% endmacro %}", "3: 'caller' is reserved by Jinja and cannot be set"),
         (f"{{{{ {'1' * 5000} }}}}", "0: a number in this template is too long to be read"),
         (f"{{{{ {'(' * 5000} }}}}", "0: this template is nested too deeply"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(text: str, message: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(text: str, message: str) -> None:
     assert fault(text) == message
 
 
@@ -195,9 +195,7 @@ def test_a_name_known_only_when_evaluated_is_refused_as_it_cannot_be_checked(tex
     ],
 )
 def test_a_template_that_needs_another_is_refused(text: str) -> None:
-    assert fault(text).endswith(
-        ": a template in a plan stands alone: include, import, from and extends are not available"
-    )
+    assert fault(text).endswith(": templates in a plan cannot use include, import, from or extends")
 
 
 @pytest.mark.parametrize("text", ["{% block x %}{% endblock %}", "{% autoescape true %}{% endautoescape %}"])
@@ -209,7 +207,7 @@ def test_other_statements_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("feedback", [("feedback",)]),
         (" step.a.exit_code == 0 ", [("step", "a", "exit_code")]),
@@ -223,16 +221,16 @@ def test_other_statements_are_refused(text: str) -> None:
         ("1 == 1", []),
     ],
 )
-def test_an_expression_stands_bare_or_in_braces(text: str, found: list[tuple[str | int, ...]]) -> None:
+def test_an_expression_stands_bare_or_in_braces(text: str, expected: list[tuple[str | int, ...]]) -> None:
     for written in (text, f"{{{{ {text} }}}}", f" {{{{- {text} -}}}}\n"):
         read = parse_expression(written).names
-        assert [name.path for name in read] == found
-        assert [written.startswith(str(name.path[0]), name.offset) for name in read] == [True] * len(found)
+        assert [name.path for name in read] == expected
+        assert [written.startswith(str(name.path[0]), name.offset) for name in read] == [True] * len(expected)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "{{ }}", "{{}}"])
 def test_an_expression_is_not_empty(text: str) -> None:
-    with pytest.raises(TemplateError, match="an expression is needed here, but there is none"):
+    with pytest.raises(TemplateError, match="the expression is empty"):
         parse_expression(text)
 
 

@@ -21,7 +21,7 @@ def fault(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "given"),
+    ("text", "expected"),
     [
         ("{{ true }} {{ none }} {{ 1.0 }} {{ 'x' }} {{ [1, true] }}", "true null 1.0 x [1,true]"),
         ("{{ text ~ true ~ none ~ [1] ~ json.ok }}", "xtruenull[1]false"),
@@ -36,12 +36,12 @@ def fault(text: str) -> str:
         ("{{ json.items[4] | items }}{{ json.items[4].items() }}", '[["a",1]][["a",1]]'),
     ],
 )
-def test_values_are_written_as_json_wherever_they_become_text(text: str, given: str) -> None:
-    assert render(text, VALUES) == given
+def test_values_are_written_as_json_wherever_they_become_text(text: str, expected: str) -> None:
+    assert render(text, VALUES) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "given"),
+    ("text", "expected"),
     [
         ("{{ json.keys }} {{ json.items[1] }}", "mine two"),
         ("{{ json.items() | length }}", "3"),
@@ -49,12 +49,12 @@ def test_values_are_written_as_json_wherever_they_become_text(text: str, given: 
         ("{{ '{:>3}'.format(text) }}", "  x"),
     ],
 )
-def test_a_key_goes_before_a_method_and_what_is_called_is_a_method(text: str, given: str) -> None:
-    assert render(text, VALUES) == given
+def test_a_key_goes_before_a_method_and_what_is_called_is_a_method(text: str, expected: str) -> None:
+    assert render(text, VALUES) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "given"),
+    ("text", "expected"),
     [
         ("{% for one in json.items if one is string %}{{ loop.index }}{{ one }}{% endfor %}\n", "1two\n"),
         ("{% for one in [1, 2] %}{{ loop.cycle('a', 'b') }}{% endfor %}", "ab"),
@@ -70,36 +70,36 @@ def test_a_key_goes_before_a_method_and_what_is_called_is_a_method(text: str, gi
         ("{{ 3 * 'ab' }}{{ 'ab' * 2 }}{{ 2 ** 10 }}{{ 2 * 3 }}{{ 2.0 ** 2 }}", "ababababab102464.0"),
     ],
 )  # fmt: skip
-def test_statements_and_filters_work_as_in_any_jinja(text: str, given: str) -> None:
-    assert render(text, VALUES) == given
+def test_statements_and_filters_work_as_in_any_jinja(text: str, expected: str) -> None:
+    assert render(text, VALUES) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{{ json.items.append(1) }}", "access to attribute 'append' of 'list' object is unsafe"),
         ("{{ json.clear() }}", "access to attribute 'clear' of 'dict' object is unsafe"),
         ("{{ text.format_map }}", "'text' is a text of 1 characters: it has no 'format_map'"),
         ("{{ '{0.__class__}'.format(text) }}", "the value is a text of 1 characters: it has no '__class__'"),
-        ("{{ range(3) }}", "there is no name 'range' here"),
-        ("{{ lipsum }}", "there is no name 'lipsum' here"),
-        ("{{ json.items | random }}", "there is no filter 'random'"),
-        ("{{ text | attr('upper') }}", "there is no filter 'attr'"),
-        ("{% macro m() %}{% endmacro %}{{ m }}", "this is no value that can be put into a text, but a Macro"),
+        ("{{ range(3) }}", "unknown name 'range'"),
+        ("{{ lipsum }}", "unknown name 'lipsum'"),
+        ("{{ json.items | random }}", "unknown filter 'random'"),
+        ("{{ text | attr('upper') }}", "unknown filter 'attr'"),
+        ("{% macro m() %}{% endmacro %}{{ m }}", "a Macro cannot be inserted into a text"),
         (
             "{% for a in [1] %}{{ loop }}{% endfor %}",
-            "this is no value that can be put into a text, but a LoopContext",
+            "a LoopContext cannot be inserted into a text",
         ),
     ],
 )
-def test_nothing_but_values_is_reached(text: str, said: str) -> None:
+def test_nothing_but_values_is_reached(text: str, message: str) -> None:
     before = repr(VALUES)
-    assert said in fault(text)
+    assert message in fault(text)
     assert repr(VALUES) == before
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{{ 1 / 0 }}", "ZeroDivisionError: division by zero"),
         ("{{ text + 1 }}", "TypeError: "),
@@ -110,11 +110,11 @@ def test_nothing_but_values_is_reached(text: str, said: str) -> None:
         ("{% for a in [1] %}" * 25 + "{% endfor %}" * 25, "SyntaxError: too many statically nested blocks"),
     ],
 )
-def test_whatever_goes_wrong_is_told(text: str, said: str) -> None:
-    assert fault(text).startswith(f"this template cannot be evaluated: {said}")
+def test_whatever_goes_wrong_is_reported(text: str, message: str) -> None:
+    assert fault(text).startswith(f"this template cannot be evaluated: {message}")
 
 
-def test_what_a_filter_does_not_find_is_told_in_its_words() -> None:
+def test_what_a_filter_does_not_find_is_reported_in_its_words() -> None:
     assert fault("{{ [] | first }}") == "No first item, sequence was empty."
 
 
@@ -133,9 +133,9 @@ def test_what_a_filter_does_not_find_is_told_in_its_words() -> None:
         "{% set a %}{{ missing }}{% endset %}",
     ],
 )
-def test_an_unknown_name_is_told_wherever_it_is_used(text: str) -> None:
-    assert fault(text) == "there is no name 'missing' here; there are json, slice, text"
+def test_an_unknown_name_is_reported_wherever_it_is_used(text: str) -> None:
+    assert fault(text) == "unknown name 'missing'; there are json, slice, text"
 
 
-def test_what_python_says_is_told_in_short() -> None:
+def test_what_python_says_is_reported_in_short() -> None:
     assert len(fault(f"{{{{ '{'x' * 5000}' | int(base='{'y' * 5000}') }}}}{{{{ 'x' + 1 }}}}")) < 400

@@ -115,12 +115,12 @@ def test_without_quote_nothing_is_quoted() -> None:
     ],
 )  # fmt: skip
 def test_what_stands_around_a_value_is_read_as_the_shell_reads_it(before: str, after: str) -> None:
-    found = arguments(shell_text([before, Put("it's $(v)"), after]))
-    assert "it's $(v)" in found[-1]
+    result = arguments(shell_text([before, Put("it's $(v)"), after]))
+    assert "it's $(v)" in result[-1]
 
 
 @pytest.mark.parametrize(
-    ("before", "said"),
+    ("before", "place"),
     [
         ("show # ", "in a comment"),
         ("# ", "in a comment"),
@@ -136,18 +136,18 @@ def test_what_stands_around_a_value_is_read_as_the_shell_reads_it(before: str, a
         ('show "$(case a in a) echo ', "after a case within $(…)"),
     ],
 )
-def test_where_no_quotes_would_hold_a_value_it_is_refused(before: str, said: str) -> None:
+def test_where_no_quotes_would_hold_a_value_it_is_refused(before: str, place: str) -> None:
     with pytest.raises(RenderError) as caught:
         shell_text([before, Put("x")])
     assert caught.value.message == (
-        f"in a command, a value cannot stand {said}: no quotes would hold it together there;"
-        ' hand it over in an environment variable, by env, and read it as "$NAME"'
+        f"in a command, a value cannot be {place}: no quotes protect it there;"
+        ' pass it in an environment variable, with env, and read it as "$NAME"'
     )
 
 
 @pytest.mark.parametrize("before", ["show \\", 'show "\\', "show $", "show $(echo $"])
 def test_a_value_does_not_stand_behind_a_sign_that_would_take_its_quote(before: str) -> None:
-    with pytest.raises(RenderError, match="cannot stand right behind a"):
+    with pytest.raises(RenderError, match="cannot come right after a"):
         shell_text([before, Put("x")])
 
 
@@ -213,10 +213,10 @@ def test_a_command_whose_values_have_their_place_is_in_order(text: str) -> None:
     check_command(text)
 
 
-def test_a_value_without_a_place_is_told_before_there_is_one() -> None:
-    with pytest.raises(RenderError, match="a value cannot stand in a comment") as told:
+def test_a_value_without_a_place_is_reported_before_there_is_one() -> None:
+    with pytest.raises(RenderError, match="a value cannot be in a comment") as raised:
         check_command("echo {{ a }} # {{ b }}")
-    assert told.value.offset == len("echo {{ a }} # {{ ")
+    assert raised.value.offset == len("echo {{ a }} # {{ ")
 
 
 NESTED = [
@@ -239,10 +239,10 @@ NESTED = [
 @pytest.mark.parametrize("command", NESTED)
 def test_a_value_in_the_code_of_another_shell_is_refused(command: str) -> None:
     with pytest.raises(
-        RenderError, match="reads this text as code, and would run what is in the value"
-    ) as told:
+        RenderError, match="reads this text as code and would run what is in the value"
+    ) as raised:
         check_command(command)
-    assert command[told.value.offset] == "v"
+    assert command[raised.value.offset] == "v"
     with pytest.raises(RenderError, match="reads this text as code"):
         render(command, {"v": "$(touch x)"}, quote=True)
 
@@ -286,15 +286,15 @@ def test_a_template_that_cannot_be_checked_before_is_refused_with_a_value_that_w
     ("command", "advice"),
     [
         ('sh -c "{{ v }}"', "as an argument after the code, as in sh -c 'echo \"$1\"' sh {{ … }}, or in"),
-        ("eval {{ v }}", 'hand the value over in an environment variable, by env, and read it as "$NAME"'),
-        ("trap 'rm {{ v }}' EXIT", "hand the value over in an environment variable, by env"),
-        ("ssh host rm {{ v }}", "over on standard input, as in printf %s {{ … }} | ssh HOST COMMAND"),
+        ("eval {{ v }}", 'pass the value in an environment variable, with env, and read it as "$NAME"'),
+        ("trap 'rm {{ v }}' EXIT", "pass the value in an environment variable, with env"),
+        ("ssh host rm {{ v }}", "pass the value on standard input, as in printf %s {{ … }} | ssh HOST COMMAND"),
     ],
 )  # fmt: skip
 def test_the_advice_fits_the_program(command: str, advice: str) -> None:
-    with pytest.raises(RenderError) as told:
+    with pytest.raises(RenderError) as raised:
         check_command(command)
-    assert advice in str(told.value)
+    assert advice in str(raised.value)
 
 
 def test_through_raw_the_author_answers_for_it() -> None:

@@ -228,13 +228,13 @@ def test_every_number_of_json_is_a_number(number):
 # Keys
 
 
-def test_every_key_that_stands_twice_is_told_and_the_first_holds():
+def test_every_key_that_stands_twice_is_reported_and_the_first_holds():
     text = "a: 1\nb: 2\na: 3\n'b': 4\na: 5\n"
     assert plain(root(text)) == {"a": "1", "b": "2"}
     assert reported(text) == [
-        (3, 1, "the key 'a' stands here twice; it was first given in line 1"),
-        (4, 1, "the key 'b' stands here twice; it was first given in line 2"),
-        (5, 1, "the key 'a' stands here twice; it was first given in line 1"),
+        (3, 1, "duplicate key 'a'; the first is in line 1"),
+        (4, 1, "duplicate key 'b'; the first is in line 2"),
+        (5, 1, "duplicate key 'a'; the first is in line 1"),
     ]
 
 
@@ -242,7 +242,7 @@ def test_a_key_that_is_repeated_by_an_alias_stands_twice():
     assert len(reported("&k a: 1\n*k : 2\n")) == 1
 
 
-def test_as_many_duplicate_keys_are_told_as_anybody_reads_and_the_rest_are_counted():
+def test_as_many_duplicate_keys_are_reported_as_anybody_reads_and_the_rest_are_counted():
     document = read("a: 1\n" * (MOST_PROBLEMS + 6))
     assert (len(document.problems), document.unsaid) == (MOST_PROBLEMS, 5)
 
@@ -252,7 +252,7 @@ def test_a_list_or_mapping_is_no_key(text):
     assert refused(text)[2] == "a key must be a single value, not a list or a mapping"
 
 
-def test_an_alias_that_is_no_key_is_told_where_it_stands():
+def test_an_alias_that_is_no_key_is_reported_where_it_stands():
     assert refused("x: &k [a]\n*k : c")[:2] == (2, 1)
 
 
@@ -267,12 +267,12 @@ def test_a_table_knows_where_its_keys_stand():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [("!!str 4", "!!str"), ("!secret x", "!secret"), ("! x", "!"), ("!<tag:x,1:y> [a]", "tag:x,1:y")],
 )
-def test_a_tag_is_told(text, said):
+def test_a_tag_is_reported(text, message):
     assert reported(text) == [
-        (1, 1, f"the tag {said!r} has no meaning here; write the value without it"),
+        (1, 1, f"the tag {message!r} has no meaning here; write the value without it"),
     ]
 
 
@@ -291,7 +291,7 @@ def test_an_alias_needs_an_anchor_before_it():
 
 @pytest.mark.parametrize("text", ["a: &x [1, *x]", "a: &x {b: *x}", "a: &x [[*x]]", "a: &x\n  <<: *x"])
 def test_an_alias_inside_of_what_it_repeats_is_refused(text):
-    assert refused(text)[2] == "the alias *x stands inside of what it repeats"
+    assert refused(text)[2] == "the alias *x is inside the value that it repeats"
 
 
 def test_a_merge_key_takes_over_what_is_not_said():
@@ -351,7 +351,7 @@ def test_aliases_may_repeat_as_many_values_as_the_limit_says():
 
 def test_a_file_may_be_as_long_as_the_limit_says():
     assert plain(root("abcde", size=5)) == "abcde"
-    assert refused("abcde", size=4) == (1, 1, "the file has 5 characters; allowed are 4")
+    assert refused("abcde", size=4) == (1, 1, "the file has 5 characters; the limit is 4")
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{a: ", "}"), ("- ", "")])
@@ -409,7 +409,7 @@ def test_a_document_of_nothing_is_nothing():
 
 
 def test_a_second_document_is_refused_where_it_begins():
-    assert refused("a: 1\n---\nb: 2\n") == (2, 1, "a second document begins here; a file holds one")
+    assert refused("a: 1\n---\nb: 2\n") == (2, 1, "a second document starts here; a file can have only one")
 
 
 def test_one_document_may_have_a_start_and_an_end():
@@ -425,24 +425,24 @@ def test_control_characters_are_refused_where_they_stand(text, place):
 
 
 def test_half_of_a_surrogate_pair_is_refused_where_it_stands():
-    assert refused("a: 1\nä: é\ud800") == (2, 5, "this is not text: half of a surrogate pair")
+    assert refused("a: 1\nä: é\ud800") == (2, 5, "this is not text: a lone surrogate")
 
 
 def test_a_tag_that_is_no_text_is_refused():
     assert refused("a: 1\nb: !%ED%A0%80 x")[2] == "this is not YAML: a tag that is not UTF-8"
 
 
-def test_a_quote_without_its_end_is_told_with_the_line_it_began_in():
-    said = "the quote that opens in line 2 is not closed; add it where the text ends"
-    assert refused("a: 1\nb: 'x\nc: 2\n\n") == (3, 5, f"this is not YAML: {said}")
+def test_a_quote_without_its_end_is_reported_with_the_line_it_began_in():
+    message = "the quote that opens in line 2 is not closed; add it where the text ends"
+    assert refused("a: 1\nb: 'x\nc: 2\n\n") == (3, 5, f"this is not YAML: {message}")
 
 
 def test_a_tab_as_indentation_is_refused_where_it_stands():
-    said = "a tab indents this line; YAML takes spaces only: replace each tab by spaces"
-    assert refused("a:\n\tb: 1") == (2, 1, f"this is not YAML: {said}")
+    message = "a tab indents this line; YAML takes spaces only: replace each tab by spaces"
+    assert refused("a:\n\tb: 1") == (2, 1, f"this is not YAML: {message}")
 
 
-def test_what_is_wrong_with_the_yaml_is_told_after_what_was_found_before():
+def test_what_is_wrong_with_the_yaml_is_reported_after_what_was_found_before():
     with pytest.raises(PlanError) as caught:
         read("a: 1\na: 2\nb: [")
     assert [problem.at.line for problem in caught.value.problems] == [2, 3]

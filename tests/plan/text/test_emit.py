@@ -50,7 +50,7 @@ def paths(value, path=()):
         inner = list(value.items())
     if isinstance(value, list):
         inner = list(enumerate(value))
-    return [path, *(found for key, part in inner for found in paths(part, (*path, key)))]
+    return [path, *(inner_path for key, part in inner for inner_path in paths(part, (*path, key)))]
 
 
 @given(data)
@@ -151,8 +151,15 @@ def test_a_key_too_long_for_a_colon_is_marked():
 
 def test_a_short_comment_stands_behind_and_a_long_one_above():
     long = "word " * 30
-    said = {(): "first", ("a",): "one", ("b",): long, ("c",): "of c", ("c", 0): "item", ("c", 0, "d"): "of d"}
-    text = to_yaml({"a": 1, "b": 2, "c": [{"d": 1}, 2]}, comments=said)
+    comments = {
+        (): "first",
+        ("a",): "one",
+        ("b",): long,
+        ("c",): "of c",
+        ("c", 0): "item",
+        ("c", 0, "d"): "of d",
+    }
+    text = to_yaml({"a": 1, "b": 2, "c": [{"d": 1}, 2]}, comments=comments)
     assert text == (
         f"# first\na: 1  # one\n# {long.strip()}\nb: 2\n# of c\nc:\n  # item\n  - d: 1  # of d\n  - 2\n"
     )

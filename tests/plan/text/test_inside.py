@@ -59,15 +59,15 @@ def test_the_caret_is_under_the_name_in_a_flow_of_arguments() -> None:
     assert problem.width == len("slice['pth']")
 
 
-def test_each_name_is_told_where_it_stands() -> None:
+def test_each_name_is_reported_where_it_stands() -> None:
     run = "    run: |\n      {{ slce.id }}\n      {{ slce.id }}\n"
     text = f"{HEAD}subplans:\n- id: s\n  steps:\n  - id: a\n{run}"
     with pytest.raises(PlanError) as raised:
         load_plan(text)
-    assert [(one.at.line, one.at.column) for one in raised.value.problems] == [(8, 10), (9, 10)]
+    assert [(problem.at.line, problem.at.column) for problem in raised.value.problems] == [(8, 10), (9, 10)]
 
 
-def test_what_is_no_template_is_told_where_it_breaks() -> None:
+def test_what_is_no_template_is_reported_where_it_breaks() -> None:
     assert caret("'two {{ slice.id '")[0] == "prompt: 'two {{ slice.id '"
 
 
@@ -89,8 +89,8 @@ def test_a_word_in_a_block_is_found(style: str, before: list[str], words: list[s
     lines = ["start", *before, " ".join([*words, "NAME"]), "end"]
     text = f"# c\nk: {style}\n" + "".join(" " * indent + line + "\n" for line in lines)
     node, offset = value_of(text)
-    found = inside(read_document(text, "f"), node, offset, 4)
-    assert text.splitlines()[found.line - 1][found.column - 1 :].startswith("NAME")
+    part = inside(read_document(text, "f"), node, offset, 4)
+    assert text.splitlines()[part.line - 1][part.column - 1 :].startswith("NAME")
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), st.booleans())
@@ -98,11 +98,11 @@ def test_a_word_behind_any_escapes_is_found(before: str, plain: bool) -> None:
     escaped = "".join(sign if plain and sign.isalnum() else f"\\U{ord(sign):08x}" for sign in before)
     text = f'k: "{escaped}NAME"'
     node, offset = value_of(text)
-    found = inside(read_document(text, "f"), node, offset)
-    assert text[found.column - 1 :].startswith("NAME")
+    part = inside(read_document(text, "f"), node, offset)
+    assert text[part.column - 1 :].startswith("NAME")
 
 
-def test_what_is_not_in_the_file_is_told_at_the_beginning_of_the_value() -> None:
+def test_what_is_not_in_the_file_is_reported_at_the_beginning_of_the_value() -> None:
     document = read_document("k: |", "f")
     node = Scalar("NAME", 1, 4, "|")
     assert inside(document, node, 0) is node

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import InputError
-from weft.plan.language.reader import Reader, found
+from weft.plan.language.reader import Reader, describe
 from weft.plan.text.document import Table, read_document
 from weft.plan.text.problems import (
     LONGEST_EXCERPT,
@@ -101,7 +101,7 @@ def test_a_problem_as_json_says_where_and_what():
 # All of them together
 
 
-def test_an_error_tells_every_problem_and_counts_the_errors():
+def test_an_error_reports_every_problem_and_counts_the_errors():
     error = PlanError([problem("a", 1), problem("b", 1, severity=Severity.WARNING)])
     assert isinstance(error, InputError)
     assert str(error).splitlines() == [
@@ -149,9 +149,9 @@ def test_a_reader_begins_with_what_is_wrong_with_the_document():
 
 
 def test_a_reader_marks_the_whole_value():
-    one = reader("key: 'some text'")
-    one.wrong(one.document.root.get("key"), "no")
-    assert list(one.problems[0].lines()) == [
+    marked = reader("key: 'some text'")
+    marked.wrong(marked.document.root.get("key"), "no")
+    assert list(marked.problems[0].lines()) == [
         "plan.yaml:1:6: error: no",
         "     1 | key: 'some text'",
         "       |      ^^^^^^^^^^^",
@@ -159,7 +159,7 @@ def test_a_reader_marks_the_whole_value():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "description"),
     [
         ("abc", "'abc'"),
         ("'4'", "'4'"),
@@ -175,21 +175,21 @@ def test_a_reader_marks_the_whole_value():
         ('"a\\nb"', r"'a\nb'"),
     ],
 )
-def test_a_value_is_told_so_that_it_fits_into_a_sentence(text, said):
+def test_a_value_is_reported_so_that_it_fits_into_a_sentence(text, description):
     root = read_document(f"k: {text}", "plan.yaml").root
     assert isinstance(root, Table)
-    assert found(root.entries["k"][1]) == said
+    assert describe(root.entries["k"][1]) == description
 
 
 # Names that are nearly right
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "suggestion"),
     [("depend_on", "depends_on"), ("depends-on", "depends_on"), ("ID", "id"), ("xyz", None)],
 )
-def test_the_nearest_name_is_the_one_that_was_probably_meant(name, meant):
-    assert nearest(name, ["id", "depends_on", "title"]) == meant
+def test_the_nearest_name_is_the_one_that_was_probably_meant(name, suggestion):
+    assert nearest(name, ["id", "depends_on", "title"]) == suggestion
 
 
 def test_nothing_is_near_to_a_name_that_is_too_long_to_be_one():

@@ -23,23 +23,23 @@ DASH = "an entry of the list of line 2 begins with '- '"
 CLOSE = "is not closed, or a comma is missing"
 COLON = "the value of 'a' has a colon in it; write it in quotes, as in a"
 SINGLE = "write the text in single quotes, or each backslash twice"
-IN_QUOTES = "or put a value that holds such a sign in quotes"
+IN_QUOTES = "or put a value that contains this character in quotes"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a:\n\t- b\n", (2, 1, TAB)),
         ("a:\n  - id: b\n\tsteps: []\n", (3, 1, TAB)),
         ("a:\n  b: 1\n \tc: 2\n", (3, 2, TAB)),
     ],
 )
-def test_a_tab_is_named_where_it_stands(text: str, said: tuple[int, int, str]) -> None:
-    assert refused(text) == said
+def test_a_tab_is_named_where_it_stands(text: str, message: tuple[int, int, str]) -> None:
+    assert refused(text) == message
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         (
             "   verify: y",
@@ -58,14 +58,14 @@ def test_a_tab_is_named_where_it_stands(text: str, said: tuple[int, int, str]) -
         ("  verify: y", f"{DASH}; for a key of the entry above, indent this line by 4 spaces"),
     ],
 )
-def test_a_line_that_is_indented_wrongly_is_told_what_is_allowed(line: str, said: str) -> None:
+def test_a_line_that_is_indented_wrongly_is_reported_what_is_allowed(line: str, message: str) -> None:
     column = len(line) - len(line.lstrip()) + 1
-    assert refused(f"{LIST}{line}\n") == (4, column, said)
+    assert refused(f"{LIST}{line}\n") == (4, column, message)
 
 
 def test_the_first_key_may_be_the_one_that_is_not_indented() -> None:
-    said = "this line is indented by 1 space; allowed here is 0 (as in line 2)"
-    assert refused("# a plan\nweft: 1\n\n plan: a\n") == (4, 2, said)
+    message = "this line is indented by 1 space; allowed here is 0 (as in line 2)"
+    assert refused("# a plan\nweft: 1\n\n plan: a\n") == (4, 2, message)
 
 
 @pytest.mark.parametrize("indent", range(8))
@@ -82,7 +82,7 @@ def test_each_indentation_that_is_advised_is_yaml(indent: int, start: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a: use: colons", (1, 7, f"{COLON}: 'use: colons'")),
         ("- a: it's: odd", (1, 10, f"{COLON}: 'it''s: odd'")),
@@ -105,8 +105,8 @@ def test_each_indentation_that_is_advised_is_yaml(indent: int, start: str) -> No
         ),
     ],
 )  # fmt: skip
-def test_a_slip_is_told_with_what_to_write(text: str, said: tuple[int, int, str]) -> None:
-    assert refused(text) == said
+def test_a_slip_is_reported_with_what_to_write(text: str, message: tuple[int, int, str]) -> None:
+    assert refused(text) == message
 
 
 def test_a_long_value_is_cut() -> None:
@@ -114,11 +114,11 @@ def test_a_long_value_is_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a: |x\n b\n", "while scanning a block scalar, did not find expected comment or line break"),
         ("a: &b &c d", "while parsing a block mapping, did not find expected key"),
     ],
 )
-def test_for_the_rest_the_words_of_the_parser_stay(text: str, said: str) -> None:
-    assert refused(text)[2] == said
+def test_for_the_rest_the_words_of_the_parser_stay(text: str, message: str) -> None:
+    assert refused(text)[2] == message

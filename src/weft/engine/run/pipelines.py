@@ -82,7 +82,7 @@ class _Places(Struct, frozen=True):
 def _waiters(steps: Sequence[Step]) -> Mapping[int, tuple[Step, ...]]:
     if not any(step.is_async for step in steps):
         return {}
-    heard_by = flow(steps).heard_by
+    heard_by = flow(steps).waiters
     return {number: tuple(steps[other] for other in others) for number, others in enumerate(heard_by)}
 
 

@@ -39,7 +39,7 @@ class Scopes:
         rows = len(self._outline.paths)
         self._missing = [0] * rows
         self._missing[ROOT] = 1
-        for children in (*wiring.opens, *wiring.hears):
+        for children in (*wiring.opens, *wiring.followers):
             for row in children:
                 self._missing[row] += 1
         self._joined = [count > 1 for count in self._missing]
@@ -239,7 +239,7 @@ class Scopes:
 
     def _heard(self, one: int) -> None:
         """Those who wait for a row, or for a landing, hear that it has ended."""
-        for later in self._wiring.hears[one]:
+        for later in self._wiring.followers[one]:
             self._token(later)
         group = self._closes.get(one)
         if group is not None:

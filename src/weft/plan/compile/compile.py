@@ -1,9 +1,9 @@
-"""From a plan to its net.
+"""Compiles a plan to its net.
 
-Above the slices the net is a graph of waiting: a place for each "this begins when that has ended". Every subplan
-ends exactly once, whatever became of it, so each such place gets one token and gives one; whether a slice then
-runs or is stopped is decided inside its shape. A plan is compiled to this graph and to the shapes of its subplans,
-of which there are few; put together they are one net, with a copy of its shape for each subplan.
+Above the slices, the net is a graph of dependencies: it has a place for each "this starts when that has ended".
+Every subplan ends exactly once, whatever its result, so each such place gets one token and gives one. Whether a
+slice then runs or is stopped is decided inside its shape. A plan compiles to this graph and to the shapes of its
+subplans, of which there are few. Together they make one net, with a copy of its shape for each subplan.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,25 +24,26 @@ from weft.plan.settings import Settings
 
 
 def compile_plan(plan: Plan) -> CompiledPlan:
-    """The shapes of the subplans of a plan, and what waits for what: its net, in parts."""
-    after = _after(plan)
+    """Returns the net of a plan in parts: the shapes of its subplans, and the dependencies between them."""
+    after = _serial_order(plan)
     shapes = _Shapes(plan)
     outline = plan.outline
-    shape_of = [shapes.of(row) for row in range(len(outline.paths))]
+    shape_of = [shapes.number_of(row) for row in range(len(outline.paths))]
     landings = _landings(plan)
     landing_shapes = [shapes.landing(row) for row in landings]
     return CompiledPlan(
         plan=plan,
         after=after,
         wiring=wiring(outline, after, landings),
-        shapes=tuple(shapes.found),
+        shapes=tuple(shapes.shapes),
         shape_of=shape_of,
         landing_shapes=landing_shapes,
         pools=shapes.pools,
     )
 
 
-def _after(plan: Plan) -> list[tuple[int, ...]]:
+def _serial_order(plan: Plan) -> list[tuple[int, ...]]:
+    """Returns, for each row, the rows that must end first because of overlapping files."""
     serialize = [scope.settings.overlap == "serialize" for scope in plan.scopes]
     if not any(serialize):
         return [()] * len(plan.subplans)
@@ -50,41 +51,45 @@ def _after(plan: Plan) -> list[tuple[int, ...]]:
 
 
 def _landings(plan: Plan) -> list[int]:
-    """Top-level subplans land as a whole, or each slice by itself; what has no branch does not land."""
+    """Returns the rows that land: top-level subplans as a whole, or each slice by itself."""
     outline, scopes = plan.outline, plan.scopes
     if scopes[ROOT].settings.isolation == "none":
         return []
-    found: list[int] = []
+    landings: list[int] = []
     for row in range(1, len(outline.paths)):
         settings = scopes[row].settings
         lands = outline.is_leaf(row) if settings.merge_when == "slice" else outline.parents[row] == ROOT
+        # Without isolation there is no branch, so nothing lands.
         if lands and settings.isolation != "none":
-            found.append(row)
-    return found
+            landings.append(row)
+    return landings
 
 
 class _Shapes(Struct):
+    """The distinct shapes of a plan, numbered."""
+
     plan: Plan
-    found: list[Shape] = field(default_factory=list[Shape])
+    shapes: list[Shape] = field(default_factory=list[Shape])
     pools: dict[str, int] = field(default_factory=dict[str, int])
     _numbers: dict[object, int] = field(default_factory=dict[object, int])
-    _alike: dict[tuple[int, int, bool], int] = field(default_factory=dict[tuple[int, int, bool], int])
-    """Slices with the same pipeline and the same settings have the same shape."""
+    _by_origin: dict[tuple[int, int, bool], int] = field(default_factory=dict[tuple[int, int, bool], int])
+    """Shape numbers by pipeline, settings and verify: slices that share these share a shape."""
 
-    def of(self, row: int) -> int:
+    def number_of(self, row: int) -> int:
+        """Returns the number of the row's shape; -1 if the row needs none."""
         subplan, scope = self.plan.subplans[row], self.plan.scopes[row]
         verifies = bool(subplan.verify)
         if not self.plan.outline.is_leaf(row):
-            # The landing queue runs the verify of a plan, before anything lands; without a branch to land on, it
-            # comes when all is done.
+            # The landing queue runs the verify of the plan before anything lands. Without a branch to land on,
+            # the plan's own shape runs it at the end.
             verifies = verifies and not (row == ROOT and scope.settings.has_branch)
             frame = self.frame(scope.settings, verifies=verifies, merges=row != ROOT)
             return self.numbered(("group", frame), lambda: group_shape(frame))
         pipeline = self.plan.pipeline_of(row)
-        alike = (id(pipeline), id(scope), verifies)
-        if alike not in self._alike:
-            self._alike[alike] = self.slice(pipeline, scope.settings, verifies=verifies)
-        return self._alike[alike]
+        origin = (id(pipeline), id(scope), verifies)
+        if origin not in self._by_origin:
+            self._by_origin[origin] = self.slice(pipeline, scope.settings, verifies=verifies)
+        return self._by_origin[origin]
 
     def slice(self, pipeline: Pipeline, settings: Settings, *, verifies: bool) -> int:
         agents = tuple(self.agents(pipeline.steps, settings))
@@ -98,21 +103,22 @@ class _Shapes(Struct):
         sizes = {f"pool:{name}": pool.size for name, pool in self.plan.pools.items()}
         key = ("slice", signature(pipeline.steps, self.plan.pipelines), frame)
 
-        def made() -> Shape:
+        def build() -> Shape:
             return slice_shape(pipeline.steps, frame, self.plan.pipelines, sizes)
 
-        return self.numbered(key, made)
+        return self.numbered(key, build)
 
     def landing(self, row: int) -> int:
         frame = self.frame(self.plan.scopes[row].settings, verifies=False)
         return self.numbered(("landing", frame), lambda: landing_shape(frame))
 
     def numbered(self, key: object, make: Callable[[], Shape | None]) -> int:
+        """Returns the number of the shape with this key; builds the shape if it is new."""
         if key not in self._numbers:
             shape = make()
-            self._numbers[key] = -1 if shape is None else len(self.found)
+            self._numbers[key] = -1 if shape is None else len(self.shapes)
             if shape is not None:
-                self.found.append(shape)
+                self.shapes.append(shape)
                 self.pools.update(shape.pool_sizes())
         return self._numbers[key]
 
@@ -132,6 +138,7 @@ class _Shapes(Struct):
         return agent.name, agent.pool
 
     def agents(self, steps: Sequence[Step], settings: Settings) -> Iterable[tuple[str, int | None]]:
+        """Yields name and pool size of the agent of each agent step, nested pipelines included."""
         for step in steps:
             if isinstance(step.body, Nested):
                 yield from self.agents(self.plan.pipelines[step.body.pipeline].steps, settings)

@@ -1,8 +1,8 @@
-"""A compiled plan, and the one net that its parts make.
+"""A compiled plan, and the net assembled from its parts.
 
-A copy of a shape has places and transitions of its own, numbered on from where the net has got to. Arcs at the
-places that stand for something outside lead to what that is for this subplan: the place it is ready at, all the
-places that hear of its end, a slot of each limit around it, the turn of the serial group it is in, the branch it
+Each copy of a shape has places and transitions of its own, numbered on from the end of the net. An arc to a place
+that stands for something outside the shape is redirected to the real place: where this subplan is ready, the
+places that get a token at its end, a slot of each limit around it, the turn of its serial group, the branch it
 merges into, and the pools.
 """
 
@@ -25,17 +25,19 @@ _DONE = (OutcomeName("done"),)
 
 
 class CompiledPlan(Struct, frozen=True, eq=False, dict=True):
+    """The net of a plan in parts: the graph of dependencies and the shapes of the subplans."""
+
     plan: Plan
     after: list[tuple[int, ...]]
-    """For each row, those that must have ended before it begins, besides what it depends on."""
+    """For each row, the rows that must end before it starts, besides its dependencies."""
     wiring: Wiring
     shapes: tuple[Shape, ...]
     shape_of: list[int]
     """The number of each row's shape; -1 for a group that does nothing of its own."""
     landing_shapes: list[int]
-    """The same for each landing."""
+    """The number of each landing's shape."""
     pools: dict[str, int]
-    """The pools of the plan and of its agents, as far as something claims them, with their sizes."""
+    """The pools of the plan and of its agents that something claims, with their sizes."""
 
     @cached_property
     def assembled(self) -> "Assembled":
@@ -48,14 +50,18 @@ class CompiledPlan(Struct, frozen=True, eq=False, dict=True):
 
 
 class Assembled(Struct, frozen=True, eq=False):
+    """The net of a whole plan, with the meaning of its transitions."""
+
     net: Net
     rows: list[int]
-    """The row of the plan that each transition is about."""
+    """The row of the plan that each transition belongs to."""
     acts: list[Act]
-    """What each transition means for it."""
+    """What each transition means for its row."""
 
 
 class _Assembly:
+    """Builds the net of a compiled plan."""
+
     def __init__(self, compiled: CompiledPlan) -> None:
         self.compiled = compiled
         self.plan: Plan = compiled.plan
@@ -64,15 +70,17 @@ class _Assembly:
         self.rows: list[int] = []
         self.acts: list[Act] = []
         count = len(self.outline.paths)
-        self.waits: list[list[int]] = [[] for _ in range(count)]  # places a row waits for
+        self.waits: list[list[int]] = [[] for _ in range(count)]  # the places that a row waits for
         self.ends: list[list[int]] = [
             [] for _ in range(count + len(compiled.landing_shapes))
-        ]  # that hear of an end
+        ]  # the places that get a token at an end
         self.opened: list[list[int]] = [
             [] for _ in range(count)
-        ]  # group: places of what begins when it opens
-        self.arrived: list[list[int]] = [[] for _ in range(count)]  # group: places of the ends it waits for
-        self.landing: list[int] = []  # where each landing is ready
+        ]  # of a group: the places of the rows that start when it opens
+        self.arrived: list[list[int]] = [
+            [] for _ in range(count)
+        ]  # of a group: the places of the ends it waits for
+        self.landing: list[int] = []  # the place where each landing is ready
         self.slots: list[Numbers] = []
         self.turns: list[Numbers] = []
         self.branches: dict[str, int] = {}
@@ -80,7 +88,7 @@ class _Assembly:
         self.levels = priorities(compiled.plan, compiled.after)
 
     def assembled(self) -> Assembled:
-        self.add_waiting()
+        self.add_dependencies()
         self.add_limits()
         opened: list[int] = []
         for row in range(len(self.outline.paths)):
@@ -89,15 +97,15 @@ class _Assembly:
             else:
                 self.add_opening(row)
                 opened.append(row)
-            # In the order of the plan, a group ends before what comes after it.
+            # A group is closed before the next row that is not part of it, so that numbers follow plan order.
             while opened and row + 1 == opened[-1] + self.outline.sizes[opened[-1]]:
                 self.add_closing(opened.pop())
         self.add_landings()
         return Assembled(self.builder.build(), self.rows, self.acts)
 
-    # The graph of waiting.
+    # The graph of dependencies.
 
-    def add_waiting(self) -> None:
+    def add_dependencies(self) -> None:
         wires, paths, count = self.compiled.wiring, self.outline.paths, len(self.outline.paths)
         add = self.builder.add_place
         self.waits[ROOT].append(add("start", tokens=1))
@@ -107,7 +115,7 @@ class _Assembly:
                 place = add(f"{paths[child]} may start")
                 self.opened[group].append(place)
                 self.waits[child].append(place)
-        for earlier, later in enumerate(wires.hears):
+        for earlier, later in enumerate(wires.followers):
             for row in later:
                 place = add(f"{paths[earlier]} ended for {paths[row]}")
                 self.ends[earlier].append(place)
@@ -116,16 +124,19 @@ class _Assembly:
             self.landing.append(add(f"{paths[row]} to land"))
             self.ends[row].append(self.landing[-1])
         for group, ended in enumerate(wires.closes):
-            for one in ended:
+            for end in ended:
                 name = (
-                    paths[one] + " ended" if one < count else f"{paths[wires.landings[one - count]]} landed"
+                    paths[end] + " ended" if end < count else f"{paths[wires.landings[end - count]]} landed"
                 )
                 place = add(name)
-                self.ends[one].append(place)
+                self.ends[end].append(place)
                 self.arrived[group].append(place)
 
     def add_limits(self) -> None:
-        """The slots and turns that hold for each row, those of a group handed down to what is in it."""
+        """Adds pools for slots and turns, and records which ones each row uses.
+
+        A group passes its own to its parts.
+        """
         plan, add = self.plan, self.builder.add_place
         for row, subplan in enumerate(plan.subplans):
             settings, parent = plan.scopes[row].settings, self.outline.parents[row]
@@ -138,6 +149,7 @@ class _Assembly:
             if settings.policy != "serial":
                 turn = ()
             elif not turn:
+                # Nested serial groups share the turn of the outermost one.
                 turn = (add(f"turn {path}".rstrip(), kind=PlaceKind.POOL, tokens=1),)
             self.slots.append(slots)
             self.turns.append(turn)
@@ -150,11 +162,12 @@ class _Assembly:
         return (self.branches[name],)
 
     def ready(self, row: int) -> int:
-        """The place where a row is ready; where it waits for several, they come together first."""
+        """Returns the place where a row is ready; if it waits for several places, a transition joins them."""
         waits = self.waits[row]
         if len(waits) == 1:
             return waits[0]
         path = self.outline.paths[row]
+        # A shape has a single `ready` place, so several dependencies are joined before it.
         place = self.builder.add_place(f"{path} ready")
         self.add(row, Act(Role.WAIT), f"wait {path}", waits, [place])
         return place
@@ -182,9 +195,9 @@ class _Assembly:
             self.add_copy(row, self.landing[number], ends, shape, prefix=f"{path} landing")
 
     def add(self, row: int, act: Act, name: str, inputs: list[int], outputs: list[int]) -> None:
-        taken: Arcs = tuple((place, 1) for place in inputs)
-        given: Arcs = tuple((place, 1) for place in outputs)
-        self.builder.add_transition(name, taken, _DONE, (given,), priority=self.levels[row])
+        input_arcs: Arcs = tuple((place, 1) for place in inputs)
+        output_arcs: Arcs = tuple((place, 1) for place in outputs)
+        self.builder.add_transition(name, input_arcs, _DONE, (output_arcs,), priority=self.levels[row])
         self.rows.append(row)
         self.acts.append(act)
 
@@ -199,15 +212,19 @@ class _Assembly:
         *,
         prefix: str = "",
     ) -> None:
+        """Adds a copy of a shape, with the places of this row in place of those outside the shape."""
         shape = self.compiled.shapes[number]
         prefix = prefix or self.outline.paths[row] or "the plan"
         parent = self.outline.parents[row]
         branch = self.branch(f"branch {self.outline.paths[parent]}".rstrip()) if shape.merges else ()
         places = [(ready,), ends, self.slots[row], self.turns[row], branch]
         places += [self.pools[name] for name in shape.pools]
-        outside: list[Arcs] = [tuple([(place, 1) for place in several]) for several in places]
+        outside: list[Arcs] = [tuple([(place, 1) for place in numbers]) for numbers in places]
         builder, net = self.builder, shape.net
+        # Own places of the shape are appended; the first of them gets the next free number.
         offset = len(builder.place_ids) - shape.own
+        # A plan can have thousands of copies, so the columns of the net are extended directly, without a call
+        # for each place and transition.
         builder.place_ids += cast(
             "list[PlaceId]", [f"{prefix}: {name}" for name in net.place_ids[shape.own :]]
         )
@@ -215,10 +232,10 @@ class _Assembly:
         builder.initial += net.initial[shape.own :]
         stencil = shape.stencil
         arcs: list[Arcs] = [((place + offset, 1),) for place in stencil.own]
-        arcs += [_mapped(one, outside, offset) for one in stencil.others]
+        arcs += [_mapped(template, outside, offset) for template in stencil.others]
         outputs = [tuple(map(arcs.__getitem__, outcomes)) for outcomes in stencil.outputs]
-        builder.inputs += [arcs[one] for one in stencil.inputs]
-        builder.outputs += [outputs[one] for one in stencil.outputs_of]
+        builder.inputs += [arcs[number] for number in stencil.inputs]
+        builder.outputs += [outputs[number] for number in stencil.outputs_of]
         builder.transition_ids += cast(
             "list[TransitionId]", [f"{prefix}: {name}" for name in net.transition_ids]
         )
@@ -230,13 +247,14 @@ class _Assembly:
 
 
 def _mapped(arcs: Arcs, outside: list[Arcs], offset: int) -> Arcs:
+    """Returns the arcs of a copy: own places are shifted, others are replaced by the places they stand for."""
     own = len(outside)
-    found: list[tuple[int, int]] = []
+    mapped: list[tuple[int, int]] = []
     for place, weight in arcs:
         if place >= own:
-            found.append((place + offset, weight))
+            mapped.append((place + offset, weight))
         elif weight == 1:
-            found += outside[place]
+            mapped += outside[place]
         else:
-            found += [(number, weight) for number, _ in outside[place]]
-    return tuple(found)
+            mapped += [(number, weight) for number, _ in outside[place]]
+    return tuple(mapped)

@@ -1,4 +1,4 @@
-"""What stands around the steps: how a slice begins and ends, how a group ends, how results land.
+"""The frame around the steps: how a slice starts and ends, how a group ends, how results land.
 
     slice   (ready) ─▶ begin: slots, workspace ─▶ steps … ─▶ (finished) ─▶ close: slots back ─▶ (over) …
                └▶ stop ─▶ (end)                                                … (over) ─┬▶ merge ─▶ (end)
@@ -6,13 +6,13 @@
     group   (ready) ─▶ verify ─▶ (over) ─┬▶ merge ─▶ (end)
                                          └▶ drop  ─▶ (end)
 
-Where an agent is to resolve conflicts, the merge of a slice may go a longer way:
+If an agent resolves conflicts, the merge of a slice can take a longer way:
 
     (over) ─▶ merge ─┬ done, failed ─▶ (end)
                      └ conflict ─▶ (conflict) ─▶ resolve ─ done, failed ─▶ (resolved) ─▶ merge again ─▶ (end)
 
-A slice holds one slot of each limit around it from its beginning to the end of its steps; all are taken at once.
-A group takes none: it is there when all that is in it has ended.
+A slice holds one slot of each limit around it from its start to the end of its steps, and takes them all at once.
+A group takes none: its own work starts when all its parts have ended.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,51 +33,56 @@ from weft.plan.compile.parts import (
     Shape,
     ShapeBuilder,
 )
-from weft.plan.compile.steps import Around, Claims, Track, Way
+from weft.plan.compile.steps import Claims, PipelineContext, PipelineNet, ShapeContext
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
 
 
 class Frame(Struct, frozen=True, kw_only=True):
-    """What a shape depends on, besides its steps. Equal frames around equal steps give equal shapes."""
+    """Everything besides its steps that a shape depends on. Equal frames around equal steps give equal shapes."""
 
     serial: bool
     merges: bool
-    """Whether there is a workspace, whose result goes to the branch around it."""
+    """Whether there is a workspace with a result to merge into the branch around it."""
     verifies: bool
-    """Whether there is something to verify."""
+    """Whether there are verify commands."""
     infra_retries: int
     retries: int = 0
     max_concurrency: int | None = None
     agents: tuple[tuple[str, int | None], ...] = ()
-    """The agent of each step that has one, in order, with the size of its pool."""
+    """The agent of each agent step, in order, with the size of its pool."""
     resolver: tuple[str, int | None] | None = None
-    """The agent that resolves conflicts, with the size of its pool; None: a person does."""
+    """The agent that resolves conflicts, with the size of its pool; None if a person does."""
 
 
 def slice_shape(
     steps: Sequence[Step], frame: Frame, pipelines: Mapping[str, Pipeline], pool_sizes: Mapping[str, int]
 ) -> Shape:
-    needs = _Needs(frame, pipelines)
-    needs.collect(steps)
-    shape = ShapeBuilder({name: needs.sizes.get(name) or pool_sizes[name] for name in needs.pools})
+    """Returns the shape of a slice with these steps."""
+    pool_claims = _PoolClaims(frame, pipelines)
+    pool_claims.collect(steps)
+    shape = ShapeBuilder(
+        {name: pool_claims.sizes.get(name) or pool_sizes[name] for name in pool_claims.pools}
+    )
     turn: Claims = ((TURN, 1),) if frame.serial else ()
+    # The slice holds its slots exactly while a token is in a carrying place.
     start, finished = shape.place("started", carries=True), shape.place("finished", carries=True)
     over = shape.place("over", carries=False) if frame.merges else END
+    # A slice that is cancelled before it starts takes no slots.
     shape.move("stop", Act(Role.STOP), [READY], [END])
     _begin(shape, frame, start, turn)
     shape.move("close", Act(Role.CLOSE), [finished], [over, SLOT])
     if frame.merges:
-        _merge(shape, frame, over, turn, _numbered(shape, needs.resolver))
-    way = Way(
+        _merge(shape, frame, over, turn, _numbered(shape, pool_claims.resolver))
+    context = ShapeContext(
         pipelines=pipelines,
         verifies=frame.verifies,
         retries=frame.retries,
         infra_retries=frame.infra_retries,
-        claims={step: _numbered(shape, claims) + turn for step, claims in needs.claims.items()},
-        async_claims=_async_claims(shape, frame) if needs.has_async else (),
+        claims={step: _numbered(shape, claims) + turn for step, claims in pool_claims.claims.items()},
+        async_claims=_async_claims(shape, frame) if pool_claims.has_async else (),
         over=over,
     )
-    Track(shape, way, steps, Around()).lay(start, finished)
+    PipelineNet(shape, context, steps, PipelineContext()).build(start, finished)
     return shape.shape()
 
 
@@ -92,24 +97,25 @@ def _async_claims(shape: ShapeBuilder, frame: Frame) -> Claims:
 
 
 def _begin(shape: ShapeBuilder, frame: Frame, start: int, turn: Claims) -> None:
-    """The slots are taken here, and given back where the workspace cannot be had."""
+    """Adds the start of a slice: it takes the slots, and returns them if the workspace cannot be created."""
     if not frame.merges:
         shape.move("begin", Act(Role.BEGIN), [READY, SLOT], [start])
         return
-    taken: Places = [READY, SLOT]
-    for again in range(frame.infra_retries + 1):
-        name = f"begin~{again}" if again else "begin"
-        if again:
-            shape.move(f"stop {name}", Act(Role.STOP), taken, [END, SLOT])
+    inputs: Places = [READY, SLOT]
+    for retry in range(frame.infra_retries + 1):
+        name = f"begin~{retry}" if retry else "begin"
+        if retry:
+            shape.move(f"stop {name}", Act(Role.STOP), inputs, [END, SLOT])
         following = (
-            shape.place(f"begin~{again + 1} ready", carries=True) if again < frame.infra_retries else None
+            shape.place(f"begin~{retry + 1} ready", carries=True) if retry < frame.infra_retries else None
         )
         lost: Places = [END, SLOT] if following is None else [following]
         over: Places = [END, SLOT]
         outcomes: list[OutcomeArcs] = [("done", [start]), ("failed", over), ("cancelled", over)]
+        # A lost or unstartable action counts against `infra_retries`, not as a failure.
         outcomes += [("lost", lost), ("infra", lost)]
-        shape.choice(name, Act(Role.BEGIN, "workspace", attempt=again + 1), taken, outcomes, turn)
-        taken = [] if following is None else [following]
+        shape.choice(name, Act(Role.BEGIN, "workspace", attempt=retry + 1), inputs, outcomes, turn)
+        inputs = [] if following is None else [following]
 
 
 class _Action(Struct, frozen=True):
@@ -120,9 +126,9 @@ class _Action(Struct, frozen=True):
     outcomes: tuple[str, ...]
     claims: Claims
     conflict: int | None = None
-    """Where a conflict leads, if that is not the end."""
-    leaves: int | None = None
-    """Where it leads when it is not to be done any more, if that is not the end."""
+    """Where a conflict leads, if not to the end."""
+    stopped: int | None = None
+    """Where the token goes when the action is cancelled or stopped, if not to the end."""
 
 
 def _merge(
@@ -131,37 +137,37 @@ def _merge(
     shape.move("drop", Act(Role.DROP), [over], [END])
     merge = _Action("merge", Role.MERGE, ("done", "conflict", "failed"), ((MERGE, 1), *turn))
     if frame.resolver is None or resolver is None:
-        _tried(shape, frame, merge, over, END)
+        _add_tries(shape, frame, merge, over, END)
         return
     conflict, resolved = shape.place("conflict", carries=False), shape.place("resolved", carries=False)
-    _tried(shape, frame, replace(merge, conflict=conflict), over, END)
+    _add_tries(shape, frame, replace(merge, conflict=conflict), over, END)
     shape.move("stop resolve", Act(Role.STOP), [conflict], [END])
-    resolve = _Action("resolve", Role.RESOLVE, ("done", "failed"), (*resolver, *turn), leaves=END)
-    _tried(shape, frame, resolve, conflict, resolved)
+    resolve = _Action("resolve", Role.RESOLVE, ("done", "failed"), (*resolver, *turn), stopped=END)
+    _add_tries(shape, frame, resolve, conflict, resolved)
     shape.move("stop merge again", Act(Role.STOP), [resolved], [END])
-    _tried(shape, frame, replace(merge, name="merge again"), resolved, END)
+    _add_tries(shape, frame, replace(merge, name="merge again"), resolved, END)
 
 
-def _tried(shape: ShapeBuilder, frame: Frame, action: _Action, ready: int, end: int) -> None:
-    """The action, tried again when it was lost; with a way around the later tries."""
-    leaves = end if action.leaves is None else action.leaves
-    elsewhere = {"conflict": action.conflict, "cancelled": leaves}
-    for again in range(frame.infra_retries + 1):
-        name = f"{action.name}~{again}" if again else action.name
-        if again:
-            shape.move(f"stop {name}", Act(Role.STOP), [ready], [leaves])
-        last = again == frame.infra_retries
-        lost = end if last else shape.place(f"{action.name}~{again + 1} ready", carries=False)
+def _add_tries(shape: ShapeBuilder, frame: Frame, action: _Action, ready: int, end: int) -> None:
+    """Adds the action and its retries after a loss, with a way past each retry."""
+    stopped = end if action.stopped is None else action.stopped
+    targets = {"conflict": action.conflict, "cancelled": stopped}
+    for retry in range(frame.infra_retries + 1):
+        name = f"{action.name}~{retry}" if retry else action.name
+        if retry:
+            shape.move(f"stop {name}", Act(Role.STOP), [ready], [stopped])
+        last = retry == frame.infra_retries
+        lost = end if last else shape.place(f"{action.name}~{retry + 1} ready", carries=False)
         outcomes = (*action.outcomes, "cancelled")
-        arcs: list[OutcomeArcs] = [(outcome, [elsewhere.get(outcome) or end]) for outcome in outcomes]
+        arcs: list[OutcomeArcs] = [(outcome, [targets.get(outcome) or end]) for outcome in outcomes]
         arcs += [("lost", [lost]), ("infra", [lost])]
         kind = action.name.partition(" ")[0]
-        shape.choice(name, Act(action.role, kind, attempt=again + 1), [ready], arcs, action.claims)
+        shape.choice(name, Act(action.role, kind, attempt=retry + 1), [ready], arcs, action.claims)
         ready = lost
 
 
 def group_shape(frame: Frame) -> Shape | None:
-    """What a group does when all that is in it has ended; None if there is nothing to do."""
+    """Returns what a group does when all its parts have ended; None if there is nothing to do."""
     if not frame.verifies and not frame.merges:
         return None
     shape = ShapeBuilder({})
@@ -170,34 +176,34 @@ def group_shape(frame: Frame) -> Shape | None:
     if frame.verifies:
         over = shape.place("over", carries=False) if frame.merges else END
         shape.move("stop", Act(Role.STOP), [READY], [over])
-        _tried(shape, frame, _Action("verify", Role.RUN, ("done", "failed"), turn), READY, over)
+        _add_tries(shape, frame, _Action("verify", Role.RUN, ("done", "failed"), turn), READY, over)
     if frame.merges:
         _merge(shape, frame, over, turn)
     return shape.shape()
 
 
 def landing_shape(frame: Frame) -> Shape:
-    """How a result gets onto the target: through the landing queue, which takes any number of results at once.
+    """Returns how a result lands: through the landing queue, which takes any number of results at once.
 
-    A landing holds up nothing but the end of the plan.
+    Only the end of the plan waits for a landing.
     """
     shape = ShapeBuilder({})
     turn: Claims = ((TURN, 1),) if frame.serial else ()
     shape.move("drop", Act(Role.DROP), [READY], [END])
     outcomes = ("done", "held", "conflict", "failed")
-    _tried(shape, frame, _Action("land", Role.LAND, outcomes, turn), READY, END)
+    _add_tries(shape, frame, _Action("land", Role.LAND, outcomes, turn), READY, END)
     return shape.shape()
 
 
-class _Needs:
-    """Which pools the steps of a shape claim, each all at once."""
+class _PoolClaims:
+    """The pools that the steps of a shape claim. A step claims all of its pools at once."""
 
     def __init__(self, frame: Frame, pipelines: Mapping[str, Pipeline]) -> None:
         self.agents = iter(frame.agents)
         self.pipelines = pipelines
         self.claims: dict[int, dict[str, int]] = {}
         self.sizes: dict[str, int] = {}
-        """Of the agents' own pools."""
+        """The sizes of the agents' own pools."""
         self.has_async = False
         self.resolver = {} if frame.resolver is None else self.of_agent(*frame.resolver)
 
@@ -212,11 +218,11 @@ class _Needs:
                 case Nested(pipeline):
                     self.collect(self.pipelines[pipeline].steps)
                 case AgentWork() | RunCommand() | Verify():
-                    self.claims[id(step)] = self.of(step)
+                    self.claims[id(step)] = self.of_step(step)
                 case Ask() | Join():
                     pass
 
-    def of(self, step: Step) -> dict[str, int]:
+    def of_step(self, step: Step) -> dict[str, int]:
         claims = {f"pool:{name}": count for name, count in step.pools}
         if isinstance(step.body, AgentWork):
             claims |= self.of_agent(*next(self.agents))

@@ -1,10 +1,10 @@
-"""Shapes: small nets from which the net of a plan is put together.
+"""Shapes: small nets from which the net of a plan is assembled.
 
-A shape is what becomes of one subplan, whoever it is: it begins with a token in `ready` and ends with one in
+A shape is the life of one subplan, without its identity: it starts with a token in `ready` and ends with one in
 `end`. Its places are its own, except for some that stand for something outside: `ready` and `end` themselves, the
-slots of the limits around the slice, the turn of a serial policy, the branch it is merged into, and the pools.
-A shape is a complete net, too, with its pools filled, and is proven as such; the net of a plan holds a copy of it
-for each subplan that has it.
+slots of the limits around the slice, the turn of a serial policy, the branch it is merged into, and the pools. A
+shape with filled pools is also a complete net, and is proved as such. The net of a plan has a copy of it for each
+subplan with that shape.
 """
 
 from collections.abc import Sequence
@@ -18,84 +18,87 @@ from weft.ids import OutcomeName
 from weft.net.model import Arcs, Net, NetBuilder, PlaceKind
 
 READY, END, SLOT, TURN, MERGE = range(5)
-"""The places that stand for something outside; pools follow, then the shape's own."""
+"""The places that stand for something outside the shape. Pools follow, then the shape's own places."""
 
 Places = Sequence[int]
 
 
 class Role(StrEnum):
-    """What a transition is for."""
+    """The purpose of a transition."""
 
     BEGIN = "begin"
-    """A slice starts: it takes its slots, and gets its workspace."""
+    """A slice starts: it takes its slots and gets its workspace."""
     RUN = "run"
-    """A step is done."""
+    """A step runs."""
     STOP = "stop"
-    """A step is not done, since the slice has failed or is cancelled; also: a slice that never starts."""
+    """A step does not run because the slice has failed or is cancelled; also a slice that never starts."""
     SKIP = "skip"
-    """A step is not done, since its condition says so."""
+    """A step does not run because of its condition."""
     WAIT = "wait"
-    """All that a step depends on has ended."""
+    """Everything that a step depends on has ended."""
     LAUNCH = "launch"
-    """Async steps are on their way."""
+    """Async steps are started."""
     ENTER = "enter"
     SETTLE = "settle"
-    """A nested pipeline begins; it has ended, and how is decided."""
+    """A nested pipeline starts; it has ended and its outcome is decided."""
     LEAVE = "leave"
     RETURN = "return"
-    """The slice gives its slots back while a person is asked; it has them again."""
+    """The slice releases its slots while a person is asked; it takes them again."""
     CLOSE = "close"
-    """The pipeline has ended, and the slots are given back; or all that is in a group has ended."""
+    """The pipeline has ended and releases the slots; or all parts of a group have ended."""
     OPEN = "open"
-    """What is in a group may start."""
+    """The parts of a group may start."""
     MERGE = "merge"
     DROP = "drop"
-    """What was done is merged into the branch around it; or not, since it failed."""
+    """A result is merged into the branch around it; or it is not, because the subplan failed."""
     RESOLVE = "resolve"
-    """An agent resolves the conflict that a merge has met; however that ends, the merge is tried again."""
+    """An agent resolves the conflict of a merge. Whatever its outcome, the merge is tried again."""
     LAND = "land"
-    """What was done goes onto the target."""
+    """A result lands on the target."""
 
 
 class Act(Struct, frozen=True):
-    """What a transition means in the plan's own words."""
+    """The meaning of a transition in terms of the plan."""
 
     role: Role
     kind: str = ""
-    """What is done: agent, run, verify, ask, workspace, merge, resolve, land; empty for what takes no time."""
+    """The action: agent, run, verify, ask, workspace, merge, resolve, land; empty if it takes no time."""
     step: str = ""
     """The address of the step, as `outer.inner`."""
     attempt: int = 0
     frame: str = ""
-    """The copy of the nested pipeline that the step stands in, as `outer#2.`; empty for the slice's own."""
+    """The copy of the nested pipeline that contains the step, as `outer#2.`; empty in the slice's own pipeline."""
 
 
 class Stencil(Struct, frozen=True, eq=False):
-    """A shape as it is copied: each distinct list of arcs once, and who has which."""
+    """A shape prepared for copying: each distinct list of arcs once, and which transition uses which."""
 
     own: tuple[int, ...]
-    """Those that lead to one place of the shape's own, as nearly all do: the place."""
+    """The places of those lists that lead to a single place of the shape's own, as nearly all do."""
     others: tuple[Arcs, ...]
+    """The other lists."""
     inputs: tuple[int, ...]
-    """Of each transition, which list: a number below that of the own ones, or beyond it for the others."""
+    """The list of each transition's inputs: an index into `own` followed by `others`."""
     outputs: tuple[tuple[int, ...], ...]
-    """The distinct outputs, a list for each outcome."""
+    """The distinct outputs, with a list for each outcome."""
     outputs_of: tuple[int, ...]
-    """Of each transition, which of these."""
+    """The index of each transition's outputs."""
 
 
 class Shape(Struct, frozen=True, eq=False, dict=True):
+    """The net of one subplan without its identity."""
+
     net: Net
     acts: tuple[Act, ...]
     """One for each transition."""
     pools: tuple[str, ...]
-    """The pools it uses; their places follow those that stand for something outside."""
+    """The pools that it uses; their places follow those that stand for something outside."""
     carriers: frozenset[int]
-    """The places whose token means that the slice holds its slots."""
+    """The places where a token means that the slice holds its slots."""
 
     @property
     def own(self) -> int:
-        """The number of the first place of its own."""
+        """The number of the first place that belongs to the shape itself."""
         return MERGE + 1 + len(self.pools)
 
     @cached_property
@@ -109,13 +112,13 @@ class Shape(Struct, frozen=True, eq=False, dict=True):
         others = [arcs for arcs in distinct if len(arcs) != 1 or arcs[0][0] < self.own]
         own = [arcs for arcs in distinct if arcs not in others]
         numbers = {arcs: number for number, arcs in enumerate((*own, *others))}
-        outputs = {given: number for number, given in enumerate(dict.fromkeys(net.outputs))}
+        outputs = {lists: number for number, lists in enumerate(dict.fromkeys(net.outputs))}
         return Stencil(
             own=tuple(arcs[0][0] for arcs in own),
             others=tuple(others),
             inputs=tuple(numbers[arcs] for arcs in net.inputs),
-            outputs=tuple(tuple(numbers[arcs] for arcs in given) for given in outputs),
-            outputs_of=tuple(outputs[given] for given in net.outputs),
+            outputs=tuple(tuple(numbers[arcs] for arcs in lists) for lists in outputs),
+            outputs_of=tuple(outputs[lists] for lists in net.outputs),
         )
 
     def pool_sizes(self) -> dict[str, int]:
@@ -126,7 +129,7 @@ OutcomeArcs = tuple[str, Places]
 
 
 class ShapeBuilder(Struct):
-    """Collects places and transitions of a shape."""
+    """Collects the places and transitions of a shape."""
 
     pool_sizes: dict[str, int]
     builder: NetBuilder = field(default_factory=NetBuilder)
@@ -143,17 +146,18 @@ class ShapeBuilder(Struct):
             self.pools[name] = self.builder.add_place(name, kind=PlaceKind.POOL, tokens=size)
 
     def place(self, name: str, *, carries: bool) -> int:
-        """A new place; `carries` if its token means that the slice holds its slots."""
+        """Adds a place; `carries` means that the slice holds its slots while a token is there."""
         number = self.builder.add_place(name)
         if carries:
             self.carriers.add(number)
         return number
 
     def local_pool(self, name: str, size: int) -> int:
+        """Adds a pool that belongs to each copy of the shape."""
         return self.builder.add_place(name, kind=PlaceKind.POOL, tokens=size)
 
     def move(self, name: str, act: Act, inputs: Places, outputs: Places) -> None:
-        """A transition that takes no time and has one outcome."""
+        """Adds a transition that takes no time and has one outcome."""
         self.choice(name, act, inputs, [("done", outputs)])
 
     def choice(
@@ -164,7 +168,7 @@ class ShapeBuilder(Struct):
         outcomes: Sequence[OutcomeArcs],
         claims: Sequence[tuple[int, int]] = (),
     ) -> None:
-        """A transition whose outcome decides where the tokens go; what it claims comes back with each."""
+        """Adds a transition with several outcomes. Every outcome returns what the transition claims."""
         held = tuple(claims)
         self.builder.add_transition(
             name,

@@ -1,4 +1,4 @@
-"""What of the steps decides the shape of their net: equal signatures, equal nets."""
+"""The parts of the steps that determine the shape of their net: equal signatures give equal nets."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,11 +6,12 @@ from weft.plan.model import Nested, Pipeline, Step
 
 
 def signature(steps: Sequence[Step], pipelines: Mapping[str, Pipeline]) -> tuple[object, ...]:
-    return tuple(_of(step, pipelines) for step in steps)
+    return tuple(_step_signature(step, pipelines) for step in steps)
 
 
-def _of(step: Step, pipelines: Mapping[str, Pipeline]) -> tuple[object, ...]:
+def _step_signature(step: Step, pipelines: Mapping[str, Pipeline]) -> tuple[object, ...]:
     inner = signature(pipelines[step.body.pipeline].steps, pipelines) if isinstance(step.body, Nested) else ()
+    # All conditions that are evaluated at run time give the same net.
     condition = step.condition if step.condition in {None, "never", "always"} else "?"
     return (
         step.id,

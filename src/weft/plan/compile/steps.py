@@ -1,19 +1,19 @@
 """The net of a pipeline: steps in their order, attempts unrolled.
 
-A cursor moves from step to step, each in a copy for every attempt that can come to it. Before a step stands a
-place, and what can happen there is a free choice of the engine: the step runs, or it is stopped because the slice
-has failed or is cancelled, or it is skipped because of its condition. *However a step ends, the token moves on*: a
-failure is told by what the engine knows of the slice, not by another place, so that success, failure, skipping and
-cancellation take the same way. Only where the plan says that something is done again does a failure go elsewhere:
+A cursor moves from step to step; each step has a copy for every attempt that can reach it. Before a step there is
+a place, and the engine chooses freely what happens there: the step runs, it is stopped because the slice has
+failed or is cancelled, or it is skipped because of its condition. *However a step ends, the token moves on*: the
+engine's state of the slice records a failure, not another place, so success, failure, skipping and cancellation
+take the same way. Only where the plan says that something is repeated does a failure go elsewhere:
 
-    (code#1) ─▶ code ─▶ (check#1) ─▶ check ─┬ done, cancelled, stop ──▶ (judge#1) …
-                                            └ failed ──▶ (code#2) ─▶ …, and at the last attempt ──▶ (judge#1)
+(code#1) ─▶ code ─▶ (check#1) ─▶ check ─┬ done, cancelled, stop ──▶ (judge#1) …
+                                        └ failed ──▶ (code#2) ─▶ …, and at the last attempt ──▶ (judge#1)
 
-An agent that crashed is tried again in the same way: `code` has an outcome of its own that leads to (code#2).
+An agent that crashed is retried in the same way: `code` has an outcome of its own that leads to (code#2).
 
-An async step is launched: the cursor goes on, and a token of its own goes through the step and then to each step
-that waits for it. No transition takes a cursor and something else but where a step waits; so the net is
-free-choice and, as attempts only go up, acyclic.
+An async step is launched: the cursor moves on, and a separate token goes through the step and then to each step
+that waits for it. Only a step that waits has a transition that takes a cursor and something else. So the net is
+free-choice and, as attempts only increase, acyclic.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,77 +24,78 @@ from weft.plan.compile.copies import Copies, Counts
 from weft.plan.compile.parts import SLOT, Act, OutcomeArcs, Places, Role, ShapeBuilder
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
 from weft.plan.pipelines.flow import Flow, effective, flow
-from weft.plan.pipelines.unroll import tries_again
+from weft.plan.pipelines.unroll import retries_in_place
 
 Claims = tuple[tuple[int, int], ...]
 
 
-class Way(Struct, frozen=True, kw_only=True):
+class ShapeContext(Struct, frozen=True, kw_only=True):
     """What the steps of one shape have in common."""
 
     pipelines: Mapping[str, Pipeline]
     verifies: bool
-    """Whether the slice has something to verify."""
+    """Whether the slice has verify commands."""
     retries: int
     infra_retries: int
     claims: Mapping[int, Claims]
-    """What each step takes for as long as it runs, by its `id()`."""
+    """What each step claims while it runs, by its `id()`."""
     async_claims: Claims
-    """What each async step takes besides."""
+    """What each async step claims in addition."""
     over: int
-    """Where a slice goes on that was cancelled while it held no slots."""
+    """Where a slice continues that was cancelled while it held no slots."""
 
 
-class Around(Struct, frozen=True, kw_only=True):
-    """Where a pipeline stands: it is the slice's own, or nested in another."""
+class PipelineContext(Struct, frozen=True, kw_only=True):
+    """Where a pipeline is: it is the slice's own, or nested in another."""
 
     prefix: str = ""
-    """The name of the copy that it is in."""
+    """The name of the copy of the step that contains it."""
     runs: int = 0
-    """How many copies of what it is in come before that one."""
+    """The number of earlier copies of the step that contains it."""
     spine: bool = True
     """Whether its cursor is the one that holds the slice's slots."""
     quiet: bool = True
-    """Whether nothing around these steps can be under way beside them."""
+    """Whether nothing outside the pipeline can run at the same time as its steps."""
 
 
-class Track:
+class PipelineNet:
     """The net of some steps, from a place before the first to a place behind the last."""
 
     def __init__(
         self,
         shape: ShapeBuilder,
-        way: Way,
+        context: ShapeContext,
         steps: Sequence[Step],
-        around: Around,
+        outer: PipelineContext,
     ) -> None:
         self.shape = shape
-        self.way = way
-        self.steps = steps = effective(steps, verifies=way.verifies)
-        self.around = around
+        self.context = context
+        self.steps = steps = effective(steps, verifies=context.verifies)
+        self.outer = outer
         self.flow: Flow = flow(steps)
-        self.copies = Copies(steps, way.retries)
+        self.copies = Copies(steps, context.retries)
         self.cursors: dict[tuple[int, Counts], int] = {}
         self.ready: dict[tuple[int, Counts], int] = {}
         self.signals: dict[tuple[int, int, Counts], int] = {}
 
-    def lay(self, entry: int, end: int) -> None:
+    def build(self, entry: int, end: int) -> None:
         count = len(self.steps)
         self.cursors[0, self.copies.start] = entry
         self.cursors[count, self.copies.start] = end
-        at = 0
-        while at < count:
-            following = at
+        first = 0
+        while first < count:
+            following = first
             while following < count and self.steps[following].is_async:
                 following += 1
-            for counts in self.copies.of[at]:
-                if following > at:
-                    self.launch(at, following, counts)
+            # Consecutive async steps are launched together, by one transition.
+            for counts in self.copies.of[first]:
+                if following > first:
+                    self.launch(first, following, counts)
                 else:
-                    self.in_turn(at, counts)
-            at = max(following, at + 1)
+                    self.in_turn(first, counts)
+            first = max(following, first + 1)
 
-    # Where the copies of the steps have their places.
+    # The places of the copies.
 
     def cursor(self, step: int, counts: Counts) -> int:
         key = (step, counts)
@@ -109,38 +110,39 @@ class Track:
             self.signals[key] = self.shape.place(name, carries=False)
         return self.signals[key]
 
-    def name(self, step: int, counts: Counts, tries: int = 0) -> str:
-        one = self.steps[step]
-        number = self.copies.attempt(step, counts) * (self.tries_again(step) + 1) + tries
-        return f"{self.around.prefix}{one.id}#{number + 1}"
+    def name(self, step: int, counts: Counts, retry: int = 0) -> str:
+        number = self.copies.attempt(step, counts) * (self.retries_in_place(step) + 1) + retry
+        return f"{self.outer.prefix}{self.steps[step].id}#{number + 1}"
 
-    def tries_again(self, step: int) -> int:
-        return tries_again(self.steps, step, self.way.retries)
+    def retries_in_place(self, step: int) -> int:
+        return retries_in_place(self.steps, step, self.context.retries)
 
     def place(self, name: str, *, branch: bool = False) -> int:
-        return self.shape.place(name, carries=self.around.spine and not branch)
+        return self.shape.place(name, carries=self.outer.spine and not branch)
 
     # The cursor.
 
     def in_turn(self, step: int, counts: Counts) -> None:
+        """Adds a copy of a sequential step."""
         ready = self.waited(step, counts, self.cursor(step, counts))
         ends = [self.cursor(step + 1, self.copies.onward(step, counts))]
-        _Copy(self, step, counts, ends).lay(ready)
+        _Copy(self, step, counts, ends).build(ready)
 
     def launch(self, first: int, following: int, counts: Counts) -> None:
+        """Adds copies of async steps, and the transition that starts them."""
         branches = range(first, following)
         starts = [self.place(f"{self.name(step, counts)} launched", branch=True) for step in branches]
         onward = self.cursor(following, counts)
         name = f"launch {self.name(first, counts)}"
-        act = Act(Role.LAUNCH, step=self.address(first), frame=self.around.prefix)
+        act = Act(Role.LAUNCH, step=self.address(first), frame=self.outer.prefix)
         self.shape.move(name, act, [self.cursor(first, counts)], [*starts, onward])
         for step, start in zip(branches, starts, strict=True):
             ready = self.waited(step, counts, start)
-            ends = [self.signal(step, later, counts) for later in self.flow.heard_by[step]]
-            _Copy(self, step, counts, ends).lay(ready)
+            ends = [self.signal(step, later, counts) for later in self.flow.waiters[step]]
+            _Copy(self, step, counts, ends).build(ready)
 
     def ready_at(self, step: int, counts: Counts) -> int:
-        """Where a step that waited for others is ready, and one that is done again without waiting."""
+        """Returns the place where a copy is ready after waiting, or when it is repeated without waiting."""
         key = (step, counts)
         if key not in self.ready:
             name = f"{self.name(step, counts)} ready"
@@ -148,111 +150,114 @@ class Track:
         return self.ready[key]
 
     def waited(self, step: int, counts: Counts, place: int) -> int:
-        """Where the step is ready, once those it waits for have told that they ended."""
+        """Returns the place where the step is ready after the steps it waits for have signalled their end."""
         if not self.flow.signals[step]:
             return place
         name, ready = self.name(step, counts), self.ready_at(step, counts)
-        told = [self.signal(earlier, step, counts) for earlier in self.flow.signals[step]]
-        act = Act(Role.WAIT, step=self.address(step), frame=self.around.prefix)
-        self.shape.move(f"wait {name}", act, [place, *told], [ready])
+        signals = [self.signal(earlier, step, counts) for earlier in self.flow.signals[step]]
+        act = Act(Role.WAIT, step=self.address(step), frame=self.outer.prefix)
+        self.shape.move(f"wait {name}", act, [place, *signals], [ready])
         return ready
 
     def address(self, step: int) -> str:
-        parts = [part.partition("#")[0] for part in f"{self.around.prefix}{self.steps[step].id}".split(".")]
+        """Returns the address of a step, as `outer.inner`."""
+        parts = [part.partition("#")[0] for part in f"{self.outer.prefix}{self.steps[step].id}".split(".")]
         return ".".join(parts)
 
     def alone(self, step: int) -> bool:
-        """Whether nothing else of the slice can be under way beside this step."""
-        around = self.around
-        return around.spine and around.quiet and self.flow.ended[step] == (1 << step) - 1
+        """Returns whether nothing else of the slice can run at the same time as this step."""
+        outer = self.outer
+        return outer.spine and outer.quiet and self.flow.ended[step] == (1 << step) - 1
 
 
 class _Copy:
-    """One copy of a step: all its tries, from a place where it is ready to the places that hear of its end."""
+    """One copy of a step with all its retries, from the place where it is ready to the places of its end."""
 
-    def __init__(self, track: Track, step: int, counts: Counts, ends: Places) -> None:
-        self.track = track
+    def __init__(self, pipeline: PipelineNet, step: int, counts: Counts, ends: Places) -> None:
+        self.pipeline = pipeline
         self.number = step
         self.counts = counts
         self.ends = ends
-        self.step = track.steps[step]
+        self.step = pipeline.steps[step]
         self.branch = self.step.is_async
-        self.shape = track.shape
+        self.shape = pipeline.shape
 
-    def lay(self, ready: int) -> None:
+    def build(self, ready: int) -> None:
         name = self.name(0)
         if self.step.condition == "never":
             self.shape.move(f"skip {name}", self.act(Role.SKIP), [ready], self.ends)
             return
         if self.step.condition not in {None, "always"}:
             self.shape.move(f"skip {name}", self.act(Role.SKIP), [ready], self.ends)
-        most = self.track.tries_again(self.number)
-        for tries in range(most + 1):
-            following = None if tries == most else self.place(self.name(tries + 1))
+        most = self.pipeline.retries_in_place(self.number)
+        for retry in range(most + 1):
+            following = None if retry == most else self.place(self.name(retry + 1))
             again = None if following is None else [following]
             failed = again if again is not None and self.step.max_retries else self.after_failure()
-            self.one_try(tries, ready, failed, again or self.after_crash())
+            self.add_try(retry, ready, failed, again or self.after_crash())
             ready = ready if following is None else following
 
-    def one_try(self, tries: int, ready: int, failed: Places, crashed: Places | None) -> None:
+    def add_try(self, retry: int, ready: int, failed: Places, crashed: Places | None) -> None:
         match self.step.body:
             case Ask():
-                self.gate(self.name(tries), tries, ready, list(self.judged(tries, failed)))
+                self.gate(self.name(retry), retry, ready, list(self.outcomes(retry, failed)))
             case Join():
-                self.stop(self.name(tries), tries, ready)
-                act = self.act(Role.RUN, "", tries)
-                self.shape.choice(f"join {self.name(tries)}", act, [ready], list(self.judged(tries, failed)))
+                self.stop(self.name(retry), retry, ready)
+                act = self.act(Role.RUN, "", retry)
+                self.shape.choice(
+                    f"join {self.name(retry)}", act, [ready], list(self.outcomes(retry, failed))
+                )
             case Nested(pipeline):
-                self.nested(self.track.way.pipelines[pipeline].steps, tries, ready, failed)
+                self.nested(self.pipeline.context.pipelines[pipeline].steps, retry, ready, failed)
             case AgentWork() | RunCommand() | Verify():
-                self.work(tries, ready, failed, crashed if self.step.retries_crashes else None)
+                self.work(retry, ready, failed, crashed if self.step.retries_crashes else None)
 
     def after_failure(self) -> Places:
-        """Where the last try leads when it fails: back to an earlier step, or on."""
-        again = self.track.copies.back(self.number, self.counts)
-        return self.ends if again is None else [self.track.cursor(*again)]
+        """Returns where the last retry leads when it fails: back to an earlier step, or onward."""
+        again = self.pipeline.copies.back(self.number, self.counts)
+        return self.ends if again is None else [self.pipeline.cursor(*again)]
 
     def after_crash(self) -> Places | None:
-        """Where a crash of the agent leads that counts as an attempt of a loop; None: where a failure leads.
-
-        What the step waits for has ended, and does not end again.
-        """
-        track = self.track
-        again = track.copies.after_crash(self.number, self.counts)
+        """Returns where a crash leads that a loop counts as an attempt; None if a crash is like a failure."""
+        pipeline = self.pipeline
+        again = pipeline.copies.after_crash(self.number, self.counts)
         if again is None:
             return None
-        return [track.ready_at(*again) if track.flow.signals[self.number] else track.cursor(*again)]
+        # The steps that this one waits for have ended and do not signal again, so the next copy must not
+        # wait.
+        return [pipeline.ready_at(*again) if pipeline.flow.signals[self.number] else pipeline.cursor(*again)]
 
-    def judged(self, tries: int, failed: Places) -> Iterator[OutcomeArcs]:
-        """The outcomes of something that has a result, with what `on_result` adds."""
+    def outcomes(self, retry: int, failed: Places) -> Iterator[OutcomeArcs]:
+        """Yields the outcomes of something with a result, including those of `on_result`."""
         yield "done", self.ends
         yield "failed", failed
         actions = {rule.action for rule in self.step.on_result}
         if "abort" in actions:
             yield "aborted", self.ends
         if "ask" in actions:
-            name = f"{self.name(tries)} question"
-            asked = self.place(name)
-            yield "asked", [asked]
-            self.gate(name, tries, asked, [("done", self.ends), ("failed", failed)])
+            name = f"{self.name(retry)} question"
+            question = self.place(name)
+            yield "asked", [question]
+            self.gate(name, retry, question, [("done", self.ends), ("failed", failed)])
 
-    def work(self, tries: int, ready: int, failed: Places, crashed: Places | None) -> None:
-        """A process is started; if it is lost or cannot be started, it is tried again, within its own bound."""
-        way = self.track.way
-        claims = way.claims[id(self.step)]
-        if self.branch or not self.track.around.spine:
-            claims += way.async_claims
-        judged = list(self.judged(tries, failed))
+    def work(self, retry: int, ready: int, failed: Places, crashed: Places | None) -> None:
+        """Adds a process. If it is lost or cannot be started, it is retried, within a limit of its own."""
+        context = self.pipeline.context
+        claims = context.claims[id(self.step)]
+        # Steps on async branches share the limit `max_concurrency` of the slice.
+        if self.branch or not self.pipeline.outer.spine:
+            claims += context.async_claims
+        results = list(self.outcomes(retry, failed))
         if crashed is not None:
-            judged.append(("crashed", crashed))
-        bound = way.infra_retries
+            results.append(("crashed", crashed))
+        bound = context.infra_retries
         for again in range(bound + 1):
-            name = self.name(tries) + (f"~{again}" if again else "")
-            following = self.place(f"{self.name(tries)}~{again + 1}") if again < bound else None
+            name = self.name(retry) + (f"~{again}" if again else "")
+            following = self.place(f"{self.name(retry)}~{again + 1}") if again < bound else None
             lost = self.ends if following is None else [following]
-            self.stop(name, tries, ready)
-            outcomes = [*judged, ("cancelled", self.ends), ("lost", lost), ("infra", lost)]
-            act = self.act(Role.RUN, self.kind(), tries)
+            self.stop(name, retry, ready)
+            outcomes = [*results, ("cancelled", self.ends), ("lost", lost), ("infra", lost)]
+            act = self.act(Role.RUN, self.kind(), retry)
             self.shape.choice(f"run {name}", act, [ready], outcomes, claims)
             ready = ready if following is None else following
 
@@ -265,60 +270,69 @@ class _Copy:
             case _:
                 return "verify"
 
-    def nested(self, steps: Sequence[Step], tries: int, ready: int, failed: Places) -> None:
-        name = self.name(tries)
+    def nested(self, steps: Sequence[Step], retry: int, ready: int, failed: Places) -> None:
+        name = self.name(retry)
         entry, settled = self.place(f"{name} entered"), self.place(f"{name} ended")
-        self.stop(name, tries, ready)
-        self.shape.move(f"enter {name}", self.act(Role.ENTER, "", tries), [ready], [entry])
-        around = Around(
+        self.stop(name, retry, ready)
+        self.shape.move(f"enter {name}", self.act(Role.ENTER, "", retry), [ready], [entry])
+        outer = PipelineContext(
             prefix=f"{name}.",
-            runs=self.attempt(tries),
-            spine=self.track.around.spine and not self.branch,
-            quiet=self.track.alone(self.number),
+            runs=self.attempt(retry),
+            spine=self.pipeline.outer.spine and not self.branch,
+            quiet=self.pipeline.alone(self.number),
         )
-        Track(self.shape, self.track.way, steps, around).lay(entry, settled)
-        outcomes = list(self.judged(tries, failed))
-        self.shape.choice(f"settle {name}", self.act(Role.SETTLE, "", tries), [settled], outcomes)
+        PipelineNet(self.shape, self.pipeline.context, steps, outer).build(entry, settled)
+        outcomes = list(self.outcomes(retry, failed))
+        self.shape.choice(f"settle {name}", self.act(Role.SETTLE, "", retry), [settled], outcomes)
 
-    def gate(self, name: str, tries: int, ready: int, outcomes: Sequence[OutcomeArcs]) -> None:
-        """A person is asked. Meanwhile the slice gives back its slots, if nothing else of it is under way."""
-        self.stop(name, tries, ready)
-        act = self.act(Role.RUN, "ask", tries)
-        if self.branch or not self.track.alone(self.number):
+    def gate(self, name: str, retry: int, ready: int, outcomes: Sequence[OutcomeArcs]) -> None:
+        """Adds a question to a person. Meanwhile the slice releases its slots, if nothing else of it runs."""
+        self.stop(name, retry, ready)
+        act = self.act(Role.RUN, "ask", retry)
+        # Slots can be released only if no other step of the slice needs them meanwhile.
+        if self.branch or not self.pipeline.alone(self.number):
             self.shape.choice(f"ask {name}", act, [ready], [*outcomes, ("cancelled", self.ends)])
             return
         waiting = self.shape.place(f"{name} waiting", carries=False)
-        self.shape.move(f"leave {name}", self.act(Role.LEAVE, "", tries), [ready], [waiting, SLOT])
-        ways: dict[tuple[int, ...], int] = {}  # outcomes that lead to the same place come back together
+        self.shape.move(f"leave {name}", self.act(Role.LEAVE, "", retry), [ready], [waiting, SLOT])
+        ways: dict[tuple[int, ...], int] = {}  # outcomes with the same target share one way back
         for outcome, places in outcomes:
             if tuple(places) not in ways:
-                ways[tuple(places)] = self.back(f"{name} {outcome}", tries, places)
+                ways[tuple(places)] = self.back(f"{name} {outcome}", retry, places)
         answers: list[OutcomeArcs] = [(outcome, [ways[tuple(places)]]) for outcome, places in outcomes]
-        self.shape.choice(f"ask {name}", act, [waiting], [*answers, ("cancelled", [self.track.way.over])])
-
-    def back(self, name: str, tries: int, places: Places) -> int:
-        """The way from an answer back to work: the slots are taken again, unless the slice is cancelled."""
-        answered = self.shape.place(name, carries=False)
-        self.shape.move(f"return {name}", self.act(Role.RETURN, "", tries), [answered, SLOT], places)
-        self.shape.move(f"stop {name}", self.act(Role.STOP, "", tries), [answered], [self.track.way.over])
-        return answered
-
-    def stop(self, name: str, tries: int, ready: int) -> None:
-        self.shape.move(f"stop {name}", self.act(Role.STOP, "", tries), [ready], self.ends)
-
-    def name(self, tries: int) -> str:
-        return self.track.name(self.number, self.counts, tries)
-
-    def place(self, name: str) -> int:
-        return self.track.place(name, branch=self.branch)
-
-    def act(self, role: Role, kind: str = "", tries: int = 0) -> Act:
-        return Act(
-            role, kind, self.track.address(self.number), self.attempt(tries) + 1, self.track.around.prefix
+        self.shape.choice(
+            f"ask {name}", act, [waiting], [*answers, ("cancelled", [self.pipeline.context.over])]
         )
 
-    def attempt(self, tries: int) -> int:
-        """How many attempts at this step there can be before this one, in all of the slice."""
-        copies, before = self.track.copies, self.track.around.runs
+    def back(self, name: str, retry: int, places: Places) -> int:
+        """Adds the way from an answer back to work: the slots are taken again, unless the slice is cancelled."""
+        answered = self.shape.place(name, carries=False)
+        self.shape.move(f"return {name}", self.act(Role.RETURN, "", retry), [answered, SLOT], places)
+        self.shape.move(
+            f"stop {name}", self.act(Role.STOP, "", retry), [answered], [self.pipeline.context.over]
+        )
+        return answered
+
+    def stop(self, name: str, retry: int, ready: int) -> None:
+        self.shape.move(f"stop {name}", self.act(Role.STOP, "", retry), [ready], self.ends)
+
+    def name(self, retry: int) -> str:
+        return self.pipeline.name(self.number, self.counts, retry)
+
+    def place(self, name: str) -> int:
+        return self.pipeline.place(name, branch=self.branch)
+
+    def act(self, role: Role, kind: str = "", retry: int = 0) -> Act:
+        return Act(
+            role,
+            kind,
+            self.pipeline.address(self.number),
+            self.attempt(retry) + 1,
+            self.pipeline.outer.prefix,
+        )
+
+    def attempt(self, retry: int) -> int:
+        """Returns how many attempts at this step can come before this one, in the whole slice."""
+        copies, before = self.pipeline.copies, self.pipeline.outer.runs
         copy = before * len(copies.of[self.number]) + copies.attempt(self.number, self.counts)
-        return copy * (self.track.tries_again(self.number) + 1) + tries
+        return copy * (self.pipeline.retries_in_place(self.number) + 1) + retry

@@ -1,7 +1,7 @@
-"""The graph of waiting above the slices: which subplan begins when which others have ended.
+"""The graph of dependencies above the slices: which subplan starts when which others have ended.
 
-A child that waits for something in its own group does not also wait for the group to open, and one for which
-something in the group waits does not also tell the group that it ended: both follow.
+A child that waits for another child of its group does not also wait for the group to open, and a child that
+others of the group wait for does not also signal its end to the group: both are implied.
 """
 
 from collections.abc import Sequence
@@ -12,42 +12,45 @@ from weft.plan.order.outline import ROOT, Outline
 
 
 class Wiring(Struct, frozen=True):
-    """Who waits for whom. Ends are subplans' rows; a landing has the number of its subplan, beyond the rows."""
+    """The dependencies between subplans. Ends are numbered by row; landings follow after the last row."""
 
     opens: list[list[int]]
-    """For each group, the rows in it that begin when it opens."""
-    hears: list[list[int]]
-    """For each row and landing, the rows that begin when it has ended."""
+    """For each group, the children that start when it opens."""
+    followers: list[list[int]]
+    """For each row and landing, the rows that wait for its end."""
     closes: list[list[int]]
-    """For each group, the rows and landings whose end it waits for."""
+    """For each group, the rows and landings that must end before it closes."""
     landings: list[int]
-    """The rows whose results land, in plan order."""
+    """The rows that land, in plan order."""
 
 
 def wiring(outline: Outline, after: Sequence[Sequence[int]], landings: Sequence[int]) -> Wiring:
+    """Returns the dependencies of a plan."""
     rows = len(outline.paths)
     opens: list[list[int]] = [[] for _ in range(rows)]
-    hears: list[list[int]] = [[] for _ in range(rows + len(landings))]
+    followers: list[list[int]] = [[] for _ in range(rows + len(landings))]
     closes: list[list[int]] = [[] for _ in range(rows)]
-    follows = bytearray(rows)  # something in its own group waits for it, or its landing tells the plan
+    implied = bytearray(rows)  # another row of its group waits for it, or the plan waits for its landing
     parents, sizes = outline.parents, outline.sizes
     for number, row in enumerate(landings):
         closes[ROOT].append(rows + number)
-        follows[row] = follows[row] or parents[row] == ROOT
+        implied[row] = implied[row] or parents[row] == ROOT
     for row in range(1, rows):
         parent = parents[row]
         first, last = parent, parent + sizes[parent]
         opened = False
         waits = outline.depends_on[row]
-        for other in dict.fromkeys((*waits, *after[row])) if after[row] else waits:
-            hears[other].append(row)
-            opened = opened or first < other < last
-            around = parents[other]
-            if around < row < around + sizes[around]:
-                follows[other] = 1
+        for earlier in dict.fromkeys((*waits, *after[row])) if after[row] else waits:
+            followers[earlier].append(row)
+            # The dependency is in the same group, so it waits for the group's opening already.
+            opened = opened or first < earlier < last
+            group = parents[earlier]
+            # The row that waits is in the same group, and its end implies that of the earlier row.
+            if group < row < group + sizes[group]:
+                implied[earlier] = 1
         if not opened:
             opens[parent].append(row)
     for row in range(1, rows):
-        if not follows[row]:
+        if not implied[row]:
             closes[parents[row]].append(row)
-    return Wiring(opens, hears, closes, list(landings))
+    return Wiring(opens, followers, closes, list(landings))

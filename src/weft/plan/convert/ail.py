@@ -1,21 +1,21 @@
-"""Pipelines of `ail`: the file becomes a plan with one subplan, `main`, whose steps are the file's pipeline.
+"""Converts pipelines of `ail`: a file becomes a plan with one subplan, `main`, with the steps of its pipeline.
 
-What is read: `defaults`, `pipeline` and `pipelines`; in a step its kind and `async`, `depends_on`, `condition`,
-`on_result`, `on_error`, `max_retries`, `output_schema`, `resume`, `model`, `runner`, `message`, `before`, `then`;
-any other key gives a note. A pipeline in another file, named by its path from the file that calls it, becomes a
-named pipeline if that file is there too. What cannot be said in Weft is decided by a person, see `ail_steps`. Two
-differences are made up for:
+These keys are read: `defaults`, `pipeline` and `pipelines`; of a step its kind and `async`, `depends_on`,
+`condition`, `on_result`, `on_error`, `max_retries`, `output_schema`, `resume`, `model`, `runner`, `message`,
+`before`, `then`. Any other key gives a note. A pipeline in another file, named by its path from the calling file,
+becomes a named pipeline if that file is available. A person decides what cannot be expressed in Weft, see
+`ail_steps`. Two differences are compensated:
 
-- A command that fails is a result in ail and a failure in Weft, so commands have `on_error: continue`.
-- ail runs the prompt of its command line first, as a step called `invocation`. Weft has no such prompt: it is the
-  prompt of `main`, and the step is written only if some template reads its answer.
+- A command that fails is a result in ail and a failure in Weft, so commands get `on_error: continue`.
+- ail runs the prompt of its command line first, as a step called `invocation`. Weft has no such prompt: it becomes
+  the prompt of `main`, and the step is written only if some template reads its answer.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from posixpath import basename, dirname, join, normpath
 
-from weft.plan.convert.ail_chains import laid_out
+from weft.plan.convert.ail_chains import flatten_steps
 from weft.plan.convert.ail_file import Step, check_calls, read_steps
 from weft.plan.convert.ail_steps import Agents, Context, PipelineWriter
 from weft.plan.convert.ail_templates import Findings
@@ -32,14 +32,17 @@ PLACEHOLDER = "Write here what ail was given on its command line."
 _SUFFIXES = (".yaml", ".yml", ".ail")
 _PART = "::"
 _PROVIDER = "how an agent reaches its model is set up with the agent"
-_OF_THE_FIRST_FILE = dict.fromkeys(
+_FIRST_FILE_ONLY = dict.fromkeys(
     ("max_concurrency", "timeout_seconds"), "the plan has what the first file says"
 )
 _TOOLS = {"tools": "what an agent may do is set up with the agent"}
 
 
 def convert_ail(sources: Sequence[Source]) -> dict[str, Plain]:
-    """The plan, but for its first keys. The first file is converted, the others are files that it calls."""
+    """Returns the plan without its first keys.
+
+    The first file is converted, the others are files that it calls.
+    """
     files = [_read_file(source, is_main=not number) for number, source in enumerate(sources)]
     main = files[0]
     named = {name: steps for file in files for name, steps in file.pipelines.items() if name}
@@ -55,7 +58,7 @@ def convert_ail(sources: Sequence[Source]) -> dict[str, Plain]:
 
 
 def called_files(file: str, text: str) -> list[str]:
-    """The files that a file of ail calls, by their names; of one that cannot be read, none."""
+    """Returns the names of the files that a file of ail calls; none if it cannot be read."""
     try:
         root = read_document(text, file).root
     except PlanError:
@@ -64,7 +67,7 @@ def called_files(file: str, text: str) -> list[str]:
 
 
 def _words(node: Node) -> Iterator[str]:
-    """The values of all keys `pipeline` that are text."""
+    """Yields the values of all keys `pipeline` that are text."""
     match node:
         case Items():
             yield from (word for item in node.nodes for word in _words(item))
@@ -78,7 +81,7 @@ def _words(node: Node) -> Iterator[str]:
 
 
 def _beside(file: str, word: str) -> str:
-    """The name of a file that a step in another one calls; empty if the word names none."""
+    """Returns the name of the file that a step of another file calls; empty if the word names none."""
     if not word.endswith(_SUFFIXES) or word.startswith(("/", "~")) or "{{" in word:
         return ""
     return normpath(join(dirname(file), word))
@@ -86,11 +89,13 @@ def _beside(file: str, word: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
+    """One file of ail, as read."""
+
     source: Source
     model: str | None
     settings: dict[str, Plain]
     pipelines: dict[str, list[Step]]
-    """By the name under which they are called from anywhere; the first file's own is called by none, and is ''."""
+    """By a name that is unique among all files; the first file's own pipeline has the name ''."""
 
 
 def _read_file(source: Source, *, is_main: bool) -> _File:
@@ -102,20 +107,23 @@ def _read_file(source: Source, *, is_main: bool) -> _File:
     own = "" if is_main else normpath(source.file)
     pipelines = _named(top)
     pipelines = {name if is_main else f"{own}#{name}": steps for name, steps in pipelines.items()}
+    # A file's own pipeline is called by the name of the file.
     pipelines[own] = read_steps(top.each("pipeline"), top, "pipeline")
     top.rest()
 
-    def called(word: str) -> str:
-        """The name that the pipeline has among those of all files."""
+    def resolve(word: str) -> str:
+        """Returns the name of the pipeline among those of all files."""
         local = word if is_main else f"{own}#{word}"
         return local if local in pipelines else _beside(source.file, word) or word
 
-    linked = {name: [_linked(step, called) for step in laid_out(steps)] for name, steps in pipelines.items()}
+    linked = {
+        name: [_linked(step, resolve) for step in flatten_steps(steps)] for name, steps in pipelines.items()
+    }
     return _File(source=source, model=model, settings=settings, pipelines=linked)
 
 
-def _linked(step: Step, called: Callable[[str], str]) -> Step:
-    return replace(step, word=called(step.word)) if step.kind == "pipeline" else step
+def _linked(step: Step, resolve: Callable[[str], str]) -> Step:
+    return replace(step, word=resolve(step.word)) if step.kind == "pipeline" else step
 
 
 def _defaults(top: Fields, *, is_main: bool) -> tuple[str | None, dict[str, Plain]]:
@@ -127,7 +135,7 @@ def _defaults(top: Fields, *, is_main: bool) -> tuple[str | None, dict[str, Plai
     settings: dict[str, Plain] = {}
     if is_main:
         settings = {"max_concurrency": _concurrency(defaults), "timeout": _timeout(defaults)}
-    defaults.rest({**_TOOLS, **_OF_THE_FIRST_FILE})
+    defaults.rest({**_TOOLS, **_FIRST_FILE_ONLY})
     return model, settings
 
 
@@ -143,25 +151,25 @@ def _provider_model(defaults: Fields) -> str | None:
 
 
 def _concurrency(defaults: Fields) -> int | None:
-    found = defaults.number("max_concurrency", least=0)
-    if found == 0:
+    limit = defaults.number("max_concurrency", least=0)
+    if limit == 0:
         defaults.note(
             "max_concurrency",
             f"max_concurrency: 0 {NOT_CARRIED_OVER}",
             "no limit is what Weft has without it",
         )
-    return found or None
+    return limit or None
 
 
 def _timeout(defaults: Fields) -> str | None:
-    found = defaults.number("timeout_seconds", least=1)
-    if found is not None:
+    seconds = defaults.number("timeout_seconds", least=1)
+    if seconds is not None:
         defaults.note(
             "timeout_seconds",
-            f"timeout_seconds becomes {found}s",
+            f"timeout_seconds becomes {seconds}s",
             "ail does not end a step by it, Weft does",
         )
-    return None if found is None else f"{found}s"
+    return None if seconds is None else f"{seconds}s"
 
 
 def _named(top: Fields) -> dict[str, list[Step]]:
@@ -172,11 +180,13 @@ def _named(top: Fields) -> dict[str, list[Step]]:
 
 
 class _Plan:
+    """Writes the plan of a file."""
+
     def __init__(self, main: _File, named: dict[str, list[Step]], models: Mapping[str, str | None]) -> None:
         self._source = main.source
         self._named = named
         self._steps = main.pipelines[""]
-        pipelines = {**named, "": self._steps}  # no name is empty that a step could call
+        pipelines = {**named, "": self._steps}  # a step cannot call an empty name
         self._context = Context(
             agents=Agents(main.model),
             findings=Findings(),
@@ -194,7 +204,7 @@ class _Plan:
             for name in self._named
         }
         main = self._with_invocation(main)
-        self._tell()
+        self._add_notes()
         return without_empty(
             {
                 **settings,
@@ -217,27 +227,27 @@ class _Plan:
         prompt = PLACEHOLDER if self._context.findings.prompt else None
         return without_empty({"id": MAIN, "prompt": prompt, "steps": steps})
 
-    def _tell(self) -> None:
+    def _add_notes(self) -> None:
         if self._context.agents.used:
             why = "change `use` under `agents` in the plan"
             self._source.note(1, f"where no runner is named, the agent is {ASSUMED!r}", why)
-        self._tell_of_the_prompt()
-        self._tell_of_commands()
+        self._note_prompt()
+        self._note_commands()
         for name, steps in self._context.pipelines.items():
             for step in steps:
-                self._tell_of_id(step, self._context.ids[name][step.id])
+                self._note_id(step, self._context.ids[name][step.id])
         for name, new in self._context.names.items():
-            if new != name and not _is_of_a_file(name):
+            if new != name and not _belongs_to_file(name):
                 self._source.note(1, f"pipeline {name!r} is now {new!r}", ID_RULE)
 
-    def _tell_of_the_prompt(self) -> None:
+    def _note_prompt(self) -> None:
         if self._context.findings.prompt:
             self._source.note(1, "the prompt of ail's command line is the prompt of 'main'", "write it there")
         elif not any(step.id == "invocation" for step in self._steps):
-            what = "the prompt of ail's command line is not run first"
-            self._source.note(1, what, "no step reads its answer; add a step if they build upon its work")
+            message = "the prompt of ail's command line is not run first"
+            self._source.note(1, message, "no step reads its answer; add a step if they build upon its work")
 
-    def _tell_of_commands(self) -> None:
+    def _note_commands(self) -> None:
         commands = [
             step for steps in self._context.pipelines.values() for step in steps if step.kind == "context"
         ]
@@ -247,32 +257,32 @@ class _Plan:
                 "context", "commands have on_error: continue", "a failing command is no error in ail"
             )
 
-    def _tell_of_id(self, step: Step, new: str) -> None:
+    def _note_id(self, step: Step, new: str) -> None:
         if new != step.id and _PART not in step.id:
             step.fields.note("id", f"its id is now {new!r}", ID_RULE)
 
 
 def _step_ids(steps: Sequence[Step]) -> dict[str, str]:
-    """An id for each step; those of parts, such as `loop::inner`, are made of both words."""
+    """Returns an id for each step; that of a part, such as `loop::inner`, is made of both words."""
     ids = fitting_ids((step.id for step in steps if _PART not in step.id), otherwise="step")
     for step in steps:
         if _PART in step.id:
-            wanted = fitting_id(step.id.replace(_PART, "_"), otherwise="step")
-            ids[step.id] = free_id(wanted, ids.values())
+            proposed = fitting_id(step.id.replace(_PART, "_"), otherwise="step")
+            ids[step.id] = free_id(proposed, ids.values())
     return {step.id: ids[step.id] for step in steps}
 
 
 def _pipeline_names(pipelines: Iterable[str]) -> dict[str, str]:
-    """A name for each pipeline; that of a file is called after the file."""
-    names = fitting_ids((name for name in pipelines if not _is_of_a_file(name)), otherwise="pipeline")
+    """Returns a name for each pipeline; that of a file follows the name of the file."""
+    names = fitting_ids((name for name in pipelines if not _belongs_to_file(name)), otherwise="pipeline")
     for name in pipelines:
-        if _is_of_a_file(name):
+        if _belongs_to_file(name):
             file, _, inner = name.partition("#")
             stem = basename(file).partition(".")[0]
-            wanted = fitting_id(f"{stem}_{inner}" if inner else stem, otherwise="pipeline")
-            names[name] = free_id(wanted, names.values())
+            proposed = fitting_id(f"{stem}_{inner}" if inner else stem, otherwise="pipeline")
+            names[name] = free_id(proposed, names.values())
     return names
 
 
-def _is_of_a_file(name: str) -> bool:
+def _belongs_to_file(name: str) -> bool:
     return name.partition("#")[0].endswith(_SUFFIXES)

@@ -1,9 +1,9 @@
-"""Steps of `ail` that hold other steps, laid out one after the other: `before`, `then` and `do_while`.
+"""Flattens steps of `ail` that contain other steps: `before`, `then` and `do_while`.
 
 - The entries of `before` and `then` belong to their step and have its condition. They become steps before and
-  after it. Of an async step only `before` can be laid out: in ail a join gets the answer of the last `then`.
-- The steps of a `do_while` become steps of the pipeline, and a check follows them, under the loop's id, which goes
-  back to the first of them until `exit_when` holds. ail runs them one after the other, also those marked async.
+  after it. Of an async step only `before` can be flattened: in ail a join gets the answer of the last `then`.
+- The steps of a `do_while` become steps of the pipeline. A check with the loop's id follows them, which goes back
+  to the first of them until `exit_when` holds. ail runs them one after the other, also those marked async.
 
 ail calls the parts `step::before::0`, `step::then::0` and `loop::inner`; these are their ids here, too.
 """
@@ -17,15 +17,15 @@ from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, Word
 from weft.plan.text.document import Items, Scalar, Table
 
 CHECK = "check"
-"""The kind of the step that ends a loop or goes back to its begin."""
+"""The kind of the step that ends a loop or goes back to its start."""
 
 
-def laid_out(steps: list[Step]) -> list[Step]:
-    """The steps with all that they hold, in the order in which they run."""
-    return [part for step in steps for part in _parts(step, within=False)]
+def flatten_steps(steps: list[Step]) -> list[Step]:
+    """Returns the steps with all that they contain, in the order in which they run."""
+    return [part for step in steps for part in _flatten(step, within=False)]
 
 
-def _parts(step: Step, *, within: bool) -> Iterator[Step]:
+def _flatten(step: Step, *, within: bool) -> Iterator[Step]:
     before = _chain(step, "before")
     yield from (replace(entry, needs=step.needs) for entry in before[:1])
     for prior, entry in pairwise(before):
@@ -51,8 +51,8 @@ def _chain(step: Step, key: str) -> list[Step]:
         )
         return []
     if key == "before" and step.kind == "prompt" and node.nodes:
-        what = "before becomes steps before this one"
-        step.fields.note(key, what, "what they answer does not take the place of its prompt")
+        message = "before becomes steps before this one"
+        step.fields.note(key, message, "what they answer does not take the place of its prompt")
     return [_entry(step, f"{step.id}::{key}::{number}", item) for number, item in enumerate(node.nodes)]
 
 
@@ -80,7 +80,9 @@ def _loop(step: Step, *, within: bool) -> Iterator[Step]:
         yield replace(step, kind="")
         return
     if within or step.is_async:
-        yield replace(step, lost="Weft has no loops " + ("within loops" if within else "that are async"))
+        yield replace(
+            step, unsupported="Weft has no loops " + ("within loops" if within else "that are async")
+        )
         return
     rounds = fields.number("max_iterations", least=1)
     until = fields.needed("exit_when")
@@ -92,10 +94,11 @@ def _loop(step: Step, *, within: bool) -> Iterator[Step]:
     ids = {part.id: f"{step.id}::{part.id}" for part in body}
     loop = Loop(fields=fields, until=until, rounds=rounds, first=ids[body[0].id], ids=ids)
     for number, part in enumerate(body):
+        # ail runs the steps of a loop one after the other.
         inner = replace(part, id=ids[part.id], is_async=False, needs=() if number else step.needs)
         conditions = (step.fields, *(() if part.fields.take("condition") is None else (part.fields,)))
-        for each in _parts(replace(inner, conditions=conditions), within=True):
-            yield replace(each, loop=loop)
+        for flat_step in _flatten(replace(inner, conditions=conditions), within=True):
+            yield replace(flat_step, loop=loop)
     yield replace(step, kind=CHECK, loop=loop)
 
 

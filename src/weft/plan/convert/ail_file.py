@@ -1,4 +1,4 @@
-"""The pipelines in a file of `ail`: their steps, what kind each is, and whether they refer to each other well."""
+"""Reads the pipelines of a file of `ail`: steps and their kinds, and references between them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,20 +12,22 @@ KINDS = ("prompt", "skill", "pipeline", "action", "context", "do_while", "for_ea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
+    """A step of ail."""
+
     id: str
     fields: Fields
     kind: str
-    """One of KINDS; empty if that is wrong."""
+    """One of KINDS; empty if it is wrong."""
     word: str
-    """The action, or the pipeline that is called."""
+    """The action, or the called pipeline."""
     is_async: bool
     needs: tuple[Word, ...]
     conditions: tuple[Fields, ...] = ()
-    """Where the conditions stand that decide about it, if not in its own fields."""
+    """The fields with the conditions for this step, if not its own."""
     loop: "Loop | None" = None
-    """The loop that it is a step of, or the check of."""
-    lost: str = ""
-    """Why it cannot be carried over, where that is known already."""
+    """The loop that it is a step or the check of."""
+    unsupported: str = ""
+    """Why it cannot be carried over, if that is known already."""
 
     @property
     def is_join(self) -> bool:
@@ -40,8 +42,8 @@ class Step:
         return self.fields.table.get("output_schema") is not None
 
     @property
-    def answers(self) -> bool:
-        """Whether its end is what ail calls a response."""
+    def has_response(self) -> bool:
+        """Whether ail calls its result a response."""
         return self.kind in {"prompt", "pipeline"} or self.is_join
 
 
@@ -54,19 +56,19 @@ class Loop:
     """The condition that ends it."""
     rounds: int
     first: str
-    """The step that a round begins with."""
+    """The step that a round starts with."""
     ids: Mapping[str, str]
-    """Its steps, by the ids that they have within it."""
+    """Its steps, by their ids within the loop."""
 
 
 def read_steps(entries: list[Fields], whole: Fields, key: str) -> list[Step]:
-    """The steps of one list; what is wrong with them is a fault."""
+    """Returns the steps of one list; an error in them is a fault."""
     if not entries:
         whole.wrong(key, "must be a list of at least one step")
     steps = [_step(fields) for fields in entries]
     earlier: dict[str, Step] = {}
     for step in steps:
-        _check_needs(step, earlier, {other.id for other in steps})
+        _check_needs(step, earlier, {candidate.id for candidate in steps})
         if earlier.setdefault(step.id, step) is not step and step.id:
             step.fields.wrong("id", f"was already given in line {earlier[step.id].fields.line('id')}")
     for step in steps[1:]:
@@ -85,7 +87,7 @@ def _step(fields: Fields) -> Step:
 
 
 def read_step(fields: Fields, id_: str) -> Step:
-    """The step in these fields, under this id."""
+    """Returns the step in these fields, with this id."""
     fields.take("id")
     kinds = [kind for kind in KINDS if fields.take(kind) is not None]
     if kinds == ["prompt", "pipeline"]:
@@ -93,7 +95,7 @@ def read_step(fields: Fields, id_: str) -> Step:
     if len(kinds) != 1:
         fields.source.fault_at(
             fields.table,
-            f"{fields.who}: exactly one of {', '.join(KINDS)} is needed; found: {', '.join(kinds) or 'none'}",
+            f"{fields.subject}: exactly one of {', '.join(KINDS)} is needed; found: {', '.join(kinds) or 'none'}",
         )
     kind = kinds[0] if kinds else ""
     return Step(
@@ -106,23 +108,23 @@ def read_step(fields: Fields, id_: str) -> Step:
     )
 
 
-def _check_needs(step: Step, earlier: Mapping[str, Step], known: set[str]) -> None:
+def _check_needs(step: Step, earlier: Mapping[str, Step], ids: set[str]) -> None:
     if step.is_join and not step.needs:
         step.fields.wrong("action", "is a join, and so depends_on is needed")
     for need in step.needs:
         if need.text not in earlier:
-            reason = "is this step or a later one" if need.text in known else "does not exist"
+            reason = "is this step or a later one" if need.text in ids else "does not exist"
             step.fields.source.fault_at(
-                need.node, f"{step.fields.who}: it depends on step {need.text!r}, which {reason}"
+                need.node, f"{step.fields.subject}: it depends on step {need.text!r}, which {reason}"
             )
 
 
 def check_calls(pipelines: Mapping[str, list[Step]], source: Source) -> None:
-    """Named pipelines must not call each other in a circle."""
+    """Reports named pipelines that call each other in a cycle."""
     calls = {
         name: [step.word for step in steps if step.kind == "pipeline" and step.word in pipelines]
         for name, steps in pipelines.items()
     }
-    around = cycle_among(calls, word="pipeline")
-    if around is not None:
-        source.fault(1, f"pipelines call each other in a circle: {around}")
+    cycle = cycle_among(calls, word="pipeline")
+    if cycle is not None:
+        source.fault(1, f"pipelines call each other in a cycle: {cycle}")

@@ -1,7 +1,7 @@
-"""`on_result` of `ail`: rules about a step's result, of which the first that fits counts.
+"""Converts `on_result` of `ail`: rules about a step's result. The first rule that matches counts.
 
-A rule that Weft cannot follow asks a person. If its condition is known, the person is asked only when it holds, so
-that the rules after it keep their meaning; if not, the person is asked at once.
+A rule that Weft cannot follow asks a person. If its condition can be evaluated, the person is asked only when it
+holds, so that the rules after it keep their meaning; otherwise the person is always asked.
 """
 
 from weft.plan.convert.ail_file import Step
@@ -13,7 +13,7 @@ from weft.plan.convert.ail_templates import (
     contains,
     literally,
     matches,
-    way,
+    path_to,
 )
 from weft.plan.convert.fields import NO_SUCH_KEY, NOT_CARRIED_OVER, Fields
 from weft.plan.convert.writing import without_empty
@@ -26,6 +26,8 @@ _ALWAYS = "true"
 
 
 class ResultRules:
+    """The rules of one step."""
+
     def __init__(self, step: Step, scope: Scope) -> None:
         self._step = step
         self._scope = scope
@@ -36,8 +38,8 @@ class ResultRules:
         if node is None:
             return []
         if not isinstance(node, Items):
-            self._lost("on_result", fields, "only its list form is known")
-            return [_ask(_ALWAYS, "ail decided here by the result what comes next. Go on?")]
+            self._note_unsupported("on_result", fields, "only its list form is known")
+            return [_ask(_ALWAYS, "ail decided here by the result what comes next. Continue?")]
         return [self._rule(entry) for entry in fields.each("on_result")]
 
     def _rule(self, entry: Fields) -> dict[str, Plain]:
@@ -46,11 +48,14 @@ class ResultRules:
         when = self._when(entry)
         entry.rest()
         if when is None:
-            return _ask(_ALWAYS, f"ail had a rule here that is not carried over, to {_to_do(action)}. Go on?")
+            return _ask(
+                _ALWAYS,
+                f"ail had a rule here that is not carried over, to {_describe_action(action)}. Continue?",
+            )
         meaning = _ACTIONS.get(action or "")
         if meaning is None:
-            self._lost("action", entry, f"Weft has no action {action!r} for a result")
-            return _ask(when, f"ail was to {_to_do(action)} now. Go on?")
+            self._note_unsupported("action", entry, f"Weft has no action {action!r} for a result")
+            return _ask(when, f"ail was to {_describe_action(action)} now. Continue?")
         return without_empty(
             {"when": when, "action": meaning, "question": self._question(entry, message, meaning)}
         )
@@ -64,15 +69,15 @@ class ResultRules:
         return literally(message)
 
     def _when(self, entry: Fields) -> str | None:
-        """The expression; None if Weft cannot decide it."""
+        """Returns the expression; None if Weft cannot evaluate it."""
         keys = [key for key in _MATCHERS if entry.take(key) is not None]
         if len(keys) != 1:
-            self._lost("action", entry, f"exactly one of {', '.join(_MATCHERS)} is needed")
+            self._note_unsupported("action", entry, f"exactly one of {', '.join(_MATCHERS)} is needed")
             return None
         try:
             return self._matcher(keys[0], entry)
         except NotCarriedOverError as error:
-            self._lost(keys[0], entry, str(error))
+            self._note_unsupported(keys[0], entry, str(error))
         except SenselessError as error:
             entry.wrong(keys[0], f"has no meaning: {error}")
         return None
@@ -94,14 +99,14 @@ class ResultRules:
     def _exit_code(self, text: str) -> str:
         if self._step.kind != "context":
             raise SenselessError("only a command has an exit code")
-        code = way([self._scope.ids[self._step.id]], "exit_code")
+        code = path_to([self._scope.ids[self._step.id]], "exit_code")
         if text == "any":
             return f"{code} != 0"
         if not text.isdecimal():
-            raise SenselessError(f"{text!r} is no exit code; a number or `any` is needed")
+            raise SenselessError(f"{text!r} is not an exit code; use a number or `any`")
         return f"{code} == {int(text)}"
 
-    def _lost(self, key: str, entry: Fields, why: str) -> None:
+    def _note_unsupported(self, key: str, entry: Fields, why: str) -> None:
         entry.note(key, f"an entry of on_result {NOT_CARRIED_OVER}; a person is asked", why or NO_SUCH_KEY)
 
 
@@ -113,5 +118,5 @@ def _ask(when: str, question: str) -> dict[str, Plain]:
     return {"when": when, "action": "ask", "question": literally(question)}
 
 
-def _to_do(action: str | None) -> str:
+def _describe_action(action: str | None) -> str:
     return "do something that it did not name" if action is None else f"do {action!r}"

@@ -1,9 +1,9 @@
-"""Steps of `ail` as steps of Weft.
+"""Converts steps of `ail` to steps of Weft.
 
-Where Weft cannot do what ail did, or cannot decide what ail decided, a person is asked: in place of a step that
-cannot be carried over (a skill, a `for_each`, a pipeline in a file that is not there) stands an `action: ask` with
-its id, so that what depends on it waits; a condition that cannot be decided becomes one before its step; and so
-does an entry of `on_result`. Leaving such things out would skip work or a guard without a word.
+Where Weft cannot do what ail did, or cannot decide what ail decided, a person is asked. A step that cannot be
+carried over (a skill, a `for_each`, a pipeline in a missing file) becomes an `action: ask` with its id, so that
+its dependents wait. A condition that cannot be evaluated becomes a question before its step, and so does an entry
+of `on_result`. Leaving such things out would silently skip work or a guard.
 """
 
 import re
@@ -21,8 +21,8 @@ from weft.plan.convert.ail_templates import (
     condition,
     last_answer,
     literally,
+    path_to,
     template,
-    way,
 )
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, plain
 from weft.plan.convert.names import free_id
@@ -41,11 +41,11 @@ _REASONS = {
 }
 _AFTER_THE_LAST_ROUND = {"abort_pipeline": "abort", "continue": "continue"}
 _DONE = "true"
-"""A command that does nothing; the check of a loop needs one."""
+"""A command that does nothing; the check of a loop needs a command."""
 
 
 class Agents:
-    """The agents that steps ask for by the runner's name."""
+    """The agents that steps ask for by the name of the runner."""
 
     def __init__(self, model: str | None) -> None:
         self._model = model
@@ -63,7 +63,7 @@ class Agents:
         return self.called(runner)
 
     def called(self, runner: str) -> str:
-        """The agent that stands for the runner."""
+        """Returns the agent that stands for the runner."""
         name = AGENT if runner == ASSUMED else runner
         self.used[name] = without_empty({"use": runner, "model": self._model})
         return name
@@ -81,11 +81,11 @@ class Context:
     names: Mapping[str, str]
     """The new names of the pipelines."""
     models: Mapping[str, str | None]
-    """For each pipeline, the model that its file sets, if that is not the first file's."""
+    """For each pipeline, the model that its file sets, if it differs from the first file's."""
 
 
 class PipelineWriter:
-    """The steps of one pipeline, in order."""
+    """Writes the steps of one pipeline, in order."""
 
     def __init__(self, name: str, context: Context, *, is_main: bool) -> None:
         self._steps = context.pipelines[name]
@@ -96,7 +96,7 @@ class PipelineWriter:
         self._used = set(self._ids.values())
         self._ended: dict[str, frozenset[str]] = {}
         self._decided: dict[int, str | None] = {}
-        """The conditions written so far, by the mapping that they stand in; None for one that a person decides."""
+        """The conditions written so far, by `id()` of their mapping; None if a person decides."""
 
     def written(self) -> list[Plain]:
         return [entry for step, scope in self._scopes() for entry in self._entries(step, scope)]
@@ -111,7 +111,7 @@ class PipelineWriter:
             yield step, self._scope(ended, last, step.loop)
             if not step.is_async:
                 before = ended | {step.id}
-                last = step.id if step.answers else last
+                last = step.id if step.has_response else last
 
     def _scope(self, ended: frozenset[str], last: str | None, loop: Loop | None) -> Scope:
         return Scope(
@@ -126,25 +126,36 @@ class PipelineWriter:
         )
 
     def _result(self, step: str) -> str:
-        last = next(other for other in self._steps if other.id == step)
-        if last.kind == CHECK and last.loop is not None:  # the answer of a loop is that of its last step
-            inner = [other for other in self._steps if other.id in last.loop.ids.values() and other.answers]
+        last = next(candidate for candidate in self._steps if candidate.id == step)
+        if last.kind == CHECK and last.loop is not None:  # the response of a loop is that of its last step
+            inner = [
+                candidate
+                for candidate in self._steps
+                if candidate.id in last.loop.ids.values() and candidate.has_response
+            ]
             if not inner:
                 raise NotCarriedOverError(f"no step of loop {step!r} has an answer")
             last = inner[-1]
-        return way([self._ids[last.id], *self._inner(last)], "result")
+        return path_to([self._ids[last.id], *self._inner(last)], "result")
 
     def _inner(self, step: Step) -> list[str]:
-        """The way to the last answer within a pipeline that is called."""
+        """Returns the ids that lead to the last response within a called pipeline."""
         if step.kind != "pipeline" or step.word not in self._context.names:
             return []
-        inner = next((other for other in reversed(self._context.pipelines[step.word]) if other.answers), None)
+        inner = next(
+            (
+                candidate
+                for candidate in reversed(self._context.pipelines[step.word])
+                if candidate.has_response
+            ),
+            None,
+        )
         if inner is None:
             raise NotCarriedOverError(f"no step of pipeline {step.word!r} has an answer")
         return [self._context.ids[step.word][inner.id], *self._inner(inner)]
 
     def _entries(self, step: Step, scope: Scope) -> Iterator[Plain]:
-        why = self._why_lost(step)
+        why = self._why_unsupported(step)
         if why is not None:
             step.fields.note(
                 "id", NOT_CARRIED_OVER.replace("is not", "it is not") + "; a person is asked", why
@@ -178,7 +189,7 @@ class PipelineWriter:
     def _condition_gate(self, step: Step, undecided: str) -> Plain:
         gate = free_id(f"{self._ids[step.id]}_gate", self._used)
         self._used.add(gate)
-        return self._gate(gate, step, f"ail ran the next step only if: {undecided}. Go on?")
+        return self._gate(gate, step, f"ail ran the next step only if: {undecided}. Continue?")
 
     def _needs(self, step: Step) -> list[str]:
         return [self._ids[need.text] for need in step.needs]
@@ -188,9 +199,9 @@ class PipelineWriter:
             {"id": id_, "depends_on": self._needs(step), "action": "ask", "question": literally(question)}
         )
 
-    def _why_lost(self, step: Step) -> str | None:
-        if step.lost:
-            return step.lost
+    def _why_unsupported(self, step: Step) -> str | None:
+        if step.unsupported:
+            return step.unsupported
         match step.kind:
             case "skill":
                 return "what a skill says stands in a file of its own"
@@ -214,7 +225,7 @@ def _shell(fields: Fields) -> str | None:
 
 
 class _StepWriter:
-    """The parts of a step that is carried over."""
+    """Writes the parts of a step that is carried over."""
 
     def __init__(self, step: Step, scope: Scope, context: Context, model: str | None) -> None:
         self._step = step
@@ -224,7 +235,7 @@ class _StepWriter:
         self._context = context
 
     def condition(self, fields: Fields) -> tuple[str | None, str]:
-        """The condition in these fields, if there is one; and the words of one that Weft cannot decide."""
+        """Returns the condition in these fields, if any, and the text of one that Weft cannot evaluate."""
         text = fields.text("condition")
         if text is None:
             return None, ""
@@ -265,33 +276,33 @@ class _StepWriter:
     def _action(self) -> dict[str, Plain]:
         if self._step.is_join:
             return {"action": "join"}
-        usual = "ail paused here for a person. Go on?"
+        usual = "ail paused here for a person. Continue?"
         if self._step.word == "modify_output":
             usual = self._to_modify()
         return {"action": "ask", "question": self._template("message") or usual}
 
     def _to_modify(self) -> str:
-        """The question of a step that lets a person change the last answer; their text is its result."""
+        """Returns the question of a step in which a person edits the last response. The answer is its result."""
         try:
             last = f"\n\n{{{{ {last_answer(self._scope)} }}}}"
         except (NotCarriedOverError, SenselessError):
             last = ""
-        return f"Answer with the text to go on with (weft answer … --text).{last}"
+        return f"Answer with the text to continue with (weft answer … --text).{last}"
 
     def _template(self, key: str) -> str:
-        def lost(path: str, why: str) -> None:
+        def note_lost(path: str, why: str) -> None:
             self._fields.note(
                 key, f"{{{{ {path} }}}} in {key} {NOT_CARRIED_OVER}; it stands there as <{path}>", why
             )
 
         try:
-            return template(self._fields.text(key) or "", self._scope, lost)
+            return template(self._fields.text(key) or "", self._scope, note_lost)
         except SenselessError as error:
             self._fields.wrong(key, f"has no meaning: {error}")
             return ""
 
     def ends(self) -> dict[str, Plain]:
-        """What is made of the step's result."""
+        """Returns the keys about the step's result."""
         rules: list[Plain] = [*ResultRules(self._step, self._scope).written()]
         if self._step.kind == CHECK and self._step.loop is not None:
             return self._rounds(self._step.loop, rules)
@@ -303,14 +314,15 @@ class _StepWriter:
         }
 
     def _rounds(self, loop: Loop, rules: list[Plain]) -> dict[str, Plain]:
-        """The check of a loop: its result counts as a failure, which goes back, until the loop may end."""
+        """Returns the keys of a loop's check. Its result counts as a failure until the loop may end."""
         if rules:
-            what = f"on_result {NOT_CARRIED_OVER}"
-            self._fields.note("on_result", what, "the check of a loop decides only whether it goes on")
+            message = f"on_result {NOT_CARRIED_OVER}"
+            self._fields.note("on_result", message, "the check of a loop decides only whether it goes on")
         self._fields.leave("on_error", "the check of a loop cannot fail otherwise")
+        # The first round is not a retry.
         most = min(loop.rounds, MOST_RETRIES + 1)
         if most < loop.rounds:
-            loop.fields.note("max_iterations", f"max_iterations is now {most}", "Weft tries no more often")
+            loop.fields.note("max_iterations", f"max_iterations is now {most}", "that is Weft's limit")
         last = loop.fields.text("on_max_iterations")
         loop.fields.take("steps")
         loop.fields.take("exit_when")
@@ -321,13 +333,13 @@ class _StepWriter:
             loop.fields.wrong("exit_when", f"has no meaning: {error}")
             return {}
         except NotCarriedOverError as error:
-            what = f"exit_when {NOT_CARRIED_OVER}; a person is asked after the first round"
-            loop.fields.note("exit_when", what, str(error))
-            asked = f"ail repeated the steps before this one until: {loop.until}. They ran once. Go on?"
-            return {"on_result": [{"when": "true", "action": "ask", "question": literally(asked)}]}
+            message = f"exit_when {NOT_CARRIED_OVER}; a person is asked after the first round"
+            loop.fields.note("exit_when", message, str(error))
+            question = f"ail repeated the steps before this one until: {loop.until}. They ran once. Continue?"
+            return {"on_result": [{"when": "true", "action": "ask", "question": literally(question)}]}
         if last not in {None, *_AFTER_THE_LAST_ROUND}:
-            what = f"on_max_iterations: {last} {NOT_CARRIED_OVER}"
-            loop.fields.note("on_max_iterations", what, "after the last round the slice has failed")
+            message = f"on_max_iterations: {last} {NOT_CARRIED_OVER}"
+            loop.fields.note("on_max_iterations", message, "after the last round the slice has failed")
         return {
             "on_error": "continue" if last == "continue" else None,
             "on_result": [{"when": until, "action": "continue"}, {"when": "true", "action": "fail"}],
@@ -338,39 +350,42 @@ class _StepWriter:
         self._fields.rest(_REASONS)
 
     def _on_error(self) -> dict[str, Plain]:
-        said = self._fields.text("on_error")
+        on_error = self._fields.text("on_error")
         if self._step.kind == "context":
-            if said not in {None, "continue"}:
+            if on_error not in {None, "continue"}:
                 self._fields.note(
                     "on_error", f"on_error {NOT_CARRIED_OVER}", "a failing command is no error in ail"
                 )
                 self._fields.take("max_retries")
             return {"on_error": "continue"}
-        if said is None:
+        if on_error is None:
             return {}
         if self._step.is_join:
-            return {"on_error": self._one_of(said, _JOIN_ON_ERROR)}
-        if said == "pause_for_human":
+            return {"on_error": self._one_of(on_error, _JOIN_ON_ERROR)}
+        if on_error == "pause_for_human":
             self._fields.note(
-                "on_error", f"on_error: {said} {NOT_CARRIED_OVER}", "a failed step ends its slice"
+                "on_error", f"on_error: {on_error} {NOT_CARRIED_OVER}", "a failed step ends its slice"
             )
             return {}
-        return {"on_error": _ON_ERROR.get(self._one_of(said, tuple(_ON_ERROR))), **self._retries(said)}
+        return {
+            "on_error": _ON_ERROR.get(self._one_of(on_error, tuple(_ON_ERROR))),
+            **self._retries(on_error),
+        }
 
-    def _one_of(self, said: str, allowed: tuple[str, ...]) -> str:
-        if said not in allowed:
-            self._fields.wrong("on_error", f"is {said!r}; one of {', '.join(allowed)} is needed")
-        return said
+    def _one_of(self, value: str, allowed: tuple[str, ...]) -> str:
+        if value not in allowed:
+            self._fields.wrong("on_error", f"is {value!r}; one of {', '.join(allowed)} is needed")
+        return value
 
-    def _retries(self, said: str) -> dict[str, Plain]:
-        if said != "retry":
+    def _retries(self, on_error: str) -> dict[str, Plain]:
+        if on_error != "retry":
             return {}
-        found = self._fields.number("max_retries", least=1)
+        retries = self._fields.number("max_retries", least=1)
         if self._fields.take("max_retries") is None:
             self._fields.wrong("max_retries", "is missing; on_error: retry needs it")
-        if found is not None and found > MOST_RETRIES:
-            self._fields.note("max_retries", f"max_retries is now {MOST_RETRIES}", "Weft tries no more often")
-        return {"max_retries": None if found is None else min(found, MOST_RETRIES)}
+        if retries is not None and retries > MOST_RETRIES:
+            self._fields.note("max_retries", f"max_retries is now {MOST_RETRIES}", "that is Weft's limit")
+        return {"max_retries": None if retries is None else min(retries, MOST_RETRIES)}
 
 
 def _all_of(conditions: list[str]) -> str | None:

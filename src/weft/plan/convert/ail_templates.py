@@ -1,7 +1,7 @@
-"""Templates and conditions of `ail` as Jinja.
+"""Converts templates and conditions of `ail` to Jinja.
 
-A template of ail is a path between `{{` and `}}`; all else is text, also `{%` and `{#`, which mean something to
-Jinja. A condition is `always`, `never` or `LHS op RHS`, where both sides are texts with templates in them.
+A template of ail is a path between `{{` and `}}`; everything else is text, also `{%` and `{#`, which are special
+in Jinja. A condition is `always`, `never` or `LHS op RHS`, where both sides are texts with templates in them.
 """
 
 import re
@@ -19,51 +19,51 @@ _REGEX = re.compile(r"/(?P<pattern>.*)/(?P<flags>[a-z]*)", re.DOTALL)
 _LITERAL_REGEX = re.compile(r"(\^?)((?:[\w ,:;<>=!@%&'\"#~-]|\\[^\w\s])*)(\$?)")
 _GROUP = re.compile(r"\((?:\?:)?(?P<inside>[^()\\]*)\)")
 _CHOICE = re.compile(r"(?<!\\)\|")
-_OF_A_COMMAND = frozenset({"stdout", "stderr", "exit_code"})
-_OF_A_LOOP = frozenset({"iteration", "max_iterations"})
-_OF_AILS_STEPS = frozenset({"items", "modified", "index", "tool_calls", "iterations_completed"})
+_COMMAND_FIELDS = frozenset({"stdout", "stderr", "exit_code"})
+_LOOP_FIELDS = frozenset({"iteration", "max_iterations"})
+_UNSUPPORTED_FIELDS = frozenset({"items", "modified", "index", "tool_calls", "iterations_completed"})
 _DEFAULT = re.compile(r"(?P<path>[^|]*)\|\s*default\((?P<text>\"[^\"]*\"|'[^']*')\)\s*", re.DOTALL)
 
 
 class NotCarriedOverError(Exception):
-    """Weft cannot say this; the message is the reason."""
+    """Weft cannot express this; the message is the reason."""
 
 
 class SenselessError(Exception):
-    """This has no meaning in ail either; the message is what is wrong."""
+    """This has no meaning in ail either; the message is the reason."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Findings:
-    """What the templates of a file turned out to need."""
+    """What the templates of a file need."""
 
     env: dict[str, None] = field(default_factory=dict[str, None])
     prompt: bool = False
-    """The prompt of the command line."""
+    """Whether a template reads the prompt of the command line."""
     invocation: bool = False
-    """The step that runs it, which ail has without being told."""
+    """Whether a template reads the step that runs it, which ail adds implicitly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What a template may read where it stands."""
+    """What a template may read at its place."""
 
     ids: Mapping[str, str]
-    """The steps of this pipeline, by the ids they had."""
+    """The new ids of the steps of this pipeline, by their old ids."""
     ended: frozenset[str]
-    """Those that have ended for certain."""
+    """The steps that are certain to have ended."""
     last: str | None
-    """The one whose answer is the last."""
+    """The step with the last response."""
     steps: Mapping[str, Step]
     result: Callable[[str], str]
-    """The expression for a step's answer."""
+    """Returns the expression for a step's response."""
     is_main: bool
     findings: Findings
     loop: Loop | None = None
-    """The loop around it, or before it that it checks."""
+    """The loop around it, or the loop that it is the check of."""
 
     def after(self, step: str) -> "Scope":
-        """The scope of what is looked at when the step itself has ended."""
+        """Returns the scope after the end of the step itself."""
         return Scope(
             ids=self.ids,
             ended=self.ended | {step},
@@ -77,7 +77,10 @@ class Scope:
 
 
 def template(text: str, scope: Scope, lost: Callable[[str, str], None]) -> str:
-    """The text for Weft. What it cannot say stands in it as `<path>`; `lost` is told the path and the reason."""
+    """Returns the text for Weft.
+
+    A path that cannot be expressed becomes `<path>`, and `lost` gets it with the reason.
+    """
     parts: list[str] = []
     for literal, path in _pieces(text):
         parts.append(_JINJA.sub(r"{% raw %}\g<0>{% endraw %}", literal))
@@ -91,17 +94,17 @@ def template(text: str, scope: Scope, lost: Callable[[str, str], None]) -> str:
 
 
 def literally(text: str) -> str:
-    """A text in which ail sees no templates."""
+    """Returns a text in which ail sees no templates."""
     return f"{{% raw %}}{text}{{% endraw %}}" if _JINJA.search(text) else text
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str | None]]:
-    """Each stretch of text with the path that follows it."""
-    at = 0
-    for found in _TEMPLATE.finditer(text):
-        yield text[at : found.start()], found[1].strip()
-        at = found.end()
-    yield text[at:], None
+    """Yields each stretch of text with the path that follows it."""
+    position = 0
+    for match in _TEMPLATE.finditer(text):
+        yield text[position : match.start()], match[1].strip()
+        position = match.end()
+    yield text[position:], None
 
 
 # Paths.
@@ -116,8 +119,8 @@ def expression(path: str, scope: Scope) -> str:
 
 def _of_path(path: str, scope: Scope) -> str:
     match path.split("."):
-        case ["step", "invocation", what] if "invocation" not in scope.ids or what == "prompt":
-            return _of_invocation(what, scope)
+        case ["step", "invocation", field] if "invocation" not in scope.ids or field == "prompt":
+            return _of_invocation(field, scope)
         case ["step", step, *rest] if rest:
             return _of_step(step, rest, scope)
         case ["last_response"]:
@@ -127,28 +130,28 @@ def _of_path(path: str, scope: Scope) -> str:
         case ["env", name] if _NAME.fullmatch(name):
             scope.findings.env[name] = None
             return f"env.{name}"
-        case ["do_while", what] if scope.loop is not None and what in _OF_A_LOOP:
-            return str(scope.loop.rounds) if what == "max_iterations" else "(attempt - 1)"
+        case ["do_while", field] if scope.loop is not None and field in _LOOP_FIELDS:
+            return str(scope.loop.rounds) if field == "max_iterations" else "(attempt - 1)"
         case ["session" | "do_while" | "for_each", *_]:
             raise NotCarriedOverError("Weft's templates know nothing of it")
         case _:
             raise SenselessError(f"{{{{ {path} }}}} is no template of ail")
 
 
-def _of_invocation(what: str, scope: Scope) -> str:
+def _of_invocation(field: str, scope: Scope) -> str:
     if not scope.is_main:
         raise NotCarriedOverError("a pipeline in line has no prompt of its own in Weft")
-    if what == "prompt":
+    if field == "prompt":
         scope.findings.prompt = True
         return "slice.prompt"
-    if what not in {"response", "result"}:
+    if field not in {"response", "result"}:
         raise NotCarriedOverError("of the command line's prompt, Weft knows the text and the answer")
     scope.findings.invocation = True
     return "step.invocation.result"
 
 
 def last_answer(scope: Scope) -> str:
-    """The expression for the answer that came last."""
+    """Returns the expression for the last response."""
     if scope.last is not None:
         return scope.result(scope.last)
     if scope.is_main and "invocation" in scope.ids:
@@ -170,24 +173,24 @@ def _of_step(step: str, rest: list[str], scope: Scope) -> str:
             return scope.result(step)
         case [dep, "response"] if dep in scope.ids:
             return scope.result(dep)
-        case [what] if what in _OF_A_COMMAND and not scope.steps[step].is_command:
-            raise SenselessError(f"it reads {what} of step {step!r}, which is no command")
-        case [what] if what in _OF_AILS_STEPS:
-            raise NotCarriedOverError(f"a step of Weft has no {what}")
+        case [field] if field in _COMMAND_FIELDS and not scope.steps[step].is_command:
+            raise SenselessError(f"it reads {field} of step {step!r}, which is no command")
+        case [field] if field in _UNSUPPORTED_FIELDS:
+            raise NotCarriedOverError(f"a step of Weft has no {field}")
         case _:
             return _of_json(scope.steps[step], rest, scope)
 
 
 def _of_json(step: Step, rest: list[str], scope: Scope) -> str:
-    """A field of a result that is JSON; Weft wants to be told that it is."""
+    """Returns the expression for a field of a JSON result; Weft needs `json` if there is no schema."""
     id_ = scope.ids[step.id]
-    if step.is_command and rest[0] in _OF_A_COMMAND:
-        return way([id_], *rest)
+    if step.is_command and rest[0] in _COMMAND_FIELDS:
+        return path_to([id_], *rest)
     if step.is_join:
         if not step.has_schema and not all(scope.steps[need.text].has_schema for need in step.needs):
             raise SenselessError(f"it reads a field of step {step.id!r}, a join without an output_schema")
-        return way([id_, scope.ids.get(rest[0], rest[0])], *rest[1:])
-    return way([id_], *(rest if step.has_schema else ["json", *rest]))
+        return path_to([id_, scope.ids.get(rest[0], rest[0])], *rest[1:])
+    return path_to([id_], *(rest if step.has_schema else ["json", *rest]))
 
 
 def _must_have_ended(step: str, scope: Scope) -> None:
@@ -197,8 +200,8 @@ def _must_have_ended(step: str, scope: Scope) -> None:
         raise SenselessError(f"it reads step {step!r}, which may not have ended by then")
 
 
-def way(ids: Sequence[str], *fields: str) -> str:
-    """The path to a step, by one id or several within each other, and on to a field of what it gave."""
+def path_to(ids: Sequence[str], *fields: str) -> str:
+    """Returns the path to a step, by one id or several nested ones, and on to a field of its result."""
     return "step" + "".join(map(_key, ids)) + "".join(map(_field, fields))
 
 
@@ -214,23 +217,24 @@ def _key(name: str) -> str:
 
 
 def condition(text: str, scope: Scope) -> str:
-    said = text.strip()
-    if said in {"always", "never"}:
-        return said
-    blanked = _TEMPLATE.sub(lambda found: "\0" * len(found[0]), said)
+    stripped = text.strip()
+    if stripped in {"always", "never"}:
+        return stripped
+    # An operator inside a template is not the operator of the condition.
+    blanked = _TEMPLATE.sub(lambda match: "\0" * len(match[0]), stripped)
     operator = _OPERATOR.search(blanked)
     if operator is None or operator.start() == 0:
         raise SenselessError(
-            f"{said!r} is no condition: `always`, `never` or `LEFT operator RIGHT` is needed"
+            f"{stripped!r} is not a condition; use `always`, `never` or `LEFT operator RIGHT`"
         )
-    left, right = _unquoted(said[: operator.start()]), _unquoted(said[operator.end() :])
+    left, right = _unquoted(stripped[: operator.start()]), _unquoted(stripped[operator.end() :])
     return _compared(left, operator[1] or operator[2], right, scope)
 
 
 def _compared(left: str, operator: str, right: str, scope: Scope) -> str:
     match operator:
         case "==" | "!=":
-            # A boolean of JSON is True or False in Jinja.
+            # Jinja writes a boolean of JSON as True or False.
             filters = ("lower", "trim") if right.strip() in {"true", "false"} else ("trim",)
             return f"{_text(left, scope, *filters)} {operator} {_text(right, scope, 'trim')}"
         case "matches":
@@ -244,7 +248,7 @@ def _compared(left: str, operator: str, right: str, scope: Scope) -> str:
 
 
 def contains(step: str, text: str, scope: Scope) -> str:
-    """Whether a step's answer holds the text, in capitals or not."""
+    """Returns an expression for whether a step's response contains the text, ignoring case."""
     return f"{_string(text.lower())} in ({scope.result(step)} | lower)"
 
 
@@ -254,7 +258,7 @@ def matches(step: str, regex: str, scope: Scope) -> str:
 
 
 def _matched(left: str, lowered: str, right: str) -> str:
-    """A regular expression that is a text or a choice of texts, perhaps with `^` before and `$` after each."""
+    """Returns an expression for a regex that is a choice of texts, each with optional `^` and `$`."""
     regex = _REGEX.fullmatch(right.strip())
     if regex is None:
         raise SenselessError(f"{right!r} is no /regular expression/")
@@ -273,7 +277,7 @@ def _matched(left: str, lowered: str, right: str) -> str:
 
 
 def _choices(pattern: str) -> list[str]:
-    """The alternatives of a pattern; a group around all of them, and `.*` where anything may stand, do nothing."""
+    """Returns the alternatives of a pattern, without a group around all of them and without `.*` at the ends."""
     group = _GROUP.fullmatch(pattern)
     choices = _CHOICE.split(pattern if group is None else group["inside"])
     return [choice.removeprefix(".*").removesuffix(".*") for choice in choices]
@@ -295,7 +299,7 @@ def _with_literal(whole: str, literal: re.Match[str], *, ignore_case: bool) -> s
 
 
 def _text(text: str, scope: Scope, *filters: str) -> str:
-    """An expression for a text with templates in it; what is in braces becomes text first, as in ail."""
+    """Returns an expression for a text with templates in it; values become text first, as in ail."""
     if _TEMPLATE.search(text) is None:
         return _string(_filtered(text, filters))
     parts: list[str] = []
@@ -319,7 +323,7 @@ def _string(text: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    said = text.strip()
-    if len(said) > 1 and said[0] == said[-1] and said[0] in "'\"":
-        return said[1:-1]
-    return said
+    stripped = text.strip()
+    if len(stripped) > 1 and stripped[0] == stripped[-1] and stripped[0] in "'\"":
+        return stripped[1:-1]
+    return stripped

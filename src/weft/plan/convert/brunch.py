@@ -1,13 +1,13 @@
-"""Plans of `brunch`: epics become groups, slices the subplans in them.
+"""Converts plans of `brunch`: epics become groups, slices the subplans in them.
 
-What is read: `epics[] {id, summary, depends_on[], verification[]}`, `slices[] {id, epic_id, definition,
-depends_on[], verification[], writes[]}`, `profile` and `harnessNotes`; any other key gives a note.
+These keys are read: `epics[] {id, summary, depends_on[], verification[]}`, `slices[] {id, epic_id, definition,
+depends_on[], verification[], writes[]}`, `profile` and `harnessNotes`. Any other key gives a note.
 
 - A verification names a test file; Weft runs commands, so the runner of the `profile` is put before it.
 - Its loop for a slice (tests, code, run the tests, at most 3 retries; a failure halts the slice, and the slices
   that do not depend on it still finish) is `pipeline: tdd`, `retries: 3` and `failure_mode: continue_on_error`. A
-  slice without a test to run has the usual pipeline.
-- An epic without slices is left out, for Weft refuses empty groups; who waited for it waits for what it did.
+  slice without a test gets the default pipeline.
+- An epic without slices is left out, because Weft refuses empty groups; its dependents wait for its dependencies.
 - Duplicate ids, dependencies on oneself or on nothing, and cycles, also through both levels, are faults.
 """
 
@@ -61,7 +61,7 @@ class _Part:
 
 
 def convert_brunch(source: Source) -> dict[str, Plain]:
-    """The plan, but for its first keys."""
+    """Returns the plan without its first keys."""
     top = Fields(source.table(), source)
     runner = _runner(top)
     epics = _parts(top, "epics", _epic)
@@ -93,9 +93,9 @@ def _parts(top: Fields, key: str, read: Callable[[Fields], _Part]) -> list[_Part
     parts = [read(fields) for fields in top.each(key)]
     if not parts:
         top.wrong(key, "must be a list of at least one")
-    known: dict[str, _Part] = {}
+    first_by_id: dict[str, _Part] = {}
     for part in parts:
-        first = known.setdefault(part.id, part)
+        first = first_by_id.setdefault(part.id, part)
         if first is not part and part.id:
             part.fields.wrong("id", f"was already given in line {first.fields.line('id')}")
     return parts
@@ -134,45 +134,49 @@ def _slice(fields: Fields) -> _Part:
 def _glob(word: Word, fields: Fields) -> str:
     glob, fault = as_glob(word.text)
     if fault:
-        fields.source.note(word.node.line, f"{fields.who}: writes: {word.text!r} {NOT_CARRIED_OVER}", fault)
+        fields.source.note(
+            word.node.line, f"{fields.subject}: writes: {word.text!r} {NOT_CARRIED_OVER}", fault
+        )
     return glob
 
 
 def _targets(fields: Fields) -> tuple[Word, ...]:
-    found: list[Word] = []
+    targets: list[Word] = []
     for entry in fields.each("verification"):
         entry.take("kind")
-        found.append(Word(entry.text("target") or "", entry.table))
+        targets.append(Word(entry.text("target") or "", entry.table))
         entry.rest()
-    return tuple(found)
+    return tuple(targets)
 
 
 def _check(epics: Sequence[_Part], slices: Sequence[_Part], source: Source) -> None:
     by_epic = {part.id: part for part in epics}
     by_slice = {part.id: part for part in slices}
-    whole = [
-        *(_refers_well(part, by_epic, "epic") for part in epics),
-        *(_refers_well(part, by_slice, "slice") for part in slices),
+    valid = [
+        *(_check_references(part, by_epic, "epic") for part in epics),
+        *(_check_references(part, by_slice, "slice") for part in slices),
     ]
     for part in slices:
         if part.epic and part.epic not in by_epic:
             part.fields.wrong("epic_id", f"names {part.epic!r}, which is no epic")
-            whole.append(False)
-    if not all(whole):
+            valid.append(False)
+    if not all(valid):
         return
+    # The cycle search needs valid references.
     members = {id_: {part.id: _ids(part) for part in slices if part.epic == id_} for id_ in by_epic}
     groups = {part.id: Group(needs=_ids(part), members=members[part.id]) for part in epics}
-    around = cycle(groups, group_word="epic", member_word="slice")
-    if around is not None:
-        source.fault(1, f"the dependencies go around in a circle: {around}")
+    cycle_text = cycle(groups, group_word="epic", member_word="slice")
+    if cycle_text is not None:
+        source.fault(1, f"the dependencies form a cycle: {cycle_text}")
 
 
-def _refers_well(part: _Part, known: dict[str, _Part], word: str) -> bool:
-    bad = [need for need in part.needs if need.text == part.id or need.text not in known]
-    for need in bad:
-        said = "on itself" if need.text == part.id else f"on {need.text!r}, which is no {word}"
-        part.fields.source.fault_at(need.node, f"{part.fields.who}: depends_on: it depends {said}")
-    return not bad
+def _check_references(part: _Part, parts: dict[str, _Part], word: str) -> bool:
+    """Reports wrong dependencies, and returns whether there are none."""
+    wrong = [need for need in part.needs if need.text == part.id or need.text not in parts]
+    for need in wrong:
+        target = "on itself" if need.text == part.id else f"on {need.text!r}, which is no {word}"
+        part.fields.source.fault_at(need.node, f"{part.fields.subject}: depends_on: it depends {target}")
+    return not wrong
 
 
 def _ids(part: _Part) -> list[str]:
@@ -180,7 +184,7 @@ def _ids(part: _Part) -> list[str]:
 
 
 class _Writer:
-    """Turns parts whose references are known to be good into subplans."""
+    """Writes subplans from parts with valid references."""
 
     def __init__(self, epics: Sequence[_Part], slices: Sequence[_Part], runner: str, source: Source) -> None:
         self._epics = {part.id: part for part in epics}
@@ -192,31 +196,33 @@ class _Writer:
         self._slice_ids = fitting_ids(self._slices, otherwise="slice")
 
     def groups(self) -> list[Plain]:
-        self._tell_of_ids(self._epics, self._epic_ids)
-        self._tell_of_ids(self._slices, self._slice_ids)
-        self._tell_of_commands()
+        self._note_ids(self._epics, self._epic_ids)
+        self._note_ids(self._slices, self._slice_ids)
+        self._note_commands()
         return [self._group(part) for part in self._epics.values() if self._is_filled(part)]
 
     def _is_filled(self, epic: _Part) -> bool:
         if epic.id in self._filled:
             return True
-        what = f"{epic.fields.who} {NOT_CARRIED_OVER}"
-        self._source.note(epic.fields.table.line, what, "it has no slices, and Weft has no empty groups")
+        message = f"{epic.fields.subject} {NOT_CARRIED_OVER}"
+        self._source.note(epic.fields.table.line, message, "it has no slices, and Weft has no empty groups")
         return False
 
-    def _tell_of_ids(self, parts: dict[str, _Part], ids: dict[str, str]) -> None:
+    def _note_ids(self, parts: dict[str, _Part], ids: dict[str, str]) -> None:
         for old, new in ids.items():
             if old != new:
                 parts[old].fields.note("id", f"its id is now {new!r}", ID_RULE)
 
-    def _tell_of_commands(self) -> None:
+    def _note_commands(self) -> None:
         targets = [
             target for part in (*self._epics.values(), *self._slices.values()) for target in part.targets
         ]
         if targets:
             line = min(target.node.line for target in targets)
-            what = f"a verification becomes the command `{self._runner} TARGET`; its kind {NOT_CARRIED_OVER}"
-            self._source.note(line, what, "the format names test files, and Weft runs commands")
+            message = (
+                f"a verification becomes the command `{self._runner} TARGET`; its kind {NOT_CARRIED_OVER}"
+            )
+            self._source.note(line, message, "the format names test files, and Weft runs commands")
 
     def _group(self, epic: _Part) -> Plain:
         needs = [self._epic_ids[need] for need in self._needed_by_group(epic)]
@@ -232,24 +238,26 @@ class _Writer:
         )
 
     def _needed_by_group(self, epic: _Part) -> list[str]:
-        """Its dependencies; in place of an empty one, those of that one."""
-        found: dict[str, None] = {}
+        """Returns its dependencies; an empty epic is replaced by the dependencies of that epic."""
+        needed: dict[str, None] = {}
         waiting = list(reversed(_ids(epic)))
-        seen: set[str] = set()
+        visited: set[str] = set()
         while waiting:
             need = waiting.pop()
             if need in self._filled:
-                found[need] = None
-            elif need not in seen:
+                needed[need] = None
+            elif need not in visited:
                 waiting.extend(reversed(_ids(self._epics[need])))
-            seen.add(need)
-        return list(found)
+            visited.add(need)
+        return list(needed)
 
     def _leaf(self, part: _Part) -> Plain:
         commands = self._commands(part)
         if not commands:
-            what = "it has no verification, and so the pipeline 'direct' in place of 'tdd'"
-            self._source.note(part.fields.table.line, f"{part.fields.who}: {what}", "there is no test to run")
+            message = "it has no verification, and so the pipeline 'direct' in place of 'tdd'"
+            self._source.note(
+                part.fields.table.line, f"{part.fields.subject}: {message}", "there is no test to run"
+            )
         return without_empty(
             {
                 "id": self._slice_ids[part.id],

@@ -1,4 +1,4 @@
-"""The door: texts of an earlier system in, a plan and what it does not say out."""
+"""The entry point of conversion: texts of another system in, a plan and notes out."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, assert_never
@@ -16,11 +16,11 @@ _SUFFIXES = (".yaml", ".yml", ".ail")
 
 
 def convert(files: Mapping[str, str], source: System, *, name: str | None = None) -> Converted:
-    """The plan that says the same; raises `ConvertError` if the input makes no sense.
+    """Returns the plan that means the same; raises `ConvertError` if the input is invalid.
 
-    `files` are texts by their names: one for brunch; for ail the file to convert, and then those that it calls
-    (`called_files`); for gsd all of a folder, by relative path. The plan's id is made from `name`, or else from
-    the name of the first file.
+    `files` are texts by their names: one for brunch; for ail the file to convert, followed by those that it calls
+    (`called_files`); for gsd all files of a folder, by relative path. The plan's id is made from `name`, or else
+    from the name of the first file.
     """
     ledger = Ledger()
     body = _body(files, source, ledger)

@@ -1,4 +1,4 @@
-"""The keys of a mapping, each taken or told of: what nobody asked for gives a note with its line."""
+"""The keys of a mapping. A key that the converter does not read gives a note with its line."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -12,34 +12,36 @@ NOT_CARRIED_OVER = "is not carried over"
 
 
 class Word(NamedTuple):
-    """A text and the place it stands at."""
+    """A text with its node."""
 
     text: str
     node: Node
 
 
 class Fields:
-    def __init__(self, table: Table, source: Source, who: str = "") -> None:
+    """A mapping of the input, which knows which of its keys have been read."""
+
+    def __init__(self, table: Table, source: Source, subject: str = "") -> None:
         self.table = table
         self.source = source
-        self.who = who
+        self.subject = subject
         """What the mapping is about, such as "slice 'disk'"; empty for the whole file."""
-        self._taken: set[str] = set()
+        self._read: set[str] = set()
 
-    def named(self, who: str) -> "Fields":
-        self.who = who
+    def named(self, subject: str) -> "Fields":
+        self.subject = subject
         return self
 
     def take(self, key: str) -> Node | None:
         """The value, unless it is missing or null."""
-        self._taken.add(key)
+        self._read.add(key)
         node = self.table.get(key)
         return None if node is None or (isinstance(node, Scalar) and node.kind() == "nothing") else node
 
     def line(self, key: str) -> int:
         return self.table.key(key).line
 
-    # Values by their type. One of another type is a fault, and then as if it were missing.
+    # Values by type. A value of another type is a fault, and then treated as missing.
 
     def text(self, key: str) -> str | None:
         node = self.take(key)
@@ -49,12 +51,12 @@ class Fields:
         return None
 
     def needed(self, key: str) -> str:
-        """A text that must be there and hold something; empty after a fault."""
-        before = self.take(key)
-        found = self.text(key)
-        if before is None or (found is not None and not found.strip()):
-            self.wrong(key, "is missing" if before is None else "is empty")
-        return found or ""
+        """Returns a text that must be present and not blank; empty after a fault."""
+        node = self.take(key)
+        value = self.text(key)
+        if node is None or (value is not None and not value.strip()):
+            self.wrong(key, "is missing" if node is None else "is empty")
+        return value or ""
 
     def flag(self, key: str) -> bool | None:
         node = self.take(key)
@@ -91,11 +93,11 @@ class Fields:
         return None
 
     def choice(self, key: str, meanings: Mapping[str, str]) -> str | None:
-        """What one of a few words means."""
-        said = self.text(key)
-        if said is not None and said not in meanings:
-            self.wrong(key, f"is {said!r}; one of {', '.join(meanings)} is needed")
-        return None if said is None else meanings.get(said)
+        """Returns the meaning of one of a few words."""
+        word = self.text(key)
+        if word is not None and word not in meanings:
+            self.wrong(key, f"is {word!r}; one of {', '.join(meanings)} is needed")
+        return None if word is None else meanings.get(word)
 
     def words(self, key: str) -> tuple[Word, ...]:
         node = self.take(key)
@@ -107,7 +109,7 @@ class Fields:
         return ()
 
     def lines(self, key: str) -> str:
-        """A text, or a list of texts as lines."""
+        """Returns a text, or a list of texts as lines."""
         if isinstance(self.take(key), Items):
             return "\n".join(word.text for word in self.words(key))
         return self.text(key) or ""
@@ -115,7 +117,7 @@ class Fields:
     def fields(self, key: str) -> "Fields | None":
         node = self.take(key)
         if node is None or isinstance(node, Table):
-            return None if node is None else Fields(node, self.source, self.who)
+            return None if node is None else Fields(node, self.source, self.subject)
         self.wrong(key, "must be a mapping")
         return None
 
@@ -132,33 +134,35 @@ class Fields:
     def _tables(self, items: Items, key: str) -> Iterator["Fields"]:
         for item in items.nodes:
             if isinstance(item, Table):
-                yield Fields(item, self.source, self.who)
+                yield Fields(item, self.source, self.subject)
             else:
-                self.source.fault_at(item, self._said(f"each of {key} must be a mapping"))
+                self.source.fault_at(item, self._with_subject(f"each of {key} must be a mapping"))
 
-    # What is said about them.
+    # Faults and notes.
 
-    def _said(self, said: str) -> str:
-        return f"{self.who}: {said}" if self.who else said
+    def _with_subject(self, message: str) -> str:
+        return f"{self.subject}: {message}" if self.subject else message
 
-    def wrong(self, key: str, said: str) -> None:
-        self.source.fault_at(self.table.get(key) or self.table.key(key), self._said(f"{key} {said}"))
+    def wrong(self, key: str, message: str) -> None:
+        self.source.fault_at(
+            self.table.get(key) or self.table.key(key), self._with_subject(f"{key} {message}")
+        )
 
-    def note(self, key: str, what: str, why: str) -> None:
-        self.source.note(self.line(key), self._said(what), why)
+    def note(self, key: str, message: str, reason: str) -> None:
+        self.source.note(self.line(key), self._with_subject(message), reason)
 
     def leave(self, key: str, why: str = NO_SUCH_KEY) -> None:
-        """The key is known and not carried over; nothing is said if it holds nothing.
+        """Notes a key that is known and not carried over, unless it is empty.
 
-        An empty list says something: that nothing is allowed, for example.
+        An empty list is not nothing: it can mean that nothing is allowed.
         """
         if not _is_empty(self.take(key)):
             self.note(key, f"{key} {NOT_CARRIED_OVER}", why)
 
     def rest(self, reasons: Mapping[str, str] | None = None) -> None:
-        """Tells of all keys that nobody took."""
+        """Notes all keys that were not read."""
         for key in self.table.entries:
-            if key not in self._taken:
+            if key not in self._read:
                 self.leave(key, (reasons or {}).get(key, NO_SUCH_KEY))
 
 
@@ -179,7 +183,7 @@ def _is_null(node: Node) -> bool:
 
 
 def plain(node: Node) -> Plain:
-    """The value as data, by YAML 1.2's rules."""
+    """Returns the value as data, by the rules of YAML 1.2."""
     match node:
         case Items():
             return [plain(item) for item in node.nodes]

@@ -1,7 +1,7 @@
-"""Milestones of `gsd`: each becomes a group, its slices the subplans in it, its tasks a part of their prompts.
+"""Converts milestones of `gsd`: each becomes a group, its slices subplans, its tasks a part of the prompts.
 
-`gsd_files` and `gsd_roadmap` list the shapes that are read. A slice that is checked, and a milestone whose slices
-all are, is done: it is left out with a note, and nothing depends on it any more. A milestone without a roadmap is
+`gsd_files` and `gsd_roadmap` list the formats that are read. A checked slice, and a milestone whose slices are all
+checked, is done: it is left out with a note, and nothing depends on it any more. A milestone without a roadmap is
 left out, too, and so is one with faults, with its dependents: see `gsd_milestones`.
 
 Of the preferences, `parallel`, `budget_ceiling` and `verification_commands` are read.
@@ -25,7 +25,7 @@ _MERGE_MODE = {"auto": "auto", "confirm": "confirm", "manual": "manual"}
 
 
 def convert_gsd(files: Mapping[str, str], ledger: Ledger) -> dict[str, Plain]:
-    """The plan, but for its first keys."""
+    """Returns the plan without its first keys."""
     sources = [Source(file=file, text=files[file], ledger=ledger) for file in sorted(files)]
     preferences = [source for source in sources if PREFERENCES.fullmatch(source.file)]
     milestones = read_milestones([source for source in sources if source not in preferences], ledger)
@@ -34,8 +34,8 @@ def convert_gsd(files: Mapping[str, str], ledger: Ledger) -> dict[str, Plain]:
     first = next(iter(milestones.values())).source
     first.note(1, *NO_AGENT_NAMED)
     if settings.get("policy") is None and not settings.get("max_parallel"):
-        what = "milestones and slices that do not depend on each other may run at the same time"
-        first.note(1, what, "gsd runs them one by one unless told otherwise; write `policy: serial` for that")
+        message = "milestones and slices that do not depend on each other may run at the same time"
+        first.note(1, message, "gsd runs them one by one by default; write `policy: serial` for that")
     return without_empty(
         {
             "goal": _goal(milestones),
@@ -47,8 +47,10 @@ def convert_gsd(files: Mapping[str, str], ledger: Ledger) -> dict[str, Plain]:
 
 
 def _goal(milestones: Mapping[str, Milestone]) -> str:
-    open_ones = [found for found in milestones.values() if found.is_open]
-    return "\n".join(f"{found.title}: {found.vision}" for found in open_ones if found.vision)
+    open_milestones = [milestone for milestone in milestones.values() if milestone.is_open]
+    return "\n".join(
+        f"{milestone.title}: {milestone.vision}" for milestone in open_milestones if milestone.vision
+    )
 
 
 def _groups(milestones: Mapping[str, Milestone], commands: list[str], ledger: Ledger) -> list[Plain]:
@@ -62,14 +64,14 @@ def _groups(milestones: Mapping[str, Milestone], commands: list[str], ledger: Le
             needs = [ids[need] for need in milestone.open_needs(milestones)]
             groups.append(writer.group(ids[milestone.id], needs))
         else:
-            writer.tell_that_it_is_left_out()
+            writer.note_left_out()
     if not groups:
-        _tell_that_nothing_is_left(milestones, ledger)
+        _report_nothing_to_do(milestones, ledger)
     note_left_out(milestones.values())
     return groups
 
 
-def _tell_that_nothing_is_left(milestones: Mapping[str, Milestone], ledger: Ledger) -> None:
+def _report_nothing_to_do(milestones: Mapping[str, Milestone], ledger: Ledger) -> None:
     faults = [fault for milestone in milestones.values() for fault in milestone.ledger.faults()]
     for fault in faults:
         ledger.fault(fault)
@@ -79,9 +81,9 @@ def _tell_that_nothing_is_left(milestones: Mapping[str, Milestone], ledger: Ledg
 
 
 def _preferences(sources: list[Source]) -> tuple[dict[str, Plain], list[str]]:
-    """The settings of the plan and the commands that verify each slice, by the first of the files."""
-    for other in sources[1:]:
-        other.note(1, f"the file {NOT_CARRIED_OVER}", f"the preferences are those in {sources[0].file}")
+    """Returns the settings of the plan and the commands that verify each slice, from the first of the files."""
+    for ignored in sources[1:]:
+        ignored.note(1, f"the file {NOT_CARRIED_OVER}", f"the preferences are those in {sources[0].file}")
     top = _preference_fields(sources[0]) if sources else None
     if top is None:
         return {}, []
@@ -126,8 +128,8 @@ def _settings(top: Fields) -> dict[str, Plain]:
 
 
 def _workers(parallel: Fields) -> int | None:
-    found = parallel.number("max_workers", least=1, most=MOST_WORKERS)
-    if found is not None:
-        what = f"max_workers becomes max_parallel: {found}"
-        parallel.note("max_workers", what, "gsd counts milestones by it, Weft counts slices")
-    return found
+    workers = parallel.number("max_workers", least=1, most=MOST_WORKERS)
+    if workers is not None:
+        message = f"max_workers becomes max_parallel: {workers}"
+        parallel.note("max_workers", message, "gsd counts milestones by it, Weft counts slices")
+    return workers

@@ -1,6 +1,6 @@
-"""The files of `gsd`: which of them are a milestone's, and what their markdown says.
+"""Reads the files of `gsd`: which of them belong to a milestone, and the contents of their markdown.
 
-Shapes that are read, anywhere below the folder given:
+These files are read, anywhere below the given folder:
 
 - `M001…/M001-ROADMAP.md` (or `ROADMAP.md`): a title `# M001: Title`, a vision and slices; see `gsd_roadmap`.
 - `M001…/M001-CONTEXT.md` and the roadmap: front matter with `depends_on` (or `dependsOn`), a list of milestones.
@@ -38,8 +38,8 @@ _FILE_HEADINGS = ("files likely touched", "expected output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Something in a line of a plan."""
+class PlanLine:
+    """A text with its line in a plan."""
 
     line: int
     text: str
@@ -51,34 +51,34 @@ class SlicePlan:
 
     source: Source
     text: str
-    files: tuple[Found, ...]
-    commands: tuple[Found, ...]
-    unclear: tuple[Found, ...]
-    """Verifications that are no commands."""
-    done: tuple[Found, ...]
-    """Tasks that are checked."""
+    files: tuple[PlanLine, ...]
+    commands: tuple[PlanLine, ...]
+    unclear: tuple[PlanLine, ...]
+    """Verifications that are not commands."""
+    checked: tuple[PlanLine, ...]
+    """Tasks that are checked off."""
 
 
 def milestone_id(path: re.Match[str]) -> str:
-    """The id in the file's name, or else the one its folder's name begins with."""
-    given = path.groupdict().get("id")
+    """Returns the id in the file's name, or the one that its folder's name starts with."""
+    file_id = path.groupdict().get("id")
     folder = _ID.match(path["folder"].rpartition("/")[2])
-    return given or ("" if folder is None else folder[0])
+    return file_id or ("" if folder is None else folder[0])
 
 
 def front_matter(source: Source) -> Fields | None:
-    """The keys between the two lines `---` that begin the file."""
+    """Returns the keys between the two lines `---` at the start of the file."""
     fenced = _FENCE.match(source.text)
     if fenced is None or not fenced[1].strip():
         return None
-    # An empty line in place of the first fence: lines keep their numbers.
+    # An empty line replaces the first fence, so that line numbers stay the same.
     inner = Source(file=source.file, text=f"\n{fenced[1]}", ledger=source.ledger)
     return Fields(inner.table(), inner)
 
 
 def lines_of(source: Source) -> Iterator[tuple[int, str]]:
-    """The lines after the front matter, without comments, with the numbers they have in the file."""
-    blanked = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), source.text)
+    """Yields the lines after the front matter, without comments, with their numbers in the file."""
+    blanked = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), source.text)
     fenced = _FENCE.match(blanked)
     first = 0 if fenced is None else fenced[0].count("\n") + 1
     for number, line in enumerate(blanked.splitlines(), 1):
@@ -87,42 +87,42 @@ def lines_of(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def _group(pattern: re.Pattern[str], line: str, name: str) -> str:
-    found = pattern.match(line)
-    return "" if found is None else found[name].strip()
+    match = pattern.match(line)
+    return "" if match is None else match[name].strip()
 
 
 def read_plan(source: Source) -> SlicePlan:
-    files: list[Found] = []
-    commands: list[Found] = []
-    unclear: list[Found] = []
-    done: list[Found] = []
+    files: list[PlanLine] = []
+    commands: list[PlanLine] = []
+    unclear: list[PlanLine] = []
+    checked: list[PlanLine] = []
     heading = ""
     for number, line in lines_of(source):
         heading = _group(_HEADING, line, "title").lower() or heading
         label, text = _labelled(line, heading)
         if label == "files":
-            files.extend(Found(line=number, text=path) for path in _paths(text))
+            files.extend(PlanLine(line=number, text=path) for path in _paths(text))
         elif label == "verify" and text:
             command = _CODE.fullmatch(text)
             (unclear if command is None else commands).append(
-                Found(line=number, text=command[1] if command else text)
+                PlanLine(line=number, text=command[1] if command else text)
             )
         box = _BOX.match(line)
         task = None if box is None or box["mark"] == " " else _TASK.match(box["text"])
         if task is not None:
-            done.append(Found(line=number, text=task["id"]))
+            checked.append(PlanLine(line=number, text=task["id"]))
     return SlicePlan(
         source=source,
         text="\n".join(line for _, line in lines_of(source)).strip(),
         files=tuple(files),
         commands=tuple(commands),
         unclear=tuple(unclear),
-        done=tuple(done),
+        checked=tuple(checked),
     )
 
 
 def _labelled(line: str, heading: str) -> tuple[str, str]:
-    """What a line lists (`files`, `verify` or nothing), by its label or the heading above it, and its text."""
+    """Returns what a line lists (`files`, `verify` or nothing), by its label or heading, and its text."""
     labelled = _LABELLED.match(line)
     if labelled is not None:
         return labelled["label"].lower(), labelled["text"].strip()
@@ -133,7 +133,7 @@ def _labelled(line: str, heading: str) -> tuple[str, str]:
 
 
 def _paths(text: str) -> list[str]:
-    """The paths in a line: what is in backquotes, or else what stands between commas."""
+    """Returns the paths in a line: the texts in backquotes, or else between commas."""
     coded = _CODE.findall(text)
-    found = coded or [part for part in re.split(r"[,\s]+", text) if "/" in part or "." in part]
-    return [path.strip() for path in found]
+    candidates = coded or [part for part in re.split(r"[,\s]+", text) if "/" in part or "." in part]
+    return [path.strip() for path in candidates]

@@ -1,7 +1,7 @@
-"""The milestones in a folder of `gsd`, put together from their files, and what they depend on.
+"""Reads the milestones of a folder of `gsd` from their files, with their dependencies.
 
 A milestone whose files have faults cannot be read. It is left out with a note for each fault, and so are the
-milestones that depend on it; the others are converted. If no milestone is left, the faults are raised.
+milestones that depend on it; the others are converted. If no milestone remains, the faults are raised.
 """
 
 import re
@@ -14,7 +14,7 @@ from weft.plan.convert.gsd_files import (
     ROADMAP,
     SLICE_PLAN,
     TASK_PLAN,
-    Found,
+    PlanLine,
     SlicePlan,
     front_matter,
     lines_of,
@@ -30,6 +30,8 @@ _NEEDS = ("depends_on", "dependsOn")
 
 @dataclass(slots=True, kw_only=True)
 class Milestone:
+    """A milestone, as read from its files."""
+
     id: str
     source: Source
     """Its roadmap, or else the first of its files."""
@@ -39,7 +41,7 @@ class Milestone:
     """Why it cannot be converted; empty if it can."""
     roadmap: Roadmap | None = None
     needs: dict[str, tuple[Source, int]] = field(default_factory=dict[str, tuple[Source, int]])
-    """The milestones it depends on, and where that is said."""
+    """The milestones it depends on, and where they are named."""
     plans: dict[str, list[SlicePlan]] = field(default_factory=dict[str, list[SlicePlan]])
     """By slice: its plan, then those of its tasks."""
 
@@ -49,7 +51,7 @@ class Milestone:
 
     @property
     def is_open(self) -> bool:
-        return not self.left_out and any(not each.done for each in self.slices)
+        return not self.left_out and any(not part.done for part in self.slices)
 
     @property
     def title(self) -> str:
@@ -64,31 +66,33 @@ class Milestone:
             if milestones[need].is_open:
                 yield need
             else:
-                what = f"milestone {self.id!r}: that it depends on {need!r} {NOT_CARRIED_OVER}"
-                source.note(line, what, "that one is done")
+                message = f"milestone {self.id!r}: that it depends on {need!r} {NOT_CARRIED_OVER}"
+                source.note(line, message, "that one is done")
 
 
 def read_milestones(sources: Sequence[Source], ledger: Ledger) -> dict[str, Milestone]:
-    """By id, in the order of their numbers; what is wrong with them is a fault."""
+    """Returns the milestones by id, in the order of their numbers; errors in them are faults."""
     folders: dict[str, Milestone] = {}
     for source in sources:
-        if not _belongs(source, folders):
+        if not _read_file(source, folders):
             source.note(1, f"the file {NOT_CARRIED_OVER}", "it is no roadmap, plan, context or preference")
-    found = sorted(folders.values(), key=lambda each: (int(re.sub(r"\D.*", "", each.id[1:])), each.id))
+    ordered = sorted(
+        folders.values(), key=lambda milestone: (int(re.sub(r"\D.*", "", milestone.id[1:])), milestone.id)
+    )
     milestones: dict[str, Milestone] = {}
-    for each in found:
-        if milestones.setdefault(each.id, each) is not each:
-            message = f"milestone {each.id!r} stands in {milestones[each.id].source.file}, too"
-            replace(each.source, ledger=ledger).fault(1, message)
-    if not any(each.roadmap for each in found):
+    for milestone in ordered:
+        if milestones.setdefault(milestone.id, milestone) is not milestone:
+            message = f"milestone {milestone.id!r} stands in {milestones[milestone.id].source.file}, too"
+            replace(milestone.source, ledger=ledger).fault(1, message)
+    if not any(milestone.roadmap for milestone in ordered):
         file = sources[0] if sources else Source(file="gsd", text="", ledger=ledger)
         file.fault(1, "no milestone was found; a file such as M001/M001-ROADMAP.md is needed")
     _check(milestones, ledger)
     return milestones
 
 
-def _belongs(source: Source, folders: dict[str, Milestone]) -> bool:
-    """Whether it is a file of a milestone, which then has read it."""
+def _read_file(source: Source, folders: dict[str, Milestone]) -> bool:
+    """Reads a file of a milestone; returns False if it is none."""
     if "worktrees" in source.file.split("/"):
         return False
     for pattern, read in ((ROADMAP, _roadmap), (CONTEXT, _context), (SLICE_PLAN, _plan), (TASK_PLAN, _plan)):
@@ -130,9 +134,9 @@ def _front_matter(source: Source, milestone: Milestone) -> None:
 
 
 def _upper(id_: str) -> str:
-    """`m001-ab12cd` as `M001-ab12cd`."""
-    said = id_.strip()
-    return said[:1].upper() + said[1:]
+    """Returns `m001-ab12cd` as `M001-ab12cd`."""
+    stripped = id_.strip()
+    return stripped[:1].upper() + stripped[1:]
 
 
 def _plan(source: Source, path: re.Match[str], milestone: Milestone) -> None:
@@ -140,12 +144,14 @@ def _plan(source: Source, path: re.Match[str], milestone: Milestone) -> None:
     top = front_matter(source)
     plans = milestone.plans.setdefault(path["slice"].upper(), [])
     plans.append(plan if top is None else _with_listed_files(plan, top))
-    # A task's plan may come first by its path.
-    plans.sort(key=lambda each: (TASK_PLAN.fullmatch(each.source.file) is not None, each.source.file))
+    # By its path alone, a task's plan may come before that of its slice.
+    plans.sort(
+        key=lambda candidate: (TASK_PLAN.fullmatch(candidate.source.file) is not None, candidate.source.file)
+    )
 
 
 def _with_listed_files(plan: SlicePlan, top: Fields) -> SlicePlan:
-    listed = tuple(Found(line=word.node.line, text=word.text) for word in top.words("files"))
+    listed = tuple(PlanLine(line=word.node.line, text=word.text) for word in top.words("files"))
     top.rest()
     return SlicePlan(
         source=plan.source,
@@ -153,72 +159,72 @@ def _with_listed_files(plan: SlicePlan, top: Fields) -> SlicePlan:
         files=(*listed, *plan.files),
         commands=plan.commands,
         unclear=plan.unclear,
-        done=plan.done,
+        checked=plan.checked,
     )
 
 
-# Whether they refer to each other well.
+# References between milestones.
 
 
 def _check(milestones: Mapping[str, Milestone], ledger: Ledger) -> None:
     for milestone in milestones.values():
         _check_needs(milestone, milestones)
-        if milestone.roadmap is not None and _slices_refer_well(milestone.roadmap):
+        if milestone.roadmap is not None and _check_slices(milestone.roadmap):
             _check_cycle([milestone], milestone.ledger)
     _leave_out(milestones)
     _check_cycle([each for each in milestones.values() if not each.left_out], ledger)
 
 
 def _check_cycle(milestones: Sequence[Milestone], ledger: Ledger) -> None:
-    ids = {each.id for each in milestones}
-    groups = {each.id: _group(each, ids) for each in milestones}
-    around = cycle(groups, group_word="milestone", member_word="slice")
-    if around is not None:
+    ids = {milestone.id for milestone in milestones}
+    groups = {milestone.id: _group(milestone, ids) for milestone in milestones}
+    cycle_text = cycle(groups, group_word="milestone", member_word="slice")
+    if cycle_text is not None:
         source = replace(milestones[0].source, ledger=ledger)
-        source.fault(1, f"the dependencies go around in a circle: {around}")
+        source.fault(1, f"the dependencies form a cycle: {cycle_text}")
 
 
 def _leave_out(milestones: Mapping[str, Milestone]) -> None:
     """Marks the milestones with faults, and those that depend on one, directly or not."""
-    for each in milestones.values():
-        if each.ledger.faults():
-            each.left_out = "it cannot be read"
+    for milestone in milestones.values():
+        if milestone.ledger.faults():
+            milestone.left_out = "it cannot be read"
     waiting = list(milestones.values())
     while waiting:
-        each = waiting.pop()
-        for other in milestones.values():
-            if each.left_out and each.id in other.needs and not other.left_out:
-                other.left_out = f"it depends on {each.id!r}, which is left out"
-                waiting.append(other)
+        milestone = waiting.pop()
+        for dependent in milestones.values():
+            if milestone.left_out and milestone.id in dependent.needs and not dependent.left_out:
+                dependent.left_out = f"it depends on {milestone.id!r}, which is left out"
+                waiting.append(dependent)
 
 
 def note_left_out(milestones: Iterable[Milestone]) -> None:
-    """A note for each milestone that cannot be converted, and for each of its faults."""
-    for each in milestones:
-        if each.left_out:
-            each.source.note(1, f"milestone {each.id!r} {NOT_CARRIED_OVER}", each.left_out)
-        for fault in each.ledger.faults():
-            each.ledger.note(
-                fault.at.file, fault.at.line, f"milestone {each.id!r} {NOT_CARRIED_OVER}", fault.message
+    """Adds a note for each milestone that cannot be converted, and for each of its faults."""
+    for milestone in milestones:
+        if milestone.left_out:
+            milestone.source.note(1, f"milestone {milestone.id!r} {NOT_CARRIED_OVER}", milestone.left_out)
+        for fault in milestone.ledger.faults():
+            milestone.ledger.note(
+                fault.at.file, fault.at.line, f"milestone {milestone.id!r} {NOT_CARRIED_OVER}", fault.message
             )
 
 
 def _group(milestone: Milestone, ids: set[str]) -> Group:
     members = {
-        f"{milestone.id}/{each.id}": [f"{milestone.id}/{need}" for need in each.needs]
-        for each in milestone.slices
+        f"{milestone.id}/{member.id}": [f"{milestone.id}/{need}" for need in member.needs]
+        for member in milestone.slices
     }
     return Group(needs=[need for need in milestone.needs if need in ids], members=members)
 
 
 def _check_needs(milestone: Milestone, milestones: Mapping[str, Milestone]) -> None:
     for need, (source, line) in milestone.needs.items():
-        fault = _what_is_wrong(need, milestone, milestones)
+        fault = _need_fault(need, milestone, milestones)
         if fault:
             source.fault(line, f"milestone {milestone.id!r} depends on {fault}")
 
 
-def _what_is_wrong(need: str, milestone: Milestone, milestones: Mapping[str, Milestone]) -> str:
+def _need_fault(need: str, milestone: Milestone, milestones: Mapping[str, Milestone]) -> str:
     if need == milestone.id:
         return "itself"
     if need not in milestones:
@@ -226,21 +232,21 @@ def _what_is_wrong(need: str, milestone: Milestone, milestones: Mapping[str, Mil
     return "" if milestones[need].roadmap else f"{need!r}, which has no roadmap"
 
 
-def _slices_refer_well(roadmap: Roadmap) -> bool:
+def _check_slices(roadmap: Roadmap) -> bool:
     first: dict[str, int] = {}
-    for each in roadmap.slices:
-        first.setdefault(each.id, each.line)
-    wrong = [(each, said) for each in roadmap.slices for said in _wrong_with(each, first)]
-    for each, said in wrong:
-        roadmap.source.fault(each.line, f"slice {each.id!r}: {said}")
-    return not wrong
+    for entry in roadmap.slices:
+        first.setdefault(entry.id, entry.line)
+    faults = [(entry, fault) for entry in roadmap.slices for fault in _slice_faults(entry, first)]
+    for entry, fault in faults:
+        roadmap.source.fault(entry.line, f"slice {entry.id!r}: {fault}")
+    return not faults
 
 
-def _wrong_with(each: Slice, first: Mapping[str, int]) -> Iterator[str]:
-    if first[each.id] != each.line:
-        yield f"its id was already given in line {first[each.id]}"
-    for need in each.needs:
-        if need == each.id:
+def _slice_faults(entry: Slice, first: Mapping[str, int]) -> Iterator[str]:
+    if first[entry.id] != entry.line:
+        yield f"its id was already given in line {first[entry.id]}"
+    for need in entry.needs:
+        if need == entry.id:
             yield "it depends on itself"
         elif need not in first:
             yield f"it depends on {need!r}, which is no slice of this milestone"

@@ -1,10 +1,10 @@
-"""The roadmap of a milestone of `gsd`: its title, its vision and its slices.
+"""Reads the roadmap of a milestone of `gsd`: its title, its vision and its slices.
 
-`gsd` has written slices in three shapes over time, and reads all of them; so does this module, in that order:
+`gsd` has written slices in three formats over time, and reads all of them; so does this module, in this order:
 
-- rows of a table below `## Slice Overview` (or another heading that begins with `Slice`), whose first row names
+- rows of a table below `## Slice Overview` (or another heading that starts with `Slice`), whose first row names
   the columns: `| ID | Slice | Risk | Depends | Done | After this |`;
-- items with a box: ``- [ ] **S01: Title** `risk:low` `depends:[S00,S02..S04]` ``, where bold signs, backquotes and
+- items with a box: ``- [ ] **S01: Title** `risk:low` `depends:[S00,S02..S04]` ``, where bold marks, backquotes and
   the colon (or a dash) are optional, with `> After this: text`, indented, below;
 - headings of their own: `### S01 — Title`, with `- Depends: S00` and `- After this: text` among the lines below.
 
@@ -50,26 +50,30 @@ _COLUMNS = {
     "shows": ("after this", "demo"),
 }
 _ITEM = "``- [ ] **S01: Title** `depends:[]` ``"
-_SHAPES = (
+_FORMATS = (
     f"a row such as `| S01 | Title | low | \u2014 | \u2b1c | text |` below `## Slice Overview`, or {_ITEM}"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
+    """A slice of a roadmap."""
+
     id: str
     line: int
     title: str
     shows: str = ""
     """What can be shown when it is done."""
     text: str = ""
-    """What else the roadmap says about it."""
+    """Further text of the roadmap about it."""
     needs: tuple[str, ...] = ()
     done: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roadmap:
+    """The roadmap of a milestone."""
+
     source: Source
     title: str
     vision: str
@@ -78,10 +82,12 @@ class Roadmap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
+    """A line of a roadmap."""
+
     number: int
     text: str
     heading: str = ""
-    """The nearest heading above, in small letters."""
+    """The nearest heading above, in lower case."""
 
     @property
     def below_slices(self) -> bool:
@@ -89,11 +95,12 @@ class Line:
 
 
 def read_roadmap(source: Source, numbered: Iterable[tuple[int, str]]) -> Roadmap:
-    """The roadmap in these lines of a file; that it has no slice is a fault."""
+    """Returns the roadmap in these lines of a file; a roadmap without slices is a fault."""
     lines = list(_with_headings(numbered))
+    # The newest format comes first; a roadmap uses one of them.
     slices = _rows(lines, source) or _boxes(lines, source) or _headings(lines, source)
     if not slices:
-        source.fault(1, f"no slice was found; needed is {_SHAPES}")
+        source.fault(1, f"no slice was found; write {_FORMATS}")
     return Roadmap(source=source, title=_title(lines), vision=_vision(lines), slices=tuple(slices))
 
 
@@ -145,12 +152,12 @@ def _cells(text: str) -> list[str]:
 
 
 def _columns(cells: Sequence[str]) -> dict[str, int]:
-    """Where each column is, by the first row; none if it names no ids."""
+    """Returns the position of each column, by the first row; none if it has no column of ids."""
     names = [cell.strip("*` ").lower() for cell in cells]
-    places = {
+    positions = {
         key: [names.index(name) for name in labels if name in names] for key, labels in _COLUMNS.items()
     }
-    return {key: place[0] for key, place in places.items() if place} if places["id"] else {}
+    return {key: position[0] for key, position in positions.items() if position} if positions["id"] else {}
 
 
 def _row(line: Line, columns: dict[str, int], source: Source) -> Iterator[Slice]:
@@ -171,7 +178,7 @@ def _row(line: Line, columns: dict[str, int], source: Source) -> Iterator[Slice]
 
 
 def _needs(text: str, line: Line, source: Source) -> tuple[str, ...]:
-    """The slices that a cell or a line names; a text that names none is a fault, for it could mean any."""
+    """Returns the slices that a cell or a line names; a text that names none is a fault, as it could mean any."""
     stated = _REMARK.sub("", text).strip("[]`*. ")
     needs = tuple(expanded(stated))
     for need in needs:
@@ -212,11 +219,11 @@ def _boxed(box: re.Match[str], line: Line, source: Source) -> Iterator[Slice]:
             done=box["mark"] != " ",
         )
     elif line.below_slices:
-        source.fault(line.number, f"this is no slice; {_ITEM} is needed")
+        source.fault(line.number, f"this is not a slice; write {_ITEM}")
 
 
 def expanded(ids: str) -> Iterator[str]:
-    """The ids of `S01, S03..S05`; `none` and dashes are no ids."""
+    """Yields the ids of `S01, S03..S05`; `none` and dashes are not ids."""
     for part in filter(None, (part.strip(" '\"") for part in re.split(r"[,;]", ids))):
         span = _RANGE.fullmatch(part)
         if span is not None:
@@ -241,7 +248,7 @@ def _headings(lines: Sequence[Line], source: Source) -> list[Slice]:
                 slices.append(_headed(match, line))
         elif inside:
             slices[-1] = _with_line(slices[-1], line, source)
-    return [replace(each, text=each.text.strip()) for each in slices]
+    return [replace(entry, text=entry.text.strip()) for entry in slices]
 
 
 def _headed(match: re.Match[str], line: Line) -> Slice:

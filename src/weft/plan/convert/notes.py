@@ -1,9 +1,9 @@
-"""What a conversion says: what it could not carry over, and what is wrong with its input.
+"""Notes and faults of a conversion: what it could not carry over, and what is wrong with the input.
 
-A note is about something that was understood and has no counterpart; the plan is written all the same. A fault is
-about something that has no meaning in the old system either (a dependency on nothing, a cycle); then there is no
-plan, because any would be a guess. Faults are collected, too, so that a person sees all of them at once. Where the
-input has parts of its own (the milestones of gsd), each part has a ledger of its faults.
+A note is about something that was understood and has no counterpart; the plan is written anyway. A fault is about
+something that is meaningless in the other system, too (a dependency on nothing, a cycle); then there is no plan,
+because any would be a guess. Faults are collected, so that the user sees all of them at once. Where the input has
+parts of its own (the milestones of gsd), each part has its own ledger of faults.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from weft.plan.text.problems import PlanError, Position, Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something in the input that the plan does not say, or says differently."""
+    """Something in the input that the plan lacks or expresses differently."""
 
     file: str
     line: int
@@ -27,6 +27,8 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
+    """The result of a conversion."""
+
     text: str
     """The plan, as YAML."""
     notes: tuple[Note, ...]
@@ -34,11 +36,11 @@ class Converted:
 
 
 class ConvertError(PlanError):
-    """The input is not what it should be; says everything that is wrong with it."""
+    """The input is invalid; lists everything that is wrong with it."""
 
 
 class Ledger:
-    """Notes and faults, as they are found."""
+    """Collects notes and faults."""
 
     def __init__(self) -> None:
         self._notes: list[Note] = []
@@ -52,7 +54,7 @@ class Ledger:
             self._faults.append(problem)
 
     def part(self) -> "Ledger":
-        """A ledger for one part of the input: it shares the notes, and keeps its faults to itself."""
+        """Returns a ledger for one part of the input, which shares the notes but has its own faults."""
         part = Ledger()
         part._notes = self._notes
         return part
@@ -61,13 +63,13 @@ class Ledger:
         return tuple(self._faults)
 
     def notes(self) -> tuple[Note, ...]:
-        """Each note once, by file and line."""
+        """Returns each note once, by file and line."""
         return tuple(sorted(dict.fromkeys(self._notes), key=lambda note: (note.file, note.line)))
 
     def error(self) -> ConvertError:
-        """All faults found so far, by file, line and column."""
+        """Returns an error with all faults so far, by file, line and column."""
         return ConvertError(
-            sorted(self._faults, key=lambda each: (each.at.file, each.at.line, each.at.column))
+            sorted(self._faults, key=lambda fault: (fault.at.file, fault.at.line, fault.at.column))
         )
 
     def settle(self) -> None:
@@ -78,7 +80,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One input file, and where to say what is found in it."""
+    """One input file, and the ledger for what is found in it."""
 
     file: str
     text: str
@@ -87,14 +89,14 @@ class Source:
     def note(self, line: int, what: str, why: str) -> None:
         self.ledger.note(self.file, line, what, why)
 
-    def fault(self, line: int, said: str, *, column: int = 1) -> None:
-        self.ledger.fault(problem_at(self.text, Position(self.file, line, column), said))
+    def fault(self, line: int, message: str, *, column: int = 1) -> None:
+        self.ledger.fault(problem_at(self.text, Position(self.file, line, column), message))
 
-    def fault_at(self, node: Node, said: str) -> None:
-        self.fault(node.line, said, column=node.column)
+    def fault_at(self, node: Node, message: str) -> None:
+        self.fault(node.line, message, column=node.column)
 
     def table(self) -> Table:
-        """The YAML mapping that is the whole file; anything else ends the conversion."""
+        """Returns the mapping that is the whole file; anything else ends the conversion."""
         root = self._document().root
         if isinstance(root, Table):
             return root

@@ -1,4 +1,4 @@
-"""The agents that Weft knows how to drive, by the name that `use:` gives."""
+"""The agents that Weft can run, by the name that `use:` takes."""
 
 from collections.abc import Mapping
 
@@ -6,22 +6,24 @@ from msgspec import Struct, field
 
 
 class Adapter(Struct, frozen=True, kw_only=True):
+    """An agent program that Weft can run."""
+
     name: str
     program: str | None
-    """The command it needs on the machine; None if it is a part of Weft or named in the plan."""
+    """The program it needs on the machine; None if it is a part of Weft or named in the plan."""
     doc: str
     install: str | None = None
-    """What to type to get that command."""
+    """The command that installs the program."""
     home: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Variables that say where it keeps its settings, logins and conversations, with places for that in a home."""
+    """Variables for where it keeps its settings, logins and conversations, with paths inside a home."""
     forks: bool = False
-    """Whether two steps may go on from one conversation at the same time without disturbing each other."""
+    """Whether two steps can continue one conversation at the same time without disturbing each other."""
     resumes: bool = True
-    """Whether a step can go on with the conversation of another."""
+    """Whether a step can continue the conversation of another."""
     reads_only: bool = False
     """Whether it has a mode in which it changes nothing, for steps with `read_only`."""
     needs_model: bool = False
-    """Whether it has no model of its own to fall back on."""
+    """Whether a model must be set because it has no default."""
 
 
 ADAPTERS = {
@@ -113,7 +115,7 @@ ADAPTERS = {
             forks=True,
             reads_only=True,
             needs_model=True,
-            doc="a small agent of Weft's own, for those who have a key to a model but no agent",
+            doc="a small agent of Weft's own, for users with a key to a model but no agent",
         ),
     )
 }

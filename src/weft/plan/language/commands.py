@@ -1,8 +1,8 @@
-"""What a configuration has us run: each command in it, with the keys that lead there.
+"""The commands that a configuration makes Weft run, each with the keys that lead to it.
 
-A project's configuration comes with its repository and is somebody else's text. Most of it is harmless; what the
-table here names is not: its value is run, decides what is run, or says where things are sent. Nothing else in it
-is, so this is the one place that says what a person has to agree to.
+A project's configuration comes with its repository and was written by someone else. Most of it is harmless. The
+keys in the table here are not: their values are run, decide what is run, or say where data is sent. No other key
+does that, so this is the one place that defines what a person has to approve.
 """
 
 from collections.abc import Iterator
@@ -21,23 +21,25 @@ DANGEROUS = {
     "an agent": frozenset({"command", "script", "args", "env"}),
     "notify": frozenset({"run", "webhook"}),
 }
-"""Keys by the record that they stand in."""
+"""The dangerous keys, by the record that contains them."""
 BESIDE = {"an agent": frozenset({"use"})}
-"""Those that say what a dangerous key beside them means. Alone they only name what the user has installed."""
+"""Keys that give a dangerous key its meaning. Alone, they only name what the user has installed."""
 
 
 class ConfiguredCommand(Struct, frozen=True):
+    """A dangerous value of a configuration."""
+
     path: str
-    """The keys that lead to it: `agents.coder.command`."""
+    """The keys that lead to it, as `agents.coder.command`."""
     value: Plain
-    """As it is written; what would be read as a number is text, too, since to a process it is."""
+    """The value as written. A number is text, as it is to a process."""
 
     def to_json(self) -> dict[str, Plain]:
         return {"path": self.path, "value": self.value}
 
 
 def configured_commands(root: Node) -> tuple[ConfiguredCommand, ...]:
-    """Those of a configuration that has been read without an error, in the order of the file."""
+    """Returns the commands of a valid configuration, in the order of the file."""
     return tuple(_within(root, CONFIG, ""))
 
 
@@ -62,6 +64,7 @@ def _within(node: Node, kind: Kind | None, path: str) -> Iterator[ConfiguredComm
 def _of_record(table: Table, record: Record, path: str) -> Iterator[ConfiguredCommand]:
     dangerous = DANGEROUS.get(record.name, frozenset())
     if not dangerous.isdisjoint(table.entries):
+        # `use` says how a dangerous `command` is run, so it is approved together with it.
         dangerous |= BESIDE.get(record.name, frozenset())
     for name, (_, value) in table.entries.items():
         inner = _joined(path, name)
@@ -76,7 +79,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def plain(node: Node) -> Plain:
-    """As it is written, all single values as text."""
+    """Returns the node as plain data, with all single values as text."""
     match node:
         case Scalar():
             return node.text

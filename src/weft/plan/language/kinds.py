@@ -1,7 +1,7 @@
-"""What a single value may be: one definition from which it is read, described and written as JSON Schema.
+"""Kinds of single values: one definition from which a value is read, described and written as JSON Schema.
 
-A kind reads a node to a plain value, or says what is wrong and gives `BAD`. The words it uses in its messages are
-the ones of the reference, and its schema accepts what it reads, so the three cannot tell different stories.
+A kind reads a node as a plain value, or reports what is wrong and returns `BAD`. Its messages use the words of
+the reference, and its schema accepts what it reads, so the three cannot contradict each other.
 """
 
 import re
@@ -27,9 +27,9 @@ from weft.plan.text.problems import nearest
 MICRO = 1_000_000
 MOST_MONEY = 10**9
 MOST = 10**18 - 1
-"""The largest number that is read, where there is no smaller bound."""
+"""The largest number that is read, where there is no smaller limit."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
-# Bounded, since what is read of them is exact and its size should not be up to the file.
+# The number of digits is limited, because these values are exact and a file must not decide their size.
 _DECIMAL = re.compile(r"[-+]?(?:[0-9]{1,18}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,2})?")
 _PLAIN_DECIMAL = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _RANGE = re.compile(rf"({_PLAIN_DECIMAL})\.\.({_PLAIN_DECIMAL})")
@@ -51,7 +51,7 @@ TOKENS = {"B": 10**9, "M": 10**6, "k": 10**3, "K": 10**3}
 class Text(Struct, frozen=True):
     words: str = "text"
     pattern: str | None = None
-    """A regular expression for the whole of it, in the dialect that Python and JSON Schema share."""
+    """A regular expression for the whole text, in the dialect that Python and JSON Schema share."""
     empty: bool = False
     template: bool = False
     """Whether `{{ … }}` in it is replaced."""
@@ -64,7 +64,7 @@ class Text(Struct, frozen=True):
             return mismatch(self, node, reader, name)
         if node.kind() != "text":
             return mismatch(self, node, reader, name, _in_quotes(node))
-        # No process can be given one, as an argument or in its environment.
+        # Neither an argument nor an environment variable can contain NUL.
         return mismatch(self, node, reader, name, " without NUL") if "\0" in text else text
 
     def allows(self, text: str) -> bool:
@@ -75,7 +75,7 @@ class Text(Struct, frozen=True):
     def schema(self) -> Schema:
         schema: Schema = {"type": "string"}
         if self.pattern is not None:
-            schema |= {"pattern": f"^(?:{self.pattern})$", "patternErrorMessage": f"Allowed is {self.words}."}
+            schema |= {"pattern": f"^(?:{self.pattern})$", "patternErrorMessage": f"Must be {self.words}."}
         elif not self.empty:
             schema["minLength"] = 1
         return schema
@@ -93,6 +93,7 @@ class Glob(Struct, frozen=True):
         return BAD
 
     def schema(self) -> Schema:
+        # JSON Schema can only check the segments; the loader checks brackets as well.
         segment = r"(?!\.{1,2}(?:/|$))[^/\\]+"
         return Text(self.words, pattern=f"{segment}(?:/{segment})*/?").schema()
 
@@ -121,7 +122,7 @@ class Integer(Struct, frozen=True):
     @property
     def words(self) -> str:
         if self.high is None:
-            return f"a whole number from {self.low} on"
+            return f"a whole number, {self.low} or more"
         if self.high == self.low:
             return str(self.low)
         return f"a whole number from {self.low} to {self.high}"
@@ -143,14 +144,14 @@ class Integer(Struct, frozen=True):
 
 
 class Money(Struct, frozen=True):
-    """Dollars, kept as whole micro-dollars: sums of them are exact."""
+    """Dollars, stored as whole micro-dollars, so that sums are exact."""
 
     words: str = "an amount of dollars above 0, such as 20 or 0.50"
     least: int = 1
 
     @classmethod
     def from_zero(cls) -> "Money":
-        return cls("an amount of dollars from 0 on, such as 15 or 0.30", 0)
+        return cls("an amount of dollars, 0 or more, such as 15 or 0.30", 0)
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         text = _number_of_dollars(node)
@@ -159,19 +160,18 @@ class Money(Struct, frozen=True):
         micros = Fraction(text) * MICRO
         if micros > MOST_MONEY * MICRO:
             return mismatch(self, node, reader, name, f", and up to {MOST_MONEY:,}")
+        # A fraction is exact, so this finds any digit beyond a micro-dollar.
         if micros > 0 and micros.denominator != 1:
             return mismatch(self, node, reader, name, ", with six decimals at most")
         return int(micros) if micros >= self.least else mismatch(self, node, reader, name)
 
     def schema(self) -> Schema:
         number = {"type": "number", "minimum": self.least / MICRO, "maximum": MOST_MONEY}
-        return {
-            "anyOf": [number, _matching(_DOLLARS, f"Allowed is {self.words}.", above_zero=self.least > 0)]
-        }
+        return {"anyOf": [number, _matching(_DOLLARS, f"Must be {self.words}.", above_zero=self.least > 0)]}
 
 
 def _number_of_dollars(node: Node) -> str | None:
-    """The digits; with a dollar sign before them it is text, also for YAML."""
+    """Returns the digits of an amount. With a dollar sign it is text, also to YAML."""
     if not isinstance(node, Scalar):
         return None
     signed = _DOLLARS.fullmatch(node.text)
@@ -181,7 +181,7 @@ def _number_of_dollars(node: Node) -> str | None:
 
 
 class Tokens(Struct, frozen=True):
-    """A whole number, perhaps in thousands, millions or billions."""
+    """A whole number, possibly in thousands, millions or billions."""
 
     words: str = "a number of tokens above 0, such as 200000, 500k or 5M"
 
@@ -199,7 +199,7 @@ class Tokens(Struct, frozen=True):
 
     def schema(self) -> Schema:
         number = {"type": "integer", "minimum": 1, "maximum": MOST}
-        return {"anyOf": [number, _matching(_TOKENS, f"Allowed is {self.words}.", above_zero=True)]}
+        return {"anyOf": [number, _matching(_TOKENS, f"Must be {self.words}.", above_zero=True)]}
 
 
 class Share(Struct, frozen=True):
@@ -218,7 +218,7 @@ class Share(Struct, frozen=True):
 class Span(Struct, frozen=True):
     """A number, or two with `..` between them: `10`, `5..20`."""
 
-    words: str = "a number from 0 on, or a range such as 5..20"
+    words: str = "a number, 0 or more, or a range such as 5..20"
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         text = node.text if isinstance(node, Scalar) else ""
@@ -233,7 +233,7 @@ class Span(Struct, frozen=True):
 
     def schema(self) -> Schema:
         number = {"type": "number", "minimum": 0, "maximum": MOST}
-        return {"anyOf": [number, _matching(_RANGE, "Allowed is 5..20 or so.")]}
+        return {"anyOf": [number, _matching(_RANGE, "Must be a range such as 5..20.")]}
 
 
 class Boolean(Struct, frozen=True):
@@ -249,7 +249,7 @@ class Boolean(Struct, frozen=True):
 
 
 class RemoteName(Struct, frozen=True):
-    """A git remote, by its name; or true or false."""
+    """The name of a git remote; or true or false."""
 
     words: str = "true, false, or the name of a git remote"
     pattern: str = r"[A-Za-z0-9_][A-Za-z0-9_.@:/+~-]*"
@@ -300,7 +300,7 @@ class Switch(Struct, frozen=True):
 
 
 class Duration(Struct, frozen=True):
-    """Seconds, as a number."""
+    """A duration, read as seconds."""
 
     words: str = "a duration such as 90s, 30m or 2h"
 
@@ -314,24 +314,24 @@ class Duration(Struct, frozen=True):
         return seconds if seconds > 0 else mismatch(self, node, reader, name)
 
     def schema(self) -> Schema:
-        return _matching(_DURATION, f"Allowed is {self.words}.", above_zero=True)
+        return _matching(_DURATION, f"Must be {self.words}.", above_zero=True)
 
 
-def _matching(pattern: re.Pattern[str], else_say: str, *, above_zero: bool = False) -> Schema:
+def _matching(pattern: re.Pattern[str], message: str, *, above_zero: bool = False) -> Schema:
     digits = "(?=.*[1-9])" if above_zero else ""
-    return {"type": "string", "pattern": f"^{digits}{pattern.pattern}$", "patternErrorMessage": else_say}
+    return {"type": "string", "pattern": f"^{digits}{pattern.pattern}$", "patternErrorMessage": message}
 
 
-def _meant(node: Node, meant: Callable[[str], str | None]) -> str:
-    """The end of a message about a value that is almost right."""
-    value = meant(node.text) if isinstance(node, Scalar) else None
-    if value is None or not isinstance(node, Scalar):
+def _meant(node: Node, guess: Callable[[str], str | None]) -> str:
+    """Returns the end of a message about a value that is almost right."""
+    corrected = guess(node.text) if isinstance(node, Scalar) else None
+    if corrected is None or not isinstance(node, Scalar):
         return ""
-    if value != node.text:
-        return f"; did you mean {value}?"
-    return "" if node.plain else f"; did you mean {value}, without quotes?"
+    if corrected != node.text:
+        return f"; did you mean {corrected}?"
+    return "" if node.plain else f"; did you mean {corrected}, without quotes?"
 
 
 def _in_quotes(node: Scalar) -> str:
-    """How a number or another word is written if text is meant."""
-    return f"; for the text write '{node.text}', in quotes" if node.text else ""
+    """Returns advice for a number or another word that is meant as text."""
+    return f"; to write text, use quotes: '{node.text}'" if node.text else ""

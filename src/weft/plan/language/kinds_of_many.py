@@ -1,4 +1,4 @@
-"""What lists and mappings may hold, and values of any kind."""
+"""Kinds of values that are lists, mappings, or of any shape."""
 
 import math
 import re
@@ -50,12 +50,12 @@ def _json_scalar(node: Scalar) -> object:
 
 
 def _json_number(text: str) -> object:
-    """The number; `BAD` if JSON has none like it: infinity, or more digits than anything reads."""
+    """Returns the number; `BAD` if JSON has no such number: infinity, or too many digits."""
     if _WHOLE.fullmatch(text):
         return int(text, 0 if text[1:2].isalpha() else 10)
     try:
         number = float(text)
-    except ValueError:  # .inf and .nan, and what is too long in base 8 or 16
+    except ValueError:  # .inf and .nan, and long numbers in base 8 or 16
         return BAD
     return number if math.isfinite(number) else BAD
 
@@ -103,11 +103,12 @@ class ListOf(Struct, frozen=True):
             return self._with_dashes(node)
         if not isinstance(node, Scalar) or not node.text.isprintable():
             return ""
+        # A separate reader tests the value without reporting anything.
         right = self.item.read(node, Reader(reader.document), name) is not BAD
         return f"; write [{node.text}]" if right else ""
 
     def _with_dashes(self, table: Table) -> str:
-        """A mapping may be the one entry, without its dash; or have the names of the entries as keys."""
+        """Returns advice for a mapping in place of a list: a missing dash, or names used as keys."""
         keys = self.item.key_names if isinstance(self.item, HasKeys) else ()
         first = next(iter(table.entries), "")
         if not keys or not first.isprintable():
@@ -124,7 +125,7 @@ class ListOf(Struct, frozen=True):
 
 
 class Single(Struct, frozen=True):
-    """One value that stands for a list of one."""
+    """A single value that stands for a list of one."""
 
     item: Kind
 
@@ -155,12 +156,12 @@ class MapOf(Struct, frozen=True):
             )
             return mismatch(self, node, reader, name, advice)
         values: dict[str, Any] = {}
-        for key, (at, value) in node.entries.items():
-            read = self.value.read(value, reader, f"{name}.{key}")
+        for key, (key_node, value) in node.entries.items():
+            parsed = self.value.read(value, reader, f"{name}.{key}")
             if not self.key.allows(key):
-                reader.wrong(at, f"{key!r} cannot be a name in {name}; allowed is {self.key.words}")
-            elif read is not BAD:
-                values[key] = read
+                reader.wrong(key_node, f"{key!r} cannot be a name in {name}; it must be {self.key.words}")
+            elif parsed is not BAD:
+                values[key] = parsed
         return values
 
     def schema(self) -> Schema:
@@ -177,12 +178,12 @@ class Either(Struct, frozen=True):
     scalar: Kind | None = None
     items: Kind | None = None
     table: Kind | None = None
-    said: str = ""
-    """What is allowed, where the words of the kinds are not clear together."""
+    description: str = ""
+    """A description, if those of the kinds are not clear together."""
 
     @property
     def words(self) -> str:
-        return self.said or ", or ".join(kind.words for kind in self.kinds())
+        return self.description or ", or ".join(kind.words for kind in self.kinds())
 
     def kinds(self) -> Sequence[Kind]:
         return [kind for kind in (self.scalar, self.items, self.table) if kind is not None]

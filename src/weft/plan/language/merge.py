@@ -7,7 +7,7 @@ from weft.plan.language.values import GLOB
 
 MERGE = Record(
     "merge",
-    "How results get from branch to branch, and onto the target.",
+    "How results are merged from branch to branch and land on the target.",
     (
         Key(
             name="when", kind=Choice(("milestone", "slice")), default="milestone",
@@ -21,26 +21,26 @@ MERGE = Record(
         ),
         Key(
             name="order", kind=Choice(("sequential", "completion")), default="sequential",
-            doc="In which order results land: `sequential` is that of the plan, `completion` as they are "
+            doc="The order in which results land: `sequential` is that of the plan, `completion` as they are "
                 "completed. Within a group, it is the order of merging among those that are ready.",
         ),
         Key(
             name="take_branch", kind=ListOf(GLOB), default="[]",
-            doc="Files whose conflicts are settled by taking the branch's version.",
+            doc="Files for which a conflict is resolved by taking the branch's version.",
         ),
         Key(
             name="resolve", kind=Choice(("hold", "agent")), default="hold",
-            doc="What becomes of a slice whose merge is in conflict: with `hold` it waits for a person; with "
-                "`agent` the slice's agent resolves the conflict first, and what it makes of it must pass verify.",
+            doc="What happens when the merge of a slice has a conflict: with `hold` it waits for a person; with "
+                "`agent` the slice's agent resolves the conflict first, and the result must pass verify.",
         ),
         Key(
             name="sign", kind=Switch(), default="auto",
-            doc="Whether Weft signs the commits that it makes and that land: `auto` as git's `commit.gpgSign` "
-                "says. One value for the whole plan.",
+            doc="Whether Weft signs the commits that it creates and that land: `auto` follows git's "
+                "`commit.gpgSign`. One value for the whole plan.",
         ),
         Key(
             name="batch", kind=Integer(1, 1000), default="32",
-            doc="How many results are verified and land together at most; 1 runs `verify` for each of them. The "
+            doc="The most results that are verified and land together; 1 runs `verify` for each of them. The "
                 "value at the top of the plan counts.",
         ),
         Key(
@@ -50,7 +50,7 @@ MERGE = Record(
         ),
         Key(
             name="allow_red_base", kind=Boolean(), default="false",
-            doc="Whether results may land although `verify` fails on the target already, as long as it ends with "
+            doc="Whether results may land although `verify` already fails on the target, as long as it ends with "
                 "the same exit status. The value at the top of the plan counts.",
         ),
     ),

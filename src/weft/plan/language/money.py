@@ -1,4 +1,4 @@
-"""The keys of plans and configurations about money and tokens: ceilings, what is reserved, what models cost."""
+"""The keys of plans and configurations about money and tokens: ceilings, reservations, prices of models."""
 
 from weft.plan.language.kinds import Choice, Money, Text, Tokens
 from weft.plan.language.kinds_of_many import Either, MapOf
@@ -8,10 +8,10 @@ from weft.plan.text.document import Node, Scalar, Table
 
 BUDGET = Record(
     "a budget",
-    "An amount of dollars, of tokens, or of both; each counts for itself.",
+    "An amount of dollars, of tokens, or of both; each is a separate limit.",
     (
         Key(name="usd", kind=Money(), doc="Dollars."),
-        Key(name="tokens", kind=Tokens(), doc="Tokens, of whatever kind."),
+        Key(name="tokens", kind=Tokens(), doc="Tokens of any kind."),
     ),
     (AtLeastOne(("usd", "tokens")),),
 )
@@ -23,7 +23,7 @@ _AMOUNT_IN_SHELL = Either(scalar=Money(f"{_DOLLARS}, or both as in usd=20,tokens
 BUDGET_KEYS = (
     Key(
         name="budget", kind=AMOUNT, default=Words("none"), example="{usd: 20, tokens: 5M}",
-        doc="A ceiling on what agents cost below the place where it stands; each ceiling counts for itself. "
+        doc="A ceiling on what agents may spend in this plan or subplan; every ceiling applies. "
             "A number is dollars.",
     ),
     Key(
@@ -32,8 +32,8 @@ BUDGET_KEYS = (
     ),
     Key(
         name="reserve", kind=AMOUNT, default=Words("nothing"), example="0.50",
-        doc="What is kept free below the ceilings for an agent step before it starts, where it has no "
-            "`max_cost` or `max_tokens` and too few of its agent have told what they cost.",
+        doc="The reservation for an agent step without `max_cost` or `max_tokens`, as long as too few steps of "
+            "its agent have reported their cost.",
     ),
 )  # fmt: skip
 
@@ -43,10 +43,10 @@ PRICE = Record(
     "a price",
     "What a million tokens cost, in dollars.",
     (
-        Key(name="input", kind=Money.from_zero(), required=True, doc="Of what a model reads."),
-        Key(name="output", kind=Money.from_zero(), required=True, doc="Of what it writes."),
-        Key(name="cached_input", kind=Money.from_zero(), default=Words("as `input`"),
-            doc="Of what it reads from a cache."),
+        Key(name="input", kind=Money.from_zero(), required=True, doc="For the input of a model."),
+        Key(name="output", kind=Money.from_zero(), required=True, doc="For its output."),
+        Key(name="cached_input", kind=Money.from_zero(), default=Words("the same as `input`"),
+            doc="For input read from a cache."),
     ),
 )  # fmt: skip
 PRICES_KEY = Key(
@@ -55,20 +55,19 @@ PRICES_KEY = Key(
         Text("the name of a model or an agent, in which * stands for any text", pattern="[!-~]+"), PRICE
     ),
     default="{}",
-    doc="What models cost, by the names of models or agents, for agents that tell their tokens and not what they "
-    "cost. The first name that fits counts; those of the plan go before the project's, and these before the "
-    "user's.",
+    doc="Prices by the names of models or agents, for agents that report tokens and not costs. The first name "
+    "that matches counts; those of the plan come before the project's, and these before the user's.",
     example="{claude-sonnet*: {input: 3, output: 15, cached_input: 0.3}}",
 )
 
 
 def kind_in_shell(kind: Kind) -> Kind:
-    """The kind of a value in a flag or a variable: what is allowed is written as a shell takes it."""
+    """Returns the kind of a value in a flag or a variable, with a description that fits a shell."""
     return _AMOUNT_IN_SHELL if kind is AMOUNT else kind
 
 
 def amounts_in(text: str) -> Node:
-    """An amount as it is written on a command line: `20`, or `usd=20,tokens=5M`."""
+    """Returns the node for an amount as written on a command line: `20`, or `usd=20,tokens=5M`."""
     parts = [part.partition("=") for part in text.split(",")]
     table = Table(1, 1)
     for name, equals, value in parts:

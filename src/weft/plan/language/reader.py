@@ -1,4 +1,4 @@
-"""Reading nodes to values: what is found wrong is collected, and told all at once."""
+"""Reading nodes as values. Problems are collected and reported together."""
 
 from collections import Counter
 from typing import Any, Final, Protocol
@@ -7,32 +7,34 @@ from weft.plan.text.document import Document, Items, Node, Scalar, Table, line_o
 from weft.plan.text.problems import MOST_PROBLEMS, Problem, Severity
 
 BAD: Final = object()
-"""What is read from a value that is wrong; the reader knows why."""
+"""The result of reading an invalid value; the reader has the reason."""
 
 Schema = dict[str, Any]
 
 
 class Reader:
-    """What is found wrong while a document is read."""
+    """Collects the problems of a document while it is read."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.problems: list[Problem] = list(document.problems)
         self.unsaid = document.unsaid
-        """Problems beyond the most that are told."""
-        self._told = Counter(problem.severity for problem in self.problems)
+        """The number of problems beyond the most that are kept."""
+        self._counts = Counter(problem.severity for problem in self.problems)
 
     @property
     def full(self) -> bool:
-        """Whether one more error would only be counted; a costly message need not be made then."""
-        return self._told[Severity.ERROR] >= MOST_PROBLEMS
+        """Whether one more error would only be counted, so that its message need not be computed."""
+        return self._counts[Severity.ERROR] >= MOST_PROBLEMS
 
     def wrong(self, node: Node, message: str, severity: Severity = Severity.ERROR) -> None:
-        # Counted apart, so that warnings never take an error's place.
-        if self._told[severity] >= MOST_PROBLEMS:
+        """Adds a problem at this node."""
+        # Errors and warnings are counted separately, so that warnings never displace an error.
+        if self._counts[severity] >= MOST_PROBLEMS:
             self.unsaid += 1
             return
-        self._told[severity] += 1
+        self._counts[severity] += 1
+        # The excerpt is cut now, while the text is at hand.
         at = self.document.position(node)
         excerpt = line_of(self.document.text, at.line)
         self.problems.append(
@@ -44,11 +46,11 @@ class Reader:
 
     @property
     def failed(self) -> bool:
-        return self._told[Severity.ERROR] > 0
+        return self._counts[Severity.ERROR] > 0
 
 
-def found(node: Node) -> str:
-    """The value, for the middle of a sentence."""
+def describe(node: Node) -> str:
+    """Returns a description of the value, for the middle of a sentence."""
     match node:
         case Scalar():
             kind = node.kind()
@@ -67,6 +69,8 @@ def _cut(text: str, most: int = 60) -> str:
 
 
 class Kind(Protocol):
+    """A kind of value: how it is read, described and written as JSON Schema."""
+
     @property
     def words(self) -> str:
         """What is allowed, as the object of a sentence: "a whole number from 1 to 32"."""
@@ -78,5 +82,6 @@ class Kind(Protocol):
 
 
 def mismatch(kind: Kind, node: Node, reader: Reader, name: str, hint: str = "") -> object:
-    reader.wrong(node, f"{name} is {found(node)}; allowed is {kind.words}{hint}")
+    """Reports a value that is not of this kind, and returns `BAD`."""
+    reader.wrong(node, f"{name} is {describe(node)}; it must be {kind.words}{hint}")
     return BAD

@@ -1,7 +1,7 @@
-"""Mappings with known keys: which there are, what each may hold, which go together.
+"""Mappings with known keys: which keys exist, what each may hold, which go together.
 
-A record is read in one pass over what is written; whatever is wrong is told, and what is right is kept, so that
-one slip does not hide the next. Its rules are data with three faces: a check, a piece of JSON Schema, a sentence.
+A record is read in one pass. Errors are reported and valid values are kept, so that one mistake does not hide the
+next. Its rules are data with three forms: a check, a piece of JSON Schema and a sentence.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -20,44 +20,48 @@ _NAMES_SHOWN = 4
 
 
 class Key(Struct, frozen=True, kw_only=True):
+    """A key of a record."""
+
     name: str
     kind: Kind
     doc: str
     """A sentence or two, for the reference and for editors."""
     required: bool = False
     default: str | None = None
-    """What holds without it: a value as it would be written, or `Words`."""
+    """What applies without the key: a value as it would be written, or `Words`."""
     example: str | None = None
-    """A value, as it would be written."""
+    """A value as it would be written."""
 
 
 class Words(str):
-    """A default that no single value says."""
+    """A default that is a description and not a value."""
 
     __slots__ = ()
 
 
 class Values:
-    """What was read of a record: the values that are right, and the table they stand in."""
+    """The valid values of a record by key, and the table they were read from."""
 
-    __slots__ = ("given", "table")
+    __slots__ = ("by_key", "table")
 
-    def __init__(self, given: dict[str, Any], table: Table) -> None:
-        self.given = given
+    def __init__(self, by_key: dict[str, Any], table: Table) -> None:
+        self.by_key = by_key
         self.table = table
 
     def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as the key's kind says
-        return self.given.get(name, default)
+        return self.by_key.get(name, default)
 
 
 class Record(Struct, frozen=True, eq=False, dict=True):
+    """A mapping with known keys."""
+
     name: str
     doc: str
     keys: tuple[Key, ...]
     rules: "tuple[Rule, ...]" = ()
 
     @cached_property
-    def _known(self) -> dict[str, Key]:
+    def _key_by_name(self) -> dict[str, Key]:
         return {key.name: key for key in self.keys}
 
     @cached_property
@@ -65,7 +69,7 @@ class Record(Struct, frozen=True, eq=False, dict=True):
         return [key for key in self.keys if key.required]
 
     def __repr__(self) -> str:
-        # By its name: records hold each other, and all of them are long.
+        # Records contain each other, so a full representation would be very long.
         return f"Record({self.name!r})"
 
     @property
@@ -76,37 +80,37 @@ class Record(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def title(self) -> str:
-        """The name, as a heading: without its article."""
+        """The name as a heading, without its article."""
         article, _, rest = self.name.partition(" ")
         return rest if article in {"a", "an", "the"} else self.name
 
     def key(self, name: str) -> Key:
-        return self._known[name]
+        return self._key_by_name[name]
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401 - Values, or BAD
         if type(node) is not Table:
-            return mismatch(self, node, reader, name, self._as_mapping(node, reader))
-        known = self._known
-        if not node.entries.keys() <= known.keys():
-            node = self._understood(node, reader)
-        given: dict[str, Any] = {}
-        for written, (_, value) in node.entries.items():
-            read = known[written].kind.read(value, reader, written)
-            if read is not BAD:
-                given[written] = read
+            return mismatch(self, node, reader, name, self._mapping_advice(node, reader))
+        keys = self._key_by_name
+        if not node.entries.keys() <= keys.keys():
+            node = self._without_unknown_keys(node, reader)
+        by_key: dict[str, Any] = {}
+        for key_name, (_, value) in node.entries.items():
+            parsed = keys[key_name].kind.read(value, reader, key_name)
+            if parsed is not BAD:
+                by_key[key_name] = parsed
         for key in self._required:
             if key.name not in node.entries:
                 reader.wrong(node, f"{self.name} needs the key {key.name!r} ({key.kind.words})")
         for rule in self.rules:
             rule.check(node, reader, self.name)
-        return Values(given, node)
+        return Values(by_key, node)
 
     @property
     def key_names(self) -> Collection[str]:
-        return self._known.keys()
+        return self._key_by_name.keys()
 
-    def _as_mapping(self, node: Node, reader: Reader) -> str:
-        """Advice, if it is clear which key has this value: the one that is needed, or that has such values."""
+    def _mapping_advice(self, node: Node, reader: Reader) -> str:
+        """Returns advice if one key clearly takes this value: a required one, or one with such choices."""
         if not isinstance(node, Scalar) or not node.text.isprintable():
             return ""
         keys = self._required or [key for key in self.keys if isinstance(key.kind, Choice)]
@@ -116,19 +120,23 @@ class Record(Struct, frozen=True, eq=False, dict=True):
         is_clear = len(fitting) == 1 and len(self._required) <= 1
         return f"; write {{{fitting[0]}: {node.text}}}" if is_clear else ""
 
-    def _understood(self, table: Table, reader: Reader) -> Table:
-        """The table without unknown keys; a slip stands for what was meant, so that it is told only once."""
-        understood = Table(table.line, table.column)
-        for written, entry in table.entries.items():
-            if written in self._known:
-                understood.entries[written] = entry
+    def _without_unknown_keys(self, table: Table, reader: Reader) -> Table:
+        """Returns the table without unknown keys.
+
+        A misspelt key stands for the one meant, so that it is reported once.
+        """
+        result = Table(table.line, table.column)
+        for name, entry in table.entries.items():
+            if name in self._key_by_name:
+                result.entries[name] = entry
                 continue
-            near = None if reader.full else nearest(written, self._known)
-            hint = "" if reader.full else suggestion(written, list(self._known))
-            reader.wrong(entry[0], f"unknown key {written!r} in {self.name}{hint}")
-            if near is not None:  # what is really there counts
-                understood.entries.setdefault(near, entry)
-        return understood
+            near = None if reader.full else nearest(name, self._key_by_name)
+            hint = "" if reader.full else suggestion(name, list(self._key_by_name))
+            reader.wrong(entry[0], f"unknown key {name!r} in {self.name}{hint}")
+            if near is not None:  # a correctly spelt key takes precedence
+                # The value is then checked under the key that was meant.
+                result.entries.setdefault(near, entry)
+        return result
 
     def schema(self) -> Schema:
         return {"$ref": f"#/$defs/{self.title}"}
@@ -159,13 +167,13 @@ def _described(key: Key) -> Schema:
 
 
 def written_value(text: str) -> Any:  # noqa: ANN401 - any value of JSON
-    """The value that this text of the tables is in a plan."""
+    """Returns the value that this text of the tables has in a plan."""
     document = read_document(text, "the language")
     return Json().read(document.root, Reader(document), "a value")
 
 
 class Later(Struct, frozen=True):
-    """A record that is defined further down, or that this one is a part of."""
+    """A reference to a record that is defined further down, or that contains this one."""
 
     record: Callable[[], Record]
 
@@ -188,6 +196,8 @@ class Later(Struct, frozen=True):
 
 
 class Rule(Protocol):
+    """A condition on the keys of a record."""
+
     def check(self, table: Table, reader: Reader, name: str) -> None: ...
 
     def schema(self) -> Schema: ...
@@ -197,6 +207,8 @@ class Rule(Protocol):
 
 
 class Has(Struct, frozen=True):
+    """Holds if the key is present."""
+
     key: str
 
     def holds(self, table: Table) -> bool:
@@ -210,6 +222,8 @@ class Has(Struct, frozen=True):
 
 
 class Is(Struct, frozen=True):
+    """Holds if the key has this value."""
+
     key: str
     value: str
 
@@ -225,6 +239,8 @@ class Is(Struct, frozen=True):
 
 
 class AnyOf(Struct, frozen=True):
+    """Holds if one of the conditions does."""
+
     conditions: "tuple[Has | Is, ...]"
 
     def holds(self, table: Table) -> bool:
@@ -241,6 +257,8 @@ Condition = Has | Is | AnyOf
 
 
 class ExactlyOne(Struct, frozen=True):
+    """Exactly one of the keys is present."""
+
     keys: tuple[str, ...]
 
     @property
@@ -248,12 +266,13 @@ class ExactlyOne(Struct, frozen=True):
         return f"Exactly one of {_listed(self.keys)}."
 
     def check(self, table: Table, reader: Reader, name: str) -> None:
-        there = [key for key in self.keys if key in table.entries]
-        if not there:
+        present = [key for key in self.keys if key in table.entries]
+        if not present:
             reader.wrong(table, f"{name} needs exactly one of: {', '.join(self.keys)}")
-        for extra in there[1:]:
+        for extra in present[1:]:
             reader.wrong(
-                table.key(extra), f"{extra!r} cannot stand beside {there[0]!r}; one of them says what is done"
+                table.key(extra),
+                f"{extra!r} cannot stand beside {present[0]!r}; one of them says what is done",
             )
 
     def schema(self) -> Schema:
@@ -261,6 +280,8 @@ class ExactlyOne(Struct, frozen=True):
 
 
 class AtMostOne(Struct, frozen=True):
+    """At most one of the keys is present."""
+
     keys: tuple[str, ...]
 
     @property
@@ -268,9 +289,9 @@ class AtMostOne(Struct, frozen=True):
         return f"At most one of {_listed(self.keys)}."
 
     def check(self, table: Table, reader: Reader, name: str) -> None:
-        there = [key for key in self.keys if key in table.entries]
-        for extra in there[1:]:
-            reader.wrong(table.key(extra), f"{name} cannot have both {there[0]!r} and {extra!r}")
+        present = [key for key in self.keys if key in table.entries]
+        for extra in present[1:]:
+            reader.wrong(table.key(extra), f"{name} cannot have both {present[0]!r} and {extra!r}")
 
     def schema(self) -> Schema:
         pairs = [(a, b) for number, a in enumerate(self.keys) for b in self.keys[number + 1 :]]
@@ -278,6 +299,8 @@ class AtMostOne(Struct, frozen=True):
 
 
 class AtLeastOne(Struct, frozen=True):
+    """At least one of the keys is present."""
+
     keys: tuple[str, ...]
 
     @property
@@ -293,7 +316,7 @@ class AtLeastOne(Struct, frozen=True):
 
 
 class OnlyWith(Struct, frozen=True):
-    """The keys have a meaning only where the condition holds."""
+    """The keys are allowed only if the condition holds."""
 
     keys: tuple[str, ...]
     condition: Condition
@@ -318,7 +341,7 @@ class OnlyWith(Struct, frozen=True):
 
 
 class Needs(Struct, frozen=True):
-    """Where the condition holds, the key must be there, and not be an empty list."""
+    """If the condition holds, the key must be present and not an empty list."""
 
     condition: Condition
     key: str
@@ -343,7 +366,7 @@ class Needs(Struct, frozen=True):
 
 
 class OneValueSet(Struct, frozen=True):
-    """Which values a key may have depends on a condition."""
+    """The allowed values of a key depend on a condition."""
 
     key: str
     condition: Condition
@@ -361,18 +384,18 @@ class OneValueSet(Struct, frozen=True):
         node = table.get(self.key)
         if not isinstance(node, Scalar):
             return
-        allowed, other, where = self.then, self.otherwise, "with"
+        allowed, forbidden, where = self.then, self.otherwise, "with"
         if not self.condition.holds(table):
-            allowed, other, where = other, allowed, "without"
-        if node.text in other and node.text not in allowed:
+            allowed, forbidden, where = forbidden, allowed, "without"
+        if node.text in forbidden and node.text not in allowed:
             context = f"{name} {where} {_quoted(self.condition)}"
-            reader.wrong(node, f"{self.key} is {node.text!r}; allowed in {context} is {' | '.join(allowed)}")
+            reader.wrong(node, f"{self.key} is {node.text!r}; in {context} it must be {' | '.join(allowed)}")
 
     def schema(self) -> Schema:
-        def one_of(values: Sequence[str]) -> Schema:
+        def enum_of(values: Sequence[str]) -> Schema:
             return {"properties": {self.key: {"enum": list(values)}}}
 
-        return {"if": self.condition.schema(), "then": one_of(self.then), "else": one_of(self.otherwise)}
+        return {"if": self.condition.schema(), "then": enum_of(self.then), "else": enum_of(self.otherwise)}
 
 
 def _quoted(condition: Condition) -> str:

@@ -1,15 +1,15 @@
 """The JSON Schema of plans and configurations, for editors and other tools.
 
-It is made from the tables that the loader reads by, and says the same as they do, except where JSON Schema cannot:
+It is generated from the tables of the loader and means the same, except where JSON Schema cannot express it:
 
-- It takes 4.0 and 4e0 for whole numbers; the loader does not. A YAML tool may also read 0x10 as one.
+- It accepts 4.0 and 4e0 as whole numbers; the loader does not. A YAML tool may also read 0x10 as one.
 - Amounts of money may have any number of decimals; the loader allows six.
-- The ends of a range such as 20..5 may stand in the wrong order.
-- A glob may hold a `[` without its `]`, or a range such as `[z-a]`.
-- Numbers of more digits than anybody writes, NUL in a text, and infinity or NaN in an `output_schema`, pass.
-- Some tools, Python's among them, let a pattern's end match before a newline that ends the text.
+- The ends of a range may be in the wrong order, as in 20..5.
+- A glob may contain a `[` without its `]`, or a range such as `[z-a]`.
+- Numbers with very many digits, NUL in a text, and infinity or NaN in an `output_schema` are accepted.
+- Some tools, including Python's, let the end of a pattern match before a final newline.
 
-References from one place of a plan to another (ids, agents, pools, templates) are the loader's alone.
+Only the loader checks references within a plan (ids, agents, pools, templates).
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,10 @@ def config_schema() -> Schema:
 
 
 def _with_parts(root: Record, urn: str, title: str) -> Schema:
-    """The root's keys stand at the top, where every editor finds them; the other records under `$defs`."""
+    """Returns the schema of a record.
+
+    Its keys are at the top, where every editor finds them; other records are in `$defs`.
+    """
     definition = root.definition()
     head = {"$schema": DIALECT, "$id": urn} | definition | {"title": title}
     parts = _parts_of(definition)
@@ -39,7 +42,7 @@ def _with_parts(root: Record, urn: str, title: str) -> Schema:
 
 
 def _parts_of(definition: Schema) -> dict[str, Schema]:
-    """The records that the definition refers to, and those that they refer to."""
+    """Returns the records that the definition refers to, directly or indirectly."""
     by_reference = {record.schema()["$ref"]: record for record in RECORDS}
     parts: dict[str, Schema] = {}
     open_definitions = [definition]
@@ -49,6 +52,7 @@ def _parts_of(definition: Schema) -> dict[str, Schema]:
             if record.title not in parts:
                 parts[record.title] = record.definition()
                 open_definitions.append(parts[record.title])
+    # In the order of the tables, so that the schema is the same every time.
     return {record.title: parts[record.title] for record in RECORDS if record.title in parts}
 
 

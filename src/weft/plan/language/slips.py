@@ -29,7 +29,7 @@ def tokens_meant(text: str) -> str | None:
 
 
 def duration_meant(text: str) -> str | None:
-    """One unit as it is, several of them in the smallest: 1h30m is 90m."""
+    """Returns a single unit as it is, and several in the smallest of them: 1h30m is 90m."""
     parts = [(number, unit.lower()) for number, unit in _TIME.findall(text)]
     if not parts or _TIME.sub("", text).strip(" ,"):
         return None

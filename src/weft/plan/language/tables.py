@@ -1,6 +1,6 @@
-"""The plan language: every key there is, with what it may hold and what it means.
+"""The plan language: every key, with what it may hold and what it means.
 
-The loader, the JSON Schema and the reference are made from these tables.
+The loader, the JSON Schema and the reference are generated from these tables.
 """
 
 from weft.plan.language.adapters import ADAPTERS
@@ -53,7 +53,7 @@ from weft.plan.language.values import (
 
 VERSION = 1
 PROCESS = AnyOf((Has("prompt"), Has("run"), Is("action", "verify")))
-"""Steps for which a process is started."""
+"""Steps that start a process."""
 
 ESTIMATE = Record(
     "an estimate",
@@ -73,35 +73,35 @@ ESTIMATE = Record(
 SETTINGS = (
     Key(
         name="max_parallel", kind=Integer(1, 32), default="4",
-        doc="How many slices may be under way at once below the place where it stands.",
+        doc="The most slices of this plan or subplan that run at once.",
     ),
     Key(
         name="max_concurrency", kind=Integer(1), default=Words("as the pools allow"),
-        doc="How many async steps of one slice may be under way at once.",
+        doc="The most async steps of one slice that run at once.",
     ),
     Key(
         name="failure_mode", kind=Choice(("fail_fast", "continue_on_error")), default="fail_fast",
         doc="What a failed subplan does to its siblings: `fail_fast` cancels them, `continue_on_error` "
-            "lets them go on.",
+            "lets them continue.",
     ),
     Key(
         name="policy", kind=Choice(("serial", "parallel")), default="parallel",
-        doc="`serial` does one thing at a time, in the order of the plan; `parallel` as many as fit.",
+        doc="`serial` runs one step at a time, in the order of the plan; `parallel` as many as possible.",
     ),
     Key(
         name="agent", kind=ID, default=Words("the first entry of `agents`, else the one of the configuration"),
         doc="Which agent does the steps with a prompt: an entry of `agents`, or an adapter's name.",
     ),
     Key(name="model", kind=SOME_TEXT, default=Words("the agent's own"),
-        doc="Which model the agent uses, by the name that the agent knows it by."),
+        doc="Which model the agent uses, by the agent's own name for it."),
     Key(
         name="retries", kind=Integer(0, 10), default="2",
-        doc="How often a failed check sends the work back, where `on_fail` names no `max`; also how often an "
-        "agent that fails or takes too long is tried again.",
+        doc="How often a failed check sends the work back, if `on_fail` has no `max`; also how often an agent "
+        "that fails or times out is retried.",
     ),
     Key(
         name="infra_retries", kind=Integer(0, 10), default="2",
-        doc="How often a step that was lost, or could not be started, starts again; that counts as no failure.",
+        doc="How often a step that was lost, or could not be started, is restarted; this is not a failure.",
     ),
     Key(name="timeout", kind=Duration(), default="30m", doc="How long a step may take."),
     Key(
@@ -112,55 +112,54 @@ SETTINGS = (
     Key(name="merge", kind=MERGE, doc="How results are merged and land."),
     Key(
         name="strict_files", kind=Boolean(), default="false",
-        doc="Whether a slice that changed files outside of its `files` is refused.",
+        doc="Whether a slice that changes files outside its `files` is rejected.",
     ),
     Key(
         name="overlap", kind=Choice(("warn", "serialize")), default="warn",
-        doc="What to do about subplans whose `files` overlap: `warn` says so, `serialize` never runs "
-            "them together.",
+        doc="What to do about subplans with overlapping `files`: `warn` warns, `serialize` never runs them "
+            "together.",
     ),
     Key(
         name="isolation", kind=Choice(("worktree", "clone", "dir", "none")),
         default=Words("worktree in a git repository, else dir"),
-        doc="Where a slice works: in a git `worktree`; in a `clone` which is a worktree whose steps have a git "
-            "directory of their own, as they always have in a sandbox; in a `dir` of its own, which starts with "
-            "the files of what it depends on; with `none` in the plan's own directory (agents then need "
-            "`policy: serial`).",
+        doc="Where a slice works: in a git `worktree`; in a `clone` (a worktree with a git directory of its own, "
+            "which sandboxed steps always use); in a `dir` of its own, which starts with the files of its "
+            "dependencies; with `none` in the plan's own directory (agents then need `policy: serial`).",
     ),
     Key(
         name="worktrees", kind=PLACE, default=".weft/worktrees/{{ plan.id }}/{{ slice.path }}",
-        doc="Where worktrees are made.",
+        doc="Where worktrees are created.",
     ),
     Key(
         name="keep_worktrees", kind=Choice(("never", "failed", "always")), default="failed",
-        doc="Which worktrees stay when their slices have ended: `failed` keeps those of slices that are not "
-            "merged, `always` all, `never` none. What is in no commit is never removed, unless git ignores it; "
-            "`weft open` makes a worktree again.",
+        doc="Which worktrees are kept when their slices have ended: `failed` keeps those of slices that are not "
+            "merged, `always` all, `never` none. Uncommitted work is never removed, unless git ignores it; "
+            "`weft open` recreates a worktree.",
     ),
-    Key(name="branch_prefix", kind=BRANCH, default="weft/", doc="What the names of branches begin with."),
+    Key(name="branch_prefix", kind=BRANCH, default="weft/", doc="The prefix of branch names."),
     Key(
         name="setup", kind=COMMANDS, default=Words("none"),
-        doc="Commands that are run once in a fresh worktree.",
+        doc="Commands that run once in a new worktree.",
     ),
     Key(
         name="copy", kind=ListOf(GLOB), default="[]",
-        doc="Untracked files that are copied into a fresh worktree, such as .env.",
+        doc="Untracked files that are copied into a new worktree, such as .env.",
     ),
     Key(
         name="link", kind=ListOf(GLOB), default="[]",
-        doc="Untracked files and directories that are linked into a fresh worktree, such as node_modules.",
+        doc="Untracked files and directories that are linked into a new worktree, such as node_modules.",
     ),
     Key(
         name="sparse", kind=ListOf(FOLDER), default="[]",
-        doc="The only directories of the repository that a worktree has, with the files beside the way to "
-            "them; for large repositories.",
+        doc="The only directories that are checked out, with the files in their parent directories; for large "
+            "repositories.",
     ),
     *ISOLATION_KEYS,
 )  # fmt: skip
 
 ON_FAIL = Record(
     "on_fail",
-    "Go back to an earlier step when this one fails; what failed is given to it as `feedback`.",
+    "Go back to an earlier step when this one fails; that step gets the reason as `feedback`.",
     (
         Key(name="retry_from", kind=ID, required=True, doc="The step to go back to."),
         Key(
@@ -172,13 +171,13 @@ ON_FAIL = Record(
 
 ON_RESULT = Record(
     "on_result",
-    "What to do when the result fits a condition; the first that fits counts.",
+    "What to do when the result meets a condition; the first match counts.",
     (
         Key(name="when", kind=EXPRESSION, required=True,
-            doc="The condition, over the same names as a template."),
+            doc="The condition, with the same names as a template."),
         Key(
             name="action", kind=Choice(("continue", "abort", "fail", "ask")), required=True,
-            doc="`continue` goes on, `abort` ends the pipeline as failed, `fail` counts the step as "
+            doc="`continue` continues, `abort` ends the pipeline as failed, `fail` counts the step as "
                 "failed, `ask` asks a person."),
         Key(name="question", kind=TEMPLATE, doc="What to ask with `ask`; the condition and the end of the "
             "result are shown below it."),
@@ -193,50 +192,49 @@ STEP_ERRORS = ("abort", "continue", "retry")
 
 STEP = Record(
     "a step",
-    "One thing to do in a slice: an agent's work, a command, a check, a join, a question, or another pipeline.",
+    "One action in a pipeline: an agent call, a command, a check, a join, a question, or another pipeline.",
     (
         Key(name="id", kind=ID, required=True, doc="Its name, unique in its pipeline."),
-        Key(name="prompt", kind=TEMPLATE, doc="What an agent is told to do in the slice's worktree."),
+        Key(name="prompt", kind=TEMPLATE, doc="The task for an agent in the slice's worktree."),
         Key(name="agent", kind=ID, doc="Which agent does it: an entry of `agents`, or an adapter's name.",
             default=Words("the setting `agent`")),
         Key(name="model", kind=SOME_TEXT,
             doc="Which model the agent uses.", default=Words("the setting `model`")),
         Key(name="resume", kind=Boolean(), default="false",
-            doc="Whether the agent goes on with its last conversation in the slice, and a further attempt with "
-                "that of the one before; an async step goes on with a fork of it."),
+            doc="Whether the agent continues its last conversation in the slice, and a further attempt that of "
+                "the attempt before; an async step continues a fork of it."),
         Key(name="max_cost", kind=Money(),
-            doc="What one attempt may cost; so much is reserved before it starts."),
+            doc="What one attempt may cost; this amount is reserved before it starts."),
         MAX_TOKENS_KEY,
         Key(name="read_only", kind=Boolean(), default="false",
-            doc="Whether the agent may only read, and change no file."),
+            doc="Whether the agent may only read, and not change files."),
         Key(name="run", kind=COMMAND,
-            doc="A command. Text goes to /bin/sh, with values from templates quoted; a list is run as it "
-                "is. Any "
-                "exit code but 0 is a failure."),
+            doc="A command. Text goes to /bin/sh, with values from templates quoted; a list runs without a "
+                "shell. Any exit code but 0 is a failure."),
         Key(name="action", kind=Choice(ACTIONS),
             doc="`verify` runs the slice's own verify commands; `join` waits for `depends_on` and merges their "
                 "results; `ask` waits for a person's answer."),
-        Key(name="question", kind=TEMPLATE, doc="What a person is asked."),
+        Key(name="question", kind=TEMPLATE, doc="The question to a person."),
         Key(name="pipeline", kind=ID,
-            doc="The name of a pipeline that is run here; its steps are addressed as `id.inner`."),
+            doc="The name of a pipeline to run; its steps are addressed as `id.inner`."),
         Key(name="async", kind=Boolean(), default="false",
             doc="Whether the next step starts without waiting for this one."),
         Key(name="depends_on", kind=ListOf(ID), default="[]",
             doc="Earlier steps that must have ended before this one starts."),
         Key(name="condition", kind=EXPRESSION, default="always",
-            doc="Whether the step is run at all; if not, it is skipped and what depends on it goes on."),
+            doc="Whether the step runs; if not, it is skipped and its dependents continue."),
         Key(name="output_schema", kind=JsonObject(),
-            doc="A JSON Schema (2020-12). The result must be JSON that fits it, else the step has failed."),
+            doc="A JSON Schema (2020-12). The result must be JSON that conforms to it, otherwise the step fails."),
         Key(name="on_error", kind=Choice((*STEP_ERRORS, *JOIN_ERRORS)),
             default=Words("abort; on a join fail_fast"),
-            doc="What a failure does: `abort` ends the pipeline, `continue` runs the next step, `retry` tries "
-                "again. Without it, an agent that fails or takes too long is tried again within `retries`. On a "
+            doc="What a failure does: `abort` ends the pipeline, `continue` runs the next step, `retry` "
+                "retries. Without it, an agent that fails or times out is retried within `retries`. On a "
                 "join: `fail_fast` cancels the other branches at the first failure, `wait_for_all` waits for "
                 "them."),
-        Key(name="max_retries", kind=Integer(1, 10), doc="How often `on_error: retry` tries again."),
+        Key(name="max_retries", kind=Integer(1, 10), doc="How often `on_error: retry` retries."),
         Key(name="on_fail", kind=ON_FAIL, doc=ON_FAIL.doc),
         Key(name="on_result", kind=ListOf(ON_RESULT, least=1), doc=ON_RESULT.doc),
-        Key(name="pool", kind=ID, doc="A pool of which one token is taken for the whole of the step."),
+        Key(name="pool", kind=ID, doc="A pool from which the step takes one token."),
         Key(name="pools", kind=Either(items=ListOf(ID, least=1), table=MapOf(ID, Integer(1))),
             doc="Several pools, or several tokens of one; they are taken all at once."),
         Key(name="timeout", kind=Duration(), doc="How long the step may take.",
@@ -263,20 +261,20 @@ STEPS = ListOf(STEP, least=1)
 
 SUBPLAN: Record = Record(
     "a subplan",
-    "A part of the plan: a group of subplans, or a slice, which is done by a pipeline of steps.",
+    "A part of the plan: a group of subplans, or a slice, which a pipeline of steps does.",
     (
         Key(name="id", kind=ID, required=True, doc="Its name, unique among its siblings."),
         Key(name="title", kind=SOME_TEXT, default=Words("the id"), doc="A line for people."),
         Key(name="prompt", kind=SOME_TEXT,
-            doc="What is to be done; templates read it as `slice.prompt`. It is itself no template: `{{` stays."),
+            doc="The task; templates read it as `slice.prompt`. It is not a template itself: `{{` is kept."),
         Key(name="depends_on", kind=ListOf(PATH), default="[]",
             doc="Subplans that must be completed first: ids of siblings, or paths from the root."),
         Key(name="files", kind=ListOf(GLOB), default="[]",
-            doc="Which files it expects to touch; its agents are told.", example="[src/store/**]"),
+            doc="The files it expects to change; its agents see the list.", example="[src/store/**]"),
         Key(name="verify", kind=COMMANDS,
             doc="Commands that must pass: for a slice in its worktree, for a group on the merged result of its "
                 "children."),
-        Key(name="subplans", kind=ListOf(Later(lambda: SUBPLAN), least=1), doc="What a group consists of."),
+        Key(name="subplans", kind=ListOf(Later(lambda: SUBPLAN), least=1), doc="The parts of a group."),
         Key(name="pipeline", kind=ID, default="direct", doc="How a slice is done: the name of a pipeline."),
         Key(name="steps", kind=STEPS, doc="How a slice is done: the steps themselves."),
         Key(name="estimate", kind=ESTIMATE, doc=ESTIMATE.doc),
@@ -293,14 +291,14 @@ AGENT = Record(
             doc="The adapter that drives it, see below."),
         Key(name="model", kind=SOME_TEXT, default=Words("the adapter's own"), doc="Which model it uses."),
         Key(name="pool", kind=Integer(1), default=Words("as many as `max_parallel` allows"),
-            doc="How many of it may work at once."),
+            doc="How many may work at once."),
         Key(name="command", kind=PLAIN_COMMAND,
             doc="The command to run, for the adapters `command` and `acp`."),
         Key(name="script", kind=SOME_TEXT, doc="The file to play, for the adapter `scripted`."),
         Key(name="args", kind=ListOf(Text("an argument", empty=True)), default="[]",
             doc="More arguments for its command line."),
         Key(name="env", kind=MapOf(NAME, Word()), default="{}", doc="Environment variables for it."),
-        Key(name="max_cost", kind=Money(), doc="What one step of it may cost, where the step does not say."),
+        Key(name="max_cost", kind=Money(), doc="What one step may cost, if the step does not set it."),
         MAX_TOKENS_KEY, *AGENT_ISOLATION_KEYS,
     ),
     (
@@ -313,12 +311,12 @@ AGENT = Record(
 
 POOL = Record(
     "a pool",
-    "Things that steps share, each with a name or value of its own.",
+    "Values that steps share, each with a name or value of its own.",
     (
         Key(name="values", kind=ListOf(Word(), least=1), required=True,
-            doc="The things. A step that took one finds it in its environment: of the pool `port` in "
-                "WEFT_POOL_PORT. Of several, each has a variable of its own, too: WEFT_POOL_PORT_1, "
-                "WEFT_POOL_PORT_2 and so on.",
+            doc="The values. A step finds the one it took in its environment: for the pool `port` in "
+                "WEFT_POOL_PORT. If it takes several, each also has a variable of its own: "
+                "WEFT_POOL_PORT_1, WEFT_POOL_PORT_2 and so on.",
             example="[8001, 8002]"),
     ),
 )  # fmt: skip
@@ -332,7 +330,7 @@ PLAN = Record(
     (
         Key(name="weft", kind=Integer(VERSION, VERSION), required=True, doc="The version of the format."),
         Key(name="plan", kind=ID, required=True, doc="The id of the plan."),
-        Key(name="goal", kind=SOME_TEXT, doc="What it is all for; given to every agent."),
+        Key(name="goal", kind=SOME_TEXT, doc="The purpose of the plan; every agent sees it."),
         Key(name="base", kind=BRANCH, default=Words("the branch that is checked out"),
             doc="Where work starts."),
         Key(name="target", kind=BRANCH, default=Words("the base"), doc="Where results land."),
@@ -341,10 +339,10 @@ PLAN = Record(
         Key(name="agents", kind=AGENTS, default="{}", doc="The agents that do the work.",
             example="{coder: {use: claude, model: sonnet, pool: 3}}"),
         Key(name="pools", kind=POOLS, default="{}",
-            doc="What else steps must share: a number of equal things, or a list of them.",
+            doc="Resources that steps share: a number, or a list of values.",
             example="{staging-db: 1}"),
         Key(name="pipelines", kind=MapOf(ID, STEPS), default=Words("`direct` and `tdd` are built in"),
-            doc="Ways to do a slice, by name."),
+            doc="Pipelines for slices, by name."),
         Key(name="env_allow", kind=ListOf(NAME), default="[]",
             doc="Environment variables that templates may read as `env.NAME`."),
         PRICES_KEY,

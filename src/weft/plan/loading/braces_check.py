@@ -1,8 +1,8 @@
-"""Braces in texts that are not templates: `{{ slice.path }}` in the prompt of a slice reaches the agent as it is.
+"""Warns about `{{ slice.path }}` and the like in texts that are not templates.
 
-The prompt of a slice is the user's own text. It often quotes code with such braces, of Jinja, Vue, Helm or Go, and
-must arrive as it is written; so it is no template, and neither are the goal, a title and the commands of `verify`
-and `setup`. Braces around a name of Weft's own are probably meant as a template, and get a warning.
+The prompt of a slice is the user's own text. It often quotes code with such braces (Jinja, Vue, Helm, Go) and
+must reach the agent unchanged, so it is not a template. Neither are the goal, a title and the commands of
+`verify` and `setup`. Braces around one of Weft's own names probably mean a template, so they get a warning.
 """
 
 import re
@@ -16,12 +16,12 @@ from weft.plan.text.inside import inside
 
 LITERAL_KEYS = ("goal", "title", "prompt", "verify", "setup")
 _WITH_PARTS = "|".join(root for root in ROOTS if root not in {"feedback", "attempt"})
-# After a dollar sign it is an expression of GitHub Actions.
+# `${{ ... }}` is an expression of GitHub Actions.
 _HOLE = re.compile(rf"(?<!\$)\{{\{{-?\s*(?:(?:{_WITH_PARTS})\s*[.\[][^{{}}\n]*|feedback\s*|attempt\s*)\}}\}}")
 
 
 def check_braces(plan: Plan, reader: Reader) -> None:
-    """Warns of each text that is no template and reads as one."""
+    """Warns about each literal text that looks like a template."""
     for subplan in plan.subplans:
         for key in LITERAL_KEYS:
             node = subplan.source.get(key)
@@ -40,6 +40,6 @@ def _scalars(node: Node) -> Iterator[Scalar]:
 def _check(key: str, scalar: Scalar, reader: Reader) -> None:
     hole = _HOLE.search(scalar.text) if "{{" in scalar.text else None
     if hole is not None:
-        message = f"{hole[0]} stays as it is, since {key} is no template here"
+        message = f"{hole[0]} is not replaced: {key} is not a template"
         node = inside(reader.document, scalar, hole.start(), len(hole[0]))
-        reader.warn(node, f"{message}; values are put into the prompt, run and question of a step")
+        reader.warn(node, f"{message}. Templates are the prompt, run and question of a step")

@@ -1,7 +1,8 @@
-"""From what was read to the objects of the model. Nothing is checked here beyond what a key alone can tell.
+"""Builds the objects of the model from the values that were read.
 
-What could not be read has been told; here it gets a stand-in, so that what names it need not be told, too. Such
-objects are only ever checked: a plan with an error is not given to anybody.
+This module checks only what a single key can show. A value that could not be read has already been reported; it
+gets a stand-in here, so that references to it do not cause further errors. A plan with an error never leaves the
+loader, so the stand-ins never run.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,184 +39,195 @@ from weft.plan.text.document import Document, Items, Node, Scalar, Table
 
 
 def agents(values: Values) -> dict[str, Agent]:
-    """Those of a plan or a configuration."""
-    given: dict[str, Values] = values.get("agents", {})
-    return {name: _agent(name, given.get(name)) for name, _ in _defined(values, "agents")}
+    """Returns the agents of a plan or a configuration."""
+    values_by_name: dict[str, Values] = values.get("agents", {})
+    return {name: _agent(name, values_by_name.get(name)) for name, _ in _definitions(values, "agents")}
 
 
 def _agent(name: str, values: Values | None) -> Agent:
-    own: dict[str, Any] = {"use": "scripted"}  # of what cannot be read, nothing more is said then
+    fields: dict[str, Any] = {
+        "use": "scripted"
+    }  # the adapter with the fewest demands causes no further errors
     if values is None:
-        return Agent(name=name, **own)
-    return Agent(name=name, source=values.table, **(own | values.given | _sandbox(values.given)))
+        return Agent(name=name, **fields)
+    return Agent(name=name, source=values.table, **(fields | values.by_key | _sandbox(values.by_key)))
 
 
-def _sandbox(given: dict[str, Any]) -> dict[str, Any]:
-    return {"sandbox": sandbox_parts(given["sandbox"])} if "sandbox" in given else {}
+def _sandbox(fields: dict[str, Any]) -> dict[str, Any]:
+    return {"sandbox": sandbox_parts(fields["sandbox"])} if "sandbox" in fields else {}
 
 
 def notify(values: Values) -> tuple[Notify, ...] | None:
-    """Those of a plan or a configuration; None if it does not say."""
-    given: tuple[Values, ...] | Values | None = values.get("notify")
-    if given is None:
+    """Returns the notifications of a plan or a configuration; None if the key is absent."""
+    entries: tuple[Values, ...] | Values | None = values.get("notify")
+    if entries is None:
         return None
     everything: dict[str, Any] = {"on": EVENTS}
-    return tuple(Notify(**everything | one.given) for one in _listed(given))
+    return tuple(Notify(**everything | entry.by_key) for entry in _as_tuple(entries))
 
 
-def _listed(given: tuple[Values, ...] | Values) -> tuple[Values, ...]:
-    return given if isinstance(given, tuple) else (given,)
+def _as_tuple(entries: tuple[Values, ...] | Values) -> tuple[Values, ...]:
+    return entries if isinstance(entries, tuple) else (entries,)
 
 
 def prices(values: Values) -> dict[str, Price]:
-    given: dict[str, Values] = values.get("prices", {})
-    return {name: Price(**{"input": 0, "output": 0} | one.given) for name, one in given.items()}
+    values_by_name: dict[str, Values] = values.get("prices", {})
+    return {name: Price(**{"input": 0, "output": 0} | price.by_key) for name, price in values_by_name.items()}
 
 
 def pools(values: Values) -> dict[str, Pool]:
-    given: dict[str, int | Values] = values.get("pools", {})
-    return {name: _pool(name, given.get(name, MOST)) for name, _ in _defined(values, "pools")}
+    values_by_name: dict[str, int | Values] = values.get("pools", {})
+    return {name: _pool(name, values_by_name.get(name, MOST)) for name, _ in _definitions(values, "pools")}
 
 
-def _pool(name: str, given: int | Values) -> Pool:
-    if isinstance(given, int):
-        return Pool(name=name, size=given)
-    values: tuple[str, ...] | None = given.get("values")
+def _pool(name: str, size_or_values: int | Values) -> Pool:
+    if isinstance(size_or_values, int):
+        return Pool(name=name, size=size_or_values)
+    values: tuple[str, ...] | None = size_or_values.get("values")
     return Pool(name=name, size=MOST if values is None else len(values), values=values)
 
 
 def pipelines(values: Values, document: Document) -> dict[str, Pipeline]:
-    given: dict[str, Sequence[Values]] = values.get("pipelines", {})
+    steps_by_name: dict[str, Sequence[Values]] = values.get("pipelines", {})
     return {
-        name: pipeline(name, given[name] if name in given else _readable(node, STEP, document), document)
-        for name, node in _defined(values, "pipelines")
+        name: pipeline(
+            name,
+            steps_by_name[name] if name in steps_by_name else _read_tables(node, STEP, document),
+            document,
+        )
+        for name, node in _definitions(values, "pipelines")
     }
 
 
 def pipeline(
-    name: str | None, given: Sequence[Values], document: Document, *, built_in: bool = False
+    name: str | None, step_values: Sequence[Values], document: Document, *, built_in: bool = False
 ) -> Pipeline:
-    """One that is much too long is left without steps."""
-    steps = tuple(map(step, given)) if len(given) <= MOST_STEPS else ()
+    """Returns the pipeline; without steps if it is far too long, which is reported elsewhere."""
+    steps = tuple(map(step, step_values)) if len(step_values) <= MOST_STEPS else ()
     return Pipeline(name=name, steps=steps, document=document, built_in=built_in)
 
 
-def _defined(values: Values, key: str) -> Iterator[tuple[str, Node]]:
-    """The names that a mapping defines, with what they stand for."""
+def _definitions(values: Values, key: str) -> Iterator[tuple[str, Node]]:
+    """Yields the names that a mapping defines, with their nodes."""
     node = values.table.get(key)
     for name, (_, value) in node.entries.items() if isinstance(node, Table) else ():
         yield name, value
 
 
-def several(values: Values, key: str, record: Record, document: Document) -> Sequence[Values]:
-    """The records in a list; of a list that could not be read, those that can."""
-    given: Sequence[Values] | None = values.get(key)
-    return _readable(values.table.get(key), record, document) if given is None else given
+def read_records(values: Values, key: str, record: Record, document: Document) -> Sequence[Values]:
+    """Returns the records of a list; if the list could not be read, those that can be read on their own."""
+    records: Sequence[Values] | None = values.get(key)
+    return _read_tables(values.table.get(key), record, document) if records is None else records
 
 
-def _readable(node: Node | None, record: Record, document: Document) -> Sequence[Values]:
+def _read_tables(node: Node | None, record: Record, document: Document) -> Sequence[Values]:
+    """Reads the records of a list that was rejected, and reports nothing."""
     if not isinstance(node, Items):
         return ()
-    unheard = Reader(document)  # all has been told when the list was read
-    return [record.read(one, unheard, record.name) for one in node.nodes if isinstance(one, Table)]
+    silent = Reader(document)  # the first reading has already reported the errors
+    return [record.read(item, silent, record.name) for item in node.nodes if isinstance(item, Table)]
 
 
 def _id(values: Values) -> str:
-    """Also one that is not allowed; empty if there is none."""
+    """Returns the id as written, allowed or not; empty if there is none."""
     node = values.table.get("id")
     return node.text if isinstance(node, Scalar) else ""
 
 
 def step(values: Values) -> Step:
-    given = values.given
+    fields = values.by_key
     return Step(
         id=_id(values),
-        body=_body(given, values.table),
-        is_async=given.get("async", False),
-        depends_on=given.get("depends_on", ()),
-        condition=given.get("condition"),
-        output_schema=given.get("output_schema"),
-        on_error=given.get("on_error", "abort"),
-        max_retries=given.get("max_retries", 0) if given.get("on_error") == "retry" else 0,
-        retries_crashes="prompt" in values.table.entries and "on_error" not in given,
-        on_fail=_on_fail(given.get("on_fail")),
-        on_result=tuple(_on_result(given.get("on_result", ()))),
-        pools=_step_pools(given),
-        timeout=given.get("timeout"),
-        grace=given.get("grace"),
-        env=given.get("env", {}),
-        **_sandbox(given),
-        estimate=estimate(given.get("estimate")),
+        body=_body(fields, values.table),
+        is_async=fields.get("async", False),
+        depends_on=fields.get("depends_on", ()),
+        condition=fields.get("condition"),
+        output_schema=fields.get("output_schema"),
+        on_error=fields.get("on_error", "abort"),
+        # Without `on_error: retry`, the key is an error that is reported elsewhere.
+        max_retries=fields.get("max_retries", 0) if fields.get("on_error") == "retry" else 0,
+        # Any `on_error` is a decision of the user, so crashes are retried only without it.
+        retries_crashes="prompt" in values.table.entries and "on_error" not in fields,
+        on_fail=_on_fail(fields.get("on_fail")),
+        on_result=tuple(_on_result(fields.get("on_result", ()))),
+        pools=_step_pools(fields),
+        timeout=fields.get("timeout"),
+        grace=fields.get("grace"),
+        env=fields.get("env", {}),
+        **_sandbox(fields),
+        estimate=estimate(fields.get("estimate")),
         source=values.table,
     )
 
 
-def _body(given: dict[str, Any], table: Table) -> Body:
+def _body(fields: dict[str, Any], table: Table) -> Body:
     if "prompt" in table.entries:
         names = ("prompt", "agent", "model", "resume", "max_cost", "max_tokens", "read_only")
         work: dict[str, Any] = {"prompt": ""}
-        return AgentWork(**work | {name: given[name] for name in names if name in given})
-    if "pipeline" in given:
-        return Nested(given["pipeline"])
-    match given.get("action"):
+        return AgentWork(**work | {name: fields[name] for name in names if name in fields})
+    if "pipeline" in fields:
+        return Nested(fields["pipeline"])
+    match fields.get("action"):
         case "verify":
             return Verify()
         case "join":
-            return Join(wait_for_all=given.get("on_error") == "wait_for_all")
+            return Join(wait_for_all=fields.get("on_error") == "wait_for_all")
         case "ask":
-            return Ask(given.get("question", ""))
+            return Ask(fields.get("question", ""))
         case _:
-            return RunCommand(given.get("run", ""))
+            return RunCommand(fields.get("run", ""))
 
 
 def _on_fail(values: Values | None) -> OnFail | None:
-    if values is None or "retry_from" not in values.given:
+    if values is None or "retry_from" not in values.by_key:
         return None
-    return OnFail(values.given["retry_from"], values.get("max"))
+    return OnFail(values.by_key["retry_from"], values.get("max"))
 
 
-def _on_result(given: Iterable[Values]) -> Iterator[OnResult]:
-    for one in given:
-        yield OnResult(one.get("when", "always"), one.get("action", "continue"), one.given.get("question"))
+def _on_result(rules: Iterable[Values]) -> Iterator[OnResult]:
+    for rule in rules:
+        yield OnResult(
+            rule.get("when", "always"), rule.get("action", "continue"), rule.by_key.get("question")
+        )
 
 
-def _step_pools(given: dict[str, Any]) -> tuple[tuple[str, int], ...]:
-    if "pool" in given:
-        return ((given["pool"], 1),)
-    several: tuple[str, ...] | dict[str, int] = given.get("pools", ())
-    if isinstance(several, dict):
-        return tuple(several.items())
+def _step_pools(fields: dict[str, Any]) -> tuple[tuple[str, int], ...]:
+    if "pool" in fields:
+        return ((fields["pool"], 1),)
+    pools: tuple[str, ...] | dict[str, int] = fields.get("pools", ())
+    if isinstance(pools, dict):
+        return tuple(pools.items())
     counts: dict[str, int] = {}
-    for name in several:
+    for name in pools:
         counts[name] = counts.get(name, 0) + 1
     return tuple(counts.items())
 
 
 def estimate(values: Values | None) -> Estimate | None:
-    return None if values is None else Estimate(**values.given)
+    return None if values is None else Estimate(**values.by_key)
 
 
 def subplan(values: Values, document: Document) -> Subplan:
-    """The subplan itself, without what is in it."""
-    given = values.given
+    """Returns the subplan itself, without its children."""
+    fields = values.by_key
     id_ = _id(values)
-    steps = several(values, "steps", STEP, document)
+    steps = read_records(values, "steps", STEP, document)
     return Subplan(
         id=id_,
-        title=given.get("title", id_),
-        prompt=given.get("prompt"),
-        depends_on=given.get("depends_on", ()),
-        files=given.get("files", ()),
-        verify=given.get("verify", ()),
-        pipeline=_pipeline_name(given, values.table),
+        title=fields.get("title", id_),
+        prompt=fields.get("prompt"),
+        depends_on=fields.get("depends_on", ()),
+        files=fields.get("files", ()),
+        verify=fields.get("verify", ()),
+        pipeline=_pipeline_name(fields, values.table),
         steps=pipeline(None, steps, document) if steps else None,
-        estimate=estimate(given.get("estimate")),
+        estimate=estimate(fields.get("estimate")),
         settings=own_settings(values),
         source=values.table,
     )
 
 
-def _pipeline_name(given: dict[str, Any], table: Table) -> str | None:
+def _pipeline_name(fields: dict[str, Any], table: Table) -> str | None:
     if "subplans" in table.entries or "steps" in table.entries:
         return None
-    return given.get("pipeline", None if "pipeline" in table.entries else "direct")
+    return fields.get("pipeline", None if "pipeline" in table.entries else "direct")

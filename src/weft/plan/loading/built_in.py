@@ -1,7 +1,7 @@
 """The pipelines that every plan has. A plan that defines one of the same name uses its own.
 
-An agent in a comment below does its step if the plan or a configuration has an agent of that name. Otherwise the
-slice's agent does it, as every step that names none.
+A comment `# agent: NAME` below becomes a key if the plan or a configuration has an agent of that name. Otherwise
+the slice's agent does the step, as with every step that names no agent.
 """
 
 import re
@@ -64,11 +64,11 @@ tdd:
 
 _AGENT = re.compile(r"# (agent: ([a-z]+))")
 AGENTS = frozenset(match[2] for match in _AGENT.finditer(TEXT))
-"""The names by which an agent takes a step of a built-in pipeline."""
+"""The names of agents that the built-in pipelines use if they exist."""
 
 
 def built_in_pipelines(agents: Collection[str] = ()) -> dict[str, Pipeline]:
-    """The pipelines, for a plan that has these agents."""
+    """Returns the built-in pipelines for a plan with these agents."""
     return _pipelines(AGENTS.intersection(agents))
 
 
@@ -76,5 +76,7 @@ def built_in_pipelines(agents: Collection[str] = ()) -> dict[str, Pipeline]:
 def _pipelines(agents: frozenset[str]) -> dict[str, Pipeline]:
     text = _AGENT.sub(lambda match: match[1] if match[2] in agents else match[0], TEXT)
     document = read_document(text, FILE)
-    given = MapOf(Text(), STEPS).read(document.root, Reader(document), FILE)
-    return {name: build.pipeline(name, steps, document, built_in=True) for name, steps in given.items()}
+    steps_by_name = MapOf(Text(), STEPS).read(document.root, Reader(document), FILE)
+    return {
+        name: build.pipeline(name, steps, document, built_in=True) for name, steps in steps_by_name.items()
+    }

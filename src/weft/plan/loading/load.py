@@ -1,8 +1,8 @@
-"""From the text of a plan to a plan that makes sense, or to everything that is wrong with it.
+"""Loads a plan from its text, or reports everything that is wrong with it.
 
-Reading goes from the parts to the whole: the document, the keys and values, then references, order, pipelines,
-templates, slices. What one stage finds wrong does not keep the next from looking, so a person sees all errors at
-once; only text that is not YAML ends it at the first.
+Loading proceeds from the parts to the whole: the document, keys and values, then references, order, pipelines,
+templates and slices. An error in one stage does not stop the next, so the user sees all errors at once. Only text
+that is not YAML stops at the first error.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from weft.plan.loading.steps_check import Catalog, check_steps, place
 from weft.plan.loading.template_check import TemplatesCheck
 from weft.plan.model import Agent, Pipeline, Plan, Subplan
 from weft.plan.notify import Notify
-from weft.plan.pipelines.nesting import without, wrong_nesting
+from weft.plan.pipelines.nesting import nesting_faults, without_steps
 from weft.plan.pipelines.unroll import MOST_STEPS
 from weft.plan.prices import Price
 from weft.plan.settings import Layer, Scope, layer, own_settings
@@ -38,28 +38,28 @@ class Config(Struct, frozen=True, kw_only=True):
     layer: Layer
     agents: dict[str, Agent]
     notify: tuple[Notify, ...] | None = None
-    """Who is told of what happens in runs; None: it does not say."""
+    """Whom to notify of what happens in runs; None if the file does not say."""
     prices: Mapping[str, Price] = {}
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
-    """What a plan needs to know of where it is."""
+    """What loading depends on outside the text of the plan."""
 
     git: bool = True
-    """Whether it is in a git repository."""
+    """Whether the plan is in a git repository."""
     programs: tuple[str, ...] = ()
-    """Agents' command lines that are installed."""
+    """Programs of agents that are installed."""
 
 
 def read_config(text: str, file: str, where: str) -> Config:
-    """A configuration; raises `PlanError`. An empty file, or one of comments, sets nothing."""
+    """Returns a configuration; raises `PlanError`. An empty file, or one with only comments, sets nothing."""
     if all(line.partition("#")[0].strip("\ufeff \t") in {"", "---"} for line in text.splitlines()):
         return Config(layer=Layer(where, {}), agents={})
     document = read_document(text, file)
     reader = Reader(document)
     values = CONFIG.read(document.root, reader, "the configuration")
-    if values is not BAD and "worktrees" in values.given:
-        check_place(place(values.table, "worktrees"), values.given["worktrees"], reader)
+    if values is not BAD and "worktrees" in values.by_key:
+        check_worktrees(place(values.table, "worktrees"), values.by_key["worktrees"], reader)
     _raise_errors(reader)
     return Config(
         layer=layer(where, document, values),
@@ -69,13 +69,13 @@ def read_config(text: str, file: str, where: str) -> Config:
     )
 
 
-def check_place(node: Node, template: str, reader: Reader) -> None:
-    """Where worktrees are made, said outside of any plan."""
-    # Which names of the environment are open is up to the plan.
+def check_worktrees(node: Node, template: str, reader: Reader) -> None:
+    """Checks the template of a `worktrees` setting that is not part of a plan."""
+    # Only the plan knows which environment variables templates may read, so those are not checked.
     catalog = Catalog(
         pipelines={}, pools={}, agents=(), env_allow=frozenset(), unread=frozenset({"env_allow"})
     )
-    TemplatesCheck(catalog, reader).of_a_place(node, template)
+    TemplatesCheck(catalog, reader).check_place(node, template)
 
 
 def load_plan(
@@ -87,53 +87,59 @@ def load_plan(
     surroundings: Surroundings = Surroundings(),  # noqa: B008 - frozen
     limits: Limits = LIMITS,
 ) -> Plan:
-    """The plan in this text; raises `PlanError` with all that is wrong.
+    """Returns the plan in this text; raises `PlanError` with all errors.
 
-    `configs` are the configurations that hold, the nearest first: the environment's, the project's, the user's.
+    `configs` are the configurations in force, the nearest first: the environment's, the project's, the user's.
     """
     document = read_document(text, file, limits=limits)
     reader = Reader(document)
+    # Each stage reports its errors to the same reader, so that one look at it decides at the end.
     values = PLAN.read(document.root, reader, "the plan")
     if values is BAD:
         _raise_errors(reader)
-    loading = _Loading(values, reader, configs, flags, surroundings)
-    plan = loading.plan()
-    loading.check(plan)
+    loader = _Loader(values, reader, configs, flags, surroundings)
+    plan = loader.plan()
+    loader.check(plan)
     _raise_errors(reader)
-    return replace(plan, warnings=tuple(_in_order(reader.problems)))
+    return replace(plan, warnings=tuple(_sort_by_position(reader.problems)))
 
 
-def agents_around(configs: Sequence[Config]) -> dict[str, Agent]:
-    found: dict[str, Agent] = {}
+def configured_agents(configs: Sequence[Config]) -> dict[str, Agent]:
+    """Returns the agents of all configurations; the nearest of a name counts."""
+    agents: dict[str, Agent] = {}
     for config in reversed(configs):
-        found |= config.agents
-    return found
+        agents |= config.agents
+    return agents
 
 
-def layers_around(
+def outer_layers(
     configs: Sequence[Config], agents: Mapping[str, Agent], surroundings: Surroundings
 ) -> Iterator[Layer]:
-    """What holds where no plan says otherwise, the nearest first."""
+    """Yields the settings that apply where the plan has none, the nearest first."""
     for config in configs:
         yield config.layer
     if len(agents) == 1:
+        # A single configured agent needs no `agent:` to be chosen.
         yield Layer("the only agent there is", {"agent": next(iter(agents))})
     yield Layer("default", {"isolation": "worktree" if surroundings.git else "dir"})
 
 
-def _in_order(problems: Sequence[Problem]) -> list[Problem]:
+def _sort_by_position(problems: Sequence[Problem]) -> list[Problem]:
     return sorted(problems, key=lambda problem: (problem.at.line, problem.at.column))
 
 
 def _raise_errors(reader: Reader) -> None:
-    """Errors first, where there are more problems than are told."""
+    """Raises the problems if one is an error. Of too many problems, errors come before warnings."""
     if reader.failed:
+        # A hundred warnings must not hide an error.
         by_weight = sorted(reader.problems, key=lambda problem: problem.severity is not Severity.ERROR)
-        told = by_weight[:MOST_PROBLEMS]
-        raise PlanError(_in_order(told), unsaid=reader.unsaid + len(by_weight) - len(told))
+        reported = by_weight[:MOST_PROBLEMS]
+        raise PlanError(_sort_by_position(reported), unsaid=reader.unsaid + len(by_weight) - len(reported))
 
 
-class _Loading:
+class _Loader:
+    """Builds and checks one plan, from values that were read."""
+
     def __init__(
         self,
         values: Values,
@@ -150,20 +156,20 @@ class _Loading:
         self.surroundings = surroundings
 
     def plan(self) -> Plan:
-        given = self.values.given
+        fields = self.values.by_key
         own = build.agents(self.values)
         agents = self.agents(own)
         root = _root(self.values)
         rows = read_rows(root, self.scope(own, agents), self.values, self.reader)
         return Plan(
             id=root.id,
-            goal=given.get("goal"),
-            base=given.get("base"),
-            target=given.get("target"),
+            goal=fields.get("goal"),
+            base=fields.get("base"),
+            target=fields.get("target"),
             agents=agents,
             pools=build.pools(self.values),
             pipelines=self.pipelines(agents),
-            env_allow=frozenset(given.get("env_allow", ())),
+            env_allow=frozenset(fields.get("env_allow", ())),
             subplans=tuple(rows.subplans),
             outline=rows.outline,
             scopes=tuple(rows.scopes),
@@ -173,49 +179,51 @@ class _Loading:
         )
 
     def prices(self) -> dict[str, Price]:
-        """The nearest first."""
-        found = build.prices(self.values)
+        """Returns the prices of the plan and of the configurations; the nearest of a name counts."""
+        prices = build.prices(self.values)
         for config in self.configs:
-            found |= {name: price for name, price in config.prices.items() if name not in found}
-        return found
+            prices |= {name: price for name, price in config.prices.items() if name not in prices}
+        return prices
 
     def notify(self) -> tuple[Notify, ...]:
-        """The nearest says it all."""
-        said = (build.notify(self.values), *(config.notify for config in self.configs))
-        return next((one for one in said if one is not None), ())
+        """Returns the nearest `notify`; lists are not merged."""
+        candidates = (build.notify(self.values), *(config.notify for config in self.configs))
+        return next((notify for notify in candidates if notify is not None), ())
 
     def agents(self, own: dict[str, Agent]) -> dict[str, Agent]:
-        """The nearest one of a name counts, as with settings."""
-        return agents_around(self.configs) | own
+        """Returns the agents of the plan and of the configurations; the nearest of a name counts."""
+        return configured_agents(self.configs) | own
 
     def scope(self, own: dict[str, Agent], agents: dict[str, Agent]) -> Scope:
-        """Settings at the root of the plan."""
+        """Returns the settings at the root of the plan."""
         layers = [layer("plan", self.document, self.values)]
         if own:
             layers.append(self.first_agent(next(iter(own))))
-        layers.extend(layers_around(self.configs, agents, self.surroundings))
+        layers.extend(outer_layers(self.configs, agents, self.surroundings))
         return Scope(tuple(layers), self.flags)
 
     def first_agent(self, name: str) -> Layer:
-        """In its table the setting `agent` stands where the agent's name does."""
+        """Returns the layer that makes the plan's first agent the default. Its position is the agent's name."""
         agents = self.values.table.get("agents")
         assert isinstance(agents, Table)
         key, _ = agents.entries[name]
-        stand_in = Table(key.line, key.column)
-        stand_in.entries["agent"] = (key, key)
-        return Layer(FIRST_AGENT, {"agent": name}, self.document, stand_in)
+        table = Table(key.line, key.column)
+        # The layer has no `agent` key of its own; a message about it points to the name under `agents`.
+        table.entries["agent"] = (key, key)
+        return Layer(FIRST_AGENT, {"agent": name}, self.document, table)
 
     def pipelines(self, agents: Collection[str]) -> dict[str, Pipeline]:
-        """Those of the plan and the built-in ones; a wrong nesting is told, and taken out."""
+        """Returns the plan's pipelines and the built-in ones. Cycles among them are reported and removed."""
         own = build.pipelines(self.values, self.document)
         for name in own:
             self.length(place(self.values.table, "pipelines", name))
         available = built_in_pipelines(agents) | own
-        wrong = wrong_nesting(available)
-        for step, said in wrong.values():
-            if said:
-                self.reader.wrong(place(step.source, "pipeline"), said)
-        return without(available, wrong)
+        # Recursive walks over pipelines are safe only after cycles are gone.
+        faults = nesting_faults(available)
+        for step, message in faults.values():
+            if message:
+                self.reader.wrong(place(step.source, "pipeline"), message)
+        return without_steps(available, faults)
 
     def check(self, plan: Plan) -> None:
         catalog = Catalog(
@@ -231,45 +239,46 @@ class _Loading:
         check_braces(plan, self.reader)
 
     def variables(self, plan: Plan) -> None:
-        """Two pools cannot tell a step what it took in the same environment variable."""
-        taken: dict[str, str] = {}
+        """Reports two pools that would use the same environment variable."""
+        pool_by_variable: dict[str, str] = {}
         for name, pool in plan.pools.items():
-            other = taken.setdefault(pool.variable, name)
-            if pool.values is not None and other != name:
-                said = f"the pools {other!r} and {name!r} would share the variable {pool.variable}"
-                self.reader.wrong(place(self.values.table, "pools", name), said)
+            first = pool_by_variable.setdefault(pool.variable, name)
+            # Pools without values set no variable, so they cannot clash.
+            if pool.values is not None and first != name:
+                message = f"the pools {first!r} and {name!r} would share the variable {pool.variable}"
+                self.reader.wrong(place(self.values.table, "pools", name), message)
 
     @property
     def unread(self) -> frozenset[str]:
-        """Keys that are there, but whose values could not be read."""
-        return frozenset(self.values.table.entries.keys() - self.values.given.keys())
+        """The keys of the plan with values that could not be read."""
+        return frozenset(self.values.table.entries.keys() - self.values.by_key.keys())
 
     def checked_pipelines(self, plan: Plan, catalog: Catalog) -> Names:
-        """Checks each pipeline that was written, and tells which names each reads."""
+        """Checks the pipelines of the plan, and returns the names that the templates of each pipeline read."""
         templates = TemplatesCheck(catalog, self.reader)
-        own = (one.steps for one in plan.subplans if one.steps is not None)
+        own = (subplan.steps for subplan in plan.subplans if subplan.steps is not None)
         names: dict[int, frozenset[Path]] = {}
         for pipeline in (*plan.pipelines.values(), *own):
-            if pipeline.built_in:  # a part of Weft, and tested with it
-                unheard = Reader(pipeline.document)
-                names[id(pipeline)] = TemplatesCheck(catalog, unheard).pipeline(pipeline)
+            if pipeline.built_in:  # covered by Weft's own tests, so its names are only collected
+                silent = Reader(pipeline.document)
+                names[id(pipeline)] = TemplatesCheck(catalog, silent).pipeline(pipeline)
             else:
                 check_steps(pipeline, catalog, self.reader)
                 names[id(pipeline)] = templates.pipeline(pipeline)
         for subplan in plan.subplans:
             self.length(subplan.source.get("steps"))
             if "worktrees" in subplan.settings:
-                templates.of_a_place(place(subplan.source, "worktrees"), subplan.settings["worktrees"])
+                templates.check_place(place(subplan.source, "worktrees"), subplan.settings["worktrees"])
         return names
 
     def length(self, steps: Node | None) -> None:
         if isinstance(steps, Items) and len(steps.nodes) > MOST_STEPS:
-            said = f"a pipeline of {len(steps.nodes):,} steps; allowed are {MOST_STEPS:,}"
-            self.reader.wrong(steps.nodes[MOST_STEPS], said)
+            message = f"a pipeline can have at most {MOST_STEPS:,} steps, not {len(steps.nodes):,}"
+            self.reader.wrong(steps.nodes[MOST_STEPS], message)
 
 
 def _root(values: Values) -> Subplan:
-    """The plan itself, as the group of its subplans."""
+    """Returns the plan itself as the group of its subplans."""
     id_: str = values.get("plan", "")
     return Subplan(
         id=id_,

@@ -1,4 +1,4 @@
-"""Whether a step may ever start: what is reserved for it must fit under the ceilings around it."""
+"""Checks that each step can start: its reservation must fit under the ceilings around it."""
 
 from collections.abc import Iterator
 
@@ -7,25 +7,29 @@ from weft.plan.order.outline import ROOT
 from weft.plan.prices import dollars
 
 
-def too_dear(plan: Plan, row: int, work: AgentWork, agent: Agent) -> str | None:
-    """Which ceiling a step of this slice can never fit under, if any; goes on a sentence about the step."""
+def never_affordable(plan: Plan, row: int, work: AgentWork, agent: Agent) -> str | None:
+    """Returns the end of a sentence about a step that no ceiling of this slice has room for; None if it fits."""
     settings = plan.scopes[row].settings
-    cost = next((one for one in (work.max_cost, agent.max_cost, settings.reserve) if one is not None), 0)
-    tokens = next(
-        (one for one in (work.max_tokens, agent.max_tokens, settings.reserve_tokens) if one is not None), 0
-    )
+    cost = _first_set(work.max_cost, agent.max_cost, settings.reserve)
+    tokens = _first_set(work.max_tokens, agent.max_tokens, settings.reserve_tokens)
     for path, setting, ceiling in _ceilings(plan, row):
         in_tokens = setting.endswith(".tokens")
         amount = tokens if in_tokens else cost
         if amount > ceiling:
-            say = _tokens if in_tokens else dollars
+            show = _tokens if in_tokens else dollars
             where = path or "the plan"
-            return f"can never start: it reserves {say(amount)}, and the budget of {where} is {say(ceiling)}"
+            return (
+                f"can never start: it reserves {show(amount)}, and the budget of {where} is {show(ceiling)}"
+            )
     return None
 
 
+def _first_set(*amounts: int | None) -> int:
+    return next((amount for amount in amounts if amount is not None), 0)
+
+
 def _ceilings(plan: Plan, row: int) -> Iterator[tuple[str, str, int]]:
-    """Of the row and the groups around it, from the inside out."""
+    """Yields path, setting and amount of each ceiling of the row and of the groups around it, innermost first."""
     while row >= 0:
         for setting in ("budget", "budget.tokens"):
             ceiling, _ = plan.scopes[row].find(setting)

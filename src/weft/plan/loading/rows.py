@@ -1,4 +1,4 @@
-"""The subplans of a plan as rows: who is in whom, who waits for whom, which settings hold where."""
+"""Reads the subplans of a plan as rows: the tree, its dependencies and the settings of each row."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -13,52 +13,56 @@ from weft.plan.loading import build
 from weft.plan.loading.steps_check import hint, listed, place
 from weft.plan.model import Subplan
 from weft.plan.order.outline import ROOT, Outline
-from weft.plan.order.points import circle
-from weft.plan.pipelines.nesting import circle_in_words
+from weft.plan.order.points import find_cycle
+from weft.plan.pipelines.nesting import cycle_in_words
 from weft.plan.settings import Layer, Scope
 from weft.plan.text.document import Items, Node
 
-MOST_CIRCLES = 20
-"""So many are told; to find the next one takes a look at the whole plan."""
+MOST_CYCLES = 20
+"""The most cycles that are reported; finding each one takes a pass over the whole plan."""
 MOST_SIMILAR = 1_000
-"""Among so many names a similar one is looked for."""
+"""A similar name is searched for among at most this many."""
 
 
 class Rows(Struct):
+    """Three lists with one entry for each subplan, in plan order."""
+
     outline: Outline = field(default_factory=Outline)
     subplans: list[Subplan] = field(default_factory=list[Subplan])
     scopes: list[Scope] = field(default_factory=list[Scope])
     unread: set[int] = field(default_factory=set[int])
-    """Groups of which not every part could be read."""
+    """Groups with children that could not be read."""
 
 
 def read_rows(root: Subplan, scope: Scope, values: Values, reader: Reader) -> Rows:
-    """All rows; what is wrong with ids and dependencies is told to the reader."""
+    """Returns all rows, and reports errors in ids and dependencies to the reader."""
     rows = Rows()
     rows.outline.add(SubplanPath(""), -1, leaf=False)
     rows.subplans.append(root)
     rows.scopes.append(scope)
     _add(rows, ROOT, values, reader)
     _References(rows, reader).resolve()
-    _break_circles(rows, reader)
+    _break_cycles(rows, reader)
     return rows
 
 
 def _add(rows: Rows, parent: int, group: Values, reader: Reader) -> None:
-    """How deep subplans can be in each other is bounded by the depth of the document."""
-    around = rows.outline.paths[parent]
-    taken: dict[str, int] = {}
-    parts = build.several(group, "subplans", SUBPLAN, reader.document)
-    written = group.table.get("subplans")
-    if written is not None and not (isinstance(written, Items) and len(parts) == len(written.nodes)):
+    """Adds the subplans of a group, and theirs. The depth of the document bounds the recursion."""
+    parent_path = rows.outline.paths[parent]
+    lines_by_id: dict[str, int] = {}
+    parts = build.read_records(group, "subplans", SUBPLAN, reader.document)
+    node = group.table.get("subplans")
+    if node is not None and not (isinstance(node, Items) and len(parts) == len(node.nodes)):
+        # A dependency that seems unknown may be one of the subplans that could not be read.
         rows.unread.add(parent)
     for values in parts:
         subplan = build.subplan(values, reader.document)
-        _check(subplan, taken, reader)
-        taken.setdefault(subplan.id, subplan.source.line)
-        path = SubplanPath(f"{around}/{subplan.id}" if around else subplan.id)
+        _check(subplan, lines_by_id, reader)
+        lines_by_id.setdefault(subplan.id, subplan.source.line)
+        path = SubplanPath(f"{parent_path}/{subplan.id}" if parent_path else subplan.id)
         row = rows.outline.add(path, parent, leaf="subplans" not in values.table.entries)
         rows.subplans.append(subplan)
+        # Most slices set nothing and share the scope of their group.
         scope = rows.scopes[parent]
         if subplan.settings:
             scope = scope.within(Layer(f"subplan {path}", subplan.settings, reader.document, subplan.source))
@@ -67,87 +71,92 @@ def _add(rows: Rows, parent: int, group: Values, reader: Reader) -> None:
     rows.outline.close(parent)
 
 
-def _check(subplan: Subplan, taken: dict[str, int], reader: Reader) -> None:
-    if subplan.id and subplan.id in taken:
-        first = taken[subplan.id]
+def _check(subplan: Subplan, lines_by_id: dict[str, int], reader: Reader) -> None:
+    if subplan.id and subplan.id in lines_by_id:
+        first = lines_by_id[subplan.id]
         node = subplan.source.get("id") or subplan.source
-        reader.wrong(node, f"two subplans here have the id {subplan.id!r}; the first is in line {first}")
+        reader.wrong(node, f"duplicate subplan id {subplan.id!r}; the first is in line {first}")
     if subplan.prompt is not None and "subplans" in subplan.source.entries:
-        said = "the prompt of a group reaches no agent; put it into its slices, or into the plan's goal"
-        reader.warn(subplan.source.key("prompt"), said)
+        message = "no agent sees the prompt of a group; move it to its slices or to the plan's goal"
+        reader.warn(subplan.source.key("prompt"), message)
 
 
 class _References:
-    """Finds the rows that `depends_on` names."""
+    """Resolves the names in `depends_on` to rows."""
 
     def __init__(self, rows: Rows, reader: Reader) -> None:
         self.rows = rows
         self.outline = rows.outline
         self.reader = reader
-        self.numbers: dict[str, int] = {}
-        self.by_id: dict[str, int] = {}
+        self.row_by_path: dict[str, int] = {}
+        self.row_by_id: dict[str, int] = {}
         for row in range(1, len(self.outline.paths)):
-            self.numbers.setdefault(self.outline.paths[row], row)
-            self.by_id.setdefault(rows.subplans[row].id, row)
+            self.row_by_path.setdefault(self.outline.paths[row], row)
+            self.row_by_id.setdefault(rows.subplans[row].id, row)
 
     def resolve(self) -> None:
         for row, subplan in enumerate(self.rows.subplans):
             if subplan.depends_on:
                 nodes = listed(subplan.source, "depends_on")
-                found = [self.find(row, *one) for one in zip(subplan.depends_on, nodes, strict=False)]
-                self.outline.depends_on[row] = tuple(dict.fromkeys(other for other in found if other))
+                rows = [self.find(row, *named) for named in zip(subplan.depends_on, nodes, strict=False)]
+                self.outline.depends_on[row] = tuple(dict.fromkeys(filter(None, rows)))
 
     def find(self, row: int, name: str, node: Node) -> int | None:
+        """Returns the row that a dependency names; None if the name is wrong, which is reported."""
         paths = self.outline.paths
-        around = paths[self.outline.parents[row]]
-        path = name[1:] if name.startswith("/") else f"{around}/{name}" if around else name
-        found = self.numbers.get(path)
-        if found is None:
+        parent_path = paths[self.outline.parents[row]]
+        path = name[1:] if name.startswith("/") else f"{parent_path}/{name}" if parent_path else name
+        target = self.row_by_path.get(path)
+        if target is None:
             self.missing(row, name, node)
-        elif found == row:
+        elif target == row:
             self.reader.wrong(node, f"{path!r} depends on itself")
-        elif row in self.outline.below(found):
+        elif row in self.outline.below(target):
             self.reader.wrong(node, f"{paths[row]!r} depends on {path!r}, which contains it")
-        elif found in self.outline.below(row):
+        elif target in self.outline.below(row):
             self.reader.wrong(node, f"{paths[row]!r} depends on {path!r}, which is a part of it")
         else:
-            return found
+            return target
         return None
 
     def missing(self, row: int, name: str, node: Node) -> None:
-        """Told only where all could be read: else it may be one of those that could not."""
+        """Reports an unknown name, unless it may be one of the subplans that could not be read."""
         group = self.outline.parents[row]
         if name.startswith("/"):
-            group = self.numbers.get(name[1:].rpartition("/")[0], ROOT)
-        if "" not in self.by_id and group not in self.rows.unread:
+            group = self.row_by_path.get(name[1:].rpartition("/")[0], ROOT)
+        if "" not in self.row_by_id and group not in self.rows.unread:
             self.reader.wrong(node, f"depends_on names {name!r}, which does not exist{self.hint(row, name)}")
 
     def hint(self, row: int, name: str) -> str:
+        """Returns the end of the message: the name that was probably meant."""
         paths = self.outline.paths
-        elsewhere = self.by_id.get(name)
+        elsewhere = self.row_by_id.get(name)
         if elsewhere is not None:
             return f" beside it; did you mean {'/' + paths[elsewhere]!r}?"
         if name.startswith("/"):
             return hint(self.reader, name, [f"/{path}" for path in paths[1:MOST_SIMILAR]])
         siblings = islice(self.outline.children(self.outline.parents[row]), MOST_SIMILAR)
-        return hint(self.reader, name, [self.rows.subplans[one].id for one in siblings if one != row])
+        return hint(
+            self.reader, name, [self.rows.subplans[sibling].id for sibling in siblings if sibling != row]
+        )
 
 
-def _break_circles(rows: Rows, reader: Reader) -> None:
-    """Tells of circles, and takes them out, so that the rest can be checked."""
+def _break_cycles(rows: Rows, reader: Reader) -> None:
+    """Reports the cycles among the dependencies and removes them, so that the rest can be checked."""
     outline = rows.outline
-    for _ in range(MOST_CIRCLES):
-        stuck = circle(outline)
-        if stuck is None:
+    for _ in range(MOST_CYCLES):
+        cycle = find_cycle(outline)
+        if cycle is None:
             return
-        _tell_circle(rows, stuck, reader)
-        for row in stuck:
+        _report_cycle(rows, cycle, reader)
+        for row in cycle:
             outline.depends_on[row] = ()
+    # After that many cycles the rest of the order is not worth checking.
     outline.depends_on = [()] * len(outline.paths)
 
 
-def _tell_circle(rows: Rows, stuck: Sequence[int], reader: Reader) -> None:
-    paths = [rows.outline.paths[row] or "the plan" for row in stuck]
-    waiting = next(row for row in stuck if rows.outline.depends_on[row])
-    said = "the dependencies go round in a circle, each waits for the one before"
-    reader.wrong(place(rows.subplans[waiting].source, "depends_on"), f"{said}: {circle_in_words(paths)}")
+def _report_cycle(rows: Rows, cycle: Sequence[int], reader: Reader) -> None:
+    paths = [rows.outline.paths[row] or "the plan" for row in cycle]
+    dependent = next(row for row in cycle if rows.outline.depends_on[row])
+    message = "the dependencies form a cycle, in which each waits for the one before it"
+    reader.wrong(place(rows.subplans[dependent].source, "depends_on"), f"{message}: {cycle_in_words(paths)}")

@@ -1,9 +1,9 @@
-"""Whether the steps of a pipeline make sense together: references, order, joins, loops.
+"""Checks that the steps of a pipeline make sense together: references, order, joins, loops.
 
-Each pipeline is checked once, wherever it is used; what depends on the slice that uses it is in `slices_check`.
+Each pipeline is checked once, wherever it is used; `slices_check` checks what depends on the slice.
 
-One slip is told once. A step that waits for something that does not exist was meant to wait for something that
-does, so where it matters who waits for whom, it is taken to wait for everything before it.
+One mistake is reported once. A step that depends on a name that does not exist was meant to depend on a step that
+does. Where the order matters, such a step is therefore assumed to wait for all steps before it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,18 +26,18 @@ _FIRST_STEP = {
     "retry_from": f"no step comes before this one to go back to; {ONE_STEP_AGAIN}",
     "depends_on": "no step comes before this one; a subplan waits for another by its own depends_on",
 }
-"""What to do about a wrong name in the first step of a pipeline."""
+"""Advice about a wrong name in the first step of a pipeline."""
 
 
 class Catalog(Struct, frozen=True, kw_only=True, dict=True):
-    """What steps can name."""
+    """The names that steps can refer to."""
 
     pipelines: Mapping[str, Pipeline]
     pools: Mapping[str, Pool]
     agents: Sequence[str]
     env_allow: frozenset[str]
     unread: frozenset[str] = frozenset()
-    """Keys of the plan whose values could not be read: what they were to define is not known."""
+    """Keys of the plan with values that could not be read, so that their names are unknown."""
 
     @cached_property
     def results(self) -> Results:
@@ -45,33 +45,36 @@ class Catalog(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def check_steps(pipeline: Pipeline, catalog: Catalog, reader: Reader) -> None:
-    check = _Check(pipeline.steps, catalog, reader)
+    check = _PipelineCheck(pipeline.steps, catalog, reader)
     for number in range(len(pipeline.steps)):
         check.step(number)
 
 
-class _Check:
+class _PipelineCheck:
+    """Checks the steps of one pipeline. The methods named like keys of a step check that key."""
+
     def __init__(self, steps: tuple[Step, ...], catalog: Catalog, reader: Reader) -> None:
         self.steps = steps
         self.catalog = catalog
         self.reader = reader
         self.numbers: dict[str, int] = {}
         for number, step in enumerate(steps):
+            # Of two steps with one id, the first is meant.
             self.numbers.setdefault(step.id, number)
         self.faults: dict[int, str | None] = {}
 
-    # Few pipelines have branches, joins or loops; only those take what follows.
+    # Few pipelines have branches, joins or loops; the others never compute these.
 
     @cached_property
     def flow(self) -> Flow:
         return flow(self.steps)
 
     @cached_property
-    def heard_by(self) -> tuple[tuple[int, ...], ...]:
-        return flow(in_doubt(self.steps)).heard_by
+    def waiters(self) -> tuple[tuple[int, ...], ...]:
+        return flow(with_assumed_order(self.steps)).waiters
 
     @cached_property
-    def named(self) -> set[str]:
+    def dependencies_named(self) -> set[str]:
         return {name for step in self.steps for name in step.depends_on}
 
     @cached_property
@@ -90,34 +93,36 @@ class _Check:
         step = self.steps[number]
         if step.id and self.numbers[step.id] != number:
             first = self.steps[self.numbers[step.id]].source.line
-            self.wrong(step, "id", f"two steps here have the id {step.id!r}; the first is in line {first}")
+            self.wrong(step, "id", f"duplicate step id {step.id!r}; the first is in line {first}")
 
     def dependencies(self, number: int) -> None:
         step = self.steps[number]
-        for at, name in zip(listed(step.source, "depends_on"), step.depends_on, strict=False):
-            other = self.numbers.get(name)
-            if other is None:
-                self.unknown(at, number, "depends_on", name)
-            elif other == number:
-                self.reader.wrong(at, f"step {name!r} depends on itself")
-            elif other > number:
+        for node, name in zip(listed(step.source, "depends_on"), step.depends_on, strict=False):
+            target = self.numbers.get(name)
+            if target is None:
+                self.unknown(node, number, "depends_on", name)
+            elif target == number:
+                self.reader.wrong(node, f"step {name!r} depends on itself")
+            elif target > number:
                 self.reader.wrong(
-                    at, f"depends_on names {name!r}, which comes later; a step can wait for earlier ones"
+                    node,
+                    f"depends_on names {name!r}, which comes later; a step can only wait for earlier steps",
                 )
 
-    def unknown(self, at: Node, number: int, key: str, name: str) -> None:
-        """Told only where every step has an id: else it may be one of those that lack it."""
+    def unknown(self, node: Node, number: int, key: str, name: str) -> None:
+        """Reports an unknown step, unless it may be one of the steps without an id."""
         if "" not in self.numbers:
-            known = [earlier.id for earlier in self.steps[:number]]
-            advice = hint(self.reader, name, known) if known else f"; {_FIRST_STEP[key]}"
-            self.reader.wrong(at, f"{key} names {name!r}, which is no step here{advice}")
+            earlier_ids = [earlier.id for earlier in self.steps[:number]]
+            advice = hint(self.reader, name, earlier_ids) if earlier_ids else f"; {_FIRST_STEP[key]}"
+            self.reader.wrong(node, f"{key} names {name!r}, which is not a step of this pipeline{advice}")
 
     def waited_for(self, number: int) -> None:
+        """Reports an async step that no later step waits for."""
         step = self.steps[number]
-        # Who names it in vain has been told so; and of two with one id, the first is the one that is named.
-        if step.is_async and not self.heard_by[number] and step.id not in self.named:
-            said = f"nothing waits for the async step {step.id!r}"
-            self.wrong(step, "async", f"{said}; name it in depends_on of a later step, as a join")
+        # A step that names it in vain has an error already. Of two steps with one id, the first is named.
+        if step.is_async and not self.waiters[number] and step.id not in self.dependencies_named:
+            message = f"nothing waits for the async step {step.id!r}"
+            self.wrong(step, "async", f"{message}; name it in depends_on of a later step, such as a join")
 
     def names(self, number: int) -> None:
         step = self.steps[number]
@@ -126,42 +131,42 @@ class _Check:
         if isinstance(step.body, AgentWork) and step.body.agent is not None:
             self.existing(place(step.source, "agent"), "agents", step.body.agent)
         for name, count in step.pools:
-            at = _pool_node(step, name)
+            node = _pool_node(step, name)
             pool = self.catalog.pools.get(name)
             if pool is None:
-                self.existing(at, "pools", name)
+                self.existing(node, "pools", name)
             elif count > pool.size:
-                said = f"step {step.id!r} takes {count} of the pool {name!r}"
-                self.reader.wrong(at, f"{said}, which has only {pool.size}")
+                message = f"step {step.id!r} takes {count} of the pool {name!r}"
+                self.reader.wrong(node, f"{message}, which has only {pool.size}")
 
-    def existing(self, at: Node, key: str, name: str) -> None:
-        known = {
+    def existing(self, node: Node, key: str, name: str) -> None:
+        names = {
             "pipelines": list(self.catalog.pipelines),
             "agents": self.catalog.agents,
             "pools": list(self.catalog.pools),
         }[key]
-        if name not in known and key not in self.catalog.unread:
-            advice = hint(self.reader, name, known) if known else f"; define it, as in {key}: {{{name}: 1}}"
-            self.reader.wrong(at, f"there is no {key[:-1]} {name!r}{advice}")
+        if name not in names and key not in self.catalog.unread:
+            advice = hint(self.reader, name, names) if names else f"; define it, as in {key}: {{{name}: 1}}"
+            self.reader.wrong(node, f"unknown {key[:-1]} {name!r}{advice}")
 
     def loop(self, number: int) -> None:
         step = self.steps[number]
         if step.on_fail is None:
             return
-        at, target = place(step.source, "on_fail", "retry_from"), step.on_fail.retry_from
+        node, target = place(step.source, "on_fail", "retry_from"), step.on_fail.retry_from
         region = loop_region(self.steps, number)
         if target not in self.numbers:
-            self.unknown(at, number, "retry_from", target)
+            self.unknown(node, number, "retry_from", target)
         elif region is None:
-            said = "is this step itself" if target == step.id else "comes later"
-            advice = ONE_STEP_AGAIN
-            self.reader.wrong(at, f"retry_from names {target!r}, which {said}; {advice}")
+            problem = "is this step itself" if target == step.id else "comes later"
+            self.reader.wrong(node, f"retry_from names {target!r}, which {problem}; {ONE_STEP_AGAIN}")
         else:
             fault = self.branch_fault(step, region)
             if fault is not None:
-                self.reader.wrong(at, fault)
+                self.reader.wrong(node, fault)
 
     def branch_fault(self, step: Step, region: range) -> str | None:
+        """Returns why a loop does not fit the async steps; None if it does."""
         target = self.steps[region.start]
         if step.is_async or target.is_async:
             branch = step.id if step.is_async else target.id
@@ -172,7 +177,7 @@ class _Check:
         return None
 
     def crossings(self, region: range) -> Iterator[tuple[int, int]]:
-        """Steps of which one is in the region, the other not, and the later is told of the earlier's end."""
+        """Yields (later, earlier) where the later step waits for the earlier and only one is in the region."""
         for later, signals in enumerate(self.flow.signals):
             for earlier in signals:
                 if (earlier in region) != (later in region):
@@ -184,34 +189,37 @@ class _Check:
             return
         fault = self.fault(number)
         if fault is not None:
-            self.wrong(step, "output_schema", f"output_schema is no JSON Schema: {fault}")
+            self.wrong(step, "output_schema", f"output_schema is not a JSON Schema: {fault}")
         elif isinstance(step.body, Join):
             self.joined(step, step.output_schema)
 
     def fault(self, number: int) -> str | None:
+        """Returns why the step's output_schema is not a JSON Schema; None if it is."""
         if number not in self.faults:
             schema = self.steps[number].output_schema
             self.faults[number] = None if schema is None else schema_fault(schema)
         return self.faults[number]
 
-    def joined(self, join: Step, wanted: Schema) -> None:
+    def joined(self, join: Step, join_schema: Schema) -> None:
+        """Checks the schema of a join against those of the steps it joins."""
         schemas: dict[str, Schema] = {}
-        for at, name in zip(listed(join.source, "depends_on"), join.depends_on, strict=False):
+        for node, name in zip(listed(join.source, "depends_on"), join.depends_on, strict=False):
             schema = self.member(name)
             if schema is None:
-                why = f"the join {join.id!r} has an output_schema, so each step it joins needs one"
-                self.reader.wrong(at, f"{why}; {name!r} has none")
+                reason = f"the join {join.id!r} has an output_schema, so each step it joins needs one"
+                self.reader.wrong(node, f"{reason}; {name!r} has none")
+            # The missing schema is reported above; anything is assumed, to avoid a second error.
             schemas[name] = ANYTHING if schema is None else schema
-        mistaken = not schemas.keys() <= self.numbers.keys() or not schemas
-        for name, fault in join_contradictions(wanted, schemas).items():
+        has_errors = not schemas.keys() <= self.numbers.keys() or not schemas
+        for name, fault in join_contradictions(join_schema, schemas).items():
             if name in schemas:
-                said = f"the join's output_schema contradicts that of {name!r}: {fault}"
-                self.wrong(join, "output_schema", said)
-            elif not mistaken:
+                message = f"the join's output_schema contradicts that of {name!r}: {fault}"
+                self.wrong(join, "output_schema", message)
+            elif not has_errors:
                 self.wrong(join, "output_schema", fault)
 
     def member(self, name: str) -> Schema | None:
-        """What is known of what a join gets; anything where that has been told to be wrong."""
+        """Returns the schema of a step that a join reads; anything, if that step has an error already."""
         number = self.numbers.get(name)
         if number is None or self.fault(number) is not None:
             return ANYTHING
@@ -221,22 +229,22 @@ class _Check:
         self.reader.wrong(place(step.source, key), message)
 
 
-def in_doubt(steps: Sequence[Step]) -> list[Step]:
-    """The steps, but those of which it is not known for what they wait, wait for all before them."""
+def with_assumed_order(steps: Sequence[Step]) -> list[Step]:
+    """Returns the steps; one with an error in its dependencies waits for all steps before it."""
     before: dict[str, None] = {}
-    found: list[Step] = []
+    ordered: list[Step] = []
     for step in steps:
-        mistaken = _is_mistaken(step) or not before.keys() >= set(step.depends_on)
-        found.append(replace(step, depends_on=tuple(before)) if mistaken else step)
+        is_wrong = _is_mistaken(step) or not before.keys() >= set(step.depends_on)
+        ordered.append(replace(step, depends_on=tuple(before)) if is_wrong else step)
         before[step.id] = None
-    return found
+    return ordered
 
 
 def _is_mistaken(step: Step) -> bool:
-    """Whether it has a depends_on that could not be read, or was misspelt."""
+    """Returns whether a step has a depends_on that could not be read or is misspelt."""
     if "depends_on" in step.source.entries:
-        written = step.source.get("depends_on")
-        return not isinstance(written, Items) or len(written.nodes) != len(step.depends_on)
+        node = step.source.get("depends_on")
+        return not isinstance(node, Items) or len(node.nodes) != len(step.depends_on)
     return any(nearest(key, ("depends_on",)) for key in step.source.entries if key not in _STEP_KEYS)
 
 
@@ -244,7 +252,7 @@ _STEP_KEYS = frozenset(key.name for key in STEP.keys)
 
 
 def _pool_node(step: Step, name: str) -> Node:
-    """Where a pool is named: alone, in a list, or as a key."""
+    """Returns the node where a pool is named: alone, in a list, or as a key."""
     written = step.source.get("pools")
     if isinstance(written, Table):
         return written.key(name)
@@ -252,13 +260,14 @@ def _pool_node(step: Step, name: str) -> Node:
     return next(names, place(step.source, "pool"))
 
 
-def hint(reader: Reader, name: str, known: Sequence[str]) -> str:
-    """The end of a sentence about an unknown name; to look for a similar one takes long, if there are many."""
-    return "" if reader.full else suggestion(name, known)
+def hint(reader: Reader, name: str, names: Sequence[str]) -> str:
+    """Returns the end of a message about an unknown name: a similar name, or those that exist."""
+    # The search for a similar name is slow, and a full reader drops the message anyway.
+    return "" if reader.full else suggestion(name, names)
 
 
 def place(table: Table, *keys: str) -> Node:
-    """The value under these keys, as far as there is one."""
+    """Returns the value under these keys, or the innermost node on the way to it."""
     node: Node = table
     for key in keys:
         inner = node.get(key) if isinstance(node, Table) else None
@@ -269,6 +278,6 @@ def place(table: Table, *keys: str) -> Node:
 
 
 def listed(table: Table, key: str) -> Sequence[Node]:
-    """The values of a list."""
+    """Returns the nodes of a list; nothing if the value is not a list."""
     node = table.get(key)
     return node.nodes if isinstance(node, Items) else ()

@@ -1,16 +1,17 @@
-"""Patterns of file names, as in `files:`, and whether two of them can mean the same file.
+"""Patterns of file names, as in `files:`, and whether two of them can match the same file.
 
-A pattern is relative, with `/` between its segments. `*` is any characters of a segment, `?` is one, `[a-f]` one
-of these and `[!a-f]` one of the others; a segment `**` is any number of segments, also none. What has no wildcard
-is a file or a directory, with all that is below it; what ends with `/` is all that is below.
+A pattern is relative, with `/` between its segments. `*` matches any characters of a segment, `?` one character,
+`[a-f]` one of these and `[!a-f]` one of the others; a segment `**` matches any number of segments, or none. A
+pattern without wildcards matches a file, or a directory with everything below it; one that ends with `/` matches
+only what is below.
 
-Two patterns *cross* if some path matches both. Both are small automata, one state for each position, and they
-cross if the two together can walk to their ends: at `**` one stays while the other goes on. The same walk decides
-about two segments, with characters in place of segments and `*` in place of `**`.
+Two patterns *cross* if some path matches both. Each is a small automaton with one state per position, and they
+cross if both can reach their ends together: at `**` one automaton stays while the other moves. The same walk
+compares two segments, with characters in place of segments and `*` in place of `**`.
 
-Most patterns of a plan do not cross, and one look tells: what is written before the first wildcard of one must
-begin with what is written before the first wildcard of the other, and likewise at the ends. `crossings` sorts
-the patterns by their beginnings and compares only those for which both hold.
+Most patterns of a plan do not cross, and their literal ends show it: of the texts before their first wildcards,
+one must start with the other, and likewise for the texts after their last wildcards. `crossings` sorts the
+patterns by these beginnings and compares only the pairs for which both hold.
 """
 
 import re
@@ -23,11 +24,11 @@ from typing import TypeVar
 from msgspec import Struct
 
 MOST_CHECKS = 100_000
-"""So many pairs of patterns `crossings` compares before it gives up."""
+"""`crossings` gives up after comparing this many pairs of patterns."""
 
 _Item = TypeVar("_Item")
 _Ranges = tuple[tuple[int, int], ...]
-"""Characters, as ranges of their numbers."""
+"""A set of characters, as ranges of code points."""
 
 _DEEP = "**"
 _ANY: _Ranges = ((1, ord("/") - 1), (ord("/") + 1, 0x10FFFF))
@@ -37,11 +38,11 @@ _TOKEN = re.compile(r"\*+|\?|\[(?P<not>!?+)(?P<chars>\][^\]]*|[^\]]+)\]|.", re.D
 _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 
 
-# What is no pattern
+# Validation
 
 
 def glob_fault(text: str) -> str | None:
-    """What is wrong with a pattern, in a sentence; None if nothing is."""
+    """Returns a sentence about what is wrong with a pattern; None if it is valid."""
     if not text:
         return "the pattern is empty; `**` means all files"
     if "\0" in text:
@@ -72,12 +73,12 @@ def _segment_fault(text: str, segment: str) -> str | None:
     return None
 
 
-# What a pattern means
+# Matching
 
 
 @lru_cache(maxsize=1 << 16)
 def _segments(pattern: str) -> tuple[str | None, ...]:
-    """The segments; None is `**`."""
+    """Returns the segments of a pattern; None stands for `**`."""
     whole = pattern
     if pattern.endswith("/"):
         whole = f"{pattern}*/**"
@@ -88,32 +89,33 @@ def _segments(pattern: str) -> tuple[str | None, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _characters(segment: str) -> tuple[_Ranges | None, ...]:
-    """What each character of a segment may be; None is `*`."""
-    found: list[_Ranges | None] = []
+    """Returns the characters that each position of a segment can match; None stands for `*`."""
+    characters: list[_Ranges | None] = []
     for token in _TOKEN.finditer(segment):
         text = token[0]
         if text[0] == "*":
-            found.append(None)
+            characters.append(None)
         elif text == "?":
-            found.append(_ANY)
+            characters.append(_ANY)
         elif token["chars"]:
-            found.append(_ranges(token["chars"], negated=bool(token["not"])))
+            characters.append(_ranges(token["chars"], negated=bool(token["not"])))
         else:
-            found.append(((ord(text), ord(text)),))
-    return tuple(found)
+            characters.append(((ord(text), ord(text)),))
+    return tuple(characters)
 
 
 def _ranges(chars: str, *, negated: bool) -> _Ranges:
-    ranges = sorted((ord(low or one), ord(high or one)) for low, high, one in _RANGE.findall(chars))
+    # A range is normalized, and `/` is removed: no class matches it.
+    ranges = sorted((ord(low or single), ord(high or single)) for low, high, single in _RANGE.findall(chars))
     if not negated:
         return _common(tuple(ranges), _ANY)
-    others: list[tuple[int, int]] = []
+    gaps: list[tuple[int, int]] = []
     first = 0
     for low, high in ranges:
         if first < low:
-            others.append((first, low - 1))
+            gaps.append((first, low - 1))
         first = max(first, high + 1)
-    return _common((*others, (first, 0x10FFFF)), _ANY)
+    return _common((*gaps, (first, 0x10FFFF)), _ANY)
 
 
 def _common(left: _Ranges, right: _Ranges) -> _Ranges:
@@ -123,12 +125,14 @@ def _common(left: _Ranges, right: _Ranges) -> _Ranges:
 
 @lru_cache(maxsize=1 << 12)
 def _expression(pattern: str) -> re.Pattern[str]:
-    text = "".join("(?:[^/]+/)*" if part is None else f"{_plain(part)}/" for part in _segments(pattern))
+    text = "".join(
+        "(?:[^/]+/)*" if part is None else f"{_segment_expression(part)}/" for part in _segments(pattern)
+    )
     return re.compile(text, re.DOTALL)
 
 
-def _plain(segment: str) -> str:
-    def translated(token: re.Match[str]) -> str:
+def _segment_expression(segment: str) -> str:
+    def translate(token: re.Match[str]) -> str:
         text = token[0]
         if text[0] == "*":
             return "[^/]*"
@@ -136,26 +140,28 @@ def _plain(segment: str) -> str:
             return "[^/]"
         if token["chars"]:
             chars = "".join(
-                f"{re.escape(low)}-{re.escape(high)}" if low else re.escape(one)
-                for low, high, one in _RANGE.findall(token["chars"])
+                f"{re.escape(low)}-{re.escape(high)}" if low else re.escape(single)
+                for low, high, single in _RANGE.findall(token["chars"])
             )
             return f"(?!/)[{'^' * bool(token['not'])}{chars}]"
         return re.escape(text)
 
-    return "(?=[^/])" + _TOKEN.sub(translated, segment)
+    # The look-ahead keeps `*` from matching an empty segment.
+    return "(?=[^/])" + _TOKEN.sub(translate, segment)
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a file is meant; its path is relative, with `/`."""
+    """Returns whether a pattern matches a file. The path is relative, with `/`."""
     return _expression(pattern).fullmatch(f"{path}/") is not None
 
 
-# Two patterns
+# Comparing two patterns
 
 
 @lru_cache(maxsize=1 << 16)
 def intersects(left: str, right: str) -> bool:
-    """Whether some path matches both patterns."""
+    """Returns whether some path matches both patterns."""
+    # Equal patterns are common and need no automaton.
     return left == right or _meet(_segments(left), _segments(right), _segments_meet)
 
 
@@ -175,64 +181,68 @@ def _characters_meet(left: _Ranges, right: _Ranges) -> bool:
 def _meet(
     left: Sequence[_Item | None], right: Sequence[_Item | None], fit: Callable[[_Item, _Item], bool]
 ) -> bool:
-    """Whether two lists, in which None stands for any number of items, can be the same list."""
-    here = _with_skips({0}, right)  # how far `right` can be when `left` is where the loop is
+    """Returns whether two lists, in which None stands for any number of items, can be equal."""
+    positions = _with_skips(
+        {0}, right
+    )  # the states that `right` can be in, for the part of `left` read so far
     for item in left:
-        if not here:
+        if not positions:
             return False
         if item is None:
-            here = set(range(min(here), len(right) + 1))
+            # `**` can swallow any number of segments of the right side.
+            positions = set(range(min(positions), len(right) + 1))
         else:
-            here = _with_skips(_passed(item, here, right, fit), right)
-    return len(right) in here
+            positions = _with_skips(_advance(item, positions, right, fit), right)
+    return len(right) in positions
 
 
-def _passed(
-    item: _Item, here: set[int], right: Sequence[_Item | None], fit: Callable[[_Item, _Item], bool]
+def _advance(
+    item: _Item, positions: set[int], right: Sequence[_Item | None], fit: Callable[[_Item, _Item], bool]
 ) -> set[int]:
-    passed: set[int] = set()
-    for place in here:
-        other = right[place] if place < len(right) else item
-        if other is None:
-            passed.add(place)
-        elif place < len(right) and fit(item, other):
-            passed.add(place + 1)
-    return passed
+    reached: set[int] = set()
+    for position in positions:
+        expected = right[position] if position < len(right) else item
+        if expected is None:
+            reached.add(position)
+        elif position < len(right) and fit(item, expected):
+            reached.add(position + 1)
+    return reached
 
 
-def _with_skips(here: set[int], right: Sequence[_Item | None]) -> set[int]:
-    """As well as each place, those that follow it when what may be nothing is nothing."""
-    for start in tuple(here):
-        place = start
-        while place < len(right) and right[place] is None:
-            place += 1
-            here.add(place)
-    return here
+def _with_skips(positions: set[int], right: Sequence[_Item | None]) -> set[int]:
+    """Adds to each position those that follow it if a `**` there matches nothing."""
+    for start in tuple(positions):
+        position = start
+        while position < len(right) and right[position] is None:
+            position += 1
+            positions.add(position)
+    return positions
 
 
-# Many patterns
+# Comparing many patterns
 
 
 class Crossings(Struct, frozen=True, kw_only=True):
     pairs: list[tuple[int, int]]
-    """The numbers of two different patterns that some path matches both, the smaller first."""
+    """The numbers of two different patterns that cross, the smaller first."""
     complete: bool
-    """False if the limit was reached: then there may be more pairs."""
+    """False if the limit was reached, so that there may be more pairs."""
 
 
 def crossings(patterns: Sequence[str], most: int = MOST_CHECKS) -> Crossings:
-    """Which of these different patterns cross."""
-    found: list[tuple[int, int]] = []
-    for count, (one, other) in enumerate(_candidates(patterns)):
+    """Returns which of these different patterns cross."""
+    pairs: list[tuple[int, int]] = []
+    for count, (left, right) in enumerate(_candidates(patterns)):
+        # The number of candidates can be quadratic, so the search is limited.
         if count == most:
-            return Crossings(pairs=found, complete=False)
-        if intersects(patterns[one], patterns[other]):
-            found.append((one, other) if one < other else (other, one))
-    return Crossings(pairs=found, complete=True)
+            return Crossings(pairs=pairs, complete=False)
+        if intersects(patterns[left], patterns[right]):
+            pairs.append((left, right) if left < right else (right, left))
+    return Crossings(pairs=pairs, complete=True)
 
 
 def coarser(pattern: str) -> str:
-    """A pattern for all that this one means and more: everything below the directory it starts with."""
+    """Returns a pattern that matches at least as much: everything below the directory where this one starts."""
     wildcard = WILDCARD.search(pattern)
     if wildcard is None:
         return pattern
@@ -240,8 +250,8 @@ def coarser(pattern: str) -> str:
     return f"{directory}/**" if directory else _DEEP
 
 
-class _Shelf:
-    """The patterns that have the same beginning, by their endings, which are kept backwards."""
+class _SameBeginning:
+    """The patterns with the same literal beginning, indexed by their literal endings, stored reversed."""
 
     __slots__ = ("beginning", "by_ending", "endings")
 
@@ -251,7 +261,7 @@ class _Shelf:
         self.endings = sorted(by_ending)
 
     def fitting(self, ending: str) -> Iterator[int]:
-        """Those whose ending is an end of this one, and those of whose ending this one is an end."""
+        """Yields the patterns whose ending is a suffix of this one, or has this one as a suffix."""
         for length in range(len(ending)):
             yield from self.by_ending.get(ending[:length], ())
         for longer in islice(self.endings, bisect_left(self.endings, ending), None):
@@ -261,29 +271,31 @@ class _Shelf:
 
 
 def _candidates(patterns: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """All pairs that their beginnings and endings do not keep apart, and with them all that cross."""
+    """Yields all pairs that can cross, judged by their literal beginnings and endings."""
     ends = [_literal_ends(pattern) for pattern in patterns]
-    shelves: list[_Shelf] = []
+    prefixes: list[_SameBeginning] = []
     in_order = sorted(range(len(patterns)), key=lambda number: ends[number][0])
     for beginning, members in groupby(in_order, key=lambda number: ends[number][0]):
-        while shelves and not beginning.startswith(shelves[-1].beginning):
-            shelves.pop()
+        # In sorted order, the beginnings that are prefixes of the current one form a stack.
+        while prefixes and not beginning.startswith(prefixes[-1].beginning):
+            prefixes.pop()
         by_ending: dict[str, list[int]] = {}
         for member in members:
             by_ending.setdefault(ends[member][1], []).append(member)
-        own = _Shelf(beginning, by_ending)
-        for ending, alike in by_ending.items():
-            for member in alike:
-                for shelf in shelves:
-                    yield from ((other, member) for other in shelf.fitting(ending))
-                yield from ((other, member) for other in own.fitting(ending) if other < member)
-        shelves.append(own)
+        own = _SameBeginning(beginning, by_ending)
+        for ending, same_ending in by_ending.items():
+            for member in same_ending:
+                for prefix in prefixes:
+                    yield from ((candidate, member) for candidate in prefix.fitting(ending))
+                yield from ((candidate, member) for candidate in own.fitting(ending) if candidate < member)
+        prefixes.append(own)
 
 
 def _literal_ends(pattern: str) -> tuple[str, str]:
-    """What is before the first wildcard, and backwards what is after the last, of a path within slashes.
+    """Returns the text before the first wildcard, and reversed the text after the last one.
 
-    With a slash on both sides `src/**` begins like `src/a` and like `src` itself, but not like `src2`.
+    Both are of the path with a slash on either side, so that `src/**` begins like `src/a` and like `src` itself,
+    but not like `src2`.
     """
     wildcard = WILDCARD.search(pattern)
     if wildcard is None:

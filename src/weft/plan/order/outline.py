@@ -1,8 +1,7 @@
 """The subplans of a plan as rows of a table.
 
-Rows stand in plan order, a group before what is in it, so that what is below row *i* is the range
-`i + 1 … i + sizes[i]`. Row 0 is the whole. What more is known of a subplan stands in further columns, which are
-their owners' business.
+Rows are in plan order, a group before its parts, so that everything below row *i* is the range `i + 1 … i +
+sizes[i]`. Row 0 is the whole plan. Other modules keep further columns of their own.
 """
 
 from collections.abc import Iterator
@@ -15,18 +14,18 @@ ROOT = 0
 
 
 class Outline(Struct, kw_only=True):
-    """Columns of the table; it grows by `add` and `close`."""
+    """The columns of the table. It grows by `add` and `close`."""
 
     paths: list[SubplanPath] = field(default_factory=list[SubplanPath])
     parents: list[int] = field(default_factory=list[int])
-    """The group around each row; -1 for the whole."""
+    """The group around each row; -1 for the whole plan."""
     sizes: list[int] = field(default_factory=list[int])
-    """How many rows a subplan takes, itself included; a leaf takes 1, and so does an empty group."""
+    """The number of rows of each subplan, itself included. It is 1 for a leaf and for an empty group."""
     leaves: list[bool] = field(default_factory=list[bool])
     depends_on: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
 
     def add(self, path: SubplanPath, parent: int, *, leaf: bool) -> int:
-        """The number of the new row. A group is to be closed when all that is in it has been added."""
+        """Adds a row and returns its number. A group must be closed after its parts have been added."""
         self.paths.append(path)
         self.parents.append(parent)
         self.sizes.append(1)

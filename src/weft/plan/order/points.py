@@ -1,9 +1,9 @@
-"""In which order the subplans of an outline can come.
+"""The order in which the subplans of an outline can run.
 
-The order is a graph of *points*: a leaf is one point, a group is two, its opening and its closing. An opening
-comes before all that is in the group, the closing after it, and what depends on a subplan comes after the end
-of that. The graph has an arc for each row and each dependency, and everything here takes time in proportion to
-their number, or nearly.
+The order is a graph of *points*: a leaf is one point, a group is two, its opening and its closing. A group's
+opening comes before everything in the group, its closing after it, and a subplan comes after the end of each
+subplan that it depends on. The graph has an arc for each row and each dependency. Everything here takes time
+roughly proportional to their number.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from itertools import chain
 from weft.plan.order.outline import ROOT, Outline
 
 After = Sequence[Sequence[int]]
-"""For each row, the rows after whose end it starts, besides those it depends on; `()` if there are none at all."""
+"""For each row, the rows that must end before it starts, besides its dependencies; `()` if no row has any."""
 
 
 class Points:
@@ -27,6 +27,7 @@ class Points:
         self.later: list[list[int]] = [[] for _ in range(2 * rows)]
         """The points that wait for each point."""
         ends, later = self.ends, self.later
+        # An empty plan still opens before it closes.
         later[2 * ROOT].append(ends[ROOT])
         for row in range(1, rows):
             parent = parents[row]
@@ -40,8 +41,8 @@ class Points:
             for earlier in before:
                 later[ends[earlier]].append(2 * row)
 
-    def in_order(self) -> list[int]:
-        """The points, each after those before it; without those that never come, as a circle is before them."""
+    def topological_order(self) -> list[int]:
+        """Returns the points in topological order, without those that a cycle blocks."""
         later = self.later
         waiting = [0] * len(later)
         for point in chain.from_iterable(later):
@@ -54,35 +55,36 @@ class Points:
                     order.append(after)
         return order
 
-    def circle(self) -> list[int] | None:
-        """The rows of a circle, each waiting for the one before, and the first for the last; None without one."""
-        order = self.in_order()
+    def find_cycle(self) -> list[int] | None:
+        """Returns the rows of a cycle, in which each waits for the one before it; None if there is no cycle."""
+        order = self.topological_order()
         if len(order) == self.count:
             return None
+        # A leaf has no odd point, so the points are the starts and the ends.
         stuck = set(range(0, len(self.later), 2)).union(self.ends).difference(order)
-        return _rows(self._circle(stuck))
+        return _rows(self._trace_cycle(stuck))
 
-    def _circle(self, stuck: set[int]) -> list[int]:
-        """Follows, from the first stuck point, stuck points backwards until one comes again."""
+    def _trace_cycle(self, stuck: set[int]) -> list[int]:
+        """Returns the points of a cycle, found by following the stuck points backwards until one repeats."""
         before: dict[int, int] = {}
         for point in sorted(stuck):
             for later in stuck.intersection(self.later[point]):
-                # Rather through a group than through what is in it.
+                # Prefer the way through the group itself: the message names it instead of one of its parts.
                 if later not in before or point // 2 == later // 2:
                     before[later] = point
-        seen: dict[int, None] = {}
+        visited: dict[int, None] = {}
         point = min(before)
-        while point not in seen:
-            seen[point] = None
+        while point not in visited:
+            visited[point] = None
             point = before[point]
-        trail = list(seen)
-        circle = trail[trail.index(point) :][::-1]
-        first = circle.index(min(circle))
-        return circle[first:] + circle[:first]
+        trail = list(visited)
+        cycle = trail[trail.index(point) :][::-1]
+        first = cycle.index(min(cycle))
+        return cycle[first:] + cycle[:first]
 
 
 def _rows(points: Iterable[int]) -> list[int]:
-    """The rows that a circle of points goes through; a group's opening and closing side by side are one."""
+    """Returns the rows of a cycle of points; the opening and closing of a group, side by side, count as one."""
     rows: list[int] = []
     for point in points:
         if not rows or rows[-1] != point // 2:
@@ -90,25 +92,25 @@ def _rows(points: Iterable[int]) -> list[int]:
     return rows
 
 
-def circle(outline: Outline, after: After = ()) -> list[int] | None:
-    """The rows of a circle, each waiting for the one before, and the first for the last; None without one."""
-    return Points(outline, after).circle()
+def find_cycle(outline: Outline, after: After = ()) -> list[int] | None:
+    """Returns the rows of a cycle, in which each waits for the one before it; None if there is no cycle."""
+    return Points(outline, after).find_cycle()
 
 
 def longest_path(outline: Outline, weights: Sequence[float], after: After = ()) -> tuple[float, list[int]]:
-    """How long the whole takes at least, if each leaf takes its weight, and the leaves that make it so long.
+    """Returns the length of the longest path, where a leaf has its weight, and the leaves on it.
 
-    Of several such paths, the first in plan order. The outline has no circle.
+    Of several such paths, it is the first in plan order. The outline must have no cycle.
     """
     points = Points(outline, after)
     later, leaves = points.later, outline.leaves
     lengths = [0.0] * len(later)
-    for point in reversed(points.in_order()):
+    for point in reversed(points.topological_order()):
         beyond = max([lengths[next_] for next_ in later[point]], default=0.0)
         lengths[point] = beyond + weights[point // 2] if leaves[point // 2] else beyond
     point, path = 2 * ROOT, list[int]()
     while later[point]:
-        # A start rather than a closing: a leaf that takes no time is on the path as well.
+        # A start comes before a closing, so that a leaf of weight 0 is on the path, too.
         point = min(later[point], key=lambda next_: (-lengths[next_], next_ % 2, next_))
         if leaves[point // 2]:
             path.append(point // 2)
@@ -116,39 +118,43 @@ def longest_path(outline: Outline, weights: Sequence[float], after: After = ()) 
 
 
 def levels(points: Points, leaves: Sequence[bool]) -> list[int]:
-    """For each point, how many leaves come one after the other before it, at most."""
-    found = [0] * len(points.later)
-    for point in points.in_order():
-        beyond = found[point] + leaves[point // 2]
+    """Returns, for each point, the length of the longest chain of leaves before it."""
+    level_of = [0] * len(points.later)
+    for point in points.topological_order():
+        beyond = level_of[point] + leaves[point // 2]
         for later in points.later[point]:
-            found[later] = max(found[later], beyond)
-    return found
+            level_of[later] = max(level_of[later], beyond)
+    return level_of
 
 
 def ended_before(points: Points, rows: Iterable[int]) -> list[int]:
-    """For each point, which of these rows have ended when it has come: bit *n* is for the *n*-th of them."""
+    """Returns, for each point, which of these rows have ended when it is reached.
+
+    Bit *n* stands for the *n*-th row.
+    """
     ended = [0] * len(points.later)
     for number, row in enumerate(rows):
         ended[points.ends[row]] = 1 << number
-    for point in points.in_order():
-        known = ended[point]
-        if known:
+    for point in points.topological_order():
+        ended_here = ended[point]
+        if ended_here:
             for later in points.later[point]:
-                ended[later] |= known
+                ended[later] |= ended_here
     return ended
 
 
 class Line:
-    """All points one after the other, those that can come earliest first, then in plan order.
+    """All points in one sequence: those that can come earliest first, then in plan order.
 
-    Some groups are to stand in one piece. Such a group is put into the line like a leaf, and what is in it makes a
-    line of its own, in its place. That fails where two pieces would have to come before each other.
+    Some groups have to be contiguous; they are called pieces. A piece is placed in the sequence like a leaf, and
+    its parts form a sequence of their own in its place. This fails if two pieces would each have to come before
+    the other.
     """
 
     def __init__(self, outline: Outline, points: Points, pieces: set[int]) -> None:
         rows = len(outline.paths)
         self._pieces = pieces
-        self._first_piece = 2 * rows  # from here on, a number is that of a piece, not of a point
+        self._first_piece = 2 * rows  # numbers from here on are pieces, smaller ones are points
         self._levels = levels(points, outline.leaves)
         self._homes = homes(outline, pieces)
         self._later: list[list[int]] = [[] for _ in range(3 * rows)]
@@ -156,36 +162,37 @@ class Line:
         for point, following in enumerate(points.later):
             for later in following:
                 self._add_arc(point, later)
+        # Pieces are entered one at a time; -1 is the outermost sequence.
         self._ready: dict[int, list[tuple[int, int, int]]] = {home: [] for home in (-1, *pieces)}
         numbers = chain(
             range(0, 2 * rows, 2), (2 * row + 1 for row in range(rows) if not outline.leaves[row])
         )
         for number in chain(numbers, (self._first_piece + piece for piece in sorted(pieces))):
             if not self._waiting[number]:
-                self._ready[self._homes[number]].append(self._turn(number))
+                self._ready[self._homes[number]].append(self._sort_key(number))
         self._entered = {-1}
-        self.order = self._in_order()
-        """The points; some are missing if there are stuck pieces."""
+        self.order = self._sort()
+        """The points; incomplete if there are stuck pieces."""
 
-    def _add_arc(self, one: int, other: int) -> None:
-        """Between the points, or the pieces they are in, that stand in the same line."""
+    def _add_arc(self, source: int, target: int) -> None:
+        """Adds an arc between two points, or between the outermost pieces around them that share a sequence."""
         homes, first = self._homes, self._first_piece
-        while homes[one] != homes[other]:
-            # A piece has a greater number than the piece around it: the greater one is left first.
-            if homes[one] > homes[other]:
-                one = first + homes[one]
+        while homes[source] != homes[target]:
+            # A piece has a greater number than the piece around it, so the inner one is left first.
+            if homes[source] > homes[target]:
+                source = first + homes[source]
             else:
-                other = first + homes[other]
-        self._later[one].append(other)
-        self._waiting[other] += 1
+                target = first + homes[target]
+        self._later[source].append(target)
+        self._waiting[target] += 1
 
-    def _turn(self, number: int) -> tuple[int, int, int]:
+    def _sort_key(self, number: int) -> tuple[int, int, int]:
         if number < self._first_piece:
             return self._levels[number], number // 2, number
         row = number - self._first_piece
         return self._levels[2 * row], row, number
 
-    def _in_order(self) -> list[int]:
+    def _sort(self) -> list[int]:
         order: list[int] = []
         stack = [(-1, self._ready[-1])]
         heapify(self._ready[-1])
@@ -211,18 +218,18 @@ class Line:
         for later in self._later[number]:
             self._waiting[later] -= 1
             if not self._waiting[later]:
-                heappush(ready, self._turn(later))
+                heappush(ready, self._sort_key(later))
 
     def stuck(self) -> set[int]:
-        """The groups that cannot all stand in one piece, as each has a part that waits for another's."""
+        """Returns the pieces that cannot be contiguous, as each has a part that waits for a part of another."""
         stuck = {n for n, count in enumerate(self._waiting) if count and self._homes[n] in self._entered}
         following = {number: stuck.intersection(self._later[number]) for number in stuck}
-        # What is only behind such groups is not one of them.
+        # Numbers that are merely behind stuck pieces are not stuck themselves; they are removed from the end.
         free = [number for number in stuck if not following[number]]
         before: dict[int, list[int]] = {number: [] for number in stuck}
         for number, later in following.items():
-            for other in later:
-                before[other].append(number)
+            for target in later:
+                before[target].append(number)
         for number in free:  # grows while it is walked
             for earlier in before[number]:
                 following[earlier].discard(number)
@@ -232,7 +239,7 @@ class Line:
 
 
 def homes(outline: Outline, pieces: set[int]) -> list[int]:
-    """For each point, and behind them for each row as a piece, the piece around it; -1 without one."""
+    """Returns, for each point and then for each row as a piece, the piece around it; -1 if there is none."""
     around = [-1] * len(outline.paths)
     inside = [-1] * len(outline.paths)
     for row in range(len(around)):

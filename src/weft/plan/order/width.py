@@ -1,16 +1,17 @@
-"""How many leaves of a plan can be under way at once.
+"""How many leaves of a plan can run at once.
 
-Leaves can be under way together if none of them has to wait for another, and no group has more of them below it
-than its cap allows. Without caps the greatest number of such leaves is the smallest number of *chains* that have
-all leaves in them, each chain a way through the plan's order (Dilworth). Chains are tokens that flow through the
-points of the order: a leaf lets at least one through. A first flow is made by passing each token on to whom it is
-wanted by, and new tokens where there are none. Then it is improved: a leaf that got a new token looks for one that
-could do without it, back along the order and forward again where more flows than is needed. If none finds any,
-the flow is the smallest, and the leaves at the edge of what they have searched can all be under way at once.
+Leaves can run together if none of them has to wait for another, and if no group has more of them than its cap
+allows. Without caps, the greatest number of such leaves equals the smallest number of *chains* that cover all
+leaves, where a chain is a path through the plan's order (Dilworth's theorem). Chains are modelled as tokens that
+flow through the points of the order; at least one token must pass each leaf. A first flow hands each token on to
+a point that needs one, and creates tokens where there are none. The flow is then improved: a leaf with a new
+token searches for one to use instead, backwards along the order, and forwards again where more tokens flow than
+are needed. When no search succeeds, the flow is minimal, and the leaves at the edge of the searched area can all
+run at once.
 
-A group whose cap counts is one node of the flow, through which as many tokens must go as leaves can be under way
-below it, which is found first. By that some of the order is forgotten: what holds between single leaves inside and
-outside of such a group. So the number is a bound from above, and what can be reached is found by trying.
+A group whose cap matters is a single node of the flow. It needs as many tokens as leaves can run below it, which
+is computed first. This drops a part of the order: the arcs between single leaves inside and outside such a group.
+The result is therefore an upper bound, and a number that can be reached is found by trial.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,45 +22,47 @@ from weft.plan.order.outline import ROOT, Outline
 from weft.plan.order.points import After, Points, ended_before, homes, levels
 
 MOST_STEPS = 1_000_000
-"""So many nodes are visited to improve a flow."""
+"""The most nodes that are visited to improve a flow."""
 
 Caps = Sequence[int | None]
-"""For each row, how many leaves may be under way below it, or None."""
+"""For each row, the most leaves that may run below it, or None."""
 
 
 class Peak(Struct, frozen=True, kw_only=True):
-    """How many at once: nearly always the two are one number.
+    """Bounds for the number of leaves that run at once; nearly always the two are equal.
 
-    They can differ if a cap within the plan counts and dependencies lead across the border of its group, or if
-    the plan is so large and entangled that the search for the exact number ended at its limit.
+    They can differ if a cap within the plan matters and dependencies cross the border of its group, or if the
+    plan is so large and entangled that the search stopped at its limit.
     """
 
     at_most: int
-    """No schedule has more leaves under way at once."""
+    """No schedule runs more leaves at once."""
     reached: int
-    """Some schedule has so many."""
+    """Some schedule runs this many at once."""
 
 
 def peak(outline: Outline, after: After, caps: Caps, *, most_steps: int = MOST_STEPS) -> Peak:
-    """How many leaves can be under way at once. The outline has no circle."""
+    """Returns how many leaves can run at once. The outline must have no cycle."""
     leaves = [row for row, leaf in enumerate(outline.leaves) if leaf]
     at_most = _allowed(outline, caps, leaves)
     points = Points(outline, after)
     reached = _on_one_level(outline, points, caps, at_most)
+    # The exact search is needed only if the simple bounds differ.
     if reached < at_most:
-        bound, together = _Widths(outline, points, caps, set()).of_whole(reached, most_steps)
+        bound, together = _Widths(outline, points, caps, set()).whole(reached, most_steps)
         at_most = min(at_most, bound)
         reached = max(reached, _allowed(outline, caps, together))
+    # Treating capped groups as single nodes can lower the bound further.
     pieces = _capped(outline, caps) if reached < at_most else set[int]()
     if pieces:
-        bound, together = _Widths(outline, points, caps, pieces).of_whole(reached, most_steps)
+        bound, together = _Widths(outline, points, caps, pieces).whole(reached, most_steps)
         at_most = min(at_most, bound)
         reached = max(reached, _allowed(outline, caps, _unordered(points, together)))
     return Peak(at_most=at_most, reached=reached)
 
 
 def _allowed(outline: Outline, caps: Caps, leaves: Sequence[int]) -> int:
-    """How many of these leaves the caps allow at once; what else is needed for that is not asked."""
+    """Returns how many of these leaves the caps allow at once, regardless of the order."""
     counts = dict.fromkeys(leaves, 1)
     rows = list(counts)
     for row in rows:  # grows while it is walked
@@ -67,7 +70,8 @@ def _allowed(outline: Outline, caps: Caps, leaves: Sequence[int]) -> int:
         if parent not in counts and parent >= ROOT:
             counts[parent] = 0
             rows.append(parent)
-    for row in sorted(counts, reverse=True):  # what is inside comes first
+    # A group has a smaller number than its parts, so the parts are summed up first.
+    for row in sorted(counts, reverse=True):
         cap = caps[row]
         count = counts[row] if cap is None else min(counts[row], cap)
         if row == ROOT:
@@ -77,9 +81,9 @@ def _allowed(outline: Outline, caps: Caps, leaves: Sequence[int]) -> int:
 
 
 def _on_one_level(outline: Outline, points: Points, caps: Caps, enough: int) -> int:
-    """The best of: leaves before which equally many come one after the other, or behind which."""
+    """Returns a number that can be reached: the most leaves with equally long chains before or behind them."""
     reached = 0
-    for level in (levels(points, outline.leaves), _levels_from_the_end(points, outline.leaves)):
+    for level in (levels(points, outline.leaves), _levels_from_end(points, outline.leaves)):
         by_level: dict[int, list[int]] = {}
         for row, leaf in enumerate(outline.leaves):
             if leaf:
@@ -91,44 +95,44 @@ def _on_one_level(outline: Outline, points: Points, caps: Caps, enough: int) -> 
     return reached
 
 
-def _levels_from_the_end(points: Points, leaves: Sequence[bool]) -> list[int]:
-    found = [0] * len(points.later)
-    for point in reversed(points.in_order()):
-        beyond = max([found[later] for later in points.later[point]], default=0)
-        found[point] = beyond + leaves[point // 2]
-    return found
+def _levels_from_end(points: Points, leaves: Sequence[bool]) -> list[int]:
+    level_of = [0] * len(points.later)
+    for point in reversed(points.topological_order()):
+        beyond = max([level_of[later] for later in points.later[point]], default=0)
+        level_of[point] = beyond + leaves[point // 2]
+    return level_of
 
 
 def _capped(outline: Outline, caps: Caps) -> set[int]:
-    """The groups whose caps count: more leaves below them would be allowed otherwise."""
+    """Returns the groups with caps that matter: without them, more leaves could run."""
     allowed = [0] * len(outline.paths)
-    found: set[int] = set()
+    capped: set[int] = set()
     for row in range(len(allowed) - 1, ROOT, -1):
         count, cap = allowed[row] + outline.leaves[row], caps[row]
         if cap is not None and cap < count:
             count = cap
-            found.add(row)
+            capped.add(row)
         allowed[outline.parents[row]] += count
-    return found
+    return capped
 
 
 def _unordered(points: Points, rows: Iterable[int]) -> list[int]:
-    """Of these leaves those that can be under way together: each that need not wait for one taken before."""
-    places = {point: place for place, point in enumerate(points.in_order())}
-    in_order = sorted(rows, key=lambda row: places[2 * row])
+    """Returns some of these leaves that can run together; a leaf that waits for a selected one is skipped."""
+    position_of = {point: position for position, point in enumerate(points.topological_order())}
+    in_order = sorted(rows, key=lambda row: position_of[2 * row])
     ended = ended_before(points, in_order)
-    taken, found = 0, list[int]()
+    selected_bits, selected = 0, list[int]()
     for number, row in enumerate(in_order):
-        if not ended[2 * row] & taken:
-            taken |= 1 << number
-            found.append(row)
-    return found
+        if not ended[2 * row] & selected_bits:
+            selected_bits |= 1 << number
+            selected.append(row)
+    return selected
 
 
 class _Widths:
-    """The widths of the groups whose caps count, from the inside out, and of the whole.
+    """The widths of the whole plan and of the groups with caps that matter, computed from the inside out.
 
-    Nodes are points and, behind them, pieces: groups of which only their width is known.
+    Nodes are points, followed by pieces: groups that are represented by their width only.
     """
 
     def __init__(self, outline: Outline, points: Points, caps: Caps, pieces: set[int]) -> None:
@@ -141,32 +145,35 @@ class _Widths:
         for row, leaf in enumerate(outline.leaves):
             self._needs[2 * row] = int(leaf)
         self._later: list[list[int]] = points.later
-        self._nodes: dict[int, list[int]] = {-1: points.in_order()}
+        self._nodes: dict[int, list[int]] = {-1: points.topological_order()}
         if pieces:
             self._cut_out(points, homes(outline, pieces), pieces)
 
     def _cut_out(self, points: Points, home: Sequence[int], pieces: set[int]) -> None:
-        """Makes a graph of its own of each piece: arcs across its border begin at its end or end at its start."""
+        """Gives each piece a graph of its own.
+
+        An arc across its border starts at its end or ends at its start.
+        """
         first = self._first_piece
         self._later = [[] for _ in home]
         self._nodes = {piece: [] for piece in (-1, *pieces)}
-        for point in points.in_order():
+        for point in points.topological_order():
             row = point // 2
             if row in pieces and point % 2 == 0:
                 self._nodes[home[first + row]].append(first + row)
             self._nodes[home[point]].append(point)
             for later in points.later[point]:
-                one, other = point, later
-                if home[one] != home[other]:
-                    one = first + row if row in pieces and point % 2 else one
-                    other = first + later // 2 if later // 2 in pieces and later % 2 == 0 else other
-                if home[one] == home[other]:
-                    self._later[one].append(other)
+                source, target = point, later
+                if home[source] != home[target]:
+                    source = first + row if row in pieces and point % 2 else source
+                    target = first + later // 2 if later // 2 in pieces and later % 2 == 0 else target
+                if home[source] == home[target]:
+                    self._later[source].append(target)
 
-    def of_whole(self, enough: int, most_steps: int) -> tuple[int, list[int]]:
-        """A bound, and leaves that reach it, but for the order that is forgotten.
+    def whole(self, enough: int, most_steps: int) -> tuple[int, list[int]]:
+        """Returns an upper bound, and leaves that reach it apart from the order that was dropped.
 
-        No leaves, if the bound is enough without them or if to find them took too long.
+        There are no leaves if the bound is not above `enough`, or if finding them took too long.
         """
         for piece in self._pieces:
             bound, together = self._width(piece, 0, most_steps)
@@ -185,7 +192,7 @@ class _Widths:
 
 
 class _Flow:
-    """Tokens that go through a graph, in each node at least as many as it needs."""
+    """A flow of tokens through a graph that gives each node at least as many as it needs."""
 
     def __init__(
         self, later: Sequence[Sequence[int]], needs: Sequence[int], nodes: Sequence[int], *, closings: int
@@ -193,35 +200,39 @@ class _Flow:
         self._later = later
         self._needs = needs
         self._nodes = nodes
-        self._closings = closings  # an odd number below is the closing of a group: there the rest goes
-        self._new: dict[int, int] = {}  # tokens that begin at a node
+        self._closings = (
+            closings  # an odd number below this is the closing of a group, which takes all surplus tokens
+        )
+        self._new: dict[int, int] = {}  # tokens created at a node
         self._through = dict.fromkeys(nodes, 0)
-        self._flows: dict[int, list[int]] = {}  # for each node, as many as go along each of its arcs
-        self._pass_on(self._wanted())
+        self._flows: dict[int, list[int]] = {}  # for each node, the tokens along each of its arcs
+        self._distribute(self._demand())
 
     def total(self) -> int:
         return sum(self._new.values())
 
-    def _wanted(self) -> dict[int, int]:
-        """What a node needs, for an opening what is needed by those who can have it from nowhere else."""
-        ways = dict.fromkeys(self._nodes, 0)
+    def _demand(self) -> dict[int, int]:
+        """Returns the tokens each node asks for; an opening asks for the nodes that have no other source."""
+        sources = dict.fromkeys(self._nodes, 0)
         for node in self._nodes:
             for later in self._later[node]:
-                ways[later] += 1
-        wanted: dict[int, int] = {}
+                sources[later] += 1
+        demand: dict[int, int] = {}
         for node in reversed(self._nodes):
-            wanted[node] = self._needs[node]
-            if not wanted[node] and node % 2 == 0:
-                wanted[node] = sum(wanted[later] for later in self._later[node] if ways[later] == 1)
-        return wanted
+            demand[node] = self._needs[node]
+            if not demand[node] and node % 2 == 0:
+                demand[node] = sum(demand[later] for later in self._later[node] if sources[later] == 1)
+        return demand
 
-    def _pass_on(self, wanted: dict[int, int]) -> None:
+    def _distribute(self, demand: dict[int, int]) -> None:
+        """Builds the first flow: nodes in order, each handing on what the next ones ask for."""
         through, closings = self._through, self._closings
         for node in self._nodes:
             missing = self._needs[node] - through[node]
             if missing > 0:
                 self._new[node] = missing
                 through[node] += missing
+            # Surplus tokens go to the group's closing, from where later rows can use them.
             rest, rest_arc = through[node], 0
             flows: list[int] = []
             for arc, later in enumerate(self._later[node]):
@@ -229,35 +240,36 @@ class _Flow:
                     rest_arc = arc
                     flows.append(0)
                     continue
-                given = max(0, min(rest, wanted[later] - through[later]))
-                flows.append(given)
-                through[later] += given
-                rest -= given
+                tokens = max(0, min(rest, demand[later] - through[later]))
+                flows.append(tokens)
+                through[later] += tokens
+                rest -= tokens
             if flows:
                 flows[rest_arc] = rest
                 through[self._later[node][rest_arc]] += rest
             self._flows[node] = flows
 
     def improve(self, most_steps: int) -> list[int]:
-        """Makes the flow as small as can be. The nodes that prove it, none of which waits for another.
+        """Minimises the flow, and returns nodes that prove it minimal: none of them waits for another.
 
-        If that takes too long, none; the flow is then as small as it became.
+        Returns no nodes if that takes too long; the flow is then as small as it has become.
         """
         before = self._arcs_back()
-        fruitless: set[int] = set()
+        exhausted: set[int] = set()
         steps = 0
         for node in self._nodes:
             while self._new.get(node, 0):
-                came_from = self._search(2 * node, before, fruitless)
+                came_from = self._search(2 * node, before, exhausted)
                 steps += len(came_from)
                 if steps > most_steps:
                     return []
+                # Nothing found: the searched places stay exhausted and are never searched again.
                 if 2 * self._nodes[-1] not in came_from:
-                    fruitless.update(came_from)
+                    exhausted.update(came_from)
                     break
                 self._new[node] -= 1
                 self._reroute(came_from)
-        return [node for node in self._nodes if 2 * node in fruitless and 2 * node + 1 not in fruitless]
+        return [node for node in self._nodes if 2 * node in exhausted and 2 * node + 1 not in exhausted]
 
     def _arcs_back(self) -> dict[int, list[tuple[int, int]]]:
         before: dict[int, list[tuple[int, int]]] = {node: [] for node in self._nodes}
@@ -267,25 +279,28 @@ class _Flow:
         return before
 
     def _search(
-        self, start: int, before: dict[int, list[tuple[int, int]]], fruitless: set[int]
+        self, start: int, before: dict[int, list[tuple[int, int]]], exhausted: set[int]
     ) -> dict[int, tuple[int, int]]:
-        """Where a token could be missing instead, until that is the end, where none is needed.
+        """Returns the places that can give up a token instead of the start, ending if possible at the sink.
 
-        A place is 2·node before a node and 2·node + 1 behind it. For each place it tells from which place it was
-        found, and along which arc.
+        A place is 2·node before a node and 2·node + 1 behind it. Each place is mapped to the place it was reached
+        from and the arc between them.
         """
-        came_from = {} if start in fruitless else {start: (-1, -1)}
+        came_from = {} if start in exhausted else {start: (-1, -1)}
         stack, end = list(came_from), 2 * self._nodes[-1]
         while stack and end not in came_from:
             place = stack.pop()
             for following, arc in self._moves(place, before):
-                if following not in came_from and following not in fruitless:
+                if following not in came_from and following not in exhausted:
                     came_from[following] = place, arc
                     stack.append(following)
         return came_from
 
     def _moves(self, place: int, before: dict[int, list[tuple[int, int]]]) -> list[tuple[int, int]]:
-        """More from a node before, or less to one behind; the last is tried first, and leads to the end."""
+        """Returns the next places of a search: one more token from a node before, or one less to a node behind.
+
+        The search tries the last first, which leads towards the end.
+        """
         node, behind = divmod(place, 2)
         if behind:
             less = zip(self._later[node], self._flows[node], strict=True)
@@ -302,7 +317,7 @@ class _Flow:
         place = 2 * self._nodes[-1]
         origin, arc = came_from[place]
         while origin >= 0:
-            backwards = origin % 2 == 0  # from before a node to behind one: more from there
+            backwards = origin % 2 == 0  # an arc followed against its direction gets one more token
             if arc < 0:
                 self._through[place // 2] += -1 if backwards else 1
             elif backwards:

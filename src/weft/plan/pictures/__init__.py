@@ -1,4 +1,4 @@
-"""A plan or its net as a picture: built as plain data, written as SVG, DOT or Mermaid."""
+"""Draws a plan or its net: built as plain data, written as SVG, DOT or Mermaid."""
 
 from weft.plan.pictures.build import dependency_picture, tree_picture
 from weft.plan.pictures.dot import picture_to_dot

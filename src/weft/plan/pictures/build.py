@@ -1,4 +1,4 @@
-"""Pictures of a plan: its tree, and what depends on what."""
+"""Builds pictures of a plan: its tree, and its dependencies."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,7 +6,7 @@ from weft.plan.pictures.model import Cluster, Edge, EdgeKind, Node, NodeKind, Pi
 
 
 def tree_picture(rows: Sequence[Row], *, title: str = "") -> Picture:
-    """The plan at the left, what is in it to the right of it."""
+    """Returns the tree, with the plan at the left and its parts to the right."""
     return Picture(
         title=title,
         nodes=tuple(_node(number, row, title) for number, row in enumerate(rows)),
@@ -18,17 +18,19 @@ def tree_picture(rows: Sequence[Row], *, title: str = "") -> Picture:
 
 
 def dependency_picture(rows: Sequence[Row], *, title: str = "") -> Picture:
-    """The slices in the frames of their groups; a line leads from what comes first to what needs it."""
-    holding = {row.parent for row in rows} - {-1}
-    ids = [f"g{number}" if number in holding else f"n{number}" for number in range(len(rows))]
-    members: dict[int, list[str]] = {group: [] for group in holding}
+    """Returns the slices in the frames of their groups, with lines from each dependency to its dependents."""
+    group_rows = {row.parent for row in rows} - {-1}
+    ids = [f"g{number}" if number in group_rows else f"n{number}" for number in range(len(rows))]
+    members: dict[int, list[str]] = {group: [] for group in group_rows}
     for number, row in enumerate(rows[1:], 1):
-        if number not in holding:
+        if number not in group_rows:
             members[row.parent].append(ids[number])
     return Picture(
         title=title,
         nodes=tuple(
-            _node(number, row, title) for number, row in enumerate(rows) if number and number not in holding
+            _node(number, row, title)
+            for number, row in enumerate(rows)
+            if number and number not in group_rows
         ),
         edges=tuple(_dependencies(rows, ids)),
         clusters=tuple(
@@ -40,23 +42,23 @@ def dependency_picture(rows: Sequence[Row], *, title: str = "") -> Picture:
                 members=tuple(members[number]),
             )
             for number, row in enumerate(rows)
-            if number and number in holding
+            if number and number in group_rows
         ),
     )
 
 
 def _dependencies(rows: Sequence[Row], ids: Sequence[str]) -> Iterator[Edge]:
     for number, row in enumerate(rows):
-        for other in row.depends_on:
-            yield Edge(source=ids[other], target=ids[number], kind=EdgeKind.DEPENDS)
-        for other in row.after:
-            if other not in row.depends_on:
-                yield Edge(source=ids[other], target=ids[number], kind=EdgeKind.AFTER)
+        for earlier in row.depends_on:
+            yield Edge(source=ids[earlier], target=ids[number], kind=EdgeKind.DEPENDS)
+        for earlier in row.after:
+            if earlier not in row.depends_on:
+                yield Edge(source=ids[earlier], target=ids[number], kind=EdgeKind.AFTER)
 
 
 def _node(number: int, row: Row, plan: str) -> Node:
     label, title = (_name(row.path), _title(row)) if number else (plan or row.title or "plan", "")
-    if row.folded and title:  # how many they are matters more than what they are called
+    if row.folded and title:  # the number of slices matters more than the title
         label, note = f"{label} · {row.note}", title
     else:
         note = " · ".join(filter(None, (title, row.note)))
@@ -72,12 +74,12 @@ def _kind(number: int, row: Row) -> NodeKind:
 
 
 def _name(path: str) -> str:
-    """The last id of the path. A run of siblings is one id, too."""
+    """Returns the last id of the path. A run of siblings counts as one id."""
     return path.rpartition("/")[2]
 
 
 def _title(row: Row) -> str:
-    """A title that only says the id again says nothing."""
+    """Returns the title, unless it only repeats the id."""
     return "" if row.title == _name(row.path) else row.title
 
 

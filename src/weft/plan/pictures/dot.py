@@ -1,6 +1,7 @@
-"""A picture in the DOT language, for Graphviz.
+"""Writes a picture in the DOT language, for Graphviz.
 
-Graphviz draws lines between nodes only. A line of a cluster is one of a node in it that is cut at the frame.
+Graphviz draws lines between nodes only. A line of a cluster is drawn from a node inside it and clipped at the
+frame.
 """
 
 from collections.abc import Iterator
@@ -66,7 +67,7 @@ def _part(indent: str, part: Cluster | Node | None) -> Iterator[str]:
 
 
 def _inner(picture: Picture) -> dict[str, str]:
-    """A node in each cluster."""
+    """Returns a node inside each cluster."""
     inner: dict[str, str] = {}
     for cluster in reversed(picture.clusters):
         if cluster.members:

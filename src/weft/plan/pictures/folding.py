@@ -1,9 +1,9 @@
-"""A large plan, made small enough to be looked at: whole groups become one row each, then runs of siblings.
+"""Folds a large plan so that it can be drawn: whole groups become one row each, then runs of siblings.
 
-The largest groups that hold nothing but boxes go first, and groups that are alike go together: which of ten equal
-groups is shown in full should not be an accident. What is left when no group can be folded is one level of
-boxes; if that is still too many, neighbours in plan order are put together. A dependency of something folded
-becomes one of the box it is in. So boxes may come to depend on each other in a circle; the plan does not.
+The largest groups that contain only boxes are folded first, and equal groups are folded together: it should not
+be an accident which of ten equal groups is shown in full. When no group can be folded any more, one level of
+boxes remains; if that is still too many, neighbours in plan order are combined. A dependency of a folded row
+becomes one of its box. So boxes can depend on each other in a cycle, although the plan does not.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,11 +14,11 @@ from weft.plan.pictures.model import Row
 
 MAX_ROWS = 60
 RUNS = 12
-"""How many boxes a level of too many siblings is made into; more of them are a tangle of lifted dependencies."""
+"""The number of boxes for a level with too many siblings; more would be a tangle of lifted dependencies."""
 
 
 def folded(rows: Sequence[Row], *, max_rows: int = MAX_ROWS) -> tuple[Row, ...]:
-    """The rows, if there are at most so many; else with groups, and at last siblings, folded into one row each."""
+    """Returns the rows, folded if there are more than `max_rows`."""
     if max_rows < 2:  # noqa: PLR2004  the plan and one box
         raise ValueError(f"a plan cannot be folded into {max_rows} rows; it needs 2")
     if len(rows) <= max_rows:
@@ -26,6 +26,7 @@ def folded(rows: Sequence[Row], *, max_rows: int = MAX_ROWS) -> tuple[Row, ...]:
     children = _children(rows)
     groups = _groups_to_fold(rows, children, max_rows)
     small = _merged(rows, _into_groups(rows, groups), lambda members: _as_group(rows, members))
+    # Folding groups was enough; otherwise one level of boxes is left.
     if len(small) <= max_rows:
         return small
     into = _into_runs(small, max_rows)
@@ -40,7 +41,7 @@ def _children(rows: Sequence[Row]) -> list[list[int]]:
 
 
 def _trunk(children: Sequence[Sequence[int]], max_rows: int) -> list[int]:
-    """The plan and the groups that hold all of it: to fold one of them would leave nothing to see."""
+    """Returns the plan and the groups that contain all of it; folding one of them would leave nothing to see."""
     trunk = [0]
     while len(children[trunk[-1]]) == 1 and len(trunk) < max_rows - 1:
         trunk.append(children[trunk[-1]][0])
@@ -48,24 +49,24 @@ def _trunk(children: Sequence[Sequence[int]], max_rows: int) -> list[int]:
 
 
 def _groups_to_fold(rows: Sequence[Row], children: Sequence[Sequence[int]], max_rows: int) -> set[int]:
-    """Each time those groups of boxes only that hold the most; of these, the deepest."""
+    """Returns the groups to fold: repeatedly the largest groups of boxes, and of these the deepest."""
     depths = _depths(rows)
     open_groups = [sum(bool(children[child]) for child in below) for below in children]
-    kept = set(_trunk(children, max_rows))
+    trunk = set(_trunk(children, max_rows))
     ready: dict[tuple[int, int], list[int]] = {}
 
     def consider(group: int) -> None:
-        if children[group] and not open_groups[group] and group not in kept:
+        if children[group] and not open_groups[group] and group not in trunk:
             ready.setdefault((len(children[group]), depths[group]), []).append(group)
 
     for group in range(len(rows)):
         consider(group)
     chosen: set[int] = set()
-    left = len(rows)
-    while left > max_rows and ready:
+    remaining = len(rows)
+    while remaining > max_rows and ready:
         for group in ready.pop(max(ready)):
             chosen.add(group)
-            left -= len(children[group])
+            remaining -= len(children[group])
             open_groups[rows[group].parent] -= 1
             consider(rows[group].parent)
     return chosen
@@ -79,56 +80,64 @@ def _depths(rows: Sequence[Row]) -> list[int]:
 
 
 def _into_groups(rows: Sequence[Row], groups: set[int]) -> list[int]:
-    """For each row the outermost folded group that it is in, or itself."""
+    """Returns, for each row, the outermost folded group around it, or the row itself."""
     into = [0]
     for number, row in enumerate(rows[1:], 1):
-        around = into[row.parent]
-        into.append(around if around in groups else number)
+        outer = into[row.parent]
+        into.append(outer if outer in groups else number)
     return into
 
 
 def _into_runs(rows: Sequence[Row], max_rows: int) -> list[int]:
-    """For each row the first of its run of siblings; all rows but those of the trunk are boxes of one level."""
-    kept = len(_trunk(_children(rows), max_rows))
-    boxes = len(rows) - kept
-    runs = min(RUNS, max_rows - kept)
-    starts = [kept + boxes * run // runs for run in range(runs + 1)]
+    """Returns, for each row, the first row of its run of siblings.
+
+    All rows but the trunk are boxes of one level.
+    """
+    trunk_size = len(_trunk(_children(rows), max_rows))
+    boxes = len(rows) - trunk_size
+    runs = min(RUNS, max_rows - trunk_size)
+    starts = [trunk_size + boxes * run // runs for run in range(runs + 1)]
     firsts = [start for start, end in pairwise(starts) for _ in range(start, end)]
-    return [*range(kept), *firsts]
+    return [*range(trunk_size), *firsts]
 
 
 def _merged(
     rows: Sequence[Row], into: Sequence[int], combined: Callable[[Sequence[int]], Row]
 ) -> tuple[Row, ...]:
-    """Those rows that stand for themselves or others, with what the others depended on."""
+    """Returns the rows that stand for themselves or others, with the dependencies of the others."""
     members: dict[int, list[int]] = {}
     for number, leader in enumerate(into):
         members.setdefault(leader, []).append(number)
     numbers = {leader: number for number, leader in enumerate(members)}
-    place = [numbers[leader] for leader in into]
+    new_number = [numbers[leader] for leader in into]
     merged: list[Row] = []
-    for leader, held in members.items():
-        row = rows[leader] if len(held) == 1 else combined(held)
+    for leader, folded_rows in members.items():
+        row = rows[leader] if len(folded_rows) == 1 else combined(folded_rows)
         parent = rows[leader].parent
-        depends_on = _lifted(rows, held, place, lambda row: row.depends_on)
-        after = _lifted(rows, held, place, lambda row: row.after)
+        depends_on = _lifted(rows, folded_rows, new_number, lambda row: row.depends_on)
+        after = _lifted(rows, folded_rows, new_number, lambda row: row.after)
         merged.append(
             replace(
                 row,
-                parent=parent if parent < 0 else place[parent],
+                parent=parent if parent < 0 else new_number[parent],
                 depends_on=depends_on,
-                after=tuple(other for other in after if other not in set(depends_on)),
+                after=tuple(target for target in after if target not in set(depends_on)),
             )
         )
     return tuple(merged)
 
 
 def _lifted(
-    rows: Sequence[Row], held: Sequence[int], place: Sequence[int], named: Callable[[Row], tuple[int, ...]]
+    rows: Sequence[Row],
+    folded_rows: Sequence[int],
+    new_number: Sequence[int],
+    targets_of: Callable[[Row], tuple[int, ...]],
 ) -> tuple[int, ...]:
-    found = dict.fromkeys(place[other] for number in held for other in named(rows[number]))
-    found.pop(place[held[0]], None)
-    return tuple(found)
+    lifted = dict.fromkeys(
+        new_number[target] for number in folded_rows for target in targets_of(rows[number])
+    )
+    lifted.pop(new_number[folded_rows[0]], None)
+    return tuple(lifted)
 
 
 def _as_group(rows: Sequence[Row], members: Sequence[int]) -> Row:

@@ -1,4 +1,4 @@
-"""Where things stand, in pixels from the upper left."""
+"""Positions and sizes, in pixels from the upper left."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,8 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Box:
+    """A rectangle."""
+
     left: float
     top: float
     width: float
@@ -27,19 +29,19 @@ class Box:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where a line goes, from its source to its target: level at each point, and curved where heights differ."""
+    """The route of a line from source to target: horizontal at each point, and curved between heights."""
 
     points: tuple[Point, ...]
     bulge: float = 0.0
-    """Above 0: the line has two points, above each other, and swings out to the right by this much."""
+    """If above 0, the line has two points above each other and bulges to the right by this much."""
     label_at: Point
     label_ends: bool
-    """There its label ends; else it begins there."""
+    """Whether the label ends at that point; otherwise it starts there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The boxes of nodes and clusters and the ways of edges, each in the order of the picture."""
+    """The boxes of nodes and clusters and the routes of edges, each in the order of the picture."""
 
     width: float
     height: float

@@ -1,4 +1,4 @@
-"""How wide columns are, and how wide the strips between them; from that, every box and frame."""
+"""Computes the widths of columns and of the strips between them, and from these every box and frame."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,7 +18,7 @@ _WIDEST_STRIP, _BY_HEIGHT, _BESIDE_LABEL = 110.0, 0.2, 20.0
 
 
 class Grid:
-    """Between two columns there are the right edges of frames, a free strip, and the left edges of frames."""
+    """Between two columns are the right edges of frames, a free strip, and the left edges of frames."""
 
     def __init__(
         self, picture: Picture, columns: Columns, shapes: Sequence[Shape], heights: Heights, ports: Ports
@@ -42,12 +42,12 @@ class Grid:
             left = self.strip(layer)[1]
 
     def strip(self, layer: int) -> tuple[float, float]:
-        """From where to where the free strip after the column goes."""
+        """Returns where the free strip after the column starts and ends."""
         start = self.lefts[layer] + self.widths[layer] + self.after[layer]
         return start, start + self.strips[layer]
 
     def box(self, node: int) -> Box:
-        """As wide as its column, unless it has a shape of its own."""
+        """Returns the box of a node: as wide as its column, unless it has a shape of its own."""
         layer, shape = self.columns.layers[node], self.shapes[node]
         width = shape.width if shape.reach else self.widths[layer]
         left = self.lefts[layer] + (self.widths[layer] - width) / 2
@@ -61,7 +61,7 @@ class Grid:
         return Box(left, top, right - left, self.heights.at[self.heights.bottom(cluster)] - top)
 
     def edge_of(self, end: int, height: float, *, at_right: bool) -> float:
-        """Where a line at this height meets the side of a node or a frame."""
+        """Returns where a line at this height meets the side of a node or a frame."""
         if end < 0:
             frame = self.frame(~end)
             return frame.right if at_right else frame.left
@@ -72,7 +72,7 @@ class Grid:
         return box.middle[0] + (reach if at_right else -reach)
 
     def _insets(self, edges: Sequence[int]) -> list[float]:
-        """How far the frame of each cluster stands off its outermost column; frames within it stand nearer."""
+        """Returns the distance of each cluster's frame from its outermost column; inner frames are nearer."""
         insets = [PADDING] * len(edges)
         for cluster in range(len(edges) - 1, WHOLE, -1):
             parent = self.columns.parents[cluster]
@@ -87,7 +87,7 @@ class Grid:
         return widest
 
     def _strips(self, picture: Picture, ports: Ports) -> list[float]:
-        """Wider where lines climb far or have labels."""
+        """Returns the widths of the strips: wider where lines climb far or have labels."""
         strips = [STRIP] * self.count
         for number, chain in enumerate(self.columns.chains):
             stops = ports.stops(number, chain)

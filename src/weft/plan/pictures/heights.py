@@ -1,14 +1,14 @@
-"""How high each spot stands, such that nothing overlaps and lines are straight where they can be.
+"""Computes the height of each spot, such that nothing overlaps and lines are straight where possible.
 
-All that must not overlap is said by *distances*: variable v is at least d below variable u. A spot is one
-variable, its middle; a cluster is two, its top and its bottom. The order of the drawing gives the distances,
-and in that order every one of them leads forward.
+Constraints against overlap are *distances*: variable v is at least d below variable u. A spot is one variable,
+its middle; a cluster is two, its top and its bottom. The order of the drawing gives the distances, and in that
+order every one of them leads forward.
 
-What is wished for is that a spot stands where its neighbours stand. To come near, each spot is put where it wishes
-to be and pushed down as far as the distances ask; then the same upwards. Both results keep all distances, and so
-does the middle between them, since distances are linear. Some rounds of this give a good drawing, but lines that
-are almost straight; so at last spots, and whole rows of bends, are moved within the room they have until
-they stand exactly where a neighbour does.
+Ideally a spot is level with its neighbours. To come near that, each spot is put at its ideal height and pushed
+down as far as the distances require; then the same upwards. Both results satisfy all distances, and so does their
+mean, since distances are linear. Some rounds of this give a good drawing, but with lines that are only almost
+straight. So finally spots, and whole rows of bends, are moved within their room until they are exactly level with
+a neighbour.
 """
 
 from bisect import bisect_right
@@ -20,24 +20,24 @@ from statistics import median, median_low
 from weft.plan.pictures.layers import WHOLE, Columns
 
 HEADER, PADDING = 26.0, 12.0
-"""Above and below what is in a cluster."""
+"""The space above and below the contents of a cluster."""
 PORT_MARGIN = 10.0
-"""How far from the corners of a frame lines may meet it."""
+"""The least distance between a line and the corners of a frame."""
 _BETWEEN_NODES, _BETWEEN_BENDS, _BESIDE_CLUSTER = 14.0, 9.0, 14.0
 _TOGETHER = 0.3
-"""How much it wants to be in the middle of its cluster, compared with a neighbour."""
+"""The weight of the middle of its cluster, compared with a neighbour."""
 _MOST_EMPTY = 22.0
 _SPOTS_IN_FULL = 2_000
-"""So many spots are laid out with full effort."""
+"""The most spots that are laid out with full effort."""
 _STRAIGHT = 4
-"""How much more a bend wants to be level with a bend than with a node."""
+"""The weight of another bend for a bend, compared with a node."""
 
 Order = Sequence[Sequence[int]]
-"""For each cluster what is in it, spots and clusters, from top to bottom."""
+"""For each cluster its contents, spots and clusters, from top to bottom."""
 
 
 def effort(columns: Columns, most: int, least: int) -> int:
-    """How often to repeat something: less with very many bends, as such a tangle gets no better."""
+    """Returns how often to repeat something: less with very many bends, as such a tangle does not improve."""
     return min(most, max(least, most * _SPOTS_IN_FULL // max(1, len(columns.layers))))
 
 
@@ -65,7 +65,7 @@ class Heights:
         return self.at[end] if end >= 0 else (self.at[self.top(~end)] + self.at[self.bottom(~end)]) / 2
 
     def near(self, end: int, height: float) -> float:
-        """Where a line at this height meets the spot or cluster."""
+        """Returns where a line at this height meets the spot or cluster."""
         if end >= 0:
             return self.at[end]
         top, bottom = self.at[self.top(~end)], self.at[self.bottom(~end)]
@@ -99,8 +99,8 @@ class Heights:
     ) -> None:
         variable, half = put
         if layer in lowest:
-            other, other_half = lowest[layer]
-            self._put(other, variable, other_half + self._gap(other, variable) + half)
+            upper, upper_half = lowest[layer]
+            self._put(upper, variable, upper_half + self._gap(upper, variable) + half)
         elif cluster != WHOLE:
             self._put(self.top(cluster), variable, HEADER + half)
 
@@ -118,14 +118,14 @@ class Heights:
             return _BESIDE_CLUSTER
         return _BETWEEN_NODES if upper < self.columns.nodes and lower < self.columns.nodes else _BETWEEN_BENDS
 
-    # Wishes.
+    # Ideal heights.
 
     def relax(self, neighbours: "Neighbours", rounds: int) -> None:
         for _ in range(rounds):
             shifts = [self._shift(ends) for ends in neighbours.of_clusters]
-            self._settle([self._wish(spot, neighbours, shifts) for spot in range(self.spots)])
+            self._settle([self._ideal(spot, neighbours, shifts) for spot in range(self.spots)])
 
-    def _wish(self, spot: int, neighbours: "Neighbours", shifts: Sequence[float]) -> float:
+    def _ideal(self, spot: int, neighbours: "Neighbours", shifts: Sequence[float]) -> float:
         own = self.at[spot]
         total = weights = 0.0
         for end in neighbours.of_spots[spot]:
@@ -142,26 +142,27 @@ class Heights:
         return total / weights if weights else own
 
     def _shift(self, ends: Sequence[tuple[int, int]]) -> float:
-        """How far a cluster would have to move to stand beside what it is joined to."""
-        moves = [self.middle(other) - self.near(own, self.middle(other)) for own, other in ends]
+        """Returns how far a cluster would have to move to be level with what it is connected to."""
+        moves = [self.middle(target) - self.near(own, self.middle(target)) for own, target in ends]
         return sum(moves) / len(moves) if moves else 0.0
 
-    def _settle(self, wishes: Sequence[float]) -> None:
+    def _settle(self, ideals: Sequence[float]) -> None:
+        # Once pushed down from the top, once pushed up from the bottom; the mean satisfies both.
         down, up = [-inf] * len(self.at), [inf] * len(self.at)
-        down[: self.spots] = up[: self.spots] = wishes
+        down[: self.spots] = up[: self.spots] = ideals
         for variable in self.walk:
-            for other, distance in self.above[variable]:
-                down[variable] = max(down[variable], down[other] + distance)
+            for upper, distance in self.above[variable]:
+                down[variable] = max(down[variable], down[upper] + distance)
         for variable in reversed(self.walk):
-            for other, distance in self.below[variable]:
-                up[variable] = min(up[variable], up[other] - distance)
+            for lower, distance in self.below[variable]:
+                up[variable] = min(up[variable], up[lower] - distance)
         self.at[: self.spots] = [
             (a + b) / 2 for a, b in zip(down[: self.spots], up[: self.spots], strict=True)
         ]
         self.tighten()
 
     def tighten(self) -> None:
-        """Each frame as close around what is in it as it may be."""
+        """Moves each frame as close around its contents as possible."""
         for variable in reversed(self.walk):
             if variable >= self.spots and not (variable - self.spots) % 2:
                 self.at[variable] = min((self.at[v] - d for v, d in self.below[variable]), default=0.0)
@@ -180,13 +181,13 @@ class Heights:
                     ]
                     self.level(part, median_low(self.near(end, self.at[part[0]]) for end in ends))
             for node in range(self.columns.nodes):
-                wishes = self._side_of_most(node, neighbours)
-                if wishes:
-                    self.level((node,), median(wishes))
+                ideals = self._busier_side(node, neighbours)
+                if ideals:
+                    self.level((node,), median(ideals))
             self.tighten()
 
     def _parts(self, row: Sequence[int]) -> Iterator[list[int]]:
-        """The row of bends in as few parts as can be level each."""
+        """Yields the row of bends in as few parts as possible that can each be level."""
         part: list[int] = []
         least, most = -inf, inf
         for spot in row:
@@ -199,8 +200,8 @@ class Heights:
         if part:
             yield part
 
-    def _side_of_most(self, node: int, neighbours: "Neighbours") -> list[float]:
-        """Where the neighbours stand on that side of the node where it has more of them."""
+    def _busier_side(self, node: int, neighbours: "Neighbours") -> list[float]:
+        """Returns the heights of the neighbours on the side of the node that has more of them."""
         sides: tuple[list[float], list[float]] = ([], [])
         for end in neighbours.of_spots[node]:
             is_right = self.columns.first(end) > self.columns.layers[node]
@@ -208,7 +209,7 @@ class Heights:
         return max(sides, key=len)
 
     def level(self, block: Sequence[int], height: float) -> None:
-        """All of the block to this height, as far as there is room for all; heights of frames do not change."""
+        """Moves the whole block to this height, as far as there is room. Heights of frames do not change."""
         least, most = self._room(block)
         if least <= most:
             for spot in block:
@@ -220,7 +221,7 @@ class Heights:
         return least, most
 
     def move_to(self, top: float) -> None:
-        """All of it, so that the highest thing stands there."""
+        """Moves everything, so that the highest part is at `top`."""
         least = min((start for start, _ in self._bands()), default=top)
         self.at = [height - least + top for height in self.at]
 
@@ -234,7 +235,7 @@ class Heights:
         ]
 
     def squeeze(self) -> None:
-        """Where nothing stands in any column, takes out what is more than a little room."""
+        """Removes empty horizontal bands, down to a small gap."""
         bands = sorted(self._bands())
         starts, shifts = [-inf], [0.0]
         reached = bands[0][1] if bands else 0.0
@@ -247,21 +248,21 @@ class Heights:
 
 
 class Neighbours:
-    """What lines join, one column to the next."""
+    """What lines connect, from one column to the next."""
 
     def __init__(self, columns: Columns) -> None:
         self.of_spots: list[list[int]] = [[] for _ in columns.layers]
         self.of_clusters: list[list[tuple[int, int]]] = [[] for _ in columns.parents]
         for left, right in segments(columns):
-            for own, other in ((left, right), (right, left)):
+            for own, target in ((left, right), (right, left)):
                 if own >= 0:
-                    self.of_spots[own].append(other)
+                    self.of_spots[own].append(target)
                 else:
-                    self.of_clusters[~own].append((own, other))
+                    self.of_clusters[~own].append((own, target))
 
 
 def segments(columns: Columns) -> Iterator[tuple[int, int]]:
-    """The parts of all lines that lead from one column to the next."""
+    """Yields the parts of all lines that lead from one column to the next."""
     for chain in columns.chains:
         if not chain.sideways:
             stops = (chain.left, *chain.bends, chain.right)

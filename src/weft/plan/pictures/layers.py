@@ -1,13 +1,13 @@
-"""In which column each node stands, and how the lines get from column to column.
+"""Assigns each node to a column, and routes lines from column to column.
 
-A column is a wave: a node stands right of everything it comes after, as far left as that allows. A cluster
-opens no later than what is in it and closes no earlier; a line of the cluster starts where it closes. Lines
-that go round in a circle cannot all lead to the right. One of each circle, the one that leads furthest back in the
-order of the picture, is left out of the reckoning and drawn backwards. (Without those that lead back no
-circle is possible: the rest follows the order in which clusters open and close.)
+A column is a wave: a node is to the right of everything it comes after, as far left as possible. A cluster opens
+no later than its contents and closes no earlier; a line of the cluster starts where it closes. Lines that form a
+cycle cannot all lead to the right. One line of each cycle, the one that leads furthest back in the order of the
+picture, is left out of the computation and drawn backwards. (Without the lines that lead back there is no cycle:
+the rest follows the order in which clusters open and close.)
 
-A line that passes columns has a *bend* in each. A *spot* is a node or a bend. Where a spot and a cluster
-can stand for each other, cluster `c` is written `~c`.
+A line that passes columns has a *bend* in each. A *spot* is a node or a bend. Where either a spot or a cluster
+can be meant, cluster `c` is written `~c`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,44 +20,44 @@ from statistics import median
 from weft.plan.pictures.model import NodeKind, Picture
 
 WHOLE = 0
-"""The cluster that is the picture itself; those of the picture count from 1."""
+"""The cluster that is the picture itself; the picture's clusters count from 1."""
 
 _LOOSE = 0.4
-"""Chosen so that n boxes without any line make a block about twice as wide as it is high."""
+"""Chosen so that n boxes without lines form a block about twice as wide as it is high."""
 _LEAST_HIGH = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The way of an edge, from its left end to its right end."""
+    """The path of an edge, from its left end to its right end."""
 
     edge: int
     left: int
     bends: tuple[int, ...]
     right: int
     backwards: bool
-    """The edge leads from right to left."""
+    """Whether the edge leads from right to left."""
     sideways: bool = False
-    """The ends stand in the same column."""
+    """Whether the ends are in the same column."""
 
 
 @dataclass(slots=True)
 class Columns:
-    """Nodes come first among the spots, in their own order."""
+    """The columns of all spots; nodes come first, in their own order."""
 
     nodes: int
     layers: list[int]
     """The column of each spot."""
     homes: list[int]
-    """The cluster each spot is directly in."""
+    """The innermost cluster around each spot."""
     parents: list[int]
-    """The cluster around each cluster; -1 around the whole."""
+    """The cluster around each cluster; -1 for the whole."""
     firsts: list[int]
     lasts: list[int]
     chains: list[Chain]
 
     def around(self, cluster: int) -> Iterator[int]:
-        """The cluster itself, the one around it, and so on, without the whole."""
+        """Yields the cluster itself, the one around it and so on, without the whole."""
         while cluster != WHOLE:
             yield cluster
             cluster = self.parents[cluster]
@@ -83,6 +83,7 @@ def columns_of(picture: Picture) -> Columns:
     parents = [-1, *(clusters.get(cluster.parent, WHOLE) for cluster in picture.clusters)]
     ends = [(numbers[edge.source], numbers[edge.target]) for edge in picture.edges]
     pools = {n for n, node in enumerate(picture.nodes) if node.kind is NodeKind.POOL}
+    # Lines of pools lead both ways and say nothing about columns.
     flow = [pair for pair in ends if pools.isdisjoint(pair)]
     layers = _Layering(homes, parents).layers(flow)
     loose = _wrapped(layers, homes, ends)
@@ -101,26 +102,28 @@ def columns_of(picture: Picture) -> Columns:
 def _wrapped(
     layers: Sequence[int], homes: Sequence[int], ends: Iterable[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """An order among the nodes of a cluster that have no lines, so that they make a block, not a tower.
+    """Returns an order among the nodes of a cluster without lines, so that they form a block, not a tower.
 
-    The block may be as wide as what else is directly in the cluster.
+    The block may be as wide as the other direct contents of the cluster.
     """
     joined = {end for pair in ends for end in pair}
     loose: dict[int, list[int]] = {}
-    taken: dict[int, set[int]] = {}
+    used_layers: dict[int, set[int]] = {}
     for node, home in enumerate(homes):
-        taken.setdefault(home, set()).add(layers[node])
+        used_layers.setdefault(home, set()).add(layers[node])
         if node not in joined:
             loose.setdefault(home, []).append(node)
     order: list[tuple[int, int]] = []
     for home, nodes in loose.items():
-        columns = max(round(sqrt(_LOOSE * len(nodes))), min(len(taken[home]), len(nodes) // _LEAST_HIGH), 1)
+        columns = max(
+            round(sqrt(_LOOSE * len(nodes))), min(len(used_layers[home]), len(nodes) // _LEAST_HIGH), 1
+        )
         order += zip(nodes, nodes[ceil(len(nodes) / columns) :], strict=False)
     return order
 
 
 class _Layering:
-    """Columns by longest paths between *points*: a node is one, a cluster two, where it opens and closes."""
+    """Columns by longest paths between *points*: a node is one point, a cluster two, its opening and closing."""
 
     def __init__(self, homes: Sequence[int], parents: Sequence[int]) -> None:
         self.nodes = len(homes)
@@ -136,10 +139,10 @@ class _Layering:
     def layers(self, ends: Iterable[tuple[int, int]]) -> list[int]:
         for source, target in ends:
             self._put(self._closing(source), self._opening(target), 1)
-        found: dict[int, int] = {}
+        layer_of: dict[int, int] = {}
         for point in self._sorted():
-            found[point] = max((found[u] + gap for u, gap in self.before[point].items()), default=0)
-        return [found[node] for node in range(self.nodes)]
+            layer_of[point] = max((layer_of[u] + gap for u, gap in self.before[point].items()), default=0)
+        return [layer_of[node] for node in range(self.nodes)]
 
     def _put(self, earlier: int, later: int, gap: int) -> None:
         self.before[later][earlier] = gap
@@ -157,15 +160,15 @@ class _Layering:
             except CycleError as error:
                 self._cut(error.args[1])
 
-    def _cut(self, circle: Sequence[int]) -> None:
-        """Takes out the line that leads furthest back; a circle has one, and it is none within a cluster."""
-        lines = [(u, v) for u, v in pairwise(circle) if self.before[v][u]]
+    def _cut(self, cycle: Sequence[int]) -> None:
+        """Removes the line that leads furthest back. Every cycle has one, and it is not within a cluster."""
+        lines = [(u, v) for u, v in pairwise(cycle) if self.before[v][u]]
         earlier, later = max(lines, key=lambda line: self.ranks[line[0]] - self.ranks[line[1]])
         del self.before[later][earlier]
 
 
 def first_nodes(homes: Sequence[int], parents: Sequence[int]) -> list[int]:
-    """The first node in each cluster: clusters and nodes stand in one order by it."""
+    """Returns the first node in each cluster, which orders clusters among nodes."""
     first = [len(homes)] * len(parents)
     for node, home in enumerate(homes):
         first[home] = min(first[home], node)
@@ -175,7 +178,7 @@ def first_nodes(homes: Sequence[int], parents: Sequence[int]) -> list[int]:
 
 
 def _pull_places(layers: list[int], picture: Picture, ends: Iterable[tuple[int, int]]) -> None:
-    """A place that only gives stands beside what takes from it: in a net, columns are no waves."""
+    """Moves a place without inputs next to its first consumer: in a net, columns are not waves."""
     takers: dict[int, list[int]] = {}
     fed: set[int] = set()
     for source, target in ends:
@@ -187,7 +190,7 @@ def _pull_places(layers: list[int], picture: Picture, ends: Iterable[tuple[int, 
 
 
 def _place_pools(layers: list[int], pools: Iterable[int], ends: Sequence[tuple[int, int]]) -> None:
-    """In the middle of what uses it, but in the column of none of that."""
+    """Puts each pool in the middle of its users, but in none of their columns."""
     highest = max(layers, default=0)
     for pool in pools:
         users = {layers[end] for pair in ends if pool in pair for end in pair if end != pool}
@@ -216,7 +219,10 @@ def _chain(columns: Columns, edge: int, source: int, target: int) -> Chain:
 
 
 def _bends(columns: Columns, left: int, right: int) -> tuple[int, ...]:
-    """A bend in each column between; it leaves a cluster where that closes, and enters one where it opens."""
+    """Adds a bend in each column between.
+
+    It leaves a cluster where that closes, and enters one where it opens.
+    """
     leaving = tuple(columns.around(columns.home(left)))
     entering = tuple(columns.around(columns.home(right)))
     shared = next((cluster for cluster in leaving if cluster in entering), WHOLE)

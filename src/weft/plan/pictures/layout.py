@@ -1,7 +1,7 @@
-"""Where everything in a picture stands: columns, order, heights, then the lines.
+"""Lays out a picture: columns, order, heights, then the lines.
 
-Lines climb only in the free strip between two columns, where no box and no frame's edge is; through a column
-and along frames they run level. So a line never runs through a box.
+Lines climb only in the free strip between two columns, where there is no box and no edge of a frame; through a
+column and along frames they are horizontal. So a line never crosses a box.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,6 +27,7 @@ def layout_of(picture: Picture) -> Layout:
     shapes = [shape_of(node) for node in picture.nodes]
     heights = _heights(columns, _sizes(picture, columns, shapes))
     ports = Ports(columns, shapes, heights)
+    # Levelling bends changes heights, so the ports are computed again below.
     ports.level_bends(columns.chains)
     heights.move_to(MARGIN + (_TITLE_ROOM if picture.title else 0.0))
     ports = Ports(columns, shapes, heights)
@@ -79,7 +80,7 @@ def _route(grid: Grid, ports: Ports, number: int, chain: Chain) -> Route:
         from_x, to_x = grid.strip(grid.columns.last(own))
         climbs.append(((from_x, y), (to_x, z)))
     points = _corners((start, *(point for climb in climbs for point in climb), end))
-    # Where it has reached the height of what comes next, it is apart from its neighbours.
+    # At the height of the next stop the line is away from its neighbours, so the label is put there.
     (from_x, y), (to_x, z) = climbs[-1 if chain.backwards else 0]
     label_at = (from_x + 4, y - 4) if chain.backwards else (to_x - 4, z - 4)
     return Route(
@@ -90,10 +91,10 @@ def _route(grid: Grid, ports: Ports, number: int, chain: Chain) -> Route:
 
 
 def _corners(points: Iterable[Point]) -> tuple[Point, ...]:
-    """Of points at one height in a row, the first and the last; each once, whatever the last digits say."""
-    kept: list[Point] = []
+    """Returns the points without those in the middle of a horizontal run, and without duplicates."""
+    corners: list[Point] = []
     for point in dict.fromkeys((round(x, 3), round(y, 3)) for x, y in points):
-        if len(kept) > 1 and kept[-1][1] == kept[-2][1] == point[1]:
-            kept.pop()
-        kept.append(point)
-    return tuple(kept)
+        if len(corners) > 1 and corners[-1][1] == corners[-2][1] == point[1]:
+            corners.pop()
+        corners.append(point)
+    return tuple(corners)

@@ -1,4 +1,4 @@
-"""A picture as a Mermaid flowchart, for pages that draw it."""
+"""Writes a picture as a Mermaid flowchart, for pages that render it."""
 
 from collections.abc import Iterator
 from typing import assert_never
@@ -52,9 +52,9 @@ def _part(part: Cluster | Node | None) -> str:
         case Cluster():
             return f'subgraph {part.id} ["{escaped(part.label)}"]'
         case Node():
-            opened, closed = _SHAPES[part.kind]
+            left, right = _SHAPES[part.kind]
             note = f"<br/>{escaped(part.note)}" if part.note else ""
-            return f'{part.id}{opened}"{escaped(part.label)}{note}"{closed}'
+            return f'{part.id}{left}"{escaped(part.label)}{note}"{right}'
         case _:
             assert_never(part)
 
@@ -65,5 +65,5 @@ def _edge(edge: Edge) -> str:
 
 
 def _in_yaml(title: str) -> str:
-    """The title stands in a header of YAML, where characters have another kind of numbers."""
+    """Returns the title escaped for a YAML header, which differs from the escapes of Mermaid."""
     return "".join(c if c == " " or c.isalnum() else f"\\U{ord(c):08x}" for c in visible(title))

@@ -23,28 +23,30 @@ class NodeKind(StrEnum):
 class EdgeKind(StrEnum):
     DEPENDS = "depends"
     AFTER = "after"
-    """Order only: nothing is handed over."""
+    """Order only: no result is handed over."""
     CONTAINS = "contains"
     ARC = "arc"
     CLAIM = "claim"
-    """Both ways: taken from a pool at the beginning and given back at the end, whatever came out."""
+    """In both directions: taken from a pool at the start and returned at the end, whatever the outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
+    """A box."""
+
     id: str
-    """Letters and digits; it is written into every format as it is."""
+    """Letters and digits, which every format accepts unchanged."""
     label: str
     note: str = ""
     """A second line, in small print."""
     hint: str = ""
-    """All there is to say, for pictures that can show it on demand."""
+    """The full text, for formats that can show it on demand."""
     kind: NodeKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """From a node or cluster to another one that is not around it or within it."""
+    """A line from a node or cluster to another that neither contains it nor is in it."""
 
     source: str
     target: str
@@ -60,14 +62,17 @@ class Cluster:
     label: str
     hint: str = ""
     parent: str = ""
-    """The id of the cluster around it; empty: the whole picture."""
+    """The id of the cluster around it; empty for the whole picture."""
     members: tuple[str, ...] = ()
     """The ids of the nodes directly in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A cluster stands after the one it is in; where an order is free, things are drawn in the order given."""
+    """Boxes, lines and frames.
+
+    A cluster comes after the one that contains it; the order decides where it is free.
+    """
 
     title: str
     nodes: tuple[Node, ...]
@@ -77,23 +82,23 @@ class Picture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A subplan, as pictures need it.
+    """A subplan as pictures need it.
 
-    Rows stand in plan order, a group before what is in it; row 0 is the plan itself.
+    Rows are in plan order, a group before its parts; row 0 is the plan itself.
     """
 
     path: str
     title: str = ""
     parent: int
-    """The number of the row it is in; -1 for row 0."""
+    """The number of the row that contains it; -1 for row 0."""
     is_leaf: bool
     depends_on: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
-    """Rows it comes after for the sake of order alone."""
+    """Rows that it comes after for the sake of order only."""
     note: str = ""
     folded: int = 0
-    """How many slices are folded into this row; 0: it stands for itself."""
+    """The number of slices folded into this row; 0 if it stands for itself."""
 
 
 class TooLargeToDrawError(InputError):
-    """A picture of so many boxes would take long to lay out, and nobody could read it."""
+    """A picture has so many boxes that the layout would take long and be unreadable."""

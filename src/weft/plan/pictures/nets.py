@@ -1,8 +1,8 @@
-"""A net as a picture: what flows, from the places marked at first; its pools apart.
+"""Builds the picture of a net: the flow from its initially marked places, and pools at the end.
 
-Two things make the picture of a net smaller than its list of arcs. Outcomes that lead to the same place share
-a line, which has no label if every outcome leads there. And a pool from which a transition takes what it gives
-back whatever comes out is joined to it by one line with two heads.
+Two rules make the picture smaller than the list of arcs. Outcomes that lead to the same place share a line, which
+has no label if every outcome leads there. A pool that gets back what a transition takes, whatever the outcome, is
+connected to it by one line with two heads.
 """
 
 from collections import deque
@@ -21,17 +21,17 @@ _KINDS = {
 
 
 def net_picture(net: Net, *, title: str = "") -> Picture:
-    """What all ids begin with is left out of the labels; hints have it."""
+    """Returns the picture. The common prefix of all ids is left out of the labels, but not of the hints."""
     edges = tuple(edge for number in range(len(net.transition_ids)) for edge in _edges(net, number))
     nodes = {node.id: node for node in _nodes(net)}
     marked = [f"p{place}" for place, tokens in enumerate(net.initial) if tokens]
     pools = {node.id for node in nodes.values() if node.kind is NodeKind.POOL}
-    order = _along(edges, marked, pools, tuple(nodes))
+    order = _in_flow_order(edges, marked, pools, tuple(nodes))
     return Picture(title=title, nodes=tuple(nodes[id_] for id_ in order), edges=edges)
 
 
 def _nodes(net: Net) -> Iterator[Node]:
-    shared = _shared_beginning((*net.place_ids, *net.transition_ids))
+    shared = _common_prefix((*net.place_ids, *net.transition_ids))
     for number, place in enumerate(net.places):
         note = drawn_tokens(place.tokens) if place.tokens else ""
         yield Node(
@@ -44,25 +44,26 @@ def _nodes(net: Net) -> Iterator[Node]:
         )
 
 
-def _shared_beginning(ids: tuple[str, ...]) -> int:
-    """The length of what all ids have in common, up to a `/` or `.`."""
+def _common_prefix(ids: tuple[str, ...]) -> int:
+    """Returns the length of the prefix that all ids share, up to a `/` or `.`."""
     first, last = min(ids, default=""), max(ids, default="")
     same = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
     return max(first.rfind("/", 0, same), first.rfind(".", 0, same)) + 1
 
 
 def _edges(net: Net, number: int) -> Iterator[Edge]:
-    taken = dict(net.inputs[number])
-    given = _given(net, number)
+    inputs = dict(net.inputs[number])
+    outputs = _outputs(net, number)
     everything = frozenset(net.outcomes[number])
-    for place, weight in taken.items():
-        if _is_claim(net, place) and given.get(place) == {weight: everything}:
+    for place, weight in inputs.items():
+        # Every outcome returns the same amount: one line with two heads says it all.
+        if _is_claim(net, place) and outputs.get(place) == {weight: everything}:
             label = _label((), weight)
             yield Edge(source=f"p{place}", target=f"t{number}", label=label, kind=EdgeKind.CLAIM)
-            del given[place]
+            del outputs[place]
         else:
             yield Edge(source=f"p{place}", target=f"t{number}", label=_label((), weight), kind=EdgeKind.ARC)
-    for place, weights in given.items():
+    for place, weights in outputs.items():
         for weight, names in weights.items():
             shown = () if names == everything else tuple(n for n in net.outcomes[number] if n in names)
             yield Edge(
@@ -70,14 +71,14 @@ def _edges(net: Net, number: int) -> Iterator[Edge]:
             )
 
 
-def _given(net: Net, number: int) -> dict[int, dict[int, frozenset[str]]]:
-    """For each place and weight, the outcomes that give so much to it."""
-    given: dict[int, dict[int, frozenset[str]]] = {}
+def _outputs(net: Net, number: int) -> dict[int, dict[int, frozenset[str]]]:
+    """Returns, for each place and weight, the outcomes that produce it."""
+    outputs: dict[int, dict[int, frozenset[str]]] = {}
     for name, arcs in zip(net.outcomes[number], net.outputs[number], strict=True):
         for place, weight in arcs:
-            weights = given.setdefault(place, {})
+            weights = outputs.setdefault(place, {})
             weights[weight] = weights.get(weight, frozenset()) | {name}
-    return given
+    return outputs
 
 
 def _is_claim(net: Net, place: int) -> bool:
@@ -88,20 +89,23 @@ def _label(outcomes: tuple[str, ...], weight: int) -> str:
     return " ".join(filter(None, (", ".join(outcomes), str(weight) if weight > 1 else "")))
 
 
-def _along(
+def _in_flow_order(
     edges: tuple[Edge, ...], marked: list[str], pools: set[str], ids: tuple[str, ...]
 ) -> Iterator[str]:
-    """The nodes as they are met when one goes along the arcs: a line back is then a loop. Pools come last."""
+    """Yields the nodes in the order in which the arcs reach them, so that a line back is a loop.
+
+    Pools come last.
+    """
     following: dict[str, list[str]] = {id_: [] for id_ in ids}
     for edge in edges:
         following[edge.source].append(edge.target)
-    met = dict.fromkeys([id_ for id_ in marked if id_ not in pools])
-    for start in (*met, *(id_ for id_ in ids if id_ not in pools)):
+    reached = dict.fromkeys([id_ for id_ in marked if id_ not in pools])
+    for start in (*reached, *(id_ for id_ in ids if id_ not in pools)):
         waiting = deque([start])
-        met.setdefault(start)
+        reached.setdefault(start)
         while waiting:
-            fresh = [id_ for id_ in following[waiting.popleft()] if id_ not in met and id_ not in pools]
-            met.update(dict.fromkeys(fresh))
+            fresh = [id_ for id_ in following[waiting.popleft()] if id_ not in reached and id_ not in pools]
+            reached.update(dict.fromkeys(fresh))
             waiting.extend(dict.fromkeys(fresh))
-    yield from met
+    yield from reached
     yield from (id_ for id_ in ids if id_ in pools)

@@ -1,9 +1,9 @@
-"""In which order things stand in each column, so that few lines cross.
+"""Orders the contents of each column, so that few lines cross.
 
-A cluster is a frame, so it is above or below another in all columns that they share. That is so if everything in a
-cluster has one place in one order, whatever its columns. This order is looked for by turns: lay the drawing out,
-and sort by where the neighbours to the left, or to the right, have come to stand. The best one seen is kept.
-Between two turns neighbours in a column change places where that alone spares a crossing.
+A cluster is a frame, so it is above or below another in all columns that they share. That holds if everything in
+a cluster has one position in one order, whatever its columns. This order is found by turns: lay out the drawing,
+then sort by the heights of the neighbours to the left, or to the right. The best order is kept. Between two
+turns, neighbours in a column are swapped where that alone removes a crossing.
 """
 
 from bisect import bisect_right, insort
@@ -26,6 +26,7 @@ def order_of(columns: Columns, sizes: Sequence[float], neighbours: Neighbours) -
         if not fewest:
             break
         heights = Heights(columns, order, sizes)
+        # A few rounds are enough to see who is above whom.
         heights.relax(neighbours, _ROUNDS)
         order = _sorted(columns, order, _keys(heights, sides[turn % 3]))
         _exchange(columns, order, neighbours)
@@ -36,7 +37,7 @@ def order_of(columns: Columns, sizes: Sequence[float], neighbours: Neighbours) -
 
 
 def _first_order(columns: Columns) -> list[list[int]]:
-    """As the picture gives it; bends follow the left end of their line."""
+    """Returns the order of the picture; bends follow the left end of their line."""
     first = first_nodes(columns.homes[: columns.nodes], columns.parents)
     keys = [*map(float, range(columns.nodes)), *[0.0] * (len(columns.layers) - columns.nodes)]
     for chain in columns.chains:
@@ -53,7 +54,7 @@ def _first_order(columns: Columns) -> list[list[int]]:
 
 
 def _sides(columns: Columns, neighbours: Neighbours) -> tuple[list[list[int]], ...]:
-    """The neighbours to the left of each spot, those to the right, and both."""
+    """Returns the neighbours to the left of each spot, those to the right, and both."""
     left: list[list[int]] = [[] for _ in columns.layers]
     right: list[list[int]] = [[] for _ in columns.layers]
     for spot, ends in enumerate(neighbours.of_spots):
@@ -70,7 +71,7 @@ def _keys(heights: Heights, side: Sequence[Sequence[int]]) -> list[float]:
 
 
 def _sorted(columns: Columns, order: Sequence[Sequence[int]], keys: Sequence[float]) -> list[list[int]]:
-    """A cluster goes by the mean of what is in it."""
+    """Returns the order by these keys; a cluster counts with the mean of its contents."""
     sums = [[0.0, 0.0] for _ in columns.parents]
     for spot, home in enumerate(columns.homes):
         for cluster in columns.around(home):
@@ -83,7 +84,7 @@ def _sorted(columns: Columns, order: Sequence[Sequence[int]], keys: Sequence[flo
 
 
 def _walk(order: Sequence[Sequence[int]]) -> Iterator[int]:
-    """From top to bottom: the spots, and each cluster where it opens and again where it closes."""
+    """Yields the spots from top to bottom, and each cluster where it opens and again where it closes."""
     stack = [(~WHOLE, iter(order[WHOLE]))]
     while stack:
         cluster, items = stack[-1]
@@ -97,16 +98,19 @@ def _walk(order: Sequence[Sequence[int]]) -> Iterator[int]:
             stack.append((item, iter(order[~item])))
 
 
-def _places(order: Sequence[Sequence[int]]) -> tuple[dict[int, int], dict[int, int]]:
-    """Where everything comes first on a walk from top to bottom, and where it comes last."""
+def _positions(order: Sequence[Sequence[int]]) -> tuple[dict[int, int], dict[int, int]]:
+    """Returns the first and the last position of everything on a walk from top to bottom."""
     walk = list(_walk(order))
-    last = {item: place for place, item in enumerate(walk)}
-    return {item: len(walk) - 1 - place for place, item in enumerate(reversed(walk))}, last
+    last = {item: position for position, item in enumerate(walk)}
+    return {item: len(walk) - 1 - position for position, item in enumerate(reversed(walk))}, last
 
 
 def crossings(columns: Columns, order: Sequence[Sequence[int]], parts: Sequence[tuple[int, int]]) -> int:
-    """How many pairs of lines cross between two columns. Who enters, leaves or passes a frame crosses it."""
-    tops, bottoms = _places(order)
+    """Returns how many pairs of lines cross between columns.
+
+    A line that passes the edge of a frame crosses it.
+    """
+    tops, bottoms = _positions(order)
     between: dict[int, list[tuple[int, int]]] = {}
     for left, right in parts:
         between.setdefault(columns.last(left), []).append((bottoms[left], bottoms[right]))
@@ -118,17 +122,17 @@ def crossings(columns: Columns, order: Sequence[Sequence[int]], parts: Sequence[
 
 
 def _inversions(lines: Sequence[tuple[int, int]]) -> int:
-    seen: list[int] = []
+    rights: list[int] = []
     count = 0
     for _, right in lines:
-        count += len(seen) - bisect_right(seen, right)
-        insort(seen, right)
+        count += len(rights) - bisect_right(rights, right)
+        insort(rights, right)
     return count
 
 
 def _exchange(columns: Columns, order: list[list[int]], neighbours: Neighbours) -> None:
-    """Two spots that follow each other in a column and a cluster are in no one else's way."""
-    _, places = _places(order)
+    """Swaps adjacent spots of a column and cluster where that removes crossings; nothing else is affected."""
+    _, positions = _positions(order)
     for items in order:
         by_layer: dict[int, list[int]] = {}
         for index, item in enumerate(items):
@@ -137,18 +141,18 @@ def _exchange(columns: Columns, order: list[list[int]], neighbours: Neighbours) 
         for indexes in by_layer.values():
             for upper, lower in pairwise(indexes):
                 a, b = items[upper], items[lower]
-                if a >= 0 <= b and _gain(places, columns, neighbours, (a, b)) > 0:
+                if a >= 0 <= b and _gain(positions, columns, neighbours, (a, b)) > 0:
                     items[upper], items[lower] = b, a
-                    places[a], places[b] = places[b], places[a]
+                    positions[a], positions[b] = positions[b], positions[a]
 
 
-def _gain(places: dict[int, int], columns: Columns, neighbours: Neighbours, pair: tuple[int, int]) -> int:
-    """How many crossings are spared if the upper one of the pair goes below the lower one."""
+def _gain(positions: dict[int, int], columns: Columns, neighbours: Neighbours, pair: tuple[int, int]) -> int:
+    """Returns how many crossings disappear if the two spots of the pair are swapped."""
     upper, lower = pair
     layer = columns.layers[upper]
     gain = 0
     for a in neighbours.of_spots[upper]:
         for b in neighbours.of_spots[lower]:
             if (columns.first(a) > layer) == (columns.first(b) > layer):
-                gain += (places[a] > places[b]) - (places[a] < places[b])
+                gain += (positions[a] > positions[b]) - (positions[a] < positions[b])
     return gain

@@ -1,7 +1,8 @@
-"""At which height each line leaves its left end and meets its right end.
+"""The heights at which each line leaves its left end and meets its right end.
 
-Lines that come to the left side of a node end side by side, in the order of where they come from, so that each
-head is seen. Those that leave at the right start from one point and fan out, unless heads are among them.
+Lines that arrive at the left side of a node end side by side, in the order of their origins, so that each
+arrowhead is visible. Lines that leave at the right start from one point and fan out, unless arrowheads are among
+them.
 """
 
 from collections.abc import Sequence
@@ -17,17 +18,19 @@ Side = tuple[int, bool]
 
 
 class Ports:
+    """The heights of both ends of each chain."""
+
     def __init__(self, columns: Columns, shapes: Sequence[Shape], heights: Heights) -> None:
         self.shapes = shapes
         self.heights = heights
         count = len(columns.chains)
         self.left, self.right = [0.0] * count, [0.0] * count
-        """For each chain."""
+        """The heights by chain."""
         for side, lines in _by_side(columns.chains).items():
             self._spread(columns, side, lines)
 
     def level_bends(self, chains: Sequence[Chain]) -> None:
-        """Moves rows of bends to where their line ends, if there is room."""
+        """Moves rows of bends to the height of an end of their line, if there is room."""
         for number, chain in enumerate(chains):
             if chain.bends:
                 now = self.heights.at[chain.bends[0]]
@@ -35,45 +38,45 @@ class Ports:
                 self.heights.level(chain.bends, height)
 
     def stops(self, number: int, chain: Chain) -> list[tuple[int, float]]:
-        """What is on the way of the chain, from left to right, with the height at which it passes."""
+        """Returns the stops of the chain from left to right, with the height at which it passes each."""
         bends = ((bend, self.heights.at[bend]) for bend in chain.bends)
         return [(chain.left, self.left[number]), *bends, (chain.right, self.right[number])]
 
     def _spread(self, columns: Columns, side: Side, lines: Sequence[tuple[int, int]]) -> None:
         end, at_right = side
-        wished = sorted((self._wish(end, other), number) for number, other in lines)
+        ideals = sorted((self._ideal(end, neighbour), number) for number, neighbour in lines)
         if end < 0:
-            heights = self._along_frame(~end, [height for height, _ in wished])
+            heights = self._along_frame(~end, [height for height, _ in ideals])
         elif at_right and not any(_has_head_at(columns.chains[number], side) for number, _ in lines):
             heights = [self.heights.at[end]] * len(lines)
         else:
             heights = self._side_by_side(end, len(lines))
-        for height, (_, number) in zip(heights, wished, strict=True):
+        for height, (_, number) in zip(heights, ideals, strict=True):
             ports = self.left if columns.chains[number].left == end else self.right
             ports[number] = height
 
-    def _wish(self, end: int, other: int) -> float:
-        return self.heights.near(other, self.heights.middle(end))
+    def _ideal(self, end: int, neighbour: int) -> float:
+        return self.heights.near(neighbour, self.heights.middle(end))
 
     def _side_by_side(self, node: int, count: int) -> list[float]:
         step = min(_STEP, 2 * self.shapes[node].spread / max(1, count - 1))
-        return [self.heights.at[node] + (place - (count - 1) / 2) * step for place in range(count)]
+        return [self.heights.at[node] + (index - (count - 1) / 2) * step for index in range(count)]
 
-    def _along_frame(self, cluster: int, wished: Sequence[float]) -> list[float]:
-        """As wished, but not beyond the corners, and with some room between."""
+    def _along_frame(self, cluster: int, ideals: Sequence[float]) -> list[float]:
+        """Returns the ideal heights, kept away from the corners and from each other."""
         top = self.heights.at[self.heights.top(cluster)] + PORT_MARGIN
         bottom = self.heights.at[self.heights.bottom(cluster)] - PORT_MARGIN
-        last = len(wished) - 1
+        last = len(ideals) - 1
         step = min(_STEP, (bottom - top) / max(1, last))
-        found: list[float] = []
-        for place, height in enumerate(wished):
-            least = found[-1] + step if found else top
-            found.append(max(least, min(height, bottom - step * (last - place))))
-        return found
+        heights: list[float] = []
+        for index, height in enumerate(ideals):
+            least = heights[-1] + step if heights else top
+            heights.append(max(least, min(height, bottom - step * (last - index))))
+        return heights
 
 
 def _by_side(chains: Sequence[Chain]) -> dict[Side, list[tuple[int, int]]]:
-    """The chains that end at each side, with what comes next on them."""
+    """Returns the chains that end at each side, with the next stop on them."""
     sides: dict[Side, list[tuple[int, int]]] = {}
     for number, chain in enumerate(chains):
         stops = (chain.left, *chain.bends, chain.right)

@@ -1,4 +1,4 @@
-"""How large each thing is drawn, and how much of its text there is room for."""
+"""Sizes of drawn nodes, and how much text fits into them."""
 
 from dataclasses import dataclass
 
@@ -10,29 +10,29 @@ RADIUS = 13.0
 BAR_WIDTH, BAR_HEIGHT = 9.0, 34.0
 _BOX_ROOM, _BOX_LEAST, _BOX_BESIDES = 190.0, 52.0, 26.0
 _BELOW_ROOM = 104.0
-"""For the text below a circle or a bar."""
+"""The width of the text below a circle or a bar."""
 
 ROUND = frozenset({NodeKind.PLACE, NodeKind.RUNNING, NodeKind.POOL, NodeKind.END})
-_OF_NETS = ROUND | {NodeKind.TRANSITION}
+_NET_KINDS = ROUND | {NodeKind.TRANSITION}
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The room that a node takes, its text included, and how far from its middle lines end."""
+    """The space that a node takes, including its text, and the distance at which lines end."""
 
     width: float
     height: float
     reach: float
-    """From the middle to the left and right, for a line; 0: the whole width of its column."""
+    """The distance from the middle to the left and right, for lines; 0 means the whole width of its column."""
     spread: float
-    """From the middle up and down, for lines that end side by side."""
+    """The distance from the middle up and down, for lines that end side by side."""
     label: str
     note: str
     round: bool = False
 
 
 def shape_of(node: Node) -> Shape:
-    return _shape_with_text_below(node) if node.kind in _OF_NETS else _box(node)
+    return _shape_with_text_below(node) if node.kind in _NET_KINDS else _box(node)
 
 
 def _box(node: Node) -> Shape:

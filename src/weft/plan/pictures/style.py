@@ -1,4 +1,4 @@
-"""The colours and letters of SVG pictures, by day and by night."""
+"""The colours and fonts of SVG pictures, in light and dark mode."""
 
 STYLE = """
 text { font-family: ui-sans-serif, system-ui, sans-serif; fill: #1f2933; text-anchor: middle; }

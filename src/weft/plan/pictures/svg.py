@@ -1,4 +1,4 @@
-"""A picture as an SVG file that needs nothing else: no script, no font, no other program."""
+"""Writes a picture as a self-contained SVG file: no scripts, no fonts, no other programs."""
 
 from collections.abc import Iterator
 from html import escape
@@ -27,13 +27,13 @@ MAX_NODES, MAX_EDGES = 400, 2_000
 
 
 def picture_to_svg(picture: Picture) -> str:
-    for things, count, most in (
+    for noun, count, most in (
         ("boxes", len(picture.nodes), MAX_NODES),
         ("lines", len(picture.edges), MAX_EDGES),
     ):
         if count > most:
             raise TooLargeToDrawError(
-                f"the picture has {count:,} {things}, and more than {most:,} are not drawn as SVG; "
+                f"the picture has {count:,} {noun}, and more than {most:,} are not drawn as SVG; "
                 "name a subplan to draw less, or use --format dot and lay it out with Graphviz"
             )
     return "".join(f"{line}\n" for line in _lines(picture, layout_of(picture)))
@@ -55,6 +55,7 @@ def _lines(picture: Picture, layout: Layout) -> Iterator[str]:
         yield _line(edge, route)
     for node, box in zip(picture.nodes, layout.boxes, strict=True):
         yield _node(node, box)
+    # Texts come last, so that no line covers them.
     yield from _texts(picture, layout)
     yield "</svg>"
 
@@ -134,7 +135,7 @@ def _boxed(node: Node, shape: Shape, box: Box) -> Iterator[str]:
 
 
 def _texts(picture: Picture, layout: Layout) -> Iterator[str]:
-    """What stands on top of everything, with a seam in the colour of the paper."""
+    """Yields the texts that are drawn above everything else, with an outline in the colour of the background."""
     for cluster, frame in zip(picture.clusters, layout.frames, strict=True):
         label = cluster_label(cluster, frame.width - 20)
         yield _text("heading", (frame.left + 10, frame.top + NOTE_SIZE + 6), label)
@@ -147,8 +148,8 @@ def _texts(picture: Picture, layout: Layout) -> Iterator[str]:
         yield _text("title", (MARGIN, MARGIN + TITLE_SIZE), title)
 
 
-def _text(classes: str, at: Point, text: str) -> str:
-    return f'<text class="{classes}" x="{_number(at[0])}" y="{_number(at[1])}">{_escaped(text)}</text>'
+def _text(classes: str, position: Point, text: str) -> str:
+    return f'<text class="{classes}" x="{_number(position[0])}" y="{_number(position[1])}">{_escaped(text)}</text>'
 
 
 def _hint(text: str) -> str:
@@ -167,7 +168,7 @@ def _point(point: Point) -> str:
 
 
 def _number(value: float) -> str:
-    """A tenth of a pixel is exact enough, and the same on every machine."""
+    """Returns a number with one decimal: exact enough, and the same on every machine."""
     return f"{value:.1f}".removesuffix(".0")
 
 

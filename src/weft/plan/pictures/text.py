@@ -1,4 +1,4 @@
-"""How wide a text will be, without a font to ask: an estimate on the wide side, by kinds of characters."""
+"""Estimates the width of a text without a font: a generous estimate by kinds of characters."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _INVISIBLE = frozenset({"Mn", "Me", "Cf"})
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and other white space, and with a sign for what cannot be drawn."""
+    """Returns the text on one line, with a placeholder for characters that cannot be drawn."""
     return visible(" ".join(text.split()))
 
 
@@ -27,29 +27,29 @@ def width_of(text: str, size: float) -> float:
 
 
 def _width(character: str) -> float:
-    known = _WIDTHS.get(character)
-    if known is not None:
-        return known
+    width = _WIDTHS.get(character)
+    if width is not None:
+        return width
     if unicodedata.category(character) in _INVISIBLE:
         return 0.0
     return 1.25 if unicodedata.east_asian_width(character) in "WF" else 0.75
 
 
 def elided(text: str, size: float, room: float) -> str:
-    """As much of the beginning as there is room for."""
+    """Returns as much of the beginning as fits."""
     if width_of(text, size) <= room:
         return text
     return text[: _fitting(text, size, room)].rstrip(" \u200d") + ELLIPSIS
 
 
 def elided_at_start(text: str, size: float, room: float) -> str:
-    """As much of the end as there is room for: of a path, it says the most."""
+    """Returns as much of the end as fits, which says most of a path."""
     if width_of(text, size) <= room:
         return text
-    kept = _fitting(text[::-1], size, room)
-    return ELLIPSIS + text[len(text) - kept :].lstrip(" \u200d")
+    length = _fitting(text[::-1], size, room)
+    return ELLIPSIS + text[len(text) - length :].lstrip(" \u200d")
 
 
 def _fitting(text: Iterable[str], size: float, room: float) -> int:
-    left = room - width_of(ELLIPSIS, size)
-    return sum(width <= left for width in accumulate(size * _width(character) for character in text))
+    available = room - width_of(ELLIPSIS, size)
+    return sum(width <= available for width in accumulate(size * _width(character) for character in text))

@@ -1,9 +1,9 @@
-"""In which order the steps of a pipeline come.
+"""The order of the steps of a pipeline.
 
-A cursor goes through the steps as they are written. At a sequential step it waits until that has ended; an async
-step it launches, and goes on. A step that depends on others waits for them, too. So for each step it is known
-which others are *certain to have ended* when it starts: what the cursor has waited for, what the step itself waits
-for, and what those waited for in turn. Sets of steps are bits of a number.
+A cursor moves through the steps as written. It waits for the end of each sequential step; it starts an async step
+and moves on. A step with dependencies waits for them, too. So it is known which steps are *certain to have ended*
+when a step starts: those the cursor has waited for, those the step depends on, and those that these waited for in
+turn. Sets of steps are bits of a number.
 """
 
 from collections.abc import Sequence
@@ -15,25 +15,27 @@ from weft.plan.model import Step, Verify
 
 
 class Flow(Struct, frozen=True):
+    """What each step of a pipeline waits for."""
+
     ended: tuple[int, ...]
     """For each step, those certain to have ended when it starts."""
     signals: tuple[tuple[int, ...], ...]
-    """For each step, the async ones that have to tell it that they ended: the cursor cannot know."""
-    heard_by: tuple[tuple[int, ...], ...]
-    """The same the other way round."""
+    """For each step, the async steps that must signal their end to it, as the cursor did not wait for them."""
+    waiters: tuple[tuple[int, ...], ...]
+    """For each async step, the steps that it signals its end to: the inverse of `signals`."""
     at_end: int
-    """Those certain to have ended when the cursor has come to the end."""
+    """The steps certain to have ended when the cursor reaches the end."""
 
     def has_ended(self, earlier: int, at: int) -> bool:
         return bool(self.ended[at] >> earlier & 1)
 
 
 def flow(steps: Sequence[Step]) -> Flow:
-    """References to steps that do not exist or come later are left out."""
+    """Returns the flow of a pipeline. It ignores references to steps that do not exist or come later."""
     numbers: dict[str, int] = {}
     ended: list[int] = []
     signals: list[tuple[int, ...]] = []
-    heard_by: list[list[int]] = [[] for _ in steps]
+    waiters: list[list[int]] = [[] for _ in steps]
     behind_cursor = 0
     for number, step in enumerate(steps):
         waits = sorted({numbers[name] for name in step.depends_on if name in numbers})
@@ -41,17 +43,17 @@ def flow(steps: Sequence[Step]) -> Flow:
         before = behind_cursor
         for earlier in needed:
             before |= ended[earlier] | 1 << earlier
-            heard_by[earlier].append(number)
+            waiters[earlier].append(number)
         ended.append(before)
         signals.append(needed)
         if not step.is_async:
             behind_cursor = before | 1 << number
         numbers.setdefault(step.id, number)
-    return Flow(tuple(ended), tuple(signals), tuple(map(tuple, heard_by)), behind_cursor)
+    return Flow(tuple(ended), tuple(signals), tuple(map(tuple, waiters)), behind_cursor)
 
 
 def loop_region(steps: Sequence[Step], number: int) -> range | None:
-    """The steps that are done again when this one fails; None if it does not go back to an earlier one."""
+    """Returns the steps that are repeated when this one fails; None if it does not go back to an earlier step."""
     on_fail = steps[number].on_fail
     if on_fail is None:
         return None
@@ -62,9 +64,9 @@ def loop_region(steps: Sequence[Step], number: int) -> range | None:
 
 
 def effective(steps: Sequence[Step], *, verifies: bool) -> list[Step]:
-    """The steps as they can come to pass: what never runs cannot fail, so it sends nothing back.
+    """Returns the steps as they can happen: a step that never runs cannot fail, so it has no loop.
 
-    That is a step with the condition `never`, and `verify` in a slice that has nothing to verify.
+    Such a step has the condition `never`, or is a `verify` in a slice without verify commands.
     """
     return [_never(step) if _is_idle(step, verifies=verifies) else step for step in steps]
 

@@ -1,4 +1,4 @@
-"""Runs of a net, told in the plan's own words."""
+"""Runs of a net as sentences about the plan."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,11 +21,11 @@ _MOVES = {
     Role.WAIT: "has what it waited for",
     Role.LAUNCH: "is launched",
     Role.ENTER: "begins",
-    Role.LEAVE: "waits for a person and gives its slot back",
+    Role.LEAVE: "waits for a person and returns its slot",
     Role.RETURN: "has its slot again",
     Role.STOP: "is not started",
 }
-"""What a step does, apart from running."""
+"""What happens to a step, apart from running."""
 
 _OWN = {
     Role.BEGIN: "its workspace",
@@ -50,7 +50,7 @@ _POOLS = {
 
 
 def in_words(shape: Shape, path: str, trace: Iterable[str]) -> Iterator[str]:
-    """Each firing as a sentence; `trace` names transitions of the unfolded net of the shape."""
+    """Yields each firing as a sentence; `trace` names transitions of the unfolded net of the shape."""
     acts: dict[str, Act] = dict(zip(map(str, shape.net.transition_ids), shape.acts, strict=True))
     for fired in trace:
         name, part = _split(fired, acts)
@@ -58,7 +58,7 @@ def in_words(shape: Shape, path: str, trace: Iterable[str]) -> Iterator[str]:
 
 
 def _split(fired: str, acts: dict[str, Act]) -> tuple[str, str]:
-    """The transition and the part of it: what is appended when a net is unfolded."""
+    """Returns the transition, and the suffix that unfolding has added to its name."""
     if fired in acts:
         return fired, ""
     name, _, part = fired.rpartition(".")
@@ -66,7 +66,7 @@ def _split(fired: str, acts: dict[str, Act]) -> tuple[str, str]:
 
 
 def subject(act: Act) -> str:
-    """Who does it, for the beginning of a sentence."""
+    """Returns the actor, for the start of a sentence."""
     if not act.step:
         return _OWN.get(act.role, "it")
     return f"step {act.step}" if act.attempt <= 1 else f"step {act.step}, attempt {act.attempt},"
@@ -84,7 +84,7 @@ def ending(outcome: str) -> str:
 
 
 def pool_in_words(place: str) -> str:
-    """What a place of kind pool stands for; `pool:NAME` and `agent:NAME` are those of the plan."""
+    """Returns what a pool stands for; `pool:NAME` and `agent:NAME` are pools of the plan."""
     kind, _, name = place.partition(":")
     if kind == "agent":
         return f"the pool of {name}"

@@ -1,7 +1,7 @@
-"""What is known of a plan before it runs: what `weft check` tells.
+"""What is known about a plan before it runs: the report of `weft check`.
 
-Everything here is a bound that no run exceeds, or is said to be unknown. The parts are worked out in modules of
-their own; most of the time goes into the longest path and the overlaps, one pass over the plan each.
+Everything here is a bound that no run exceeds, or is reported as unknown. Each part has a module of its own; most
+of the time goes into the longest path and the overlaps, with one pass over the plan each.
 """
 
 from collections import Counter
@@ -42,6 +42,8 @@ class BuiltInAgent(Struct, frozen=True):
 
 
 class CheckReport(Struct, frozen=True, kw_only=True):
+    """The report of `weft check`."""
+
     plan: str
     finish: Proof
     counts: Counts
@@ -57,7 +59,7 @@ class CheckReport(Struct, frozen=True, kw_only=True):
     built_in_agents: tuple[BuiltInAgent, ...] = ()
     landing_verifies: LandingVerifies | None = None
     plan_warnings: tuple[Problem, ...]
-    """Those found when the plan was read."""
+    """The warnings from loading the plan."""
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
@@ -91,7 +93,7 @@ def _built_in_agents(plan: Plan) -> Iterator[BuiltInAgent]:
 
 
 def overlaps_of(compiled: CompiledPlan, history: Sequence[FilePair] = ()) -> OverlapReport:
-    """Only the overlaps; `history`: files that changed together, as far as it is known."""
+    """Returns only the overlaps. `history` has the files that changed together, as far as known."""
     after, finder = extra_order(compiled), Profiles(compiled.plan)
     starting = len(eligibility(compiled).eligible)
     at_once = together(compiled, after, finder.by_row(), finder.agents, starting=starting)
@@ -99,21 +101,22 @@ def overlaps_of(compiled: CompiledPlan, history: Sequence[FilePair] = ()) -> Ove
 
 
 def check_report(compiled: CompiledPlan, proof: Proof, history: Sequence[FilePair] = ()) -> CheckReport:
-    """`history`: files that changed together, as far as it is known."""
+    """Returns the report. `history` has the files that changed together, as far as known."""
     plan, after = compiled.plan, extra_order(compiled)
+    # The profiles are shared by several parts of the report.
     finder = Profiles(plan)
     profiles = finder.by_row()
-    alike = Counter(profile for profile in profiles if profile is not None)
-    able = eligibility(compiled)
-    at_once = together(compiled, after, profiles, finder.agents, starting=len(able.eligible))
+    slice_counts = Counter(profile for profile in profiles if profile is not None)
+    start = eligibility(compiled)
+    at_once = together(compiled, after, profiles, finder.agents, starting=len(start.eligible))
     return CheckReport(
         plan=plan.id,
         finish=proof,
         counts=counts(compiled),
-        pipelines=pipeline_uses(alike),
+        pipelines=pipeline_uses(slice_counts),
         together=at_once,
-        pools=pool_uses(compiled, alike, proved=proof.answer is Answer.PROVED),
-        eligibility=able,
+        pools=pool_uses(compiled, slice_counts, proved=proof.answer is Answer.PROVED),
+        eligibility=start,
         overlaps=overlap_report(compiled, after, at_once.slices, history),
         critical_path=critical_path(plan, after),
         makespan=makespan(plan, after, profiles, at_once.slices),

@@ -1,7 +1,7 @@
-"""Subplans that own different files which used to change together: who changes one may well need the other.
+"""Subplans with different files that used to change together: a change of one file may well need the other.
 
-The history is given as pairs of files. They belong to the subplans whose `files` mean them; counted are subplans
-that may run together and whose patterns have no file in common, as all others are told of elsewhere.
+The history is a list of pairs of files. A file belongs to the subplans whose `files` match it. Only subplans that
+may run together and whose patterns share no file are counted; all others are reported elsewhere.
 """
 
 from bisect import bisect_left
@@ -15,32 +15,36 @@ from weft.plan.order.globs import WILDCARD, intersects, matches
 from weft.plan.order.outline import ROOT
 
 MOST_PAIRS = 1_000
-"""So many pairs of subplans are told."""
+"""The most pairs of subplans that are reported."""
 MOST_FILES = 3
-"""So many pairs of files for each of them; the others are counted."""
+"""The most pairs of files that are reported for each; the others are counted."""
 MOST_STEPS = 200_000
-"""So many are looked at."""
+"""The most pairs that are examined."""
 
 Rows = tuple[int, int]
 
 
 class FilePair(Struct, frozen=True):
+    """Two files that changed together."""
+
     first: str
     second: str
     times: int
-    """How many commits touched both."""
+    """The number of commits that changed both."""
 
     def to_json(self) -> dict[str, object]:
         return {"files": [self.first, self.second], "commits": self.times}
 
 
 class Companions(Struct, frozen=True, kw_only=True):
+    """Two subplans with files that used to change together."""
+
     first: str
     second: str
     files: tuple[FilePair, ...]
-    """Those that changed together most often; the first of each is one of the first subplan."""
+    """The pairs that changed together most often; the first file of each belongs to the first subplan."""
     more: int
-    """Pairs of files that are not told."""
+    """The number of further pairs of files."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -52,18 +56,18 @@ class Companions(Struct, frozen=True, kw_only=True):
 
 
 def owners(plan: Plan, files: Collection[str]) -> dict[str, list[int]]:
-    """For each of the files that a subplan expects to touch, the rows of those that do."""
-    found: dict[str, list[int]] = {}
+    """Returns, for each of the files that a subplan expects to change, the rows of these subplans."""
+    rows_by_file: dict[str, list[int]] = {}
     names = sorted(files)
     for row, subplan in enumerate(plan.subplans):
         if row != ROOT:
-            for file in dict.fromkeys(name for glob in subplan.files for name in _meant(glob, names)):
-                found.setdefault(file, []).append(row)
-    return found
+            for file in dict.fromkeys(name for glob in subplan.files for name in _matching(glob, names)):
+                rows_by_file.setdefault(file, []).append(row)
+    return rows_by_file
 
 
-def _meant(glob: str, names: Sequence[str]) -> Iterator[str]:
-    """Only those are looked at that begin as the pattern does."""
+def _matching(glob: str, names: Sequence[str]) -> Iterator[str]:
+    """Yields the names that match. Only names that start like the pattern are examined."""
     beginning = WILDCARD.split(glob, maxsplit=1)[0]
     for number in range(bisect_left(names, beginning), len(names)):
         if not names[number].startswith(beginning):
@@ -75,41 +79,44 @@ def _meant(glob: str, names: Sequence[str]) -> Iterator[str]:
 def companions(
     plan: Plan, history: Sequence[FilePair], together: Callable[[Sequence[Rows]], Collection[Rows]]
 ) -> tuple[Companions, ...]:
-    """Those that changed together most often first; `together` chooses the pairs of rows that may run at once."""
+    """Returns the companions, those that changed together most often first.
+
+    `together` selects the pairs of rows that may run at once.
+    """
     if not history:
         return ()
     owned = owners(plan, {file for pair in history for file in (pair.first, pair.second)})
-    found: dict[Rows, list[FilePair]] = {}
-    strangers: dict[Rows, bool] = {}
+    file_pairs: dict[Rows, list[FilePair]] = {}
+    is_unrelated: dict[Rows, bool] = {}
     for rows, pair in islice(_pairs(history, owned), MOST_STEPS):
-        if rows not in strangers:
-            strangers[rows] = _are_strangers(plan, rows)
-        if strangers[rows]:
-            found.setdefault(rows, []).append(pair)
-    chosen = together(list(found)) if found else ()
-    told = [_told(plan, rows, found[rows]) for rows in sorted(chosen)]
-    return tuple(sorted(told, key=lambda one: -one.files[0].times)[:MOST_PAIRS])
+        if rows not in is_unrelated:
+            is_unrelated[rows] = _are_unrelated(plan, rows)
+        if is_unrelated[rows]:
+            file_pairs.setdefault(rows, []).append(pair)
+    chosen = together(list(file_pairs)) if file_pairs else ()
+    reports = [_describe(plan, rows, file_pairs[rows]) for rows in sorted(chosen)]
+    return tuple(sorted(reports, key=lambda report: -report.files[0].times)[:MOST_PAIRS])
 
 
 def _pairs(history: Iterable[FilePair], owned: dict[str, list[int]]) -> Iterator[tuple[Rows, FilePair]]:
     for pair in history:
-        for one, other in product(owned.get(pair.first, ()), owned.get(pair.second, ())):
-            if one < other:
-                yield (one, other), pair
-            elif one > other:
-                yield (other, one), FilePair(pair.second, pair.first, pair.times)
+        for first, second in product(owned.get(pair.first, ()), owned.get(pair.second, ())):
+            if first < second:
+                yield (first, second), pair
+            elif first > second:
+                yield (second, first), FilePair(pair.second, pair.first, pair.times)
 
 
-def _are_strangers(plan: Plan, rows: Rows) -> bool:
-    """Whether neither is in the other, and no file is meant by both."""
+def _are_unrelated(plan: Plan, rows: Rows) -> bool:
+    """Returns whether neither subplan contains the other, and no file matches both."""
     first, second = rows
     if second in plan.outline.below(first):
         return False
     globs = product(plan.subplans[first].files, plan.subplans[second].files)
-    return not any(intersects(one, other) for one, other in globs)
+    return not any(intersects(left, right) for left, right in globs)
 
 
-def _told(plan: Plan, rows: Rows, pairs: Sequence[FilePair]) -> Companions:
+def _describe(plan: Plan, rows: Rows, pairs: Sequence[FilePair]) -> Companions:
     by_times = sorted(pairs, key=lambda pair: -pair.times)
     return Companions(
         first=plan.outline.paths[rows[0]],

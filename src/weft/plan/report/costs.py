@@ -1,7 +1,7 @@
-"""How many agent calls a plan can come to, and what they can cost.
+"""How many agent calls a plan can make at most, and what they can cost.
 
-Money is counted in whole micro-dollars. A subtree with a budget of its own never counts for more than that, and
-within it a call without a price is no unknown any more. What is unknown in the end is said to be so.
+Money is counted in whole micro-dollars. A subtree with a budget of its own never counts for more than the budget,
+and a call without a price inside it is no longer unknown. What remains unknown is reported as such.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,14 @@ MICRO = 1_000_000
 
 
 class AgentCalls(Struct, frozen=True, kw_only=True):
+    """The most agent calls of a plan."""
+
     at_most: int
     worst_slice: str
-    """The first of those with the most calls."""
+    """The first of the slices with the most calls."""
     worst: int
     worst_slices: int
-    """How many have so many."""
+    """The number of slices with that many calls."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -33,14 +35,16 @@ class AgentCalls(Struct, frozen=True, kw_only=True):
 
 
 class Spend(Struct, frozen=True, kw_only=True):
+    """The most that a plan can spend."""
+
     worst: int | None
     """Micro-dollars; None if unknown."""
     unpriced: int
-    """Agent steps that make it unknown: they have no `max_cost`, and no budget stands above them."""
+    """Agent steps that make it unknown: they have no `max_cost`, and no budget above them."""
     limited_by: str
-    """What the amount rests on."""
+    """What the amount follows from."""
     unreserved: int = 0
-    """Agent steps below a ceiling for which nothing is kept free: they have neither `max_cost` nor `reserve`."""
+    """Agent steps below a ceiling without a reservation: they have neither `max_cost` nor `reserve`."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -67,18 +71,19 @@ def spend(plan: Plan, profiles: Sequence[Profile | None]) -> Spend:
     unpriced = [0 if profile is None else profile.unpriced for profile in profiles]
     budgets, parents = _budgets(plan), plan.outline.parents
     unreserved = _unreserved(plan, budgets, unpriced)
-    met: set[int] = set()
-    for row in range(len(profiles) - 1, -1, -1):  # what is inside comes first
+    reached: set[int] = set()
+    for row in range(len(profiles) - 1, -1, -1):  # parts before their group
         budget = budgets.get(row)
         if budget is not None and (unpriced[row] or cost[row] > budget):
+            # Under a budget even calls without a price cost no more than it.
             cost[row], unpriced[row] = budget, 0
-            met.add(row)
+            reached.add(row)
         if row != ROOT:
             cost[parents[row]] += cost[row]
             unpriced[parents[row]] += unpriced[row]
     if unpriced[ROOT]:
         return Spend(worst=None, unpriced=unpriced[ROOT], limited_by="", unreserved=unreserved)
-    limited_by = _limit(plan, met, cost[ROOT])
+    limited_by = _limit(plan, reached, cost[ROOT])
     return Spend(worst=cost[ROOT], unpriced=0, limited_by=limited_by, unreserved=unreserved)
 
 
@@ -94,18 +99,24 @@ def _unreserved(plan: Plan, budgets: Mapping[int, int], unpriced: Sequence[int])
 
 
 def _budgets(plan: Plan) -> Mapping[int, int]:
-    """The ceilings by the row they stand on; one of the command line, or of a configuration, is the plan's."""
-    found = {row: one.settings["budget"] for row, one in enumerate(plan.subplans) if "budget" in one.settings}
+    """Returns the ceilings by row. One from the command line or a configuration belongs to the plan."""
+    budgets = {
+        row: subplan.settings["budget"]
+        for row, subplan in enumerate(plan.subplans)
+        if "budget" in subplan.settings
+    }
     whole = plan.scopes[ROOT].settings.budget
-    return found if whole is None else found | {ROOT: whole}
+    return budgets if whole is None else budgets | {ROOT: whole}
 
 
-def _limit(plan: Plan, met: set[int], worst: int) -> str:
-    if ROOT in met:
+def _limit(plan: Plan, reached: set[int], worst: int) -> str:
+    if ROOT in reached:
         _, origin = plan.scopes[ROOT].find("budget")
         return _ORIGINS.get(origin.where, f"the budget of {origin.where}")
-    if met:
-        return "budgets of subplans" if len(met) > 1 else f"the budget of {plan.outline.paths[min(met)]}"
+    if reached:
+        return (
+            "budgets of subplans" if len(reached) > 1 else f"the budget of {plan.outline.paths[min(reached)]}"
+        )
     return "max_cost" if worst else ""
 
 

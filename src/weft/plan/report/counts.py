@@ -1,4 +1,4 @@
-"""How large a plan is, and the net that would be put together from it."""
+"""The size of a plan, and of the net that would be assembled from it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,13 +11,15 @@ from weft.plan.report.profiles import Profile
 
 
 class Counts(Struct, frozen=True, kw_only=True):
+    """The size of a plan and its net."""
+
     subplans: int
     """Groups and slices, without the plan itself."""
     groups: int
     slices: int
     places: int
     transitions: int
-    """Of the net."""
+    """Transitions of the net."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -29,11 +31,13 @@ class Counts(Struct, frozen=True, kw_only=True):
 
 
 class PipelineUse(Struct, frozen=True, kw_only=True):
+    """How many slices use a pipeline."""
+
     name: str | None
-    """None: steps that stand in the slices themselves."""
+    """None for steps that are written in the slices themselves."""
     slices: int
     calls: int
-    """Agent calls at most, in one of these slices."""
+    """The most agent calls in one of these slices."""
 
     def to_json(self) -> dict[str, object]:
         return {"pipeline": self.name, "slices": self.slices, "agent_calls_per_slice": self.calls}
@@ -52,29 +56,30 @@ def counts(compiled: CompiledPlan) -> Counts:
     )
 
 
-def pipeline_uses(alike: Counter[Profile]) -> tuple[PipelineUse, ...]:
+def pipeline_uses(slice_counts: Counter[Profile]) -> tuple[PipelineUse, ...]:
     slices: Counter[str | None] = Counter()
     calls: dict[str | None, int] = {}
-    for profile, count in alike.items():
+    for profile, count in slice_counts.items():
         slices[profile.pipeline] += count
         calls[profile.pipeline] = max(calls.get(profile.pipeline, 0), profile.calls)
     return tuple(PipelineUse(name=name, slices=count, calls=calls[name]) for name, count in slices.items())
 
 
 def net_size(compiled: CompiledPlan) -> tuple[int, int]:
-    """Places and transitions of `compiled.net`, without putting it together."""
-    places, transitions = 2, 0  # its start and its end
+    """Returns the number of places and transitions of `compiled.net`, without assembling it."""
+    places, transitions = 2, 0  # the start and the end of the plan
     wires, outline = compiled.wiring, compiled.plan.outline
-    for arcs in (wires.opens, wires.hears, wires.closes):
+    for arcs in (wires.opens, wires.followers, wires.closes):
         places += sum(map(len, arcs))
     places += len(wires.landings) + _limits(compiled) + _branches(compiled)
-    gathering = sum(leaf and count > 1 for leaf, count in zip(outline.leaves, _waits(compiled), strict=True))
+    joins = sum(leaf and count > 1 for leaf, count in zip(outline.leaves, _waits(compiled), strict=True))
     groups = len(outline.leaves) - sum(outline.leaves)
     closing = sum(
         not leaf and shape >= 0 for leaf, shape in zip(outline.leaves, compiled.shape_of, strict=True)
     )
-    places += gathering + closing
-    transitions += gathering + 2 * groups
+    places += joins + closing
+    transitions += joins + 2 * groups
+    # Each copy adds the shape's own places and all its transitions.
     copies = Counter(compiled.shape_of) + Counter(compiled.landing_shapes)
     for number, shape in enumerate(compiled.shapes):
         places += copies[number] * (len(shape.net.place_ids) - shape.own)
@@ -83,13 +88,13 @@ def net_size(compiled: CompiledPlan) -> tuple[int, int]:
 
 
 def _waits(compiled: CompiledPlan) -> list[int]:
-    """For how many things each row waits."""
-    found = [0] * len(compiled.shape_of)
-    for arcs in (compiled.wiring.opens, compiled.wiring.hears):
+    """Returns how many places each row waits for."""
+    counts_by_row = [0] * len(compiled.shape_of)
+    for arcs in (compiled.wiring.opens, compiled.wiring.followers):
         for rows in arcs:
             for row in rows:
-                found[row] += 1
-    return found
+                counts_by_row[row] += 1
+    return counts_by_row
 
 
 def _limits(compiled: CompiledPlan) -> int:
@@ -99,7 +104,7 @@ def _limits(compiled: CompiledPlan) -> int:
 
 
 def _branches(compiled: CompiledPlan) -> int:
-    """The branches that something is merged into."""
+    """Returns the number of branches that something is merged into."""
     merging = {number for number, shape in enumerate(compiled.shapes) if shape.merges}
     parents = compiled.plan.outline.parents
     into = {parents[row] for row, shape in enumerate(compiled.shape_of) if shape in merging}
@@ -107,7 +112,7 @@ def _branches(compiled: CompiledPlan) -> int:
 
 
 def slot_caps(compiled: CompiledPlan) -> list[int | None]:
-    """Where a limit on slices stands: on the plan, and on groups that set one themselves."""
+    """Returns the limits on slices by row: that of the plan, and those that groups set themselves."""
     plan = compiled.plan
     return [
         plan.scopes[row].settings.max_parallel
@@ -118,10 +123,10 @@ def slot_caps(compiled: CompiledPlan) -> list[int | None]:
 
 
 def turns_of(compiled: CompiledPlan) -> Sequence[int]:
-    """For each row, the row whose serial policy it is under; -1 without one."""
-    plan, found = compiled.plan, list[int]()
+    """Returns, for each row, the row with the serial policy that applies to it; -1 if there is none."""
+    plan, turns = compiled.plan, list[int]()
     for row, scope in enumerate(plan.scopes):
-        around = found[plan.outline.parents[row]] if row else -1
+        outer = turns[plan.outline.parents[row]] if row else -1
         serial = scope.settings.policy == "serial"
-        found.append(-1 if not serial else row if around < 0 else around)
-    return found
+        turns.append(-1 if not serial else row if outer < 0 else outer)
+    return turns

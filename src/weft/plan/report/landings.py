@@ -1,8 +1,8 @@
 """How often results are verified before they land.
 
-A result is verified together with all others that are ready then. So each result makes at most one verify
-necessary, and `merge.batch` results or fewer share one. A verify that fails, or a target that moves meanwhile,
-makes further ones necessary; those no bound can tell.
+A result is verified together with all others that are ready at that moment. So each result needs at most one
+verify, and up to `merge.batch` results share one. A failed verify, or a target that moves meanwhile, needs
+further ones, which no bound can predict.
 """
 
 from msgspec import Struct
@@ -12,14 +12,16 @@ from weft.plan.order.outline import ROOT
 
 
 class LandingVerifies(Struct, frozen=True, kw_only=True):
+    """The number of verify runs before landings."""
+
     results: int
     """Slices or top-level subplans that land."""
     batch: int
-    """How many of them share a verify at most."""
+    """The most results that share a verify."""
 
     @property
     def at_most(self) -> int:
-        """As long as each verify passes and nothing else moves the target."""
+        """The most verify runs, as long as each passes and nothing else moves the target."""
         return self.results
 
     @property
@@ -36,7 +38,7 @@ class LandingVerifies(Struct, frozen=True, kw_only=True):
 
 
 def landing_verifies(plan: Plan) -> LandingVerifies | None:
-    """None if no result lands, or none has to pass a verify."""
+    """Returns the bounds; None if no result lands, or none has to pass a verify."""
     results = sum(_lands(plan, row) for row in range(ROOT + 1, len(plan.subplans)))
     if not results or not any(subplan.verify for subplan in plan.subplans):
         return None

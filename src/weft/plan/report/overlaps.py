@@ -1,4 +1,4 @@
-"""Subplans that expect to touch the same files, or such as used to change together, and what keeps them apart."""
+"""Subplans that expect to change the same files, or files that used to change together; what separates them."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -18,7 +18,7 @@ from weft.plan.text.document import Node
 from weft.plan.text.problems import Problem
 
 MOST_WARNINGS = 5
-"""So many pairs have a warning of their own; one more counts the rest."""
+"""The most pairs with a warning of their own; one more warning counts the rest."""
 
 
 class Apart(StrEnum):
@@ -28,19 +28,21 @@ class Apart(StrEnum):
     DEPENDS_ON = "depends_on"
     SERIALIZE = "serialize"
     MAX_PARALLEL = "max_parallel"
-    """Only one slice is under way at a time."""
+    """Only one slice runs at a time."""
     SERIAL = "serial"
-    """Both are under one serial policy: they take turns, step by step."""
+    """Both are under one serial policy: they alternate, step by step."""
 
 
 class OverlapPair(Struct, frozen=True, kw_only=True):
+    """Two subplans that expect to change the same files."""
+
     first: str
     second: str
     shared: tuple[tuple[str, str], ...]
-    """Patterns that can mean the same file, one of each."""
+    """Pairs of patterns, one of each subplan, that can match the same file."""
     apart: Apart
     more: int = 0
-    """How many more such patterns there are."""
+    """The number of further such pairs."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -52,33 +54,39 @@ class OverlapPair(Struct, frozen=True, kw_only=True):
 
 
 class OverlapReport(Struct, frozen=True, kw_only=True):
+    """All overlaps of a plan."""
+
     pairs: tuple[OverlapPair, ...]
-    """Those that may run together first."""
+    """The pairs; those that may run together come first."""
     more: bool
-    """There are, or may be, more than these."""
+    """Whether there may be more pairs."""
     warnings: tuple[Problem, ...]
     companions: tuple[Companions, ...] = ()
-    """Those that may run together and share no file, but own files that used to change together."""
+    """Subplans that may run together and share no file, but have files that used to change together."""
 
     def to_json(self) -> dict[str, object]:
         return {
             "pairs": [pair.to_json() for pair in self.pairs],
             "more": self.more,
-            "companions": [one.to_json() for one in self.companions],
+            "companions": [pair.to_json() for pair in self.companions],
         }
 
 
 def overlap_report(
     compiled: CompiledPlan, after: After, at_once: int, history: Sequence[FilePair] = ()
 ) -> OverlapReport:
+    """Returns the overlaps of a plan in which at most `at_once` slices run at once."""
     plan = compiled.plan
     files = [subplan.files for subplan in plan.subplans]
-    found = overlaps(plan.outline, files, after)
-    in_plan = found if not after else overlaps(plan.outline, files)
+    overlapping = overlaps(plan.outline, files, after)
+    # Pairs that only `serialize` keeps apart are not ordered by the plan alone.
+    in_plan = overlapping if not after else overlaps(plan.outline, files)
     waiting = {(pair.first, pair.second) for pair in in_plan.pairs if pair.ordered}
-    limits = _Limits(plan, waiting, at_once, turns_of(compiled) if found.pairs or history else ())
-    judged = [(pair, limits.apart(pair)) for pair in found.pairs]
-    judged.sort(key=lambda one: one[1] is not Apart.NOTHING)
+    separation = _Separation(
+        plan, waiting, at_once, turns_of(compiled) if overlapping.pairs or history else ()
+    )
+    separated = [(pair, separation.apart(pair)) for pair in overlapping.pairs]
+    separated.sort(key=lambda entry: entry[1] is not Apart.NOTHING)
     paths = plan.outline.paths
     return OverlapReport(
         pairs=tuple(
@@ -89,18 +97,20 @@ def overlap_report(
                 apart=apart,
                 more=pair.more,
             )
-            for pair, apart in judged
+            for pair, apart in separated
         ),
-        more=found.more,
-        warnings=_warnings(plan, [pair for pair, apart in judged if apart is Apart.NOTHING]),
-        companions=companions(plan, history, partial(limits.together, after)),
+        more=overlapping.more,
+        warnings=_warnings(plan, [pair for pair, apart in separated if apart is Apart.NOTHING]),
+        companions=companions(plan, history, partial(separation.together, after)),
     )
 
 
-class _Limits(Struct, frozen=True):
+class _Separation(Struct, frozen=True):
+    """Decides what keeps two subplans from running together."""
+
     plan: Plan
     ordered: set[tuple[int, int]]
-    """Pairs of which one waits for the other, by the plan."""
+    """Pairs in which one waits for the other, according to the plan."""
     at_once: int
     turns: Sequence[int]
 
@@ -108,15 +118,15 @@ class _Limits(Struct, frozen=True):
         if (pair.first, pair.second) in self.ordered:
             return Apart.DEPENDS_ON
         settings = [self.plan.scopes[row].settings for row in (pair.first, pair.second)]
-        # A group may have handed its files down to its parts: they are kept apart then, not the group as a whole.
-        if pair.ordered or any(one.overlap == "serialize" for one in settings):
+        # A group may have passed its files to its parts; then they are kept apart, not the whole group.
+        if pair.ordered or any(row_settings.overlap == "serialize" for row_settings in settings):
             return Apart.SERIALIZE
         if self.at_once == 1:
             return Apart.MAX_PARALLEL
         return Apart.SERIAL if self._take_turns(pair.first, pair.second) else Apart.NOTHING
 
     def together(self, after: After, pairs: Sequence[Rows]) -> list[Rows]:
-        """Those that nothing keeps apart, whatever files they own."""
+        """Returns the pairs that nothing keeps apart, whatever their files."""
         if self.at_once == 1:
             return []
         apart = ordered(Points(self.plan.outline, after), pairs)
@@ -128,7 +138,7 @@ class _Limits(Struct, frozen=True):
 
 def _warnings(plan: Plan, pairs: Sequence[Overlap]) -> tuple[Problem, ...]:
     reader = Reader(plan.document)
-    known = len(reader.problems)
+    before = len(reader.problems)
     for pair in pairs[:MOST_WARNINGS]:
         first, second = plan.outline.paths[pair.first], plan.outline.paths[pair.second]
         reader.warn(_node(plan, pair), f"{first} and {second} may run together, and {_shared(pair)}")
@@ -136,7 +146,7 @@ def _warnings(plan: Plan, pairs: Sequence[Overlap]) -> tuple[Problem, ...]:
         rest = pairs[MOST_WARNINGS:]
         counted = "1 more pair" if len(rest) == 1 else f"{len(rest):,} more pairs"
         reader.warn(_node(plan, rest[0]), f"{counted} of subplans may run together and touch the same files")
-    return tuple(reader.problems[known:])
+    return tuple(reader.problems[before:])
 
 
 def _node(plan: Plan, pair: Overlap) -> Node:
@@ -144,7 +154,9 @@ def _node(plan: Plan, pair: Overlap) -> Node:
 
 
 def _shared(pair: Overlap) -> str:
-    one, other = pair.shared[0]
-    if one == other and not set(one) & set("*?["):
-        return f"both own {one}"
-    return f"both expect to touch {one}" if one == other else f"{one} and {other} can be the same file"
+    first, second = pair.shared[0]
+    if first == second and not set(first) & set("*?["):
+        return f"both own {first}"
+    return (
+        f"both expect to touch {first}" if first == second else f"{first} and {second} can be the same file"
+    )

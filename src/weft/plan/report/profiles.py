@@ -1,7 +1,6 @@
-"""What one slice comes to at most: agent calls, money, agents at once, claims on pools.
+"""The most that one slice needs: agent calls, money, agents at once, claims on pools.
 
-Slices with the same pipeline and the same few settings are alike in all this, so it is worked out once for all of
-them.
+Slices with the same pipeline and the same few settings need the same, so they share one profile.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -19,47 +18,49 @@ from weft.plan.settings import Settings
 
 
 class Profile(Struct, frozen=True, kw_only=True, eq=False):
-    """Equal only to itself: slices that are alike share one."""
+    """The needs of a slice. A profile equals only itself; equal slices share one."""
 
     pipeline: str | None
-    """None: steps that stand in the slice itself."""
+    """None for steps that are written in the slice itself."""
     calls: int
-    """Agent calls, each loop gone through as often as can be."""
+    """Agent calls, with each loop taken as often as possible."""
     cost: int
     """Micro-dollars for the calls that have a `max_cost`."""
     unpriced: int
-    """Agent steps that have none."""
+    """Agent steps without `max_cost`."""
     attempts: int
-    """How often some step of it can run."""
+    """The most runs of a single step."""
     agents: int
-    """Agents under way at once, within the one slice."""
+    """The most agents that run at once within the slice."""
     agents_by_name: dict[str, int]
     claims: dict[str, frozenset[int]]
-    """For each pool, as the net names it, the steps that take from it, by their `id()`."""
+    """For each pool, as the net names it, the steps that claim it, by their `id()`."""
 
 
 _Key = tuple[int, int, str | None, int | None, bool, bool]
 
 
 class Profiles(Struct):
+    """The profiles of the slices of a plan."""
+
     plan: Plan
     agents: dict[str, Agent] = field(default_factory=dict[str, Agent])
-    """Those that some slice was found to use."""
-    _found: dict[_Key, Profile] = field(default_factory=dict[_Key, Profile])
+    """The agents that some slice uses."""
+    _by_key: dict[_Key, Profile] = field(default_factory=dict[_Key, Profile])
 
     def by_row(self) -> list[Profile | None]:
-        """None for groups."""
+        """Returns the profile of each row; None for groups."""
         leaves = self.plan.outline.leaves
         return [self._of(row) if leaf else None for row, leaf in enumerate(leaves)]
 
     def _of(self, row: int) -> Profile:
         pipeline, settings = self.plan.pipeline_of(row), self.plan.scopes[row].settings
         verifies = bool(self.plan.subplans[row].verify)
-        alike = (settings.retries, settings.agent, settings.max_concurrency, verifies, settings.resolves)
-        key = (id(pipeline), *alike)
-        if key not in self._found:
-            self._found[key] = self._profile(row, settings, verifies=verifies)
-        return self._found[key]
+        properties = (settings.retries, settings.agent, settings.max_concurrency, verifies, settings.resolves)
+        key = (id(pipeline), *properties)
+        if key not in self._by_key:
+            self._by_key[key] = self._profile(row, settings, verifies=verifies)
+        return self._by_key[key]
 
     def _profile(self, row: int, settings: Settings, *, verifies: bool) -> Profile:
         pipeline = self.plan.pipeline_of(row)
@@ -70,11 +71,12 @@ class Profiles(Struct):
             for step, count in runs
             if isinstance(step.body, AgentWork)
         ]
-        within = _Within(self, settings, verifies)
-        names = dict.fromkeys(within.names(step for step, _ in runs))
-        by_name = {name: within.most(pipeline.steps, (name,)) for name in names}
+        concurrency = _AgentConcurrency(self, settings, verifies)
+        names = dict.fromkeys(concurrency.names(step for step, _ in runs))
+        by_name = {name: concurrency.most(pipeline.steps, (name,)) for name in names}
         claims = self._claims([step for step, _ in runs], settings)
         for agent in self._resolvers(settings):
+            # The resolver runs at most once, after all steps of the slice.
             priced.append((1, agent.max_cost))
             by_name.setdefault(agent.name, 1)
             if agent.pool is not None:
@@ -86,20 +88,20 @@ class Profiles(Struct):
             cost=sum(count * cost for count, cost in priced if cost is not None),
             unpriced=sum(cost is None for _, cost in priced),
             attempts=max((count for _, count in runs), default=0),
-            agents=max(within.most(pipeline.steps, names), *by_name.values(), 0),
+            agents=max(concurrency.most(pipeline.steps, names), *by_name.values(), 0),
             agents_by_name=by_name,
             claims=claims,
         )
 
     def _claims(self, steps: Sequence[Step], settings: Settings) -> dict[str, frozenset[int]]:
-        found: dict[str, frozenset[int]] = {}
+        claims: dict[str, frozenset[int]] = {}
         for step in steps:
             for name in self._claimed(step, settings):
-                found[name] = found.get(name, frozenset[int]()) | {id(step)}
-        return found
+                claims[name] = claims.get(name, frozenset[int]()) | {id(step)}
+        return claims
 
     def _claimed(self, step: Step, settings: Settings) -> Iterator[str]:
-        if isinstance(step.body, AgentWork | RunCommand | Verify):  # the others start no process
+        if isinstance(step.body, AgentWork | RunCommand | Verify):  # other steps start no process
             yield from (f"pool:{name}" for name, _ in step.pools)
         if isinstance(step.body, AgentWork):
             agent = self._agent(step.body, settings)
@@ -107,7 +109,7 @@ class Profiles(Struct):
                 yield f"agent:{agent.name}"
 
     def _resolvers(self, settings: Settings) -> Iterator[Agent]:
-        """The agent that may have to resolve a conflict, after all steps and at most once."""
+        """Yields the agent that may resolve a conflict, after all steps and at most once."""
         agent = resolver_of(settings, self.plan.agents) if settings.resolves else None
         if agent is not None:
             yield self.agents.setdefault(agent.name, agent)
@@ -121,8 +123,8 @@ class Profiles(Struct):
         return self._agent(work, settings).name
 
 
-class _Within(Struct, frozen=True):
-    """How many agents can be under way at once in one slice."""
+class _AgentConcurrency(Struct, frozen=True):
+    """Computes how many agents can run at once in one slice."""
 
     profiles: Profiles
     settings: Settings
@@ -134,16 +136,16 @@ class _Within(Struct, frozen=True):
                 yield self.profiles.agent_name(step.body, self.settings)
 
     def most(self, steps: Sequence[Step], counted: Container[str]) -> int:
-        """Of the agents with these names. Beside the step whose turn it is, only async ones can be under way."""
-        limit, found = self.settings.max_concurrency, self._at_once(steps, counted)
-        return found if limit is None else min(found, limit + 1)
+        """Returns the most agents with these names. Only async steps can run beside the current step."""
+        limit, at_once = self.settings.max_concurrency, self._at_once(steps, counted)
+        return at_once if limit is None else min(at_once, limit + 1)
 
     def _at_once(self, steps: Sequence[Step], counted: Container[str]) -> int:
-        real = effective(steps, verifies=self.verifies)
-        weights = [self._weight(step, counted) for step in real]
-        if not any(step.is_async for step in real):
+        effective_steps = effective(steps, verifies=self.verifies)
+        weights = [self._weight(step, counted) for step in effective_steps]
+        if not any(step.is_async for step in effective_steps):
             return max(weights, default=0)
-        return self._widest(real, weights)
+        return self._widest(effective_steps, weights)
 
     def _weight(self, step: Step, counted: Container[str]) -> int:
         match step.body:
@@ -157,7 +159,10 @@ class _Within(Struct, frozen=True):
                 return 0
 
     def _widest(self, steps: Sequence[Step], weights: Sequence[int]) -> int:
-        """The steps as leaves of an outline, each as many times as it weighs; the async ones are a group."""
+        """Returns the width of an outline with the steps as leaves, each as often as its weight.
+
+        The async steps form a group with `max_concurrency` as its cap.
+        """
         outline = Outline()
         outline.add(SubplanPath(""), -1, leaf=False)
         numbers = range(len(steps))

@@ -1,7 +1,8 @@
-"""What can be under way at once: slices, agents, and claims on pools.
+"""What can run at once: slices, agents, and claims on pools.
 
-How many slices: the widest the plan's order and its limits allow (`order.width`). How many agents follows from
-above: as many slices as can be, those that keep most agents busy; a pool or a serial policy may allow fewer.
+The number of slices is the greatest that the plan's order and its limits allow (`order.width`). The number of
+agents is an upper bound: as many slices as possible, those that keep the most agents busy. A pool or a serial
+policy may allow fewer.
 """
 
 from collections import Counter
@@ -23,10 +24,12 @@ ORDER = "the order of the plan"
 SERIAL = "policy: serial"
 
 MOST_ROWS = 2_000
-"""In a larger plan the slices with one agent are taken to be under way together as freely as all slices."""
+"""In a larger plan, the slices of one agent are assumed to run together as freely as all slices."""
 
 
 class AgentUse(Struct, frozen=True, kw_only=True):
+    """How many of one agent run at once."""
+
     name: str
     at_most: int
     """How many of it at once."""
@@ -37,14 +40,16 @@ class AgentUse(Struct, frozen=True, kw_only=True):
 
 
 class Together(Struct, frozen=True, kw_only=True):
+    """What can run at once."""
+
     slices: int
-    """No run has more slices under way at once."""
+    """No run has more slices at once."""
     reached: int
-    """Some run has so many."""
+    """Some run has this many at once."""
     limited_by: str
-    """What keeps more from being under way; empty if nothing does."""
+    """What prevents more; empty if nothing does."""
     serial: bool
-    """All slices take turns, step by step."""
+    """Whether all slices alternate, step by step."""
     agents: int
     agents_limited_by: str
     each: tuple[AgentUse, ...]
@@ -62,14 +67,16 @@ class Together(Struct, frozen=True, kw_only=True):
 
 
 class PoolUse(Struct, frozen=True, kw_only=True):
+    """How a pool is used."""
+
     name: str
     of_agent: bool
     size: int
     steps: int
     slices: int
-    """How many claim something of it."""
+    """The number of slices that claim it."""
     kept: bool
-    """Proved: never more is taken than there is, and all comes back."""
+    """Whether it is proved that the pool is never oversubscribed and everything returns to it."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -83,41 +90,42 @@ class PoolUse(Struct, frozen=True, kw_only=True):
 
 
 def _slices_together(compiled: CompiledPlan, after: After, starting: int) -> tuple[Peak, str]:
-    """How many slices, and what limits them."""
+    """Returns how many slices run at once, and what limits them."""
     outline, caps = compiled.plan.outline, slot_caps(compiled)
     whole = caps[ROOT] or 1
     if starting > whole and not any(caps[1:]):
         return Peak(at_most=whole, reached=whole), MAX_PARALLEL
-    found = peak(outline, after, caps)
-    if found.at_most == sum(outline.leaves):
-        return found, ""
+    width = peak(outline, after, caps)
+    if width.at_most == sum(outline.leaves):
+        return width, ""
+    # If higher caps allow more slices, the caps are the limit; otherwise the order is.
     raised = peak(outline, after, [None if cap is None else cap + 1 for cap in caps])
-    return found, MAX_PARALLEL if raised.at_most > found.at_most else ORDER
+    return width, MAX_PARALLEL if raised.at_most > width.at_most else ORDER
 
 
 class _Load(Struct, frozen=True):
-    """The slices that can be under way, by what they are like."""
+    """The slices that can run, by profile."""
 
     free: Counter[Profile]
     in_turn: list[set[Profile]]
-    """For each serial policy what is under it: one step of it all at a time."""
+    """For each serial policy, the profiles under it; only one step of them runs at a time."""
 
     @property
     def serial(self) -> bool:
         return not self.free and len(self.in_turn) == 1
 
     def most(self, agent: str | None, slices: int) -> int:
-        """How many agents at once, or how many of this one, if so many slices with it are under way."""
+        """Returns how many agents, or how many of this agent, run at once in that many slices."""
         weights = Counter[int]()
         for profile, count in self.free.items():
             weights[_weight(profile, agent)] += count
         for profiles in self.in_turn:
             weights[min(1, max(_weight(profile, agent) for profile in profiles))] += 1
-        left, total = slices, 0
+        remaining, total = slices, 0
         for weight in sorted(weights, reverse=True):
-            taken = min(left, weights[weight])
-            left -= taken
-            total += taken * weight
+            running = min(remaining, weights[weight])
+            remaining -= running
+            total += running * weight
         return total
 
 
@@ -138,7 +146,7 @@ def _load(compiled: CompiledPlan, profiles: Sequence[Profile | None]) -> _Load:
 
 
 class _Slices(Struct, frozen=True):
-    """How many slices at once, of all or of those with one agent."""
+    """Computes how many slices run at once, of all or of those with one agent."""
 
     compiled: CompiledPlan
     after: After
@@ -151,6 +159,7 @@ class _Slices(Struct, frozen=True):
         leaves = [profile is not None and name in profile.agents_by_name for profile in self.profiles]
         if len(leaves) > self.most_rows or leaves == outline.leaves:
             return self.at_most
+        # Leaves of other agents count as empty groups, which take part in the order but not in the count.
         others_as_groups = replace(outline, leaves=leaves)
         return peak(others_as_groups, self.after, slot_caps(self.compiled)).at_most
 
@@ -164,20 +173,20 @@ def together(
     starting: int,
     most_rows: int = MOST_ROWS,
 ) -> Together:
-    """`starting` slices can start at once."""
-    found, limited_by = _slices_together(compiled, after, starting)
-    load, slices = _load(compiled, profiles), _Slices(compiled, after, profiles, found.at_most, most_rows)
-    wanted = {name: load.most(name, slices.with_agent(name)) for name in agents}
+    """Returns what can run at once; `starting` slices can start right away."""
+    width, limited_by = _slices_together(compiled, after, starting)
+    load, slices = _load(compiled, profiles), _Slices(compiled, after, profiles, width.at_most, most_rows)
+    demand = {name: load.most(name, slices.with_agent(name)) for name in agents}
     each = tuple(
         AgentUse(name=name, at_most=min(count, agents[name].pool or count), pool=agents[name].pool)
-        for name, count in wanted.items()
+        for name, count in demand.items()
     )
-    short = [use.name for use in each if use.at_most < wanted[use.name]]
-    most, allowed = load.most(None, found.at_most), sum(use.at_most for use in each)
-    agents_limited_by = _pools(short) if allowed < most else limited_by
+    scarce = [use.name for use in each if use.at_most < demand[use.name]]
+    most, allowed = load.most(None, width.at_most), sum(use.at_most for use in each)
+    agents_limited_by = _pools(scarce) if allowed < most else limited_by
     return Together(
-        slices=found.at_most,
-        reached=found.reached,
+        slices=width.at_most,
+        reached=width.reached,
         limited_by=limited_by,
         serial=load.serial,
         agents=min(most, allowed),
@@ -190,12 +199,12 @@ def _pools(names: Sequence[str]) -> str:
     return f"the pool of {names[0]}" if len(names) == 1 else f"the pools of {', '.join(names)}"
 
 
-def pool_uses(compiled: CompiledPlan, alike: Counter[Profile], *, proved: bool) -> tuple[PoolUse, ...]:
-    """The pools of the plan, used or not, and those of the agents that are."""
+def pool_uses(compiled: CompiledPlan, slice_counts: Counter[Profile], *, proved: bool) -> tuple[PoolUse, ...]:
+    """Returns the pools of the plan, used or not, and the pools of the agents that are used."""
     sizes = {f"pool:{name}": pool.size for name, pool in compiled.plan.pools.items()} | compiled.pools
     steps: dict[str, set[int]] = {name: set() for name in sizes}
     slices = Counter[str]()
-    for profile, count in alike.items():
+    for profile, count in slice_counts.items():
         for name, claiming in profile.claims.items():
             steps[name] |= claiming
             slices[name] += count

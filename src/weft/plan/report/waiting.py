@@ -1,4 +1,4 @@
-"""Which slices can start at once and what the others wait for; the longest chain; how long it all takes."""
+"""Which slices can start right away and what the others wait for; the longest chain; the total time."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -12,17 +12,17 @@ from weft.plan.order.points import After, longest_path
 from weft.plan.report.profiles import Profile
 
 Minutes = tuple[float, float]
-"""Low and high."""
+"""The lowest and the highest estimate."""
 
 
 class Waiting(Struct, frozen=True):
-    """A slice that cannot start at once."""
+    """A slice that cannot start right away."""
 
     path: str
     blocked_by: tuple[str, ...]
-    """What it depends on, then what the groups around it depend on."""
+    """Its dependencies, then those of the groups around it."""
     apart_from: tuple[str, ...]
-    """What it is kept apart from, since their files overlap."""
+    """The subplans it is kept apart from because their files overlap."""
 
     @property
     def reason(self) -> str:
@@ -33,7 +33,7 @@ class Waiting(Struct, frozen=True):
 
 
 class Eligibility(Struct, frozen=True, kw_only=True):
-    """By the plan alone; what earlier runs have done is not counted."""
+    """Which slices can start, by the plan alone; the results of earlier runs are not considered."""
 
     eligible: tuple[str, ...]
     ineligible: tuple[Waiting, ...]
@@ -48,10 +48,12 @@ def eligibility(compiled: CompiledPlan) -> Eligibility:
     ineligible: list[Waiting] = []
     for row, path in enumerate(paths):
         depends_on, after = outline.depends_on[row], compiled.after[row]
-        around = blocked[parents[row]] if row else ()
-        kept = apart[parents[row]] if row else ()
-        blocked.append((*[paths[one] for one in depends_on], *around) if depends_on else around)
-        apart.append((*[paths[one] for one in after], *kept) if after else kept)
+        outer_blocked = blocked[parents[row]] if row else ()
+        outer_apart = apart[parents[row]] if row else ()
+        blocked.append(
+            (*[paths[target] for target in depends_on], *outer_blocked) if depends_on else outer_blocked
+        )
+        apart.append((*[paths[earlier] for earlier in after], *outer_apart) if after else outer_apart)
         if leaves[row] and (blocked[row] or apart[row]):
             ineligible.append(Waiting(path, blocked[row], apart[row]))
         elif leaves[row]:
@@ -60,11 +62,13 @@ def eligibility(compiled: CompiledPlan) -> Eligibility:
 
 
 class CriticalPath(Struct, frozen=True, kw_only=True):
+    """The longest chain of slices."""
+
     slices: tuple[str, ...]
     minutes: Minutes | None
-    """Of those on it that have an estimate; None if none has."""
+    """The sum of the estimates on it; None if there are none."""
     unestimated: int
-    """How many on it have none; each counts as one minute against the others."""
+    """The slices on it without an estimate; each counts as one minute in the comparison."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -75,12 +79,15 @@ class CriticalPath(Struct, frozen=True, kw_only=True):
 
 
 class Makespan(Struct, frozen=True, kw_only=True):
+    """Bounds for the duration of a run."""
+
     estimated: int
-    """Slices that have an estimate."""
+    """The number of slices with an estimate."""
     best: float | None
-    """Minutes: every first attempt succeeds, in its shortest time. None without any estimate."""
+    """Minutes if every first attempt succeeds in its shortest time. None without any estimate."""
     worst: float | None
-    """Minutes: one slice after the other, all attempts, each as long as can be. None if an estimate is missing."""
+    """Minutes if slices run one by one, with all attempts, each as long as possible. None if an estimate is
+    missing."""
 
     def to_json(self) -> dict[str, object]:
         return {"estimated": self.estimated, "best_minutes": self.best, "worst_minutes": self.worst}
@@ -108,6 +115,7 @@ def makespan(plan: Plan, after: After, profiles: Sequence[Profile | None], at_on
         worst += high * profile.attempts if profile is not None else 0.0
     return Makespan(
         estimated=len(spans),
+        # Neither the longest chain nor the work per slot can be beaten.
         best=max(longest, sum(lows) / at_once),
         worst=worst if len(spans) == sum(plan.outline.leaves) else None,
     )
@@ -119,5 +127,5 @@ def minutes_of(plan: Plan, row: int) -> Minutes | None:
 
 
 def extra_order(compiled: CompiledPlan) -> After:
-    """What must have ended besides what a row depends on; `()` if that is nothing anywhere."""
+    """Returns the rows that must end first besides dependencies; `()` if no row has any."""
     return compiled.after if any(chain.from_iterable(compiled.after)) else ()

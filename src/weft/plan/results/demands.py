@@ -1,10 +1,10 @@
-"""What is asked of one JSON value by several schemas together, and whether there can be such a value.
+"""Decides whether one JSON value can satisfy several schemas together.
 
-That there is none is claimed only if it is so. A schema is a conjunction, so what is left out of the reasoning
-only makes it claim less, and what is not understood here (`anyOf`, `not`, `pattern`, …) is left out. All that is
-asked of the value, by both sides, also through `allOf` and `$ref`, is gathered as a list of *demands*. Then each
-type of JSON value is tried: if none is left, or if each one left is ruled out by the demands upon it, there is no
-such value. The demands upon a required property are the same question again.
+"No such value" is claimed only if it is certain. A schema is a conjunction, so leaving a part out of the
+reasoning only weakens the claims; keywords that are not understood here (`anyOf`, `not`, `pattern`, …) are left
+out. Everything that both sides require of the value, also through `allOf` and `$ref`, is collected as a list of
+*demands*. Then each type of JSON value is tried: if no type is allowed, or if the demands rule out each allowed
+type, there is no such value. The demands on a required property are the same question again.
 
 The search has a budget, since a schema may refer to itself; when that is spent, nothing is claimed.
 """
@@ -25,9 +25,9 @@ Schema = Mapping[str, object]
 Place = tuple[str | int, ...]
 
 BUDGET = 5_000
-"""Demands that a search looks at before it gives up."""
+"""The most demands that a search examines."""
 MAX_DEPTH = 50
-"""How many properties within properties a search follows."""
+"""The deepest nesting of properties that a search follows."""
 
 _HOLD_A_SCHEMA = frozenset({
     "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
@@ -39,14 +39,14 @@ _HOLD_SCHEMAS = frozenset({
 })  # fmt: skip
 REFERENCES = ("$ref", "$dynamicRef")
 
-# A number that is whole is an integer, also if it is written 1.0; the types are told apart by that.
+# A whole number is an integer, even if it is written 1.0; "fraction" stands for all other numbers.
 _TYPES: Mapping[object, frozenset[str]] = {
     "number": frozenset({"integer", "fraction"}),
     **{kind: frozenset({kind}) for kind in ("null", "boolean", "integer", "string", "array", "object")},
 }
 _ALL_TYPES = frozenset[str]().union(*_TYPES.values())
 
-# These say the same whatever stands beside them.
+# Keywords whose meaning does not depend on other keywords.
 _INDEPENDENT = frozenset({
     "const", "enum", "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maxProperties", "maximum",
     "minItems", "minLength", "minProperties", "minimum", "required", "type",
@@ -54,7 +54,7 @@ _INDEPENDENT = frozenset({
 
 
 def schemas_in(schema: object) -> Iterator[tuple[Place, Schema]]:
-    """The schema and all schemas in it; not what only looks like one, as in `const`."""
+    """Yields the schema and all its subschemas, without values that only look like one, as in `const`."""
     todo: list[tuple[Place, object]] = [((), schema)]
     while todo:
         place, schema = todo.pop()
@@ -63,7 +63,7 @@ def schemas_in(schema: object) -> Iterator[tuple[Place, Schema]]:
             yield place, part
             todo += [((*place, key), part[key]) for key in part.keys() & _HOLD_A_SCHEMA]
             for key in part.keys() & _HOLD_SCHEMAS:
-                todo += [((*place, key, *below), found) for below, found in _entries(part[key])]
+                todo += [((*place, key, *below), subschema) for below, subschema in _entries(part[key])]
 
 
 def _entries(value: object) -> list[tuple[Place, object]]:
@@ -76,44 +76,44 @@ def _entries(value: object) -> list[tuple[Place, object]]:
 
 
 def target(reference: str, root: object) -> object:
-    """What a pointer such as `#/$defs/x` leads to, or None."""
-    pointer, found = unquote(reference), root
+    """Returns what a pointer such as `#/$defs/x` refers to, or None."""
+    pointer, value = unquote(reference), root
     if pointer != "#" and not pointer.startswith("#/"):
         return None
     for escaped in pointer.split("/")[1:]:
         key = escaped.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, Mapping):
-            found = cast("Schema", found).get(key)
-        elif isinstance(found, list) and re.fullmatch("[0-9]{1,6}", key):
-            found = next(iter(cast("list[object]", found)[int(key) :]), None)
+        if isinstance(value, Mapping):
+            value = cast("Schema", value).get(key)
+        elif isinstance(value, list) and re.fullmatch("[0-9]{1,6}", key):
+            value = next(iter(cast("list[object]", value)[int(key) :]), None)
         else:
             return None
-    return found
+    return value
 
 
 class Demand(Struct, frozen=True, kw_only=True):
-    """A schema that a value has to meet."""
+    """A schema that a value has to satisfy."""
 
     schema: object
     root: object
-    """What its references start from."""
+    """The schema that its references start from."""
     side: str
-    """Whose it is, for messages: "the dependency's schema"."""
+    """The owner of the schema, for messages: "the dependency's schema"."""
 
     def get(self, key: str) -> object:
         return cast("Schema", self.schema).get(key) if isinstance(self.schema, Mapping) else None
 
 
 class _SpentError(Exception):
-    """The search has become too long."""
+    """The search has used up its budget."""
 
 
 class _Budget(Struct):
-    left: int = BUDGET
+    remaining: int = BUDGET
 
     def spend(self, amount: int) -> None:
-        self.left -= amount
-        if self.left < 0:
+        self.remaining -= amount
+        if self.remaining < 0:
             raise _SpentError
 
 
@@ -128,7 +128,7 @@ class _Search(Struct, frozen=True, kw_only=True):
 
 
 def why_no_value(demands: Iterable[Demand]) -> str | None:
-    """Why no value meets all the demands; None if one may, and if the search is too long to tell."""
+    """Returns why no value satisfies all demands; None if one may, or if the search takes too long."""
     try:
         return _no_value(demands, _Search(budget=_Budget()))
     except _SpentError:
@@ -136,7 +136,7 @@ def why_no_value(demands: Iterable[Demand]) -> str | None:
 
 
 def _no_value(demands: Iterable[Demand], search: _Search) -> str | None:
-    """Why no value meets all the demands, or None if one may."""
+    """Returns why no value satisfies all demands; None if one may."""
     flat = flattened(demands)
     search.budget.spend(len(flat))
     closed = next((demand.side for demand in flat if demand.schema is False), None)
@@ -146,22 +146,23 @@ def _no_value(demands: Iterable[Demand], search: _Search) -> str | None:
 
 
 def flattened(demands: Iterable[Demand]) -> list[Demand]:
-    """The demands, and those that they hold by `allOf` and `$ref`."""
+    """Returns the demands, and those that they contain by `allOf` and `$ref`."""
     flat: list[Demand] = []
     todo = list(demands)
-    seen: set[tuple[int, int]] = set()
+    visited: set[tuple[int, int]] = set()
     while todo:
         demand = todo.pop()
+        # A schema may refer to itself, so each is visited once.
         mark = (id(demand.schema), id(demand.root))
-        if mark not in seen:
-            seen.add(mark)
+        if mark not in visited:
+            visited.add(mark)
             flat.append(demand)
             todo += conjuncts(demand)
     return flat
 
 
 def conjuncts(demand: Demand) -> Iterator[Demand]:
-    """What the value has to meet as well, because this demand says so."""
+    """Yields the demands that this demand implies."""
     parts, reference = demand.get("allOf"), demand.get("$ref")
     for part in cast("list[object]", parts) if isinstance(parts, list) else []:
         yield replace(demand, schema=part)
@@ -193,21 +194,22 @@ def type_names(types: frozenset[str]) -> str:
 
 
 def _no_listed_value(demands: list[Demand]) -> str | None:
-    """If a side lists its values: why none of them meets all the demands."""
+    """Returns why none of the values that a side lists satisfies all demands; None if one may."""
     listed = [(demand.side, values) for demand in demands if (values := _listed_values(demand)) is not None]
     if not listed:
         return None
-    judges = [validator(_self_contained(demand.schema)) for demand in demands]
-    side, values = min(listed, key=lambda one: len(one[1]))
+    validators = [validator(_self_contained(demand.schema)) for demand in demands]
+    # The shortest list gives the fewest values to try.
+    side, values = min(listed, key=lambda pair: len(pair[1]))
     try:
-        if any(all(judge.is_valid(value) for judge in judges) for value in values):
+        if any(all(validator_.is_valid(value) for validator_ in validators) for value in values):
             return None
     except TooManyStepsError:
         return None
     shown = ", ".join(json.dumps(value, ensure_ascii=False) for value in values[:5]) + (
         ", …" if values[5:] else ""
     )
-    return f"{side} allows only {shown}, and all else that is asked rules that out"
+    return f"{side} allows only {shown}, which the other requirements rule out"
 
 
 def _listed_values(demand: Demand) -> list[object] | None:
@@ -221,7 +223,7 @@ def _listed_values(demand: Demand) -> list[object] | None:
 
 
 def _self_contained(schema: object) -> dict[str, object]:
-    """The schema, or as much of it as says the same without its references."""
+    """Returns the schema, or the part of it that means the same without its references."""
     if not isinstance(schema, Mapping):
         return {}
     whole = dict(cast("Schema", schema))
@@ -255,6 +257,7 @@ def _no_fraction(demands: list[Demand], _: _Search) -> str | None:
 
 def _no_integer(demands: list[Demand], _: _Search) -> str | None:
     (low, above), (high, below) = _lower_bound(demands), _upper_bound(demands)
+    # An unbounded side always contains an integer.
     if math.inf in {-low, high}:
         return None
     first = math.floor(low) + 1 if above else math.ceil(low)
@@ -263,7 +266,7 @@ def _no_integer(demands: list[Demand], _: _Search) -> str | None:
 
 
 def _lower_bound(demands: list[Demand]) -> tuple[float, bool]:
-    """The highest of the lower bounds, and whether it is itself excluded."""
+    """Returns the highest lower bound, and whether it is itself excluded."""
     included = [(bound, False) for bound in _numbers(demands, "minimum")]
     return max([(-math.inf, False), *included, *((at, True) for at in _numbers(demands, "exclusiveMinimum"))])
 
@@ -327,25 +330,25 @@ def on_property(demands: Iterable[Demand], name: str) -> Iterator[Demand]:
         properties = cast("Schema", demand.get("properties") or {})
         if name in properties:
             yield replace(demand, schema=properties[name])
-        elif demand.get("patternProperties") is None:  # else it may be meant by one of those
-            others = demand.get("additionalProperties")
-            yield replace(demand, schema=True if others is None else others)
+        elif demand.get("patternProperties") is None:  # otherwise one of these patterns may apply
+            additional = demand.get("additionalProperties")
+            yield replace(demand, schema=True if additional is None else additional)
 
 
 def _no_size(sentence: str, sizes: tuple[float, float]) -> str | None:
     return None if sizes[0] <= sizes[1] else sentence.format(*sizes)
 
 
-def allowed_sizes(demands: list[Demand], what: str) -> tuple[float, float]:
-    return max([0, *_numbers(demands, f"min{what}")]), min([math.inf, *_numbers(demands, f"max{what}")])
+def allowed_sizes(demands: list[Demand], keyword: str) -> tuple[float, float]:
+    return max([0, *_numbers(demands, f"min{keyword}")]), min([math.inf, *_numbers(demands, f"max{keyword}")])
 
 
 def _numbers(demands: Iterable[Demand], key: str) -> list[float]:
-    found = [demand.get(key) for demand in demands]
-    return [number for number in found if isinstance(number, int | float)]
+    values = [demand.get(key) for demand in demands]
+    return [number for number in values if isinstance(number, int | float)]
 
 
-# For a type that is not here there is always a value.
+# For any other type there is always a value.
 _IMPOSSIBLE: Mapping[str, Callable[[list[Demand], _Search], str | None]] = {
     "fraction": _no_fraction,
     "integer": _no_integer,

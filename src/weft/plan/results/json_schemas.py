@@ -1,4 +1,4 @@
-"""JSON Schemas of results: whether it is one, and whether one value can meet two of them."""
+"""JSON Schemas of results: whether a schema is valid, and whether a value can satisfy two of them."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,19 +28,19 @@ TYPE_NAMES = ("string", "number", "integer", "boolean", "null", "array", "object
 
 
 def schema_fault(schema: object) -> str | None:
-    """What keeps this from being a JSON Schema (2020-12) that needs nothing outside of itself."""
+    """Returns why this is not a self-contained JSON Schema (2020-12); None if it is."""
     try:
-        return _fault_as_json(schema) or _fault_by_the_standard(schema) or _fault_in_references(schema)
+        return _fault_as_json(schema) or _fault_by_metaschema(schema) or _fault_in_references(schema)
     except RecursionError:
         return "the schema is nested too deeply"
 
 
 def _fault_as_json(schema: object) -> str | None:
-    for place, value in _everything_in(schema):
+    for place, value in _walk(schema):
         if isinstance(value, dict):
-            odd = [key for key in cast("dict[object, object]", value) if not isinstance(key, str)]
-            if odd:
-                return f"{_at(place)}: the key {odd[0]!r} is not text"
+            wrong_keys = [key for key in cast("dict[object, object]", value) if not isinstance(key, str)]
+            if wrong_keys:
+                return f"{_at(place)}: the key {wrong_keys[0]!r} is not text"
         elif isinstance(value, float) and not math.isfinite(value):
             return f"{_at(place)}: {value} is not a number in JSON"
         elif not isinstance(value, list | str | int | float | None):
@@ -48,7 +48,8 @@ def _fault_as_json(schema: object) -> str | None:
     return None
 
 
-def _everything_in(value: object) -> Iterator[tuple[Place, object]]:
+def _walk(value: object) -> Iterator[tuple[Place, object]]:
+    # A stack instead of recursion: the schema is not known to be shallow yet.
     todo: list[tuple[Place, object]] = [((), value)]
     while todo:
         place, value = todo.pop()
@@ -59,17 +60,17 @@ def _everything_in(value: object) -> Iterator[tuple[Place, object]]:
             todo += [((*place, index), below) for index, below in enumerate(cast("list[object]", value))]
 
 
-def _fault_by_the_standard(schema: object) -> str | None:
-    from jsonschema import Draft202012Validator as Standard  # noqa: PLC0415 - slow to import, and not always needed
+def _fault_by_metaschema(schema: object) -> str | None:
+    from jsonschema import Draft202012Validator as Standard  # noqa: PLC0415 - slow to import
 
-    # Any: the types told for it go on without end.
-    judge: Any = Standard(Standard.META_SCHEMA, format_checker=Standard.FORMAT_CHECKER)
-    fault: Any = next(judge.iter_errors(schema), None)
+    # Any: jsonschema's types are incomplete.
+    metaschema: Any = Standard(Standard.META_SCHEMA, format_checker=Standard.FORMAT_CHECKER)
+    fault: Any = next(metaschema.iter_errors(schema), None)
     if fault is None:
         return None
-    place, found = tuple(fault.absolute_path), fault.instance
-    if place[-1:] == ("type",) and isinstance(found, str):
-        return f"{_at(place)}: {found!r} is not a type{suggestion(found, TYPE_NAMES)}"
+    place, instance = tuple(fault.absolute_path), fault.instance
+    if place[-1:] == ("type",) and isinstance(instance, str):
+        return f"{_at(place)}: {instance!r} is not a type{suggestion(instance, TYPE_NAMES)}"
     return f"{_at(place)}: {fault.message}"
 
 
@@ -79,26 +80,29 @@ def _fault_in_references(schema: object) -> str | None:
     for place, part in parts:
         if part.get("$schema", DIALECT) not in {DIALECT, f"{DIALECT}#"}:
             return f"{_at((*place, '$schema'))}: only {DIALECT} is known"
+        # A nested `$id` would change what references inside it start from.
         if place and "$id" in part:
             return f"{_at((*place, '$id'))}: a schema within a schema cannot have an address of its own"
-        odd = next(filter(None, map(pattern_fault, patterns_in(part))), None)
-        if odd is not None:
-            return f"{_at(place)}: {odd}; write it without lookarounds, references back and \\u escapes"
+        pattern_error = next(filter(None, map(pattern_fault, patterns_in(part))), None)
+        if pattern_error is not None:
+            return f"{_at(place)}: {pattern_error}; write it without lookarounds, references back and \\u escapes"
         if "unevaluatedProperties" in part and any(_repeats(subschema) for _, subschema in parts):
-            # These patterns are matched by jsonschema itself, in a time that nothing bounds.
+            # Here jsonschema matches the patterns itself, with Python's unbounded regular expressions.
             message = "unevaluatedProperties beside a pattern with repetitions in patternProperties"
             return f"{_at(place)}: {message}; use additionalProperties"
-        lost = [key for key in REFERENCES if key in part and not _leads_somewhere(part[key], schema, anchors)]
-        if lost:
-            found = f"{part[lost[0]]!r} is not a place in this schema"
-            return f"{_at((*place, lost[0]))}: {found}, as '#/$defs/NAME' is"
+        broken = [
+            key for key in REFERENCES if key in part and not _leads_somewhere(part[key], schema, anchors)
+        ]
+        if broken:
+            message = f"{part[broken[0]]!r} is not a place in this schema"
+            return f"{_at((*place, broken[0]))}: {message}, as '#/$defs/NAME' is"
         if _asks_for_itself(part, schema):
             return f"{_at(place)}: this leads back to itself, and would be checked without end"
     return None
 
 
 def _repeats(part: Schema) -> bool:
-    """Whether a pattern of its properties can match the same text in many ways."""
+    """Returns whether a pattern of its properties can match the same text in many ways."""
     patterns = part.get("patternProperties")
     if not isinstance(patterns, Mapping):
         return False
@@ -119,21 +123,21 @@ def _at(place: Iterable[str | int]) -> str:
     return "at " + (".".join(str(key) for key in place) or "the top")
 
 
-# Do two schemas contradict each other?
+# Contradictions between two schemas
 
 
-def contradiction(dependency: Schema, wanted: Schema) -> str | None:
-    """Why no value can meet both schemas, or None if one may. Both have no `schema_fault`."""
+def contradiction(dependency: Schema, required: Schema) -> str | None:
+    """Returns why no value can satisfy both schemas; None if one may. Neither may have a `schema_fault`."""
     return why_no_value(
-        [_dependency(dependency), Demand(schema=wanted, root=wanted, side="the wanted schema")]
+        [_dependency(dependency), Demand(schema=required, root=required, side="the wanted schema")]
     )
 
 
 def join_contradictions(join_schema: Schema, dependencies: Mapping[str, Schema]) -> dict[str, str]:
-    """For each dependency that cannot meet what the join's schema says of it, why.
+    """Returns, for each dependency that cannot satisfy the join's schema, the reason.
 
-    Also for each name that the join requires and that is no dependency; what concerns the join as a whole is
-    under the empty name.
+    Also returns one for each name that the join requires and that is not a dependency. A fault of the join as a
+    whole is under the empty name.
     """
     join = flattened([Demand(schema=join_schema, root=join_schema, side="the join's schema")])
     faults = {
@@ -167,7 +171,7 @@ def _dependency(schema: object) -> Demand:
     return Demand(schema=schema, root=schema, side="the dependency's schema")
 
 
-def _no_such_member(schema: Schema, asked: list[Demand]) -> str | None:
-    if any(demand.schema is False for demand in asked):
+def _no_such_member(schema: Schema, demands: list[Demand]) -> str | None:
+    if any(demand.schema is False for demand in demands):
         return "the join's schema does not allow a property of this name"
-    return why_no_value([_dependency(schema), *asked])
+    return why_no_value([_dependency(schema), *demands])

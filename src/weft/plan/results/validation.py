@@ -1,14 +1,14 @@
-"""Holds a value against a JSON Schema, within a bound.
+"""Validates a value against a JSON Schema, within limits.
 
-A schema comes with a plan and a value from an agent, so either may be made to take for ever. Three things bound
-it, and all of them give the same answer each time, as the engine must when it is fed its facts again:
+A schema comes with a plan and a value from an agent, so either can be designed to take forever. Three limits
+apply. All of them are deterministic, as the engine must reach the same result when it replays its facts:
 
-*Patterns* are matched by RE2, in time that grows with the text and not beyond. A pattern that RE2 does not know,
-such as one that looks ahead or refers back, is no pattern here; `pattern_fault` says so when a plan is loaded.
+*Patterns* are matched by RE2, in time linear in the text. A pattern that RE2 does not support, such as one with
+lookarounds or backreferences, is refused; `pattern_fault` reports it when a plan is loaded.
 
-*Steps* are counted: so many keywords are applied, and no more.
+*Steps* are counted: only so many keywords are applied.
 
-*Items* are told apart by their text and not one by one.
+*Items* are compared by their text and not in pairs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,50 +22,52 @@ import re2 as untyped_re2  # type: ignore[import-untyped]  # pyright: ignore[rep
 re2: Any = untyped_re2
 
 MOST_STEPS = 200_000
-"""Keywords that are applied to a value; some two seconds."""
+"""The most keywords that are applied to a value, about two seconds' worth."""
 _PER_STEP = 1_000
-"""Characters that a pattern may read for the price of a step."""
+"""The number of characters that a pattern can read for one step."""
 _MOST_PATTERNS = 512
 _MOST_MEMORY = 16 << 20
-"""Bytes that RE2 may use for a pattern."""
+"""The most memory, in bytes, that RE2 may use for a pattern."""
 _PATTERNS = ("pattern", "patternProperties")
 
 Keyword = Callable[[Any, Any, Any, Any], Iterable[Any] | None]
-"""As jsonschema has them: the validator, the value of the keyword, the value that is checked, the schema."""
+"""A keyword function of jsonschema: validator, value of the keyword, value to check, schema."""
 
 
 class TooManyStepsError(Exception):
-    """A value takes too long to be held against a schema."""
+    """Validation takes too many steps."""
 
 
-def validator(schema: object) -> Any:  # noqa: ANN401 - the types told for it go on without end
-    """One of jsonschema; it raises `TooManyStepsError`, and is used once."""
-    _Steps.left = MOST_STEPS
+def validator(schema: object) -> Any:  # noqa: ANN401 - jsonschema's types are incomplete
+    """Returns a jsonschema validator for a single use; it raises `TooManyStepsError`."""
+    _Steps.remaining = MOST_STEPS
     return _class()(schema)
 
 
 def pattern_fault(pattern: str) -> str | None:
-    """Why this cannot be used as a pattern."""
+    """Returns why a pattern cannot be used; None if it can."""
     try:
         _compiled(pattern)
     except (re2.error, UnicodeError) as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error, re2.error) else str(error)
-        return f"RE2, which matches patterns in a bounded time, does not know {pattern!r} ({reason})"
+        return f"RE2 does not support the pattern {pattern!r} ({reason})"
     return None
 
 
 class _Steps:
-    left = MOST_STEPS
+    """What the current validation may still use."""
+
+    remaining = MOST_STEPS
 
 
 def _take(steps: int) -> None:
-    _Steps.left -= steps
-    if _Steps.left < 0:
+    _Steps.remaining -= steps
+    if _Steps.remaining < 0:
         raise TooManyStepsError
 
 
 @lru_cache(maxsize=_MOST_PATTERNS)
-def _compiled(pattern: str) -> Any:  # noqa: ANN401 - it comes without types
+def _compiled(pattern: str) -> Any:  # noqa: ANN401 - re2 has no types
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MOST_MEMORY
@@ -74,7 +76,7 @@ def _compiled(pattern: str) -> Any:  # noqa: ANN401 - it comes without types
 
 def _finds(pattern: str, text: str) -> bool:
     _take(1 + len(text) // _PER_STEP)
-    # Half of a surrogate pair is text for Python, and not for RE2.
+    # A lone surrogate is valid text in Python, but not in RE2.
     return _compiled(pattern).search(text.encode(errors="replace").decode()) is not None
 
 
@@ -89,19 +91,20 @@ def _class() -> Any:  # noqa: ANN401
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
     }
+    # Every keyword costs a step, so that nested schemas cannot run forever.
     counted = {name: _counted(keyword) for name, keyword in ours.items()}
     return cast("Any", validators).extend(Draft202012Validator, counted)
 
 
 def _counted(keyword: Keyword) -> Keyword:
-    def apply(judge: Any, wanted: Any, value: Any, schema: Any) -> Iterable[Any]:  # noqa: ANN401
+    def apply(check: Any, expected: Any, value: Any, schema: Any) -> Iterable[Any]:  # noqa: ANN401
         _take(1)
-        return keyword(judge, wanted, value, schema) or ()
+        return keyword(check, expected, value, schema) or ()
 
     return apply
 
 
-# Keywords that have a pattern, as jsonschema has them but for the matching.
+# Keywords with patterns: like jsonschema's own, except for the matching.
 
 
 def _error(message: str) -> Any:  # noqa: ANN401
@@ -110,19 +113,24 @@ def _error(message: str) -> Any:  # noqa: ANN401
     return ValidationError(message)
 
 
-def _pattern(_judge: Any, wanted: str, value: object, _schema: object) -> Iterator[Any]:  # noqa: ANN401
-    if isinstance(value, str) and not _finds(wanted, value):
-        yield _error(f"{value!r} does not match {wanted!r}")
+def _pattern(_judge: Any, expected: str, value: object, _schema: object) -> Iterator[Any]:  # noqa: ANN401
+    if isinstance(value, str) and not _finds(expected, value):
+        yield _error(f"{value!r} does not match {expected!r}")
 
 
-def _pattern_properties(judge: Any, wanted: Mapping[str, Any], value: Any, _schema: object) -> Iterator[Any]:  # noqa: ANN401
-    for pattern, below in wanted.items() if isinstance(value, dict) else ():
+def _pattern_properties(
+    check: Any,  # noqa: ANN401
+    expected: Mapping[str, Any],
+    value: Any,  # noqa: ANN401
+    _schema: object,
+) -> Iterator[Any]:
+    for pattern, below in expected.items() if isinstance(value, dict) else ():
         for name, member in cast("dict[str, object]", value).items():
             if _finds(pattern, name):
-                yield from judge.descend(member, below, path=name, schema_path=pattern)
+                yield from check.descend(member, below, path=name, schema_path=pattern)
 
 
-def _additional_properties(judge: Any, wanted: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:  # noqa: ANN401
+def _additional_properties(check: Any, expected: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:  # noqa: ANN401
     if not isinstance(value, dict):
         return
     properties, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
@@ -132,10 +140,10 @@ def _additional_properties(judge: Any, wanted: Any, value: Any, schema: Mapping[
         for name in members
         if name not in properties and not any(_finds(pattern, name) for pattern in patterns)
     ]
-    if isinstance(wanted, dict):
+    if isinstance(expected, dict):
         for name in more:
-            yield from judge.descend(members[name], wanted, path=name)
-    elif not wanted and more:
+            yield from check.descend(members[name], expected, path=name)
+    elif not expected and more:
         names = ", ".join(repr(name) for name in more)
         if patterns:
             are = "does" if len(more) == 1 else "do"
@@ -146,17 +154,18 @@ def _additional_properties(judge: Any, wanted: Any, value: Any, schema: Mapping[
             yield _error(f"Additional properties are not allowed ({names} {were} unexpected)")
 
 
-def _unique_items(_judge: Any, wanted: object, value: object, _schema: object) -> Iterator[Any]:  # noqa: ANN401
-    if not wanted or not isinstance(value, list):
+def _unique_items(_judge: Any, expected: object, value: object, _schema: object) -> Iterator[Any]:  # noqa: ANN401
+    if not expected or not isinstance(value, list):
         return
     items = cast("list[object]", value)
+    # jsonschema compares all pairs, which is quadratic.
     if len({_text_of(item) for item in items}) < len(items):
         shown = ", ".join(repr(item) for item in islice(items, 5)) + (", …" if len(items) > 5 else "")  # noqa: PLR2004
         yield _error(f"[{shown}] has non-unique elements")
 
 
 def _text_of(item: object) -> bytes:
-    """The same for equal values: in JSON 1 and 1.0 are one number, and the order of keys says nothing."""
+    """Returns the same text for equal values: 1 equals 1.0, and the order of keys does not matter."""
     return msgspec.json.encode(_plain(item), order="deterministic")
 
 
@@ -171,7 +180,7 @@ def _plain(item: object) -> object:
 
 
 def patterns_in(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Those that stand in this schema itself."""
+    """Yields the patterns of this schema itself, without those of its subschemas."""
     for key in _PATTERNS:
         patterns = schema.get(key)
         if isinstance(patterns, str):

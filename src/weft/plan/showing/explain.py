@@ -1,4 +1,4 @@
-"""What is in force at one place of a plan, value by value, and where each comes from."""
+"""The values in force at one place of a plan, each with its origin."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -21,8 +21,8 @@ WHOLE = "/"
 """The path of the plan itself."""
 
 
-class InForce(Struct, frozen=True, kw_only=True):
-    """A value, as it would be written; None if nothing is set."""
+class EffectiveValue(Struct, frozen=True, kw_only=True):
+    """A value as it would be written, with its origin; None if nothing is set."""
 
     name: str
     value: Plain
@@ -33,42 +33,45 @@ class InForce(Struct, frozen=True, kw_only=True):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
+    """The values in force at one place."""
+
     path: str
     step: str | None
-    settings: tuple[InForce, ...]
-    own: tuple[InForce, ...]
-    """What a step says itself, besides settings."""
-    ceilings: tuple[InForce, ...]
-    """The budgets that count what is spent here, from the whole plan inwards, by the path they stand on."""
-    token_ceilings: tuple[InForce, ...] = ()
-    """The same, in tokens."""
+    settings: tuple[EffectiveValue, ...]
+    own: tuple[EffectiveValue, ...]
+    """What a step sets itself, besides settings."""
+    ceilings: tuple[EffectiveValue, ...]
+    """The ceilings that apply here, from the whole plan inwards; the name is the path of their subplan."""
+    token_ceilings: tuple[EffectiveValue, ...] = ()
+    """The ceilings in tokens."""
 
     def to_json(self) -> dict[str, Any]:
         return {
             "path": self.path,
             "step": self.step,
-            "settings": [one.to_json() for one in self.settings],
-            "own": [one.to_json() for one in self.own],
-            "budgets": [_ceiling_json(one, "usd") for one in self.ceilings],
-            "token_budgets": [_ceiling_json(one, "tokens") for one in self.token_ceilings],
+            "settings": [setting.to_json() for setting in self.settings],
+            "own": [entry.to_json() for entry in self.own],
+            "budgets": [_ceiling_json(ceiling, "usd") for ceiling in self.ceilings],
+            "token_budgets": [_ceiling_json(ceiling, "tokens") for ceiling in self.token_ceilings],
         }
 
 
-def _ceiling_json(ceiling: InForce, unit: str) -> dict[str, Any]:
+def _ceiling_json(ceiling: EffectiveValue, unit: str) -> dict[str, Any]:
     return {"path": ceiling.name, unit: ceiling.value, **ceiling.origin.to_json()}
 
 
 def explain(plan: Plan, place: str) -> Explanation:
-    """Of a subplan, as `store/model`; of a step of a slice, as `store/model:code`; of the plan, as `/`."""
+    """Returns the values in force for a subplan (`a/b`), a step of a slice (`a/b:code`) or the plan (`/`)."""
     path, colon, address = place.strip().partition(":")
     row = find_row(plan, path)
     settings = tuple(_settings(plan, row))
-    own: tuple[InForce, ...] = ()
+    own: tuple[EffectiveValue, ...] = ()
     if colon:
-        found = _step(plan, row, address)
-        on_step = {one.name: one for one in _on_step(plan, row, found)}
-        settings = tuple(on_step.pop(one.name, one) for one in settings)
-        own = (*on_step.values(), *_own_keys(found))
+        step = _step(plan, row, address)
+        on_step = {entry.name: entry for entry in _on_step(plan, row, step)}
+        # Values of the step replace settings of the same name; the rest are its own.
+        settings = tuple(on_step.pop(setting.name, setting) for setting in settings)
+        own = (*on_step.values(), *_own_keys(step))
     return Explanation(
         path=plan.outline.paths[row] or WHOLE,
         step=address if colon else None,
@@ -80,43 +83,45 @@ def explain(plan: Plan, place: str) -> Explanation:
 
 
 def find_row(plan: Plan, path: str) -> int:
-    """The number of the subplan with this path; a `/` before or behind it is no matter."""
+    """Returns the number of the subplan with this path. A `/` before or after the path is ignored."""
     paths: list[str] = [*plan.outline.paths]
-    wanted = path.strip("/")
-    if wanted in paths and path:
-        return paths.index(wanted)
-    hint = suggestion(wanted, paths[1:])
+    stripped = path.strip("/")
+    if stripped in paths and path:
+        return paths.index(stripped)
+    hint = suggestion(stripped, paths[1:])
     raise InputError(f"the plan has no subplan {path!r}{hint}")
 
 
-def _settings(plan: Plan, row: int) -> Iterator[InForce]:
+def _settings(plan: Plan, row: int) -> Iterator[EffectiveValue]:
     scope = plan.scopes[row]
     for name, value, _ in scope.explained():
-        yield InForce(name=name, value=written.setting(name, value), origin=origin(scope, name))
+        yield EffectiveValue(name=name, value=written.setting(name, value), origin=origin(scope, name))
 
 
-def _ceilings(plan: Plan, row: int, setting: str) -> Iterator[InForce]:
-    around = [row]
-    while around[-1] != ROOT:
-        around.append(plan.outline.parents[around[-1]])
-    for one in reversed(around):
-        scope = plan.scopes[one]
+def _ceilings(plan: Plan, row: int, setting: str) -> Iterator[EffectiveValue]:
+    rows = [row]
+    while rows[-1] != ROOT:
+        rows.append(plan.outline.parents[rows[-1]])
+    for group in reversed(rows):
+        scope = plan.scopes[group]
         value, _ = scope.find(setting)
-        if value is not None and (one == ROOT or setting in plan.subplans[one].settings):
-            path = plan.outline.paths[one] or WHOLE
+        if value is not None and (group == ROOT or setting in plan.subplans[group].settings):
+            path = plan.outline.paths[group] or WHOLE
             amount = written.dollars(value) if setting == "budget" else value
-            yield InForce(name=path, value=amount, origin=origin(scope, setting))
+            yield EffectiveValue(name=path, value=amount, origin=origin(scope, setting))
 
 
 # Steps.
 
 
-class _Found(Struct, frozen=True, kw_only=True):
+class _LocatedStep(Struct, frozen=True, kw_only=True):
+    """A step with its document."""
+
     step: Step
     document: Document
 
     def origin(self, *keys: str) -> Origin:
-        """Where the value stands that these keys lead to."""
+        """Returns the origin of the value under these keys."""
         node = self.step.source
         for key in keys[:-1]:
             inner = node.get(key)
@@ -125,7 +130,7 @@ class _Found(Struct, frozen=True, kw_only=True):
         return Origin(at=self.document.position(node.key(keys[-1])))
 
 
-def _step(plan: Plan, row: int, address: str) -> _Found:
+def _step(plan: Plan, row: int, address: str) -> _LocatedStep:
     path = plan.outline.paths[row]
     if not plan.outline.is_leaf(row):
         raise InputError(f"{path or WHOLE!r} has no steps: it is a group of subplans")
@@ -135,55 +140,57 @@ def _step(plan: Plan, row: int, address: str) -> _Found:
     raise InputError(f"{path!r} has no step {address!r}{suggestion(address, [*steps])}")
 
 
-def _addresses(plan: Plan, row: int) -> Iterator[tuple[str, _Found]]:
-    """All steps of a slice by their addresses, those of pipelines within it as `outer.inner`."""
+def _addresses(plan: Plan, row: int) -> Iterator[tuple[str, _LocatedStep]]:
+    """Yields all steps of a slice by address; those of nested pipelines as `outer.inner`."""
     waiting = [("", plan.pipeline_of(row))]
     for prefix, pipeline in waiting:  # grows while it is walked
         for step in pipeline.steps:
-            yield prefix + step.id, _Found(step=step, document=pipeline.document)
+            yield prefix + step.id, _LocatedStep(step=step, document=pipeline.document)
             if isinstance(step.body, Nested):
                 waiting.append((f"{prefix}{step.id}.", plan.pipelines[step.body.pipeline]))
 
 
-def _on_step(plan: Plan, row: int, found: _Found) -> Iterator[InForce]:
-    """What the step, or its agent, puts in place of a setting."""
-    step = found.step
+def _on_step(plan: Plan, row: int, located: _LocatedStep) -> Iterator[EffectiveValue]:
+    """Yields the values with which the step or its agent overrides settings."""
+    step = located.step
     for name, seconds in (("timeout", step.timeout), ("grace", step.grace)):
         if seconds is not None:
-            yield InForce(name=name, value=written.duration(seconds), origin=found.origin(name))
+            yield EffectiveValue(name=name, value=written.duration(seconds), origin=located.origin(name))
     for part, value in written.sandbox(step.sandbox or {}).items():
-        yield InForce(name=f"sandbox.{part}", value=value, origin=found.origin("sandbox"))
+        yield EffectiveValue(name=f"sandbox.{part}", value=value, origin=located.origin("sandbox"))
     if step.on_fail is not None and step.on_fail.max is not None:
-        yield InForce(name="retries", value=step.on_fail.max, origin=found.origin("on_fail", "max"))
+        yield EffectiveValue(name="retries", value=step.on_fail.max, origin=located.origin("on_fail", "max"))
     if isinstance(step.body, AgentWork):
-        yield from _agent_work(plan, plan.scopes[row].settings, found, step.body)
+        yield from _agent_work(plan, plan.scopes[row].settings, located, step.body)
 
 
-def _agent_work(plan: Plan, settings: Settings, found: _Found, body: AgentWork) -> Iterator[InForce]:
+def _agent_work(
+    plan: Plan, settings: Settings, located: _LocatedStep, body: AgentWork
+) -> Iterator[EffectiveValue]:
     agent = agent_of(body, settings, plan.agents)
     assert agent is not None, "a loaded plan has an agent for each step"
-    yield from _isolation(plan, agent, found.step)
+    yield from _isolation(plan, agent, located.step)
     if body.agent is not None:
-        yield InForce(name="agent", value=body.agent, origin=found.origin("agent"))
+        yield EffectiveValue(name="agent", value=body.agent, origin=located.origin("agent"))
     if body.model is not None:
-        yield InForce(name="model", value=body.model, origin=found.origin("model"))
+        yield EffectiveValue(name="model", value=body.model, origin=located.origin("model"))
     elif settings.model is None and agent.model is not None:
-        yield InForce(name="model", value=agent.model, origin=_of_agent(plan, agent))
+        yield EffectiveValue(name="model", value=agent.model, origin=_of_agent(plan, agent))
     if body.max_cost is None and agent.max_cost is not None:
         value = written.dollars(agent.max_cost)
-        yield InForce(name="max_cost", value=value, origin=_of_agent(plan, agent))
+        yield EffectiveValue(name="max_cost", value=value, origin=_of_agent(plan, agent))
     if body.max_tokens is None and agent.max_tokens is not None:
         tokens = written.tokens(agent.max_tokens)
-        yield InForce(name="max_tokens", value=tokens, origin=_of_agent(plan, agent))
+        yield EffectiveValue(name="max_tokens", value=tokens, origin=_of_agent(plan, agent))
 
 
-def _isolation(plan: Plan, agent: Agent, step: Step) -> Iterator[InForce]:
+def _isolation(plan: Plan, agent: Agent, step: Step) -> Iterator[EffectiveValue]:
     own = step.sandbox or {}
     for part, value in written.sandbox(agent.sandbox or {}).items():
         if part not in own:
-            yield InForce(name=f"sandbox.{part}", value=value, origin=_of_agent(plan, agent))
+            yield EffectiveValue(name=f"sandbox.{part}", value=value, origin=_of_agent(plan, agent))
     if agent.isolated_home is not None:
-        yield InForce(name="isolated_home", value=agent.isolated_home, origin=_of_agent(plan, agent))
+        yield EffectiveValue(name="isolated_home", value=agent.isolated_home, origin=_of_agent(plan, agent))
 
 
 def _of_agent(plan: Plan, agent: Agent) -> Origin:
@@ -194,9 +201,9 @@ def _of_agent(plan: Plan, agent: Agent) -> Origin:
 _SETTINGS_TOO = frozenset({"id", "sandbox", *SETTING_NAMES})
 
 
-def _own_keys(found: _Found) -> Iterator[InForce]:
-    entries: Mapping[str, Plain] = dict(step_entries(found.step))
+def _own_keys(located: _LocatedStep) -> Iterator[EffectiveValue]:
+    entries: Mapping[str, Plain] = dict(step_entries(located.step))
     for name, value in entries.items():
         if name not in _SETTINGS_TOO:
-            key = "pool" if name == "pools" and "pool" in found.step.source.entries else name
-            yield InForce(name=name, value=value, origin=found.origin(key))
+            key = "pool" if name == "pools" and "pool" in located.step.source.entries else name
+            yield EffectiveValue(name=name, value=value, origin=located.origin(key))

@@ -10,8 +10,10 @@ from weft.plan.text.problems import Position
 
 
 class Origin(Struct, frozen=True, kw_only=True):
+    """Where a value comes from."""
+
     words: str = ""
-    """What it is, where the place in a file does not say it: `default`, a flag."""
+    """A description, if the position in a file is not enough: `default`, a flag."""
     at: Position | None = None
 
     def __str__(self) -> str:
@@ -25,7 +27,7 @@ class Origin(Struct, frozen=True, kw_only=True):
 
 
 def origin(scope: Scope, setting: str) -> Origin:
-    """Of the value that is in force."""
+    """Returns the origin of the value in force."""
     _, layer = scope.find(setting)
     if layer is scope.flags:
         return Origin(words=flag_name(setting))
@@ -33,7 +35,7 @@ def origin(scope: Scope, setting: str) -> Origin:
 
 
 def layer_origin(layer: Layer, setting: str) -> Origin:
-    """Of what one place sets."""
+    """Returns the origin of a value that one layer sets."""
     at = layer.origin(setting)
     plain = layer.where in _PLACES or layer.where.startswith("subplan ")
     return Origin(words="" if at is not None and plain else layer.where, at=at)
@@ -43,12 +45,12 @@ _PLACES = frozenset({"plan", "project", "user"})
 
 
 def flag_name(setting: str) -> str:
-    """The flag that sets it: `--budget` dollars and tokens, `--merge` the mode."""
+    """Returns the flag for a setting: `--budget` sets dollars and tokens, `--merge` the mode."""
     return "--" + setting.removesuffix(".tokens").removesuffix(".mode").replace("_", "-")
 
 
 def agent_origin(plan: Plan, agent: Agent) -> Origin:
-    """The file that defines it: the plan, or the nearest configuration that does."""
+    """Returns the file that defines the agent: the plan, or the nearest configuration."""
     documents = (layer.document for layer in plan.scopes[ROOT].layers if layer.document is not None)
     return next(
         Origin(at=document.position(agents.key(agent.name)))
@@ -58,7 +60,7 @@ def agent_origin(plan: Plan, agent: Agent) -> Origin:
 
 
 def notify_origin(plan: Plan) -> Origin:
-    """The nearest that says who is told of what happens in a run."""
+    """Returns the nearest file with `notify`."""
     documents = (layer.document for layer in plan.scopes[ROOT].layers if layer.document is not None)
     return next(
         Origin(at=document.position(document.root.key("notify")))

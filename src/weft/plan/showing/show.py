@@ -1,9 +1,9 @@
-"""A plan with everything resolved, as a plan: the text stands for itself, without configuration or flags.
+"""Writes a plan with everything resolved, as a plan that needs no configuration or flags.
 
-Each setting that is in force at the root is written there, and each that a subplan sets itself is written on it,
-with the value that counts: that of a flag, where there is one. Where a value comes from is said in a comment.
-Pipelines that are built in are written in full if they are used; dependencies are paths from the root. So the
-text gives the same net wherever it is loaded, also by a later version with other defaults.
+Each setting in force at the root is written there, and each setting of a subplan is written on the subplan, with
+the value that counts: that of a flag, if there is one. A comment gives the origin of each value. Built-in
+pipelines are written in full if they are used; dependencies are paths from the root. So the text gives the same
+net wherever it is loaded, also by a later version with other defaults.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,21 +41,23 @@ Entries = dict[str, Plain]
 
 
 def show_plan(plan: Plan) -> str:
-    """The text; loaded without configuration and flags it gives the same net."""
-    return _Shown(plan).text()
+    """Returns the text. Loaded without configuration and flags, it gives the same net."""
+    return _PlanWriter(plan).text()
 
 
 def record_plan(plan: Plan) -> str:
-    """The same for programs alone, without a word about where things come from."""
+    """Returns the same for programs, without comments."""
     return to_dense_yaml(plan_entries(plan))
 
 
 def plan_entries(plan: Plan) -> Entries:
-    """The same as data."""
-    return _Shown(plan).entries()
+    """Returns the same as data."""
+    return _PlanWriter(plan).entries()
 
 
-class _Shown(Struct):
+class _PlanWriter(Struct):
+    """Collects the entries of a plan, and comments about their origins."""
+
     plan: Plan
     comments: dict[Path, str] = field(default_factory=dict[Path, str])
 
@@ -93,12 +95,12 @@ class _Shown(Struct):
 
     def heading(self, entries: Entries) -> str:
         unset = [name for name in SETTING_NAMES if "." not in name and name not in entries]
-        said = f"{self.plan.document.file} with everything resolved."
-        return f"{said}\nNot set: {', '.join(unset)}." if unset else said
+        heading = f"{self.plan.document.file} with everything resolved."
+        return f"{heading}\nNot set: {', '.join(unset)}." if unset else heading
 
     def settings(self, row: int, names: Sequence[str], path: Path) -> Entries:
-        """The settings of these names, as they are in force at a row; those with a dot are parts of an entry."""
-        found: Entries = {}
+        """Returns the settings with these names in force at a row; names with a dot are parts of an entry."""
+        entries: Entries = {}
         scope = self.plan.scopes[row]
         for name in names:
             value = written.setting(name, scope.find(name)[0])
@@ -106,14 +108,14 @@ class _Shown(Struct):
                 continue
             key, _, part = name.partition(".")
             if not part:
-                found[key] = value
-            elif isinstance(inside := found.setdefault(key, {}), dict):
+                entries[key] = value
+            elif isinstance(inside := entries.setdefault(key, {}), dict):
                 inside[part] = value
-            else:  # an amount of dollars stands for itself only as long as there are no tokens
-                found[key] = {"usd": inside, part: value}
+            else:  # a plain amount of dollars becomes a mapping if there are tokens, too
+                entries[key] = {"usd": inside, part: value}
                 self.comments[(*path, key, "usd")] = self.comments.pop((*path, key))
             self.comments[(*path, *name.split("."))] = _origin(scope, name)
-        return found
+        return entries
 
     def agents(self) -> Entries:
         for name, agent in self.plan.agents.items():
@@ -123,12 +125,13 @@ class _Shown(Struct):
     def notify(self) -> list[Plain]:
         if self.plan.notify:
             self.comments["notify",] = str(notify_origin(self.plan))
-        return [written.notify(one) for one in self.plan.notify]
+        return [written.notify(entry) for entry in self.plan.notify]
 
     def pipelines(self) -> Entries:
         shown: Entries = {}
         used = used_pipelines(self.plan)
         for name, pipeline in self.plan.pipelines.items():
+            # Unused built-in pipelines would only be noise.
             if pipeline.built_in and name not in used:
                 continue
             shown[name] = _steps(pipeline)
@@ -145,9 +148,10 @@ class _Shown(Struct):
         own = [name for name in SETTING_NAMES if name in subplan.settings]
         entries: Entries = {"id": subplan.id} | written.without_empty(
             {
+                # The loader uses the id as the title if there is none.
                 "title": None if subplan.title == subplan.id else subplan.title,
                 "prompt": subplan.prompt,
-                "depends_on": [f"/{outline.paths[other]}" for other in outline.depends_on[row]],
+                "depends_on": [f"/{outline.paths[target]}" for target in outline.depends_on[row]],
                 "files": list(subplan.files),
                 "verify": written.commands(subplan.verify),
             }
@@ -170,7 +174,7 @@ def _origin(scope: Scope, name: str) -> str:
 
 
 def _built_in(pipeline: Pipeline) -> str:
-    """With the agents that do a step because of their names."""
+    """Returns the comment for a built-in pipeline, with the agents that do a step because of their names."""
     agents = [f"step {step} by the agent {agent}" for step, agent in named_agents(pipeline)]
     return f"built in; {' and '.join(agents)}" if agents else "built in"
 
@@ -201,7 +205,7 @@ def _steps(pipeline: Pipeline) -> list[Plain]:
 
 
 def step_entries(step: Step) -> Iterator[tuple[str, Plain]]:
-    """What a step says, key by key."""
+    """Yields the keys and values of a step."""
     yield "id", step.id
     yield from written.without_empty(_body(step.body)).items()
     yield from written.without_empty(
@@ -264,5 +268,5 @@ def _on_fail(on_fail: OnFail) -> Entries:
 
 
 def _aborts_on_crash(step: Step) -> bool:
-    """Whether `on_error: abort` is written: without it, an agent that crashes is tried again."""
+    """Returns whether `on_error: abort` must be written: without it, a crashed agent is retried."""
     return isinstance(step.body, AgentWork) and not step.retries_crashes

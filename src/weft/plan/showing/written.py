@@ -1,4 +1,4 @@
-"""Values of a plan as they would be written in one: what is read back is the same value."""
+"""Values of a plan as they would be written in one. Reading them back gives the same value."""
 
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -21,8 +21,8 @@ _TOKENS = frozenset(f"{name}.tokens" for name in AMOUNTS)
 
 
 def setting(name: str, value: Any) -> Plain:  # noqa: ANN401 - as the setting's kind says
-    """The value of a setting, by its dotted name; None if it is not set."""
-    if value is None or (name == "setup" and not value):  # no command is written by leaving the key out
+    """Returns the value of a setting, by its dotted name; None if it is not set."""
+    if value is None or (name == "setup" and not value):  # an empty list of commands cannot be written
         return None
     if name in _DURATIONS:
         return duration(value)
@@ -36,7 +36,8 @@ def setting(name: str, value: Any) -> Plain:  # noqa: ANN401 - as the setting's 
 
 
 def duration(seconds: float) -> str:
-    """In the largest unit that makes it a whole number; else in any that gives back each bit."""
+    """Returns the duration in the largest unit that makes it whole; otherwise in one that keeps each bit."""
+    # Decimal, because a float of minutes may not give back the same seconds.
     exact = Decimal(seconds)
     numbers = [(exact / size, size, unit) for unit, size in reversed(SECONDS.items())]
     whole = [(number.to_integral_value(), size, unit) for number, size, unit in numbers]
@@ -54,52 +55,52 @@ def _plain(number: Decimal) -> str:
 
 
 def dollars(micros: int) -> int | float:
-    """An amount has at most fifteen digits, so a float holds it as it is."""
+    """Returns an amount. It has at most fifteen digits, so a float holds it exactly."""
     return micros / MICRO if micros % MICRO else micros // MICRO
 
 
 def tokens(count: int) -> int | str:
-    """In the largest unit that makes it a whole number, if that is shorter."""
+    """Returns the count in the largest unit that makes it whole, if that is shorter."""
     unit, size = next(((unit, size) for unit, size in TOKENS.items() if not count % size), ("", 1))
     return f"{count // size}{unit}" if unit and count // size < MOST_IN_A_UNIT else count
 
 
-def price(given: Price) -> dict[str, Plain]:
-    """What a million tokens cost."""
-    found = {"input": given.input, "output": given.output, "cached_input": given.cached_input}
-    return {name: dollars(amount) for name, amount in found.items() if amount is not None}
+def price(rates: Price) -> dict[str, Plain]:
+    """Returns the price of a million tokens."""
+    amounts = {"input": rates.input, "output": rates.output, "cached_input": rates.cached_input}
+    return {name: dollars(amount) for name, amount in amounts.items() if amount is not None}
 
 
-def commands(given: Sequence[Command]) -> Plain:
-    """One command for a shell stands for a list of one."""
-    if len(given) == 1 and isinstance(given[0], str):
-        return given[0]
-    return [command(one) for one in given]
+def commands(sequence: Sequence[Command]) -> Plain:
+    """Returns the commands; a single shell command stands for a list of one."""
+    if len(sequence) == 1 and isinstance(sequence[0], str):
+        return sequence[0]
+    return [command(entry) for entry in sequence]
 
 
-def command(given: Command) -> Plain:
-    return given if isinstance(given, str) else list(given)
+def command(value: Command) -> Plain:
+    return value if isinstance(value, str) else list(value)
 
 
-def estimate(given: Estimate) -> dict[str, Plain]:
-    found: dict[str, Plain] = {}
-    if given.minutes is not None:
-        low, high = given.minutes
-        found["minutes"] = number(low) if low == high else f"{_decimal(low)}..{_decimal(high)}"
-    if given.cost is not None:
-        found["cost"] = dollars(given.cost)
-    if given.fail is not None:
-        found["fail"] = number(given.fail)
-    return found
+def estimate(guess: Estimate) -> dict[str, Plain]:
+    entries: dict[str, Plain] = {}
+    if guess.minutes is not None:
+        low, high = guess.minutes
+        entries["minutes"] = number(low) if low == high else f"{_decimal(low)}..{_decimal(high)}"
+    if guess.cost is not None:
+        entries["cost"] = dollars(guess.cost)
+    if guess.fail is not None:
+        entries["fail"] = number(guess.fail)
+    return entries
 
 
-def notify(given: Notify) -> dict[str, Plain]:
-    said = {"run": None if given.run is None else command(given.run), "webhook": given.webhook}
-    return {"on": list(given.on), "desktop": given.desktop, **without_empty(said)}
+def notify(target: Notify) -> dict[str, Plain]:
+    optional = {"run": None if target.run is None else command(target.run), "webhook": target.webhook}
+    return {"on": list(target.on), "desktop": target.desktop, **without_empty(optional)}
 
 
-def sandbox(given: SandboxParts) -> dict[str, Plain]:
-    return {part: value if isinstance(value, bool | str) else [*value] for part, value in given.items()}
+def sandbox(parts: SandboxParts) -> dict[str, Plain]:
+    return {part: value if isinstance(value, bool | str) else [*value] for part, value in parts.items()}
 
 
 def number(value: float) -> int | float:
@@ -111,7 +112,7 @@ def _decimal(value: float) -> str:
 
 
 def without_empty(entries: Mapping[str, Plain]) -> dict[str, Plain]:
-    """The entries that say more than what holds without them."""
+    """Returns the entries that differ from an absent key."""
     return {
         key: value
         for key, value in entries.items()

@@ -1,8 +1,9 @@
-"""What a template may do before it is refused: steps of loops and calls, and characters that it makes.
+"""Limits on what a template may do: steps of loops and calls, and characters that it produces.
 
-A template is rendered by the coordinator, so one that takes for ever, or all memory, would take the coordinator
-with it, and again after each restart. The bounds count and do not measure time: a template that is rendered again
-when a run is recovered must give the same answer. What can multiply is asked beforehand how much it would make.
+The coordinator renders templates, so one that never ends, or takes all memory, would take the coordinator down
+with it, again after each restart. The limits count and do not measure time: a template that is rendered again
+during recovery must give the same answer. An operation that can multiply is checked beforehand for the size of
+its result.
 """
 
 import re
@@ -11,48 +12,52 @@ from functools import wraps
 from typing import Any, cast
 
 MOST_STEPS = 200_000
-"""Items of loops, calls, filters and values put into the text."""
+"""Items of loops, calls, filters and values inserted into the text, in total."""
 MOST_REPEATED = 1_000_000
-"""Signs or items that a `*` may make, and the largest number that a call or a filter may be given."""
+"""The most characters or items that a `*` may produce, and the largest number passed to a call or filter."""
 MOST_TEXT = 32_000_000
-"""Characters that a render, or one operation in it, may make."""
+"""The most characters that a render, or one operation in it, may produce."""
 _MOST_ADDED = 10_000
-"""Lists that a `sum` may join; each is copied as often as there are others."""
+"""The most lists that a `sum` may join; each is copied once for every list after it."""
 _PER_STEP = 10_000
-"""Characters that are read for the price of a step."""
+"""The number of characters that can be read for one step."""
 _NUMBER = re.compile(r"\d{7,}")
-"""In a format: a width or a precision beyond all bounds."""
+"""A width or precision in a format that is beyond all limits."""
 _PLACE = re.compile(r"[{%]")
 
 
 class _Meter:
+    """What the current render may still use."""
+
     steps = MOST_STEPS
     text = MOST_TEXT
 
 
 def begin() -> None:
-    """A render begins."""
+    """Resets the limits at the start of a render."""
     _Meter.steps, _Meter.text = MOST_STEPS, MOST_TEXT
 
 
 def step(reads: object = None) -> None:
-    """One step; `reads`: a text that it looks through."""
+    """Counts one step; `reads` is a text that the step looks through."""
     length = len(cast("str", reads)) if isinstance(reads, str | list) else 0
+    # A method such as `count` reads its whole text in one call, so long texts cost more.
     _Meter.steps -= 1 + length // _PER_STEP
     if _Meter.steps < 0:
         raise OverflowError(f"it takes more than {MOST_STEPS:,} steps")
 
 
 def put(text: str) -> str:
+    """Counts a value that is inserted into the text, and returns it."""
     step()
     _Meter.text -= len(text)
     if _Meter.text < 0:
-        raise OverflowError(f"it makes more than {MOST_TEXT:,} characters")
+        raise OverflowError(f"it produces more than {MOST_TEXT:,} characters")
     return text
 
 
 def metered(items: Iterable[object]) -> Generator[object]:
-    """What a loop goes through."""
+    """Yields the items of a loop, and counts them."""
     for item in items:
         step()
         yield item
@@ -60,7 +65,7 @@ def metered(items: Iterable[object]) -> Generator[object]:
 
 def refuse_size(size: int) -> None:
     if size > MOST_TEXT:
-        raise OverflowError(f"the result would have {size:,} characters, and at most {MOST_TEXT:,} are made")
+        raise OverflowError(f"the result would have {size:,} characters; at most {MOST_TEXT:,} are allowed")
 
 
 def refuse_numbers(values: Iterable[object]) -> None:
@@ -70,12 +75,13 @@ def refuse_numbers(values: Iterable[object]) -> None:
 
 
 def refuse_format(text: str, values: Iterable[object]) -> None:
-    """Of `'…'.format()` and `'…' % …`."""
+    """Refuses a `'…'.format()` or `'…' % …` with too large a result."""
     if _NUMBER.search(text):
         raise OverflowError(f"a width in the format {text[:40]!r} is too large")
+    # `%` takes a tuple or a mapping of values, `format` takes them one by one.
     parts = list(_parts(values))
     refuse_numbers(parts)
-    # A number as an argument may be a width.
+    # A number among the arguments may be a width.
     longest = max((part if isinstance(part, int) else len(str(part)) for part in parts), default=0)
     refuse_size(len(text) + len(_PLACE.findall(text)) * max(longest, 0))
 
@@ -91,7 +97,7 @@ def _parts(values: Iterable[object]) -> Generator[object]:
 
 
 def refuse_call(owner: object, name: str, args: tuple[object, ...], more: Mapping[str, object]) -> None:
-    """Of a method, before it is called."""
+    """Refuses a method call with too large a result."""
     step(owner)
     refuse_numbers((*args, *more.values()))
     if not isinstance(owner, str):
@@ -121,16 +127,17 @@ def refuse_join(separator: str, items: Iterable[object]) -> None:
 
 
 def refuse_sum(left: object, right: object) -> None:
-    """Of `+`."""
+    """Refuses a `+` with too large a result."""
     if isinstance(left, str | list | tuple) and isinstance(right, str | list | tuple):
         refuse_size(len(cast("str", left)) + len(cast("str", right)))
 
 
 def bounded(name: str, apply: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter that asks beforehand; what Jinja has noted about it, it keeps."""
+    """Returns the filter with a check before each call. Jinja's marks on the filter are preserved."""
 
     @wraps(apply)
-    def ask(*args: Any, **more: Any) -> Any:  # noqa: ANN401 - whatever a filter is given
+    def check_and_apply(*args: Any, **more: Any) -> Any:  # noqa: ANN401 - filters take anything
+        # Some filters get Jinja's environment as their first argument.
         arguments = args[1:] if hasattr(apply, "jinja_pass_arg") else args
         step(arguments[0] if arguments else None)
         refuse_numbers((*arguments[1:], *more.values()))
@@ -139,7 +146,7 @@ def bounded(name: str, apply: Callable[..., Any]) -> Callable[..., Any]:
             check(arguments, more)
         return apply(*args, **more)
 
-    return ask
+    return check_and_apply
 
 
 def _replace(arguments: Sequence[Any], _more: Mapping[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """The words of a shell command, as far as it has been read.
 
-The reader in `shell` reports what it meets; this class keeps the words of the simple command that is being read,
-and of those around it, where one stands within `$(…)` or `(…)` of another. Nothing is expanded: a word is its text
-without quotes.
+The reader in `shell` reports each piece of text. This class keeps the words of the simple command that is being
+read, and those of the commands around it, if it is within `$(…)` or `(…)`. Nothing is expanded: a word is its
+text without quotes.
 """
 
 import re
@@ -13,14 +13,16 @@ _TOKEN = re.compile(
 
 
 class CommandWords:
+    """The words of the simple command that is being read."""
+
     def __init__(self) -> None:
         self._open: list[tuple[list[str], str | None]] = []
         self.words: list[str] = []
-        """The words that are complete."""
+        """The complete words."""
         self._word: str | None = None
-        """The one that is being read."""
+        """The word that is being read."""
         self._is_file = False
-        """Whether it is, or the next one will be, the file of a redirection."""
+        """Whether this word, or the next one, is the file of a redirection."""
 
     def add(self, text: str, *, quoted: bool) -> None:
         if quoted:
@@ -31,12 +33,13 @@ class CommandWords:
                 self._redirect()
             elif token["blank"] or token["end"]:
                 self._end_word()
+                # `;`, `|` and a line break start a new simple command.
                 self.words = [] if token["end"] else self.words
             else:
                 self._word = (self._word or "") + token[0]
 
     def enter(self) -> None:
-        """A command within the one that is being read."""
+        """Starts a command within the one that is being read."""
         self._open.append((self.words, self._word or ""))
         self.words, self._word = [], None
 
@@ -45,7 +48,7 @@ class CommandWords:
             self.words, self._word = self._open.pop()
 
     def _redirect(self) -> None:
-        """The number before `>` and the file behind it are no words of the command."""
+        """Drops the number before `>` and the file behind it, which are not words of the command."""
         if self._word is not None and self._word.isdecimal():
             self._word = None
         self._end_word()

@@ -1,8 +1,8 @@
-"""Programs that read one of their arguments as code: `sh -c`, `eval`, `ssh HOST`, `python -c` and their like.
+"""Programs that read one of their arguments as code: `sh -c`, `eval`, `ssh HOST`, `python -c` and the like.
 
-A value that is quoted for the shell arrives at such a program as a part of its code, and the quotes are gone by
-then: what is in the value is run. `code_reader` decides by the words before an argument whether it is read so. The
-arguments after the code are safe (`sh -c 'echo "$1"' sh VALUE`), and so are environment variables.
+A value that is quoted for the shell reaches such a program as a part of its code, without the quotes, so the
+program runs what is in the value. `code_reader` decides by the words before an argument whether it is read as
+code. Arguments after the code are safe (`sh -c 'echo "$1"' sh VALUE`), and so are environment variables.
 """
 
 import re
@@ -13,13 +13,15 @@ from itertools import dropwhile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Interpreter:
+    """A program that reads an argument as code."""
+
     names: re.Pattern[str]
     option: re.Pattern[str]
-    """The option that stands before the code, alone or among others in one word."""
+    """The option before the code, alone or combined with others in one word."""
     with_value: frozenset[str] = frozenset()
-    """Options that are followed by a word of their own."""
+    """Options that take the next word as their value."""
     operands_first: bool = False
-    """Whether other words may stand before the option."""
+    """Whether operands may come before the option."""
 
 
 _INTERPRETERS = (
@@ -59,20 +61,21 @@ _INTERPRETERS = (
 _SSH_WITH_VALUE = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*[bcDEeFIiJLlmOopQRSWw]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _TRAPS = (["trap"], ["trap", "--"])
-"""The first argument of `trap` is code, and the others are signals."""
+"""The first argument of `trap` is code, the others are signals."""
 _BEFORE_A_COMMAND = frozenset(
     {"!", "{", "if", "then", "elif", "else", "while", "until", "do", "time", "command", "builtin"}
 )
 
 
 def code_reader(words: Sequence[str]) -> str | None:
-    """The program that reads the next word of a command as code; None if there is none."""
+    """Returns the program that reads the next word of a command as code; None if none does."""
     command = _command_words(words)
     if command[:1] == ["eval"] or command in _TRAPS:
         return command[0]
-    for at, word in enumerate(words):
-        name, after = word.rpartition("/")[2], words[at + 1 :]
-        if name == "ssh" and _names_a_host(after):
+    # The program need not come first: `sudo sh -c`, `env X=1 sh -c`, `xargs sh -c`.
+    for position, word in enumerate(words):
+        name, after = word.rpartition("/")[2], words[position + 1 :]
+        if name == "ssh" and _has_host(after):
             return "ssh"
         for interpreter in _INTERPRETERS:
             option = _code_option(interpreter, after) if interpreter.names.fullmatch(name) else None
@@ -82,14 +85,14 @@ def code_reader(words: Sequence[str]) -> str | None:
 
 
 def _command_words(words: Sequence[str]) -> list[str]:
-    """The name of the command and its arguments, without what may stand before it."""
+    """Returns the name of the command and its arguments, without keywords and assignments before it."""
     return [
         *dropwhile(lambda word: word in _BEFORE_A_COMMAND or _ASSIGNMENT.fullmatch(word) is not None, words)
     ]
 
 
 def _code_option(interpreter: _Interpreter, words: Sequence[str]) -> str | None:
-    """The option that makes code of the word behind these, if nothing else has its place."""
+    """Returns the option that makes the next word code; None if there is none, or if it has its argument."""
     option: str | None = None
     is_value = False
     for word in words:
@@ -106,7 +109,7 @@ def _code_option(interpreter: _Interpreter, words: Sequence[str]) -> str | None:
     return None if is_value else option
 
 
-def _names_a_host(words: Sequence[str]) -> bool:
+def _has_host(words: Sequence[str]) -> bool:
     is_value = False
     for word in words:
         if is_value:

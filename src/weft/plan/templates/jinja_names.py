@@ -1,18 +1,18 @@
-"""Which names does a Jinja template read, and where do they stand? Told by Jinja's own parser.
+"""Finds the names that a Jinja template reads, and their positions, with Jinja's own parser.
 
-Three things make it work.
+Three ideas make it work.
 
-*Offsets.* Jinja's nodes remember a line, and nothing smaller. The parser copies that number from the tokens and
-never looks at it, so here the tokens carry their offset in the text in its place, and every node and every
-syntax error comes back with the offset.
+*Offsets.* Jinja's nodes have a line number, and nothing finer. The parser copies that number from the tokens and
+never looks at it. Here the tokens carry their offset in the text instead, so every node and every syntax error
+comes back with an offset.
 
-*Scopes.* A name is free where no `for`, `set`, `with` or macro around or before it has surely given it a value. A
-name that is set in one branch of an `if` only is still free afterwards: without that branch it would be looked
-up outside.
+*Scopes.* A name is free if no `for`, `set`, `with` or macro around or before it is certain to have set it. A name
+that is set in only one branch of an `if` is still free afterwards: without that branch it would be looked up
+outside.
 
-*What cannot be checked is refused.* `step[x]` may be any step; an import may hold anything.
+*What cannot be checked is refused.* `step[x]` can be any step; an import can contain anything.
 
-Whoever needs this pays for importing Jinja; `weft.plan.templates.parse` does without it where it can.
+Importing this module imports Jinja; `weft.plan.templates.parse` avoids that where it can.
 """
 
 import re
@@ -32,23 +32,25 @@ Key = str | int
 Bound = frozenset[str]
 
 KEYED_BY_NAME = {"slice": 1, "plan": 1, "run": 1, "env": 1, "step": 2}
-"""Names that are only a way to others, and how many steps that way must be told in so many words."""
+"""Names that only lead to other names, and the number of keys after them that must be constant."""
 
 _OF_JINJA = frozenset({"loop", "caller", "varargs", "kwargs", "self", "super"})
 _IN_MACROS = frozenset({"caller", "varargs", "kwargs"})
 
-# Filters that are given the name of another filter or test, and as which argument.
+# Filters that take the name of another filter or test, and the position of that argument.
 _FILTER_AS_ARGUMENT = {"map": 0}
 _TEST_AS_ARGUMENT = {"select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
 
 
 class Use(NamedTuple):
+    """One use of a free name."""
+
     offset: int
     path: tuple[Key, ...]
 
 
 class JinjaFaultError(Exception):
-    """Not a template, or one that cannot be checked."""
+    """A text is not a template, or is one that cannot be checked."""
 
     def __init__(self, message: str, *, offset: int) -> None:
         super().__init__(message)
@@ -65,24 +67,24 @@ def names_in_expression(text: str) -> list[Use]:
 
 
 def _uses(text: str, *, expression: bool) -> list[Use]:
-    # Jinja makes one character of each end of line; so do we, but without moving what follows.
+    # Jinja reads each line break as one character. The same is done here, without changing offsets.
     text = text.replace("\r\n", " \n").replace("\r", "\n")
-    reader = _Reader()
+    collector = _NameCollector()
     try:
         if expression:
-            reader.expression(_parsed_expression(text), frozenset())
+            collector.expression(_parse_expression(text), frozenset())
         else:
-            reader.block(_parser(text, state=None).parse().body, frozenset())
+            collector.block(_parser(text, state=None).parse().body, frozenset())
     except TemplateSyntaxError as error:
-        raise JinjaFaultError(_in_words(error.message or ""), offset=error.lineno) from error
+        raise JinjaFaultError(_explain(error.message or ""), offset=error.lineno) from error
     except RecursionError as error:
         raise JinjaFaultError("this template is nested too deeply", offset=0) from error
-    except ValueError as error:  # Python refuses to read a number of thousands of digits
+    except ValueError as error:  # Python refuses to parse numbers with thousands of digits
         raise JinjaFaultError("a number in this template is too long to be read", offset=0) from error
-    return sorted(reader.uses, key=lambda use: use.offset)
+    return sorted(collector.uses, key=lambda use: use.offset)
 
 
-def _parsed_expression(text: str) -> nodes.Expr:
+def _parse_expression(text: str) -> nodes.Expr:
     parser = _parser(text, state="variable")
     expression = parser.parse_expression()
     if not parser.stream.eos:
@@ -98,45 +100,47 @@ def _parser(text: str, *, state: str | None) -> Parser:
     return parser
 
 
-NOT_OPEN = ("random", "attr")
-"""Filters of Jinja that are not there: equal values must give equal texts, and values have no attributes."""
+REMOVED_FILTERS = ("random", "attr")
+"""Filters of Jinja that are not available: equal values must give equal texts, and values have no attributes."""
 
 
 @cache
 def _environment() -> SandboxedEnvironment:
     environment = SandboxedEnvironment(keep_trailing_newline=True, undefined=StrictUndefined)
+    # `| raw` is Weft's own filter; the parser only has to know its name.
     environment.filters["raw"] = str
-    for name in NOT_OPEN:
+    for name in REMOVED_FILTERS:
         del environment.filters[name]
     return environment
 
 
 def _tokens_with_offsets(text: str, state: str | None) -> Iterator[tuple[int, str, str]]:
-    """Jinja's tokens, each with its offset where Jinja has the number of its line."""
+    """Yields Jinja's tokens, with offsets in place of line numbers."""
     end = 0
     try:
         for _, kind, value in _environment().lexer.tokeniter(text, None, state=state):
-            # Only white space is ever left out between two tokens, by `{%-`: the next one is the first found.
+            # Jinja drops only white space between two tokens, for `{%-`, so the next occurrence is the token.
             offset = text.index(value, end)
             end = offset + len(value)
             yield offset, kind, value
     except TemplateSyntaxError as error:
-        raise JinjaFaultError(_in_words(error.message or ""), offset=end) from error
+        raise JinjaFaultError(_explain(error.message or ""), offset=end) from error
 
 
-def _in_words(complaint: str) -> str:
+def _explain(complaint: str) -> str:
+    """Returns Jinja's complaint as a sentence."""
     if complaint == "Missing end of comment tag":
-        return "'{#' begins a comment, and it does not end; for the characters themselves write {{ '{#' }}"
+        return "'{#' starts a comment that does not end; to write the characters themselves, use {{ '{#' }}"
     return f"this is not a valid template: {re.sub(r' at [0-9]+$', '', complaint)}"
 
 
-class _Reader:
-    """Walks a parsed template and gathers the uses of free names."""
+class _NameCollector:
+    """Walks a parsed template and collects the uses of free names."""
 
     def __init__(self) -> None:
         self.uses: list[Use] = []
 
-    # Statements: each takes the names bound before it and gives those bound after it.
+    # Statements: each method takes the names bound before the statement and returns those bound after it.
 
     def block(self, body: Iterable[nodes.Node], bound: Bound) -> Bound:
         for statement in body:
@@ -183,10 +187,11 @@ class _Reader:
     def _filter_of_assignment(self, node: nodes.AssignBlock, bound: Bound) -> None:
         if node.filter is not None:
             self.expression(node.filter, bound)
-            if node.filter.find(nodes.Name):  # Jinja's compiler does not look there and fails later
+            if node.filter.find(nodes.Name):  # Jinja's compiler ignores names there, and rendering would fail
                 raise JinjaFaultError("the filter of a set block cannot read names", offset=node.lineno)
 
     def _branches(self, node: nodes.If, bound: Bound) -> Bound:
+        # A name is bound after an `if` only if every branch sets it.
         ends = [self.block(node.else_, bound)]
         for branch in (node, *node.elif_):
             self.expression(branch.test, bound)
@@ -206,8 +211,8 @@ class _Reader:
 
     # Expressions
 
-    def _expressions(self, found: Iterable[nodes.Node], bound: Bound) -> None:
-        for node in found:
+    def _expressions(self, expressions: Iterable[nodes.Node], bound: Bound) -> None:
+        for node in expressions:
             self.expression(node, bound)
 
     def expression(self, node: nodes.Node, bound: Bound) -> None:
@@ -215,7 +220,7 @@ class _Reader:
             case nodes.Name() | nodes.Getattr() | nodes.Getitem():
                 self._chain(node, bound)
             case nodes.Call(node=nodes.Getattr() as method):
-                # `feedback.strip()`: what is called belongs to the value, it is not a field to look up.
+                # `feedback.strip()`: a called attribute is a method of the value, not a field.
                 _check_attribute(method)
                 self.expression(method.node, bound)
                 self._expressions(node.iter_child_nodes(exclude=("node",)), bound)
@@ -236,32 +241,32 @@ class _Reader:
             self.uses.append(_use(node, keys[::-1]))
 
     def _key(self, node: nodes.Getattr | nodes.Getitem, bound: Bound) -> Key | None:
-        """The attribute or subscript if it is constant, else None."""
+        """Returns the attribute or subscript if it is constant; otherwise None."""
         if isinstance(node, nodes.Getattr):
             return _check_attribute(node)
         key = _constant(node.arg)
         if isinstance(key, str) and key.startswith("__"):
-            raise JinjaFaultError(f"{key!r} is not open to templates", offset=node.lineno)
+            raise JinjaFaultError(f"templates cannot read {key!r}", offset=node.lineno)
         if key is None:
             self.expression(node.arg, bound)
         return key
 
 
 def _use(root: nodes.Name, keys: list[Key | None]) -> Use:
-    told = [key for key in takewhile(lambda key: key is not None, keys) if key is not None]
-    if len(told) < min(len(keys), KEYED_BY_NAME.get(root.name, 0)):
+    constant_keys = [key for key in takewhile(lambda key: key is not None, keys) if key is not None]
+    if len(constant_keys) < min(len(keys), KEYED_BY_NAME.get(root.name, 0)):
         message = (
-            f"what '{root.name}[…]' reads is known only when it is evaluated, so it cannot be checked"
-            " beforehand; write the name out"
+            f"'{root.name}[…]' depends on a value, so it cannot be checked beforehand; write the name out"
         )
         raise JinjaFaultError(message, offset=root.lineno)
-    return Use(root.lineno, (root.name, *told))
+    return Use(root.lineno, (root.name, *constant_keys))
 
 
 def _constant(node: nodes.Node) -> Key | None:
     match node:
         case nodes.Neg(node=nodes.Const(value=int() as value)):
             return -value
+        # A boolean is an int to Python, but no index.
         case nodes.Const(value=bool()):
             return None
         case nodes.Const(value=str() | int() as value):
@@ -272,14 +277,14 @@ def _constant(node: nodes.Node) -> Key | None:
 
 def _check_attribute(node: nodes.Getattr) -> str:
     if node.attr.startswith("_"):
-        hint = "" if node.attr.startswith("__") else f"; a field is read by ['{node.attr}']"
-        message = f"'.{node.attr}': attributes that begin with '_' are not open to templates{hint}"
+        hint = "" if node.attr.startswith("__") else f"; write ['{node.attr}'] to read a field"
+        message = f"'.{node.attr}': templates cannot read attributes that start with '_'{hint}"
         raise JinjaFaultError(message, offset=node.lineno)
     return node.attr
 
 
 def _targets(node: nodes.Node) -> Bound:
-    """The names that an assignment or a loop gives values to."""
+    """Returns the names that an assignment or a loop sets."""
     match node:
         case nodes.Name():
             return frozenset({_bindable(node.name, node)})
@@ -291,18 +296,18 @@ def _targets(node: nodes.Node) -> Bound:
 
 def _bindable(name: str, node: nodes.Node) -> str:
     if name in _OF_JINJA:
-        raise JinjaFaultError(f"'{name}' has a meaning in Jinja and cannot be set", offset=node.lineno)
+        raise JinjaFaultError(f"'{name}' is reserved by Jinja and cannot be set", offset=node.lineno)
     return name
 
 
 def _refused_statement(node: nodes.Node) -> JinjaFaultError:
     if isinstance(node, nodes.Include | nodes.Import | nodes.FromImport | nodes.Extends):
-        message = "a template in a plan stands alone: include, import, from and extends are not available"
+        message = "templates in a plan cannot use include, import, from or extends"
     else:
         message = "only for, if, set, with, filter, call and macro are available between {% and %}"
-    # Some statements are wrapped by nodes without a place of their own.
-    places = [part.lineno for part in (node, *node.find_all(nodes.Node)) if hasattr(part, "lineno")]
-    return JinjaFaultError(message, offset=next(filter(None, places), 0))
+    # Some statements are wrapped in nodes without an offset.
+    offsets = [inner.lineno for inner in (node, *node.find_all(nodes.Node)) if hasattr(inner, "lineno")]
+    return JinjaFaultError(message, offset=next(filter(None, offsets), 0))
 
 
 def _check_filter_or_test(node: nodes.Filter | nodes.Test) -> None:
@@ -311,18 +316,18 @@ def _check_filter_or_test(node: nodes.Filter | nodes.Test) -> None:
         _check_known("test", node.name, tests, node)
         return
     _check_known("filter", node.name, filters, node)
-    for kind, known, places in (
+    for kind, names, positions in (
         ("filter", filters, _FILTER_AS_ARGUMENT),
         ("test", tests, _TEST_AS_ARGUMENT),
     ):
-        match node.args[places.get(node.name, len(node.args)) :]:
+        match node.args[positions.get(node.name, len(node.args)) :]:
             case [nodes.Const(value=str() as name), *_]:
-                _check_known(kind, name, known, node)
+                _check_known(kind, name, names, node)
             case _:
                 pass
 
 
-def _check_known(kind: str, name: str, known: Iterable[str], node: nodes.Node) -> None:
-    if name not in known:
-        message = f"there is no {kind} '{name}'{suggestion(name, sorted(known))}"
+def _check_known(kind: str, name: str, names: Iterable[str], node: nodes.Node) -> None:
+    if name not in names:
+        message = f"unknown {kind} '{name}'{suggestion(name, sorted(names))}"
         raise JinjaFaultError(message, offset=node.lineno)

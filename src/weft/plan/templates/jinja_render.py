@@ -1,15 +1,15 @@
-"""Templates rendered by Jinja, in its sandbox.
+"""Renders templates with Jinja, in its sandbox.
 
-The code that Jinja makes of a template is changed in a few places, so that a template means the same whether Jinja
-renders it or not:
+The code that Jinja generates is changed in a few places, so that a template means the same whether or not Jinja
+renders it:
 
-*Pieces.* The result is not a text but the pieces of it: values are told apart from the template's own text, so
-that whoever needs it can quote them. What a macro or a `set` block has put together keeps its pieces.
+*Pieces.* The result is not a text but a list of pieces: values are distinguished from the template's own text, so
+that the caller can quote them. Text that a macro or a `set` block has put together keeps its pieces.
 
-*Values are JSON*, and are written as such. So `.name` is a key, never a method, even if there is a method of that
-name; what is called, as in `feedback.strip()`, is always a method.
+*Values are JSON*, and are written as JSON. So `.name` is a key, never a method, even if there is a method of that
+name; a called attribute, as in `feedback.strip()`, is always a method.
 
-*Nothing is computed when a template is compiled*, and what is computed later is bounded: see `bounds`.
+*Nothing is computed when a template is compiled*, and everything computed later is limited: see `bounds`.
 """
 
 from collections.abc import (
@@ -46,7 +46,7 @@ from jinja2.utils import missing as nothing
 
 from weft.plan.templates import bounds
 from weft.plan.templates.bounds import MOST_REPEATED
-from weft.plan.templates.jinja_names import NOT_OPEN
+from weft.plan.templates.jinja_names import REMOVED_FILTERS
 from weft.plan.templates.parse import Name
 from weft.plan.templates.values import Missing, Put, RenderError, Values, json_text, text_of, where_missing
 
@@ -54,28 +54,28 @@ Names = Callable[[], Sequence[Name]]
 
 MOST_TEMPLATES = 256
 MOST_BITS = 10_000
-"""Of a number that a `**` may make."""
-MOST_TOLD = 300
-"""Characters of what Python says about an error."""
+"""The most bits of a number that a `**` may produce."""
+MOST_DETAIL = 300
+"""The most characters quoted of Python's message about an error."""
 
 
 def pieces_by_jinja(text: str, names: Names, values: Values) -> list[str]:
-    """The pieces of a template; `names` tells those that it reads, if one is missing."""
+    """Returns the pieces of a template. `names` returns those that it reads; it is called if one is missing."""
     bounds.begin()
-    with _told(names, values):
+    with _render_errors(names, values):
         template = _template(text)
         return list(_flat(template.root_render_func(template.new_context(dict(values)))))
 
 
 def truth_by_jinja(expression: str, names: Names, values: Values) -> bool:
     bounds.begin()
-    with _told(names, values):
-        return bool(_settled(_expression(expression)(dict(values))))
+    with _render_errors(names, values):
+        return bool(_as_list(_expression(expression)(dict(values))))
 
 
 @contextmanager
-def _told(names: Names, values: Values) -> Generator[None]:
-    """Whatever goes wrong is a `RenderError`."""
+def _render_errors(names: Names, values: Values) -> Generator[None]:
+    """Turns every error into a `RenderError`."""
     try:
         yield
     except RenderError:
@@ -86,9 +86,9 @@ def _told(names: Names, values: Values) -> Generator[None]:
             raise RenderError(error.message or "") from error
         missing = Missing(values if owner is nothing else owner, key)
         raise where_missing(missing, names(), values) from error
-    except Exception as error:  # Jinja's compiler, and what it compiles, can raise anything
-        said = f"{type(error).__name__}: {error}"[:MOST_TOLD]
-        raise RenderError(f"this template cannot be evaluated: {said}") from error
+    except Exception as error:  # Jinja's compiler and the code it generates can raise anything
+        detail = f"{type(error).__name__}: {error}"[:MOST_DETAIL]
+        raise RenderError(f"this template cannot be evaluated: {detail}") from error
 
 
 @lru_cache(maxsize=MOST_TEMPLATES)
@@ -111,15 +111,15 @@ class _Raw(str):
 
 
 class _Captured(str):
-    """What a part of a template has been rendered to; knows its pieces."""
+    """The rendered text of a part of a template, with its pieces."""
 
     __slots__ = ("pieces",)
     pieces: tuple[str, ...]
 
     def __new__(cls, pieces: Iterable[str]) -> Self:
-        kept = tuple(_flat(pieces))
-        self = super().__new__(cls, "".join(kept))
-        self.pieces = kept
+        flat_pieces = tuple(_flat(pieces))
+        self = super().__new__(cls, "".join(flat_pieces))
+        self.pieces = flat_pieces
         return self
 
 
@@ -131,7 +131,7 @@ def _flat(pieces: Iterable[str]) -> Iterator[str]:
             yield piece
 
 
-# Values that are not there
+# Missing values
 
 
 class _MissingError(UndefinedError):
@@ -141,7 +141,7 @@ class _MissingError(UndefinedError):
 
 
 class _Unknown(StrictUndefined):
-    """Remembers where it was looked for."""
+    """An undefined value that remembers where it was looked up."""
 
     __slots__ = ()
 
@@ -152,16 +152,16 @@ class _Unknown(StrictUndefined):
         name: str | None = None,
         exc: type[TemplateRuntimeError] = UndefinedError,
     ) -> None:
-        # What is raised is called with a message; that it is a class, Jinja does not ask.
-        how: Any = partial(_MissingError, Missing(obj, name)) if exc is UndefinedError else exc
-        super().__init__(hint, obj, name, how)
+        # Jinja calls `exc` with a message and does not check that it is a class.
+        error: Any = partial(_MissingError, Missing(obj, name)) if exc is UndefinedError else exc
+        super().__init__(hint, obj, name, error)
 
 
 # Filters, and how values become text
 
 
-def _settled(value: object) -> object:
-    """What is computed while it is looked at, as a list."""
+def _as_list(value: object) -> object:
+    """Returns a lazily computed value as a list; other values unchanged."""
     if isinstance(value, Iterator | KeysView | ValuesView | ItemsView) and not isinstance(value, LoopContext):
         return list(cast("Iterable[object]", value))
     return value
@@ -170,7 +170,7 @@ def _settled(value: object) -> object:
 def _text(value: object) -> str:
     if isinstance(value, Undefined):
         return str(value)  # raises
-    return text_of(_settled(value))
+    return text_of(_as_list(value))
 
 
 def _raw(value: object) -> str:
@@ -189,7 +189,7 @@ def _join(
 
 
 def _tojson(value: object, indent: int = 0) -> str:
-    text = json_text(_settled(value))
+    text = json_text(_as_list(value))
     return msgspec.json.format(text, indent=indent) if indent else text
 
 
@@ -199,8 +199,9 @@ def _tojson(value: object, indent: int = 0) -> str:
 @cache
 def _environment() -> "_Environment":
     environment = _Environment(keep_trailing_newline=True, undefined=_Unknown, optimized=False)
+    # `range`, `lipsum` and the like are functions, not values of a plan.
     environment.globals.clear()
-    for name in NOT_OPEN:
+    for name in REMOVED_FILTERS:
         del environment.filters[name]
     filters: dict[str, Any] = {"raw": _raw, "string": _text, "join": _join, "tojson": _tojson}
     environment.filters.update(filters)
@@ -210,7 +211,7 @@ def _environment() -> "_Environment":
 
 
 class _Generator(CodeGenerator):
-    """Jinja's code, but for what the head of this module tells of."""
+    """Jinja's code generator, with the changes that the module's docstring describes."""
 
     callee: nodes.Node | None = None
 
@@ -241,10 +242,12 @@ class _Generator(CodeGenerator):
         self.write("))")
 
     def visit_For(self, node: nodes.For, frame: Frame) -> None:  # noqa: N802
+        # Every loop is counted, also one over a generator.
         node.iter = nodes.Call(nodes.EnvironmentAttribute("metered"), [node.iter], [], None, None)
         super().visit_For(node, frame)
 
     def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:  # noqa: FBT001, FBT002, N802
+        # `visit_Getattr` distinguishes the called attribute by identity.
         self.callee = node.node
         super().visit_Call(node, frame, forward_caller=forward_caller)  # by name: it is decorated
 
@@ -255,17 +258,20 @@ class _Generator(CodeGenerator):
 
 
 class _Environment(ImmutableSandboxedEnvironment):
+    """The sandbox in which templates run."""
+
     code_generator_class = _Generator
     concat: Any = _Captured
     intercepted_binops = frozenset({"*", "**", "+", "%"})
 
     def put(self, value: object) -> str:
+        """Returns a value as a piece of the result."""
         text = value if isinstance(value, _Captured | _Raw) else Put(_text(value))
         bounds.put(text)
         return text
 
     def metered(self, items: Iterable[object]) -> Iterable[object]:
-        """The items of a loop, counted."""
+        """Returns the items of a loop, counted."""
         return bounds.metered(items)
 
     def joined(self, parts: Iterable[object]) -> str:
@@ -273,8 +279,9 @@ class _Environment(ImmutableSandboxedEnvironment):
         bounds.refuse_join("", texts)
         return "".join(texts)
 
-    def call(self, context: Context, obj: Any, *args: Any, **more: Any) -> Any:  # noqa: ANN401 - as Jinja has it
-        method: object = getattr(obj, "__wrapped__", obj)  # the sandbox has a format of its own
+    def call(self, context: Context, obj: Any, *args: Any, **more: Any) -> Any:  # noqa: ANN401 - Jinja's signature
+        method: object = getattr(obj, "__wrapped__", obj)  # the sandbox wraps str.format
+        # A method can produce much more than it is given, as `'{:>9999999}'.format` does.
         bounds.refuse_call(getattr(method, "__self__", None), getattr(method, "__name__", ""), args, more)
         return super().call(context, obj, *args, **more)
 
@@ -286,16 +293,19 @@ class _Environment(ImmutableSandboxedEnvironment):
             return self.undefined(obj=obj, name=cast("str", argument))
 
     def getattr(self, obj: object, attribute: str) -> object:
+        """Returns the key of this name; only loop variables have attributes."""
+        # Only `loop` has attributes that are not keys of JSON.
         if isinstance(obj, LoopContext):
             return super().getattr(obj, attribute)
         return self.getitem(obj, attribute)
 
     def method(self, obj: object, attribute: str) -> object:
+        """Returns a method, for an attribute that is called."""
         return super().getattr(obj, attribute)
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         bounds.step()
-        if _is_too_much(operator, left, right):
+        if _is_too_large(operator, left, right):
             raise OverflowError(f"the result of this {operator} would be too large")
         if operator == "+":
             bounds.refuse_sum(left, right)
@@ -304,9 +314,10 @@ class _Environment(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
 
-def _is_too_much(operator: str, left: object, right: object) -> bool:
+def _is_too_large(operator: str, left: object, right: object) -> bool:
     match operator, left, right:
         case "**", int(), int():
+            # The size of a power is known before it is computed.
             return left.bit_length() * right > MOST_BITS
         case ("*", str() | list() | tuple(), int()):
             return len(cast("str", left)) * right > MOST_REPEATED

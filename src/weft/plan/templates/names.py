@@ -1,8 +1,8 @@
-"""Whether the names that a template reads are all right in the place where it stands.
+"""Checks that the names in a template have values at the place where the template is evaluated.
 
-A name is followed key by key, for as long as something is known about what it leads to: the names that Weft
-gives, then a step, then the JSON Schema that the step declares for its result. Where nothing more is known the
-rest of the path is left to the evaluation, which is strict.
+A name is followed key by key, as long as something is known about its value: the names that Weft defines, then a
+step, then the JSON Schema that the step declares for its result. The rest of the path is left to the evaluation,
+which is strict.
 """
 
 import re
@@ -18,31 +18,33 @@ StepKind = Literal["agent", "run", "verify", "join", "ask", "pipeline"]
 Schema = Mapping[str, object]
 
 
-class StepSeen(Struct, frozen=True, kw_only=True):
+class StepView(Struct, frozen=True, kw_only=True):
     """A step as a template sees it."""
 
     id: str
     kind: StepKind
     ended: bool
-    """Whether it has certainly ended, or been skipped, when the template is evaluated."""
+    """Whether it is certain to have ended, or been skipped, when the template is evaluated."""
     schema: Schema | None = None
     """Its output_schema."""
-    members: Mapping[str, "StepSeen"] = field(default_factory=dict[str, "StepSeen"])
-    """Of a join: the steps it depends on."""
-    inner: Mapping[str, "StepSeen"] = field(default_factory=dict[str, "StepSeen"])
-    """Of a nested pipeline: its steps, in their order."""
+    members: Mapping[str, "StepView"] = field(default_factory=dict[str, "StepView"])
+    """The steps that a join depends on."""
+    inner: Mapping[str, "StepView"] = field(default_factory=dict[str, "StepView"])
+    """The steps of a nested pipeline, in order."""
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """What a template may read where it stands."""
+    """What a template may read at its place."""
 
-    steps: Mapping[str, StepSeen]
+    steps: Mapping[str, StepView]
     env_allow: frozenset[str]
     later: frozenset[str]
-    """Steps of the same pipeline that stand at or after this one."""
+    """Steps of the same pipeline at or after this one."""
 
 
-class Wrong(Struct, frozen=True, kw_only=True):
+class NameFault(Struct, frozen=True, kw_only=True):
+    """A name that has no value, with an explanation."""
+
     offset: int
     message: str
 
@@ -53,13 +55,13 @@ FIELDS = {
     "run": ("id",),
 }
 ROOTS = ("slice", "plan", "feedback", "attempt", "run", "env", "step")
-OF_EVERY_STEP = ("result", "json")
-OUTPUTS_OF_A_COMMAND = ("stdout", "stderr", "exit_code")
-PARTS_OF_AN_ERROR = ("kind", "message")
+STEP_FIELDS = ("result", "json")
+COMMAND_FIELDS = ("stdout", "stderr", "exit_code")
+ERROR_FIELDS = ("kind", "message")
 
 MOST_LISTED = 20
 LONGEST_NAME = 100
-"""Characters of a name for which similar ones are looked for."""
+"""Longer names are cut before a similar one is searched for."""
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SCALARS = {
@@ -72,21 +74,22 @@ _SCALARS = {
 
 
 class _Unknown(Exception):  # noqa: N818 - never leaves this module
-    """What is wrong with a path."""
+    """Explains what is wrong with a path."""
 
 
-def unknown_names(template: Template, scope: Scope) -> list[Wrong]:
-    wrongs: list[Wrong] = []
+def unknown_names(template: Template, scope: Scope) -> list[NameFault]:
+    """Returns the names of a template that have no value in this scope."""
+    faults: list[NameFault] = []
     for name in template.names:
         try:
             _check(name, scope)
         except _Unknown as unknown:
-            wrongs.append(Wrong(offset=name.offset, message=str(unknown)))
-    return wrongs
+            faults.append(NameFault(offset=name.offset, message=str(unknown)))
+    return faults
 
 
-def is_structured(step: StepSeen) -> bool:
-    """Whether the result is known to be JSON."""
+def is_structured(step: StepView) -> bool:
+    """Returns whether the result is known to be JSON."""
     if step.schema is not None:
         return True
     match step.kind:
@@ -102,7 +105,7 @@ def is_structured(step: StepSeen) -> bool:
 
 
 def written(path: Path) -> str:
-    """A path as one writes it in a template."""
+    """Returns a path as it is written in a template."""
     parts: list[str] = []
     for key in path:
         if isinstance(key, str) and _PLAIN.fullmatch(key):
@@ -112,7 +115,7 @@ def written(path: Path) -> str:
     return "".join(parts)
 
 
-# The names that Weft gives
+# The names that Weft defines
 
 
 def _check(name: Name, scope: Scope) -> None:
@@ -133,6 +136,7 @@ def _check(name: Name, scope: Scope) -> None:
 
 
 def _unknown_root(root: str, scope: Scope) -> _Unknown:
+    # `prompt` alone probably means `slice.prompt`.
     owners = [owner for owner, fields in FIELDS.items() if root in fields]
     if root in scope.steps:
         hint = f"did you mean '{written(('step', root))}'? "
@@ -140,16 +144,16 @@ def _unknown_root(root: str, scope: Scope) -> _Unknown:
         hint = f"did you mean '{owners[0]}.{root}'? "
     else:
         hint = _did_you_mean(root, ROOTS)
-    return _Unknown(f"there is no name '{root}' here; {hint}there are {_listed(ROOTS)}")
+    return _Unknown(f"unknown name '{root}'; {hint}there are {_listed(ROOTS)}")
 
 
 def _check_environment(keys: list[str | int], path: Path, scope: Scope) -> None:
     if not keys:
-        raise _Unknown("'env' alone is no value: say which variable, as in env.NAME")
+        raise _Unknown("'env' is not a value; name a variable, as in env.NAME")
     if keys[0] not in scope.env_allow:
         hint = _did_you_mean(keys[0], scope.env_allow)
         raise _Unknown(
-            f"'{written(path[:2])}' is not open to this plan; {hint}to open it, add {keys[0]} to env_allow"
+            f"'{written(path[:2])}' is not available to this plan; {hint}to allow it, add {keys[0]} to env_allow"
         )
     _check_text(path, 2)
 
@@ -159,133 +163,135 @@ def _check_environment(keys: list[str | int], path: Path, scope: Scope) -> None:
 
 def _check_step_path(keys: list[str | int], path: Path, scope: Scope) -> None:
     if not keys:
-        raise _Unknown("'step' alone is no value: say which step and what of it, as in step.ID.result")
+        raise _Unknown("'step' is not a value; name a step and a field, as in step.ID.result")
     if keys[0] in scope.later:
         raise _Unknown(
             f"'{written(path)}' reads step '{keys[0]}', which comes later and has not run when this is evaluated"
         )
-    _check_step(_step_called(keys[0], scope.steps, path[:2]), path, 2)
+    _check_step(_find_step(keys[0], scope.steps, path[:2]), path, 2)
 
 
-def _step_called(key: str | int, steps: Mapping[str, StepSeen], path: Path) -> StepSeen:
+def _find_step(key: str | int, steps: Mapping[str, StepView], path: Path) -> StepView:
     step = steps.get(key) if isinstance(key, str) else None
     if step is None:
-        raise _Unknown(f"'{written(path)}': there is no step '{key}'; {_step_hint(key, steps)}")
+        raise _Unknown(f"'{written(path)}': unknown step '{key}'; {_step_hint(key, steps)}")
     return step
 
 
-def _step_hint(key: str | int, steps: Mapping[str, StepSeen]) -> str:
-    # `step.a-b.result` is, to Jinja, a difference: it reads `step.a` and `b.result`.
-    dashed = [other for other in steps if other.startswith(f"{key}-") or other == str(key)]
+def _step_hint(key: str | int, steps: Mapping[str, StepView]) -> str:
+    # Jinja reads `step.a-b.result` as a subtraction of `step.a` and `b.result`.
+    dashed = [name for name in steps if name.startswith(f"{key}-") or name == str(key)]
     if dashed:
         return f"if you mean '{dashed[0]}', write {written(('step', dashed[0]))}"
     return f"{_did_you_mean(key, steps)}{_there_are('steps', steps)}"
 
 
-def _check_step(step: StepSeen, path: Path, at: int) -> None:
-    """Check `path[at:]`, which is read from this step."""
-    inner = step.inner.get(str(path[at])) if at < len(path) and path[at] not in OF_EVERY_STEP else None
+def _check_step(step: StepView, path: Path, index: int) -> None:
+    """Checks `path[index:]`, which is read from this step."""
+    inner = step.inner.get(str(path[index])) if index < len(path) and path[index] not in STEP_FIELDS else None
     if inner is not None:
-        _check_step(inner, path, at + 1)
+        _check_step(inner, path, index + 1)
         return
     if not step.ended:
-        name = ".".join(str(key) for key in path[1:at])
-        said = f"'{written(path)}' reads step '{name}', which may still be running then"
-        raise _Unknown(f"{said}; add depends_on: [{path[1]}]")
-    _check_output(step, path, at)
+        name = ".".join(str(key) for key in path[1:index])
+        message = f"'{written(path)}' reads step '{name}', which may still be running then"
+        raise _Unknown(f"{message}; add depends_on: [{path[1]}]")
+    _check_output(step, path, index)
 
 
-def _check_output(step: StepSeen, path: Path, at: int) -> None:
-    match path[at:]:
+def _check_output(step: StepView, path: Path, index: int) -> None:
+    match path[index:]:
         case ():
-            raise _Unknown(f"'{written(path)}' alone is no value: say what of it; {_offered(step)}")
+            raise _Unknown(f"'{written(path)}' is not a value; name a field of it; {_offered(step)}")
         case ("result", *_):
-            _check_text(path, at + 1)
+            _check_text(path, index + 1)
         case ("stdout" | "stderr", *_) if step.kind in {"run", "verify"}:
-            _check_text(path, at + 1)
+            _check_text(path, index + 1)
         case ("exit_code", *_) if step.kind in {"run", "verify"}:
-            _check_end(path, at + 1, "is a number")
+            _check_end(path, index + 1, "is a number")
         case ("json", *_) if not _is_text_join(step):
-            _check_value(step, path, at + 1)
+            _check_value(step, path, index + 1)
         case _:
-            _check_fields(step, path, at)
+            _check_fields(step, path, index)
 
 
-def _check_fields(step: StepSeen, path: Path, at: int) -> None:
+def _check_fields(step: StepView, path: Path, index: int) -> None:
     if not is_structured(step):
-        raise _Unknown(f"'{written(path)}': step '{step.id}' has no '{path[at]}'; {_offered(step)}")
-    _check_value(step, path, at)
+        raise _Unknown(f"'{written(path)}': step '{step.id}' has no '{path[index]}'; {_offered(step)}")
+    _check_value(step, path, index)
 
 
-def _check_value(step: StepSeen, path: Path, at: int) -> None:
-    """Check `path[at:]`, which is read from the JSON that is the step's result."""
+def _check_value(step: StepView, path: Path, index: int) -> None:
+    """Checks `path[index:]`, which is read from the JSON result of the step."""
     if step.schema is not None:
-        _check_against_schema(step.schema, path, at)
+        _check_against_schema(step.schema, path, index)
     last = _last(step)
     if last is not None:
-        _check_value(last, path, at)
-    elif step.kind == "join" and is_structured(step) and at < len(path):
-        _check_member(step, path, at)
+        _check_value(last, path, index)
+    elif step.kind == "join" and is_structured(step) and index < len(path):
+        _check_member(step, path, index)
 
 
-def _check_member(join: StepSeen, path: Path, at: int) -> None:
-    member = _step_called(path[at], join.members, path[: at + 1])
-    match path[at + 1 :]:
-        case ("error", *parts):  # what stands there if the step failed and the join went on
+def _check_member(join: StepView, path: Path, index: int) -> None:
+    member = _find_step(path[index], join.members, path[: index + 1])
+    match path[index + 1 :]:
+        case ("error", *parts):  # a failed step has an error in place of its result
             if parts:
-                _check_key(parts, PARTS_OF_AN_ERROR, path, at + 2)
+                _check_key(parts, ERROR_FIELDS, path, index + 2)
         case _:
-            _check_value(member, path, at + 1)
+            _check_value(member, path, index + 1)
 
 
-def _is_text_join(step: StepSeen) -> bool:
-    """Whether the result is the text of a join, which is never JSON."""
+def _is_text_join(step: StepView) -> bool:
+    """Returns whether the result is the text of a join, which is never JSON."""
     last = _last(step)
     return _is_text_join(last) if last is not None else step.kind == "join" and not is_structured(step)
 
 
-def _offered(step: StepSeen) -> str:
+def _offered(step: StepView) -> str:
+    """Returns the end of a sentence: the fields of the step that can be read."""
     outputs = ["result", *step.members, *step.inner, *_properties(step.schema or {})]
     if step.kind in {"run", "verify"}:
-        outputs += OUTPUTS_OF_A_COMMAND
+        outputs += COMMAND_FIELDS
     if _is_text_join(step):
-        how = "; fields need an output_schema on the join or on all that it depends on"
-        return f"there are {_listed(['result', *step.inner])}{how}"
-    how = "" if is_structured(step) else "; fields need an output_schema on the step"
-    return f"there are {_listed([*outputs, 'json'])}{how}"
+        advice = "; fields need an output_schema on the join or on all its dependencies"
+        return f"there are {_listed(['result', *step.inner])}{advice}"
+    advice = "" if is_structured(step) else "; fields need an output_schema on the step"
+    return f"there are {_listed([*outputs, 'json'])}{advice}"
 
 
-def _last(step: StepSeen) -> StepSeen | None:
-    """The step of a nested pipeline whose result is the result of the whole."""
+def _last(step: StepView) -> StepView | None:
+    """Returns the step of a nested pipeline that provides the result of the whole."""
     return next(reversed(list(step.inner.values())), None)
 
 
 # Schemas
 
 
-def _check_against_schema(schema: object, path: Path, at: int) -> None:
-    for place in range(at, len(path)):
+def _check_against_schema(schema: object, path: Path, index: int) -> None:
+    for place in range(index, len(path)):
         if not isinstance(schema, Mapping):
-            return  # true, false, or nothing known
-        schema = _below(cast("Schema", schema), path, place)
+            return  # true, false or unknown
+        schema = _subschema(cast("Schema", schema), path, place)
 
 
-def _below(schema: Schema, path: Path, at: int) -> object:
-    """The schema of what the key leads to, as far as is known; refuses a key that cannot be there."""
-    key, kind = path[at], schema.get("type")
+def _subschema(schema: Schema, path: Path, index: int) -> object:
+    """Returns the schema of the value under the key, if known; raises if there can be no such key."""
+    key, kind = path[index], schema.get("type")
     if isinstance(kind, str) and kind in _SCALARS:
-        _check_end(path, at, f"is {_SCALARS[kind]}")
+        _check_end(path, index, f"is {_SCALARS[kind]}")
     if isinstance(key, int):
         if kind == "object":
             raise _Unknown(
-                f"'{written(path[:at])}' is an object, its fields have names, not the number {key}"
+                f"'{written(path[:index])}' is an object, its fields have names, not the number {key}"
             )
         return _item(schema, key)
     if kind == "array":
-        raise _Unknown(f"'{written(path[:at])}' is a list: it has no '{key}', only numbers from [0]")
+        raise _Unknown(f"'{written(path[:index])}' is a list: it has no '{key}', only numbers from [0]")
     properties = _properties(schema)
+    # An open schema allows further properties, so an unlisted key may exist.
     if _closed(schema):
-        _check_key([key], properties, path, at)
+        _check_key([key], properties, path, index)
     return properties.get(key)
 
 
@@ -304,44 +310,44 @@ def _item(schema: Schema, index: int) -> object:
         return schema.get("items")
     listed = cast("list[object]", first)
     if index < 0:
-        return None  # counted from the end, and where that is, is not known
+        return None  # counted from the end of a list of unknown length
     return listed[index] if index < len(listed) else schema.get("items")
 
 
 # Wording
 
 
-def _check_key(keys: list[str | int], known: Iterable[str], path: Path, at: int) -> None:
-    whole = written(path[:at])
-    names = tuple(known)
+def _check_key(keys: list[str | int], allowed: Iterable[str], path: Path, index: int) -> None:
+    whole = written(path[:index])
+    names = tuple(allowed)
     if not keys:
-        raise _Unknown(f"'{whole}' alone is no value: say what of it; there are {_listed(names)}")
+        raise _Unknown(f"'{whole}' is not a value; name a field of it; there are {_listed(names)}")
     if keys[0] not in names:
         hint = _did_you_mean(keys[0], names)
         raise _Unknown(f"'{whole}' has no '{keys[0]}'; {hint}{_there_are('fields', names)}")
 
 
-def _check_text(path: Path, at: int) -> None:
-    # A number picks a character, and a text has as many as it has.
-    if any(isinstance(key, str) for key in path[at:]):
-        _check_end(path, at, "is text")
+def _check_text(path: Path, index: int) -> None:
+    # A number selects a character, and the length of the text is unknown.
+    if any(isinstance(key, str) for key in path[index:]):
+        _check_end(path, index, "is text")
 
 
-def _check_end(path: Path, at: int, what: str) -> None:
-    if at < len(path):
-        raise _Unknown(f"'{written(path[:at])}' {what}: it has no '{path[at]}'")
+def _check_end(path: Path, index: int, description: str) -> None:
+    if index < len(path):
+        raise _Unknown(f"'{written(path[:index])}' {description}: it has no '{path[index]}'")
 
 
-def _did_you_mean(key: str | int, known: Iterable[str]) -> str:
-    near = get_close_matches(str(key)[:LONGEST_NAME], list(known), 1)
+def _did_you_mean(key: str | int, names: Iterable[str]) -> str:
+    near = get_close_matches(str(key)[:LONGEST_NAME], list(names), 1)
     return f"did you mean '{near[0]}'? " if near else ""
 
 
-def _there_are(what: str, names: Iterable[str]) -> str:
+def _there_are(noun: str, names: Iterable[str]) -> str:
     listed = _listed(names)
-    return f"there are {listed}" if listed else f"there are no {what} to read here"
+    return f"there are {listed}" if listed else f"there are no {noun} to read here"
 
 
 def _listed(names: Iterable[str]) -> str:
-    found = sorted(names)
-    return ", ".join(found[:MOST_LISTED]) + (", …" if found[MOST_LISTED:] else "")
+    ordered = sorted(names)
+    return ", ".join(ordered[:MOST_LISTED]) + (", …" if ordered[MOST_LISTED:] else "")

@@ -1,8 +1,8 @@
-"""Templates: which names they read. Rendering is elsewhere.
+"""Parses templates: which names they read. Rendering is elsewhere.
 
-To import Jinja takes longer than to read a plan, and nearly all templates are text with a few `{{ a.b.c }}` in
-it. So there are two ways to the same answer: a regular expression for those, and Jinja's own parser for the
-rest. The first takes a template only where it is sure to agree with the second; a test holds them together.
+Importing Jinja takes longer than loading a plan, and nearly all templates are text with a few `{{ a.b.c }}` in
+it. So there are two ways to the same answer: a regular expression for those, and Jinja's own parser for the rest.
+The first accepts a template only where it is certain to agree with the second; a test compares them.
 """
 
 import re
@@ -18,18 +18,21 @@ class Name(Struct, frozen=True, kw_only=True):
     """One use of a name that the template itself does not define."""
 
     path: Path
-    """`step.a.items[0].x` is ("step", "a", "items", 0, "x"); ends where a key is not constant."""
+    """`step.a.items[0].x` is ("step", "a", "items", 0, "x"); the path ends before the first key that is not
+    constant."""
     offset: int
-    """Where in the text it stands."""
+    """The position of the name in the text."""
 
 
 class Template(Struct, frozen=True, kw_only=True):
+    """What a template reads."""
+
     names: tuple[Name, ...]
-    """In the order of the text."""
+    """The names, in the order of the text."""
 
 
 class TemplateError(InputError):
-    """A text is not a template, or one that cannot be checked before it is evaluated."""
+    """A text is not a template, or is one that cannot be checked before it is evaluated."""
 
     def __init__(self, message: str, *, offset: int) -> None:
         super().__init__(message)
@@ -39,15 +42,15 @@ class TemplateError(InputError):
 
 _CHAIN = r"(?P<root>[A-Za-z][A-Za-z0-9_]*)(?P<keys>(?:\.[A-Za-z][A-Za-z0-9_]*|\[(?:0|[1-9][0-9]{0,8})\])*)"
 HOLE = re.compile(rf"\{{\{{\s*{_CHAIN}\s*(?P<raw>\|\s*raw\s*)?\}}\}}")
-"""A value in a template, as plain as can be."""
+"""A value in a template, in its simplest form."""
 _LITERAL = r"""(?P<literal>'[^'\\]*'|"[^"\\]*"|-?(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?|true|false)"""
 COMPARISON = re.compile(rf"\s*{_CHAIN}\s*(?:(?P<operator>[=!]=)\s*{_LITERAL}\s*)?")
-"""An expression, as plain as can be."""
+"""An expression in its simplest form."""
 _KEY = re.compile(r"\.([A-Za-z0-9_]+)|\[([0-9]+)\]")
 WRAPPED = re.compile(r"\s*\{\{[-+]?(.*?)-?\}\}\s*", re.DOTALL)
-"""An expression that stands in braces as a whole."""
+"""An expression that is entirely within braces."""
 
-# Words that Jinja does not, or not everywhere, take for names. It may decide about them.
+# Words that are not names to Jinja, or not everywhere. Jinja's own parser handles them.
 _WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else"})
 _CONSTANTS = frozenset({"true", "false", "none", "True", "False", "None"})
 
@@ -55,27 +58,29 @@ _NO_NAMES = Template(names=())
 
 
 def parse_template(text: str) -> Template:
-    """Read a text with `{{ … }}` in it."""
+    """Parses a text with `{{ … }}` in it."""
     if "{{" not in text and "{%" not in text and "{#" not in text:
         return _NO_NAMES
     names = _names_in_plain_holes(text)
+    # Jinja is imported only for templates that are not plain.
     return Template(names=names) if names is not None else _by_jinja(text, expression=False)
 
 
 def parse_expression(text: str) -> Template:
-    """Read an expression, which may stand in `{{ }}` as a whole."""
+    """Parses an expression, which may be entirely within `{{ }}`."""
     wrapped = WRAPPED.fullmatch(text)
     if wrapped is not None:
+        # Spaces keep the offsets of names as in the original text.
         text = " " * wrapped.start(1) + wrapped[1]
     if not text.strip():
-        raise TemplateError("an expression is needed here, but there is none", offset=0)
+        raise TemplateError("the expression is empty", offset=0)
     plain = COMPARISON.fullmatch(text)
     name = _plain_name(plain)
     return Template(names=(name,)) if name is not None else _by_jinja(text, expression=True)
 
 
 def _names_in_plain_holes(text: str) -> tuple[Name, ...] | None:
-    """The names if all of the template is as plain as can be, else None."""
+    """Returns the names if all values of the template are in the simplest form; otherwise None."""
     if "{%" in text or "{#" in text:
         return None
     names: list[Name] = []

@@ -1,8 +1,8 @@
-"""Templates with values put in, and conditions with values looked at.
+"""Renders templates, and evaluates conditions.
 
-As with reading them, there are two ways to the same result: plain templates and comparisons need no Jinja, which
-takes longer to import than most plans take to load. The first way takes a template only where it is sure to agree
-with the second; a test holds them together.
+As in parsing, there are two ways to the same result: simple templates and comparisons need no Jinja, which takes
+longer to import than most plans take to load. The first way accepts a template only where it is certain to agree
+with the second; a test compares them.
 """
 
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ from weft.plan.templates.values import Put, RenderError, Values, look_up, text_o
 
 MOST_TEMPLATES = 1_024
 _HARMLESS = frozenset({("slice", "id"), ("slice", "path"), ("plan", "id"), ("run", "id"), ("attempt",)})
-"""The names of values that have no character that means anything to a program."""
+"""Names of values that contain no character with a meaning to a program."""
 
 
 def render(text: str, values: Values, *, quote: bool = False) -> str:
-    """The text with its values.
+    """Returns the text with its values.
 
-    Values are put in as JSON, but texts without quotes. `quote`: it is a command for /bin/sh, and each value is to
-    arrive there as it is; what goes through `| raw` becomes a part of the command.
+    Values are inserted as JSON, but texts without quotes. With `quote`, the text is a command for /bin/sh, and
+    each value reaches the program unchanged; a value that goes through `| raw` becomes a part of the command.
     """
     try:
         parts = _plain_parts(text)
@@ -44,7 +44,7 @@ def render(text: str, values: Values, *, quote: bool = False) -> str:
 
 
 def check_command(text: str) -> None:
-    """Raises `RenderError` if a value stands where none can in a command, if that can be told without it."""
+    """Raises `RenderError` if a value is where none can be in a command, as far as its text alone shows."""
     try:
         parts = _plain_parts(text) or ()
     except TemplateError:
@@ -54,6 +54,7 @@ def check_command(text: str) -> None:
         if isinstance(part, str) or part.raw:
             pieces.append(part if isinstance(part, str) else "x")
             continue
+        # The command is checked up to each value, so that the error has the position of that value.
         pieces.append(Put(HARMLESS_VALUE if _is_harmless(part.name) else ANY_VALUE))
         try:
             shell_text(pieces)
@@ -62,7 +63,7 @@ def check_command(text: str) -> None:
 
 
 def check_arguments(texts: Sequence[str]) -> tuple[int, RenderError] | None:
-    """The first argument of a command in which a value would be run as code, and what is wrong with it."""
+    """Returns the first argument of a command in which a value would run as code, with the error."""
     for number, text in enumerate(texts):
         program = code_reader(texts[:number])
         if program is not None:
@@ -73,7 +74,7 @@ def check_arguments(texts: Sequence[str]) -> tuple[int, RenderError] | None:
 
 
 def _values_in(text: str) -> Sequence[Name]:
-    """The names whose values a text takes, but for those through `| raw`, for which the author answers."""
+    """Returns the names whose values a text inserts, except through `| raw`, which is the author's decision."""
     try:
         parts = _plain_parts(text)
         return parse_template(text).names if parts is None else [
@@ -84,12 +85,12 @@ def _values_in(text: str) -> Sequence[Name]:
 
 
 def _is_harmless(name: Name) -> bool:
-    """Whether its value is an id or a number, whatever happens."""
+    """Returns whether the value is always an id or a number."""
     return name.path in _HARMLESS or (name.path[0] == "step" and name.path[-1] == "exit_code")
 
 
 def holds(expression: str, values: Values) -> bool:
-    """Whether a condition is true; it may stand in `{{ }}` as a whole, and be `always` or `never`."""
+    """Returns whether a condition is true. It may be entirely within `{{ }}`, and may be `always` or `never`."""
     if expression in {"always", "never"}:
         return expression == "always"
     try:
@@ -98,10 +99,10 @@ def holds(expression: str, values: Values) -> bool:
             return _truth_by_jinja(expression, values)
     except TemplateError as error:
         raise RenderError(error.message, offset=error.offset) from error
-    found = look_up(values, plain.name)
+    value = look_up(values, plain.name)
     if plain.operator is None:
-        return bool(found)
-    return (found == plain.literal) is (plain.operator == "==")
+        return bool(value)
+    return (value == plain.literal) is (plain.operator == "==")
 
 
 # Without Jinja
@@ -120,7 +121,7 @@ class _Comparison(Struct, frozen=True):
 
 @lru_cache(maxsize=MOST_TEMPLATES)
 def _plain_parts(text: str) -> tuple[str | _Hole, ...] | None:
-    """The parts of a template if all of it is as plain as can be, else None."""
+    """Returns the parts of a template if all its values are in the simplest form; otherwise None."""
     names = parse_template(text).names
     if "{%" in text or "{#" in text:
         return None
@@ -129,6 +130,7 @@ def _plain_parts(text: str) -> tuple[str | _Hole, ...] | None:
     for name in names:
         start = text.find("{{", end)
         hole = HOLE.match(text, start)
+        # The parser found a name elsewhere, so the template is not plain.
         if hole is None or hole.start("root") != name.offset:
             return None
         parts += [_as_jinja_reads(text[end:start]), _Hole(name, hole["raw"] is not None)]
@@ -139,11 +141,12 @@ def _plain_parts(text: str) -> tuple[str | _Hole, ...] | None:
 def _piece(part: str | _Hole, values: Values) -> str:
     if isinstance(part, str):
         return part
-    text = _told_at(part.name, look_up(values, part.name))
+    text = _text_at(part.name, look_up(values, part.name))
     return text if part.raw else Put(text)
 
 
-def _told_at(name: Name, value: object) -> str:
+def _text_at(name: Name, value: object) -> str:
+    """Returns the text of a value; an error gets the position of the name."""
     try:
         return text_of(value)
     except RenderError as error:
@@ -154,11 +157,11 @@ def _told_at(name: Name, value: object) -> str:
 def _plain_comparison(text: str) -> _Comparison | None:
     names = parse_expression(text).names
     wrapped = WRAPPED.fullmatch(text)
-    found = COMPARISON.fullmatch(text, *(wrapped.span(1) if wrapped else ()))
-    if found is None or len(names) != 1 or found.start("root") != names[0].offset:
+    match = COMPARISON.fullmatch(text, *(wrapped.span(1) if wrapped else ()))
+    if match is None or len(names) != 1 or match.start("root") != names[0].offset:
         return None
-    literal = cast("str | None", found["literal"])
-    return _Comparison(names[0], found["operator"], None if literal is None else _constant(literal))
+    literal = cast("str | None", match["literal"])
+    return _Comparison(names[0], match["operator"], None if literal is None else _constant(literal))
 
 
 def _constant(literal: str) -> object:
@@ -170,7 +173,7 @@ def _constant(literal: str) -> object:
 
 
 def _as_jinja_reads(text: str) -> str:
-    """Jinja makes one sign of each end of line."""
+    """Returns the text with line breaks as single characters, as Jinja reads it."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -1,14 +1,14 @@
-"""Values in a command for /bin/sh: each arrives as it is, whatever is in it.
+"""Inserts values into a command for /bin/sh: each reaches the program unchanged, whatever it contains.
 
-Where the command has no quotes, a value is quoted; within quotes, these are closed before it and opened again
-behind it, so that `"a {{ x }} b"` is one argument, as it looks. To know which it is, the template's own text
-is read as the shell reads it: what is open is a stack, and for each kind of thing on it there is a regular
-expression of what can open or close something there. In some places no quoting helps, as in a comment, which
-a line break in the value would end; in some it is not certain what a shell would make of it, as after `<<`.
-Those are refused: it is better to be told than to run what somebody else wrote.
+Outside quotes, a value is quoted. Within quotes, these are closed before it and opened again behind it, so that
+`"a {{ x }} b"` is one argument, as it looks. To know which it is, the template's own text is read as the shell
+reads it: the open constructs form a stack, and for each kind of construct a regular expression finds what can
+open or close something in it. In some places no quoting helps, as in a comment, which a line break in the value
+would end; in others it is uncertain what a shell would make of it, as after `<<`. Values there are refused: an
+error is better than running text that someone else wrote.
 
 The quotes hold in this shell only. In a word that another program reads as code (`sh -c "echo {{ x }}"`, `eval`),
-a value is refused as well, unless it has only letters, digits and signs that mean nothing there.
+a value is refused as well, unless it has only letters, digits and characters without meaning there.
 """
 
 import re
@@ -20,7 +20,7 @@ from weft.plan.templates.command_words import CommandWords
 from weft.plan.templates.interpreters import code_reader
 from weft.plan.templates.values import Put, RenderError
 
-# What is open, each by the sign that opens it.
+# Open constructs, each named by the characters that open it.
 _NOTHING = ""
 _UNQUOTED = frozenset({_NOTHING, "(", "$("})
 _NO_PLACE = {
@@ -28,7 +28,7 @@ _NO_PLACE = {
     "`": "between backticks",
     "${": "within ${…}",
     "((": "within $((…))",
-    # Behind these, the text is not read any further.
+    # The reader does not follow the text behind these.
     "<<": "after <<",
     "$'": "after $'",
     "${'": "after quotes within ${…}",
@@ -48,47 +48,51 @@ _SIGNS = {
 _COMMANDS_WITHIN = frozenset({"(", "$("})
 _HARMLESS = re.compile(r"[A-Za-z0-9_./-]*")
 HARMLESS_VALUE, ANY_VALUE = "x", "x y"
-"""Values to check a command with, before the real ones are known."""
+"""Stand-ins to check a command before its values are known."""
 _ENDS = {"'": "'", '"': '"', "`": "`", "#": "\n", "${": "}", "((": ")", "(": ")", "$(": ")"}
 
 
 def shell_text(pieces: Iterable[str]) -> str:
-    """The command, with each `Put` among its pieces quoted."""
-    reader = _Reader()
-    done: list[str] = []
-    for is_value, several in groupby(pieces, lambda piece: isinstance(piece, Put)):
+    """Returns the command, with each `Put` among its pieces quoted."""
+    reader = _ShellReader()
+    parts: list[str] = []
+    for is_value, group in groupby(pieces, lambda piece: isinstance(piece, Put)):
         if is_value:
-            done += map(reader.quoted, several)
+            parts += map(reader.quoted, group)
         else:
-            done.append(reader.read("".join(several)))
-    return "".join(done)
+            parts.append(reader.read("".join(group)))
+    return "".join(parts)
 
 
-class _Reader:
+class _ShellReader:
+    """Reads a command as the shell does, and quotes the values in it."""
+
     def __init__(self) -> None:
         self.open = [_NOTHING]
         self.within_word = False
-        """Whether a value stands right before."""
+        """Whether a value comes right before the next text."""
         self.dangling = False
-        """Whether the last sign would take the first one of a value for itself."""
+        """Whether the last character would take the first character of a value for itself."""
         self.words = CommandWords()
 
     def quoted(self, value: str) -> str:
         if "\0" in value:
-            raise RenderError("a value has a NUL character in it, which no command can be given")
+            raise RenderError("a value contains a NUL character, which a command cannot receive")
         if self.dangling:
             raise RenderError(
-                "in a command, a value cannot stand right behind a \\ or $: its quotes would not hold"
+                "in a command, a value cannot come right after a \\ or $: its quotes would not hold"
             )
         self.within_word = True
         place = self.open[-1]
+        # Quoting protects a value from this shell, not from a program that runs its argument.
         self.check_code(value)
         self.words.add(value, quoted=True)
         if place in _NO_PLACE:
-            said = f"in a command, a value cannot stand {_NO_PLACE[place]}: no quotes would hold it together there"
+            message = f"in a command, a value cannot be {_NO_PLACE[place]}: no quotes protect it there"
             raise RenderError(
-                f'{said}; hand it over in an environment variable, by env, and read it as "$NAME"'
+                f'{message}; pass it in an environment variable, with env, and read it as "$NAME"'
             )
+        # Inside quotes the value gets quotes of its own, between a closing and an opening quote.
         quotes = "" if place in _UNQUOTED else place
         return quotes + shlex.quote(value) + quotes
 
@@ -98,24 +102,26 @@ class _Reader:
             raise RenderError(code_refusal(program))
 
     def read(self, text: str) -> str:
-        at, sign = 0, ""
-        while found := self.next_sign(text, at):
-            self.words.add(text[at : found.start()], quoted=self.open[-1] not in _UNQUOTED)
-            at, sign = found.end(), found[0]
-            # Right behind a value, # begins no comment.
-            if not (sign == "#" and found.start() == 0 and self.within_word):
+        position, sign = 0, ""
+        while match := self.next_sign(text, position):
+            self.words.add(text[position : match.start()], quoted=self.open[-1] not in _UNQUOTED)
+            position, sign = match.end(), match[0]
+            # Right behind a value, # does not start a comment.
+            if not (sign == "#" and match.start() == 0 and self.within_word):
                 self.sign(sign)
-        rest = text[at:]
+        rest = text[position:]
         self.words.add(rest, quoted=self.open[-1] not in _UNQUOTED)
+        # A backslash or dollar sign would change the meaning of the quote behind it.
         self.dangling = rest.endswith("$") and self.open[-1] in _UNQUOTED if rest else sign == "\\"
         self.within_word = False
         return text
 
-    def next_sign(self, text: str, at: int) -> re.Match[str] | None:
+    def next_sign(self, text: str, position: int) -> re.Match[str] | None:
         place = self.open[-1]
-        return _SIGNS[place].search(text, at) if place in _SIGNS else None
+        return _SIGNS[place].search(text, position) if place in _SIGNS else None
 
     def sign(self, sign: str) -> None:
+        """Handles a character that opens or closes something."""
         place = self.open[-1]
         self.change(sign, place)
         if place in _COMMANDS_WITHIN and sign == ")":
@@ -126,12 +132,13 @@ class _Reader:
             self.words.add("" if sign in {"'", '"'} else sign.removeprefix("\\"), quoted=True)
 
     def change(self, sign: str, place: str) -> None:
-        """Opens or closes what the sign does."""
+        """Pushes or pops the construct that the sign opens or closes."""
         if sign == _ENDS.get(place):
             self.open.pop()
-        elif place == "${":  # what quotes mean there, shells do not agree on
+        elif place == "${":  # shells disagree on what quotes mean there
             self.open.append("${'")
         elif sign == "$((":
+            # `$((` needs two closing parentheses.
             self.open += ["((", "(("]
         elif place == "((":
             self.open.append("((")
@@ -142,11 +149,11 @@ class _Reader:
 
 
 def code_refusal(program: str) -> str:
-    """What is wrong with a value in an argument that the program reads as code."""
-    refused = f"{program} reads this text as code, and would run what is in the value; hand the value over "
-    if program == "ssh":  # it joins its arguments, and passes no environment on
+    """Returns what is wrong with a value in an argument that the program reads as code."""
+    refused = f"{program} reads this text as code and would run what is in the value; pass the value "
+    if program == "ssh":  # it joins its arguments and does not pass the environment on
         return f"{refused}on standard input, as in printf %s {{{{ … }}}} | ssh HOST COMMAND"
-    variable = 'in an environment variable, by env, and read it as "$NAME"'
+    variable = 'in an environment variable, with env, and read it as "$NAME"'
     if program in {"eval", "trap"}:
         return refused + variable
     return f"{refused}as an argument after the code, as in sh -c 'echo \"$1\"' sh {{{{ … }}}}, or {variable}"

@@ -1,4 +1,4 @@
-"""Values in templates: how a path leads to one, how one is written, and what is said where there is none."""
+"""Values in templates: how a path leads to one, how it is written as text, and the error if it is missing."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
@@ -15,45 +15,47 @@ Values = Mapping[str, object]
 
 
 class RenderError(WeftError):
-    """A template cannot be evaluated with the values there are."""
+    """A template cannot be evaluated with the available values."""
 
     def __init__(self, message: str, *, offset: int = 0) -> None:
         super().__init__(message)
         self.message = message
         self.offset = offset
-        """Where in the template it stands; 0 also if that is not known."""
+        """The position in the template; 0 if unknown."""
 
 
 class NotThereError(LookupError):
-    """Raised by a mapping that can say better than others why it does not have a key."""
+    """Raised by a mapping that can explain better why it lacks a key."""
 
 
 class Put(str):
-    """A value, as text, among the pieces of a rendered template; the other pieces are the template's own."""
+    """A value as text, among the pieces of a rendered template. Other pieces are the template's own text."""
 
     __slots__ = ()
 
 
 class Missing(Struct, frozen=True):
-    """A key that was looked up in vain."""
+    """A key that was not found."""
 
     owner: object
     key: object
 
-    def said(self, path: Path = ()) -> str:
-        """In words; `path` is the way to the key, with the key, if it is known."""
+    def message(self, path: Path = ()) -> str:
+        """Returns an error message; `path` is the path to the key, including the key, if known."""
         before = f"'{written(path)}': " if path[1:] else ""
-        return before + self._said(path)
+        return before + self._reason(path)
 
-    def _said(self, path: Path) -> str:
+    def _reason(self, path: Path) -> str:
         if len(path) == 1:
-            return f"there is no name '{self.key}' here; {known_keys(self.owner, self.key)}"
-        owner = _called(path[-2]) if path[1:] else "the value"
+            return f"unknown name '{self.key}'; {known_keys(self.owner, self.key)}"
+        owner = _describe_owner(path[-2]) if path[1:] else "the value"
         key = f"[{self.key}]" if isinstance(self.key, int) else f"'{self.key}'"
         match self.owner:
             case Mapping():
-                said = _said_by(cast("Mapping[object, object]", self.owner), self.key)
-                return said or f"{owner} has no {key}; {known_keys(cast('object', self.owner), self.key)}"
+                explanation = _explanation(cast("Mapping[object, object]", self.owner), self.key)
+                return (
+                    explanation or f"{owner} has no {key}; {known_keys(cast('object', self.owner), self.key)}"
+                )
             case list() | tuple():
                 count = len(cast("list[object]", self.owner))
                 return f"{owner} is a list of {count:,}: it has no {key}, only numbers from [0]"
@@ -64,23 +66,23 @@ class Missing(Struct, frozen=True):
                 return f"{owner} is {_shown(self.owner)}: it has no {key}"
 
 
-def _called(key: str | int) -> str:
+def _describe_owner(key: str | int) -> str:
     return f"item [{key}]" if isinstance(key, int) else f"'{key}'"
 
 
-def _said_by(owner: Mapping[object, object], key: object) -> str:
-    said = ""
+def _explanation(owner: Mapping[object, object], key: object) -> str:
+    explanation = ""
     try:
         owner[key]
     except NotThereError as error:
-        said = str(error)
+        explanation = str(error)
     except LookupError:
         pass
-    return said
+    return explanation
 
 
 def known_keys(owner: object, key: object) -> str:
-    """The end of a sentence about a key that a mapping does not have: what was meant, and what there is."""
+    """Returns the end of a sentence about a missing key: the probable one, and those that exist."""
     names = sorted(map(str, cast("Iterable[object]", owner)))
     near = nearest(str(key), names)
     hint = f"did you mean '{near}'? " if near else ""
@@ -88,8 +90,8 @@ def known_keys(owner: object, key: object) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    found = sorted(names)
-    return ", ".join(found[:MOST_LISTED]) + (", …" if found[MOST_LISTED:] else "")
+    ordered = sorted(names)
+    return ", ".join(ordered[:MOST_LISTED]) + (", …" if ordered[MOST_LISTED:] else "")
 
 
 def _shown(value: object) -> str:
@@ -100,33 +102,33 @@ def _shown(value: object) -> str:
 
 
 def look_up(values: Values, name: Name) -> object:
-    """What the path of a name leads to: keys of mappings, numbers of lists and texts."""
-    found: object = values
-    for at, key in enumerate(name.path):
+    """Returns the value at the path of a name: keys of mappings, numbers of lists and texts."""
+    value: object = values
+    for depth, key in enumerate(name.path):
         try:
-            found = _under(key, found)
+            value = _under(key, value)
         except (LookupError, TypeError) as error:
-            said = Missing(found, key).said(name.path[: at + 1])
-            raise RenderError(said, offset=name.offset) from error
-    return found
+            message = Missing(value, key).message(name.path[: depth + 1])
+            raise RenderError(message, offset=name.offset) from error
+    return value
 
 
 def where_missing(missing: Missing, names: Iterable[Name], values: Values) -> RenderError:
-    """The error to tell: with the path, if one of the names leads there."""
+    """Returns the error for a missing key, with the path if one of the names leads there."""
     for name in names:
-        for at, owner in enumerate(_way(values, name.path)):
-            if owner is missing.owner and name.path[at] == missing.key:
-                return RenderError(missing.said(name.path[: at + 1]), offset=name.offset)
-    return RenderError(missing.said())
+        for depth, owner in enumerate(_owners_on_path(values, name.path)):
+            if owner is missing.owner and name.path[depth] == missing.key:
+                return RenderError(missing.message(name.path[: depth + 1]), offset=name.offset)
+    return RenderError(missing.message())
 
 
-def _way(values: Values, path: Path) -> Iterator[object]:
-    """What each key of the path is looked up in, for as long as it leads somewhere."""
-    found: object = values
+def _owners_on_path(values: Values, path: Path) -> Iterator[object]:
+    """Yields the value in which each key of the path is looked up, as long as there is one."""
+    value: object = values
     for key in path:
-        yield found
+        yield value
         try:
-            found = _under(key, found)
+            value = _under(key, value)
         except (LookupError, TypeError):
             return
 
@@ -136,10 +138,11 @@ def _under(key: str | int, value: object) -> object:
 
 
 def text_of(value: object) -> str:
-    """A value as it is put into a text: JSON, but texts without quotes around them."""
+    """Returns a value as it is inserted into a text: JSON, but texts without quotes."""
     match value:
         case str():
             return value
+        # bool comes before int, of which it is a subclass.
         case bool() | None | list() | tuple() | dict():
             return json_text(cast("object", value))
         case int() | float():
@@ -149,7 +152,7 @@ def text_of(value: object) -> str:
 
 
 def json_text(value: object) -> str:
-    """Compact JSON, in the order that objects have."""
+    """Returns compact JSON, with keys in the order of the object."""
     try:
         return msgspec.json.encode(value, enc_hook=_refused).decode()
     except (RecursionError, ValueError) as error:  # too deep, or a text that is not Unicode
@@ -157,12 +160,12 @@ def json_text(value: object) -> str:
 
 
 def _refused(value: object) -> object:
-    str(value)  # what Jinja makes of an unknown name says at this which one it is
+    str(value)  # an undefined value of Jinja raises here, and names the missing key
     raise RenderError(_no_value(value))
 
 
 def _no_value(value: object) -> str:
     if isinstance(value, Mapping):
         names = listed(map(str, cast("Mapping[object, object]", value)))
-        return f"this alone is no value: say what of it; there are {names}"
-    return f"this is no value that can be put into a text, but a {type(value).__name__}"
+        return f"this is not a value; name a field of it; there are {names}"
+    return f"a {type(value).__name__} cannot be inserted into a text"

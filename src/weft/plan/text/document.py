@@ -1,13 +1,13 @@
-"""YAML text as nodes that know where they stand.
+"""YAML text as nodes that know their position.
 
-The nodes are built from the events of libyaml's parser, with a stack of our own: no recursion, positions at no
-extra cost, and the limits hold while the text is read, not after. Two things follow that PyYAML's own loaders do
-not give: a scalar keeps its text, so that what reads it decides what it may be (`max_parallel: "4"` is text,
-`id: 007` is none), and an alias is the same node again, so that a file of aliases to aliases costs nothing until
-somebody walks it; how long that walk would be is counted when the alias is met.
+The nodes are built from the events of libyaml's parser, with an explicit stack: there is no recursion, positions
+cost nothing extra, and the limits apply while the text is read, not afterwards. This has two advantages over
+PyYAML's own loaders. A scalar keeps its text, so that its reader decides what it may be (`max_parallel: "4"` is
+text, `id: 007` is not). An alias is the same node again, so that a file of aliases to aliases costs nothing until
+it is walked; the length of that walk is computed when the alias is read.
 
-What a plain scalar means follows YAML 1.2's core schema: `true`, `null`, `~`, numbers; `yes`, `on` and `1:30` are
-text. Editors read plans that way, too.
+The meaning of a plain scalar follows YAML 1.2's core schema: `true`, `null`, `~`, numbers; `yes`, `on` and `1:30`
+are text. Editors read plans in the same way.
 """
 
 import re
@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Protocol
 
 import yaml
 from msgspec import Struct
-from yaml._yaml import CParser  # `yaml.cyaml`, where it is public, does not tell its type
+from yaml._yaml import CParser  # `yaml.cyaml` exports it without a type
 from yaml.events import (
     AliasEvent,
     DocumentStartEvent,
@@ -30,7 +30,7 @@ from yaml.events import (
 )
 
 from weft.plan.text.problems import MOST_PROBLEMS, PlanError, Position, Problem
-from weft.plan.text.surrogates import with_whole_signs
+from weft.plan.text.surrogates import join_surrogates
 from weft.plan.text.yaml_faults import fault_of, unquoted_template
 
 _NUMBER = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -43,20 +43,20 @@ _WORDS = {
     ),
 }
 _NOT_TEXT_MAY_START_WITH = frozenset("~nNtTfF.-+0123456789")
-_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what libyaml counts as one
+_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # libyaml's line breaks
 MERGE_KEY = "<<"
 _STANDARD_TAG = "tag:yaml.org,2002:"
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a file may ask of us."""
+    """Limits on a file."""
 
     size: int = 10_000_000
-    """Characters of text."""
+    """The most characters."""
     depth: int = 64
-    """Lists and mappings within each other; what an alias repeats counts where it stands."""
+    """The deepest nesting of lists and mappings; an alias counts with what it repeats."""
     aliased: int = 100_000
-    """Nodes that aliases repeat, all together."""
+    """The most nodes that aliases repeat, in total."""
 
 
 LIMITS = Limits()
@@ -72,14 +72,14 @@ class Scalar:
         self.line = line
         self.column = column
         self.style = style
-        """The sign it was written with: a quote, `|`, `>`; empty for a plain one."""
+        """How it was written: a quote, `|` or `>`; empty for a plain scalar."""
 
     @property
     def plain(self) -> bool:
         return not self.style
 
     def kind(self) -> str:
-        """What the value is, in a word that fits into a sentence."""
+        """Returns what the value is, in a word that fits into a sentence."""
         text = self.text
         if self.style or (text and text[0] not in _NOT_TEXT_MAY_START_WITH):
             return "text"
@@ -100,7 +100,7 @@ class Items:
 
 
 class Table:
-    """A mapping: each key, as written, with its own node and its value's."""
+    """A mapping: each key as written, with its node and the node of its value."""
 
     __slots__ = ("column", "entries", "line", "pending")
 
@@ -109,14 +109,14 @@ class Table:
         self.line = line
         self.column = column
         self.pending: Scalar | None = None
-        """While it is built: the key whose value comes next."""
+        """The key that waits for its value, while the table is built."""
 
     def get(self, key: str) -> "Node | None":
         entry = self.entries.get(key)
         return None if entry is None else entry[1]
 
     def key(self, key: str) -> "Scalar | Table":
-        """Where the key stands; the table itself if it does not have it."""
+        """Returns the node of the key; the table itself if it lacks the key."""
         entry = self.entries.get(key)
         return self if entry is None else entry[0]
 
@@ -125,35 +125,38 @@ Node = Scalar | Items | Table
 
 
 class Document(Struct, frozen=True, kw_only=True):
+    """A file as a tree of nodes."""
+
     file: str
     text: str
     root: Node
     problems: tuple[Problem, ...]
-    """What is wrong, but did not keep the rest from being read: duplicate keys, tags."""
+    """Problems that did not prevent reading the rest: duplicate keys, tags."""
     unsaid: int = 0
-    """How many more of these there are than are told."""
+    """The number of further problems."""
 
     def position(self, node: Node) -> Position:
         return Position(self.file, node.line, node.column)
 
 
 def read_document(text: str, file: str, *, limits: Limits = LIMITS) -> Document:
-    """The one document in the text; raises `PlanError` if it cannot be read to its end."""
+    """Returns the document in the text; raises `PlanError` if it cannot be read to its end."""
+    # A byte order mark is no part of the first key.
     text = text.removeprefix("\ufeff")
     builder = _Builder(text, file, limits)
     if len(text) > limits.size:
-        builder.fail(1, 1, f"the file has {len(text):,} characters; allowed are {limits.size:,}")
+        builder.fail(1, 1, f"the file has {len(text):,} characters; the limit is {limits.size:,}")
     root = builder.build()
     return Document(file=file, text=text, root=root, problems=tuple(builder.problems), unsaid=builder.unsaid)
 
 
 def problem_at(text: str, at: Position, message: str, *, width: int = 1) -> Problem:
-    """The problem with the line it is about."""
+    """Returns a problem with the line it is about."""
     return Problem(at=at, message=message, excerpt=line_of(text, at.line), width=width)
 
 
 def line_of(text: str, number: int) -> str:
-    """A line by its number from 1, found without splitting the text, which may be large."""
+    """Returns a line by its number from 1, without splitting the text, which may be large."""
     start = 0
     if number > 1:
         before = next(islice(_LINE_BREAK.finditer(text), number - 2, None), None)
@@ -165,7 +168,7 @@ def line_of(text: str, number: int) -> str:
 
 
 def width_of(node: "Node") -> int:
-    """How many characters of its first line a node takes, as far as that is known."""
+    """Returns how many characters of its first line a node takes, if known; otherwise 1."""
     if not isinstance(node, Scalar) or node.style in {"|", ">"}:
         return 1
     quotes = 2 if node.style else 0
@@ -178,7 +181,7 @@ class _Mark(Protocol):
 
 
 class _NodeEvent(Protocol):
-    """What the parser's events carry; its own stubs have every part optional."""
+    """An event of the parser. The parser's own type stubs make every attribute optional."""
 
     start_mark: _Mark
     anchor: str | None
@@ -196,6 +199,8 @@ class _AliasEvent(Protocol):
 
 
 class _Builder:
+    """Builds the nodes of a document from the parser's events."""
+
     def __init__(self, text: str, file: str, limits: Limits) -> None:
         self.text = text
         self.file = file
@@ -230,21 +235,24 @@ class _Builder:
     def events(self) -> Iterator[Event]:
         event: Event | None = None
         try:
-            parser = CParser(with_whole_signs(self.text))
+            parser = CParser(join_surrogates(self.text))
             while (event := parser.get_event()) is not None:
                 yield event
         except yaml.reader.ReaderError as error:
-            # libyaml counts bytes there.
+            # libyaml reports the position in bytes.
             position = len(self.text.encode()[: error.position].decode(errors="ignore"))
             self.fail(*_line_and_column(self.text, position), f"this is not YAML: {error.reason}")
         except UnicodeEncodeError as error:
-            self.fail(*_line_and_column(self.text, error.start), "this is not text: half of a surrogate pair")
+            self.fail(*_line_and_column(self.text, error.start), "this is not text: a lone surrogate")
         except yaml.MarkedYAMLError as error:
             fault = fault_of(self.text, error)
             self.fail(fault.line, fault.column, f"this is not YAML: {fault.message}")
         except UnicodeDecodeError:
-            # A tag whose %-signs spell no character; all that is known is what was read before it.
-            self.fail(*_place(event.end_mark if event else None), "this is not YAML: a tag that is not UTF-8")
+            # A tag whose %-escapes are not UTF-8; only the position of the event before it is known.
+            self.fail(
+                *_line_and_column_of(event.end_mark if event else None),
+                "this is not YAML: a tag that is not UTF-8",
+            )
 
     # Events, the most frequent first.
 
@@ -279,10 +287,12 @@ class _Builder:
         node = self.anchors.get(event.anchor)
         if node is None:
             self.fail(line, column, f"the alias *{event.anchor} has no anchor &{event.anchor} before it")
+        # Such an alias would make the tree infinite.
         if node in self.stack or node is self.parent:
-            self.fail(line, column, f"the alias *{event.anchor} stands inside of what it repeats")
+            self.fail(line, column, f"the alias *{event.anchor} is inside the value that it repeats")
         if not isinstance(node, Scalar) and isinstance(self.parent, Table) and self.parent.pending is None:
             self.fail(line, column, "a key must be a single value, not a list or a mapping")
+        # Ten levels of ten aliases each would be ten billion nodes for a walk.
         nodes, levels = self.measure(node)
         self.aliased += nodes
         if self.aliased > self.limits.aliased:
@@ -294,9 +304,9 @@ class _Builder:
     def document(self, event: _NodeEvent) -> None:
         if self.documents.nodes:
             line, column = event.start_mark.line + 1, event.start_mark.column + 1
-            self.fail(line, column, "a second document begins here; a file holds one")
+            self.fail(line, column, "a second document starts here; a file can have only one")
 
-    # Their parts.
+    # Parts of events.
 
     def anchor(self, event: _NodeEvent, node: Node) -> None:
         if event.anchor is not None:
@@ -322,17 +332,18 @@ class _Builder:
         first = parent.entries.setdefault(key.text, entry)
         if first is not entry:
             where = f"line {first[0].line}"
-            self.report(key, f"the key {key.text!r} stands here twice; it was first given in {where}")
+            self.report(key, f"duplicate key {key.text!r}; the first is in {where}")
 
     def bad_key(self, node: Items | Table) -> str:
         line = line_of(self.text, node.line)
         template = line[node.column - 2 :]
+        # `key: {{ x }}` is a mapping as a key to YAML, which no message of libyaml explains.
         if isinstance(node, Table) and template.startswith("{{"):
             return unquoted_template(template)
         return "a key must be a single value, not a list or a mapping"
 
     def merge(self, table: Table) -> None:
-        """`<<: *base` takes over what the table does not say itself."""
+        """Applies `<<: *base`: adds the keys that the table lacks."""
         key, value = table.entries.pop(MERGE_KEY)
         for base in value.nodes if isinstance(value, Items) else [value]:
             if not isinstance(base, Table):
@@ -342,22 +353,23 @@ class _Builder:
                 table.entries.setdefault(name, entry)
 
     def measure(self, node: Node) -> tuple[int, int]:
-        """How many nodes a walk through this one visits, aliases as often as they stand, and how many levels.
+        """Returns how many nodes a walk through this node visits, and how deep it goes.
 
-        It calls itself once per level, and there are no more of them than the limit, aliases included.
+        Aliases count as often as they occur. The recursion is bounded by the limit on depth, which includes
+        aliases.
         """
-        known = self.measured.get(node)
-        if known is None:
+        size = self.measured.get(node)
+        if size is None:
             match node:
                 case Scalar():
-                    known = (1, 0)
+                    size = (1, 0)
                 case Items():
-                    known = _sum(1, map(self.measure, node.nodes))
+                    size = _sum(1, map(self.measure, node.nodes))
                 case Table():
                     inner = (self.measure(value) for _, value in node.entries.values())
-                    known = _sum(1 + len(node.entries), inner)
-            self.measured[node] = known
-        return known
+                    size = _sum(1 + len(node.entries), inner)
+            self.measured[node] = size
+        return size
 
     def report(self, node: Node, message: str) -> None:
         if len(self.problems) >= MOST_PROBLEMS:
@@ -367,7 +379,7 @@ class _Builder:
         self.problems.append(problem_at(self.text, at, message, width=width_of(node)))
 
     def fail(self, line: int, column: int, message: str) -> NoReturn:
-        """What was found before is told, too."""
+        """Raises the problem, together with those found before."""
         raise PlanError([*self.problems, problem_at(self.text, Position(self.file, line, column), message)])
 
 
@@ -386,5 +398,5 @@ def _line_and_column(text: str, position: int) -> tuple[int, int]:
     return line, position - start + 1
 
 
-def _place(mark: _Mark | None) -> tuple[int, int]:
+def _line_and_column_of(mark: _Mark | None) -> tuple[int, int]:
     return (1, 1) if mark is None else (mark.line + 1, mark.column + 1)

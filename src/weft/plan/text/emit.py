@@ -1,9 +1,9 @@
-"""Plain data as YAML text that every loader reads back as the same data.
+"""Writes plain data as YAML that every loader reads back as the same data.
 
 YAML 1.1 and 1.2 disagree about what a bare word means (`yes`, `012`, `1:30`, `1e3`) and about what ends a line
-(NEL, LS, PS). The text written here stays in what they share: a string is bare only if it begins with a letter
-and is no word that either version takes for something else; a text of several lines is a literal block when that
-gives back each character, and is quoted as in JSON otherwise.
+(NEL, LS, PS). The output stays within what they share: a string is bare only if it starts with a letter and is
+not a word with a special meaning in either version; a text of several lines is a literal block if that preserves
+each character, and is quoted as in JSON otherwise.
 """
 
 import json
@@ -16,9 +16,9 @@ Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | Mapping[str, Pl
 Path: TypeAlias = tuple[str | int, ...]
 
 WIDTH = 100
-"""A list or a comment that would make a line longer than this is not put on it."""
+"""A list or a comment is not put on a line if the line would become longer than this."""
 _LONGEST_KEY = 1000
-"""Characters; YAML allows 1,024 before the colon of a key that is not marked with `?`."""
+"""YAML allows 1,024 characters before the colon of a key that is not marked with `?`."""
 _STEP = "  "
 
 _NOT_PRINTABLE = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
@@ -30,14 +30,15 @@ _MEANS_MORE = re.compile(r": | #|[:\s]\Z")
 _MEANS_MORE_IN_BRACKETS = re.compile(r"[\[\]{},:?]")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 _LONG_KEY_IN_JSON = re.compile(rf'(?<!\\)"(?:[^"\\]|\\.){{{_LONGEST_KEY // 2},}}":')
-"""It may be less than too long; an escaped sign is counted once and takes two characters."""
+"""Matches some keys that are not too long: an escape counts once here, but takes two characters."""
 _BLANK_OR_ODD_LINE = re.compile(r"^[ \t]+$", re.MULTILINE)
 
 
 def to_yaml(data: Plain, *, comments: Mapping[Path, str] | None = None) -> str:
-    """The data as YAML; a comment stands at the entry its path of keys and indices leads to.
+    """Returns the data as YAML. A comment is placed at the entry that its path of keys and indices leads to.
 
-    A short comment about a value on one line is put behind it, any other above; that of the path `()` comes first.
+    A short comment about a value on one line is put behind it, any other above it; the comment for the path `()`
+    comes first.
     """
     writer = _Writer(comments or {})
     writer.above((), "")
@@ -46,23 +47,25 @@ def to_yaml(data: Plain, *, comments: Mapping[Path, str] | None = None) -> str:
 
 
 def to_dense_yaml(data: Plain) -> str:
-    """The data as YAML that no person is to read: JSON, which is made faster, wherever that is YAML."""
+    """Returns the data as YAML for programs: JSON, which is faster to write, where that is valid YAML."""
     text = _escaped(json.dumps(data, ensure_ascii=False))
     return to_yaml(data) if _LONG_KEY_IN_JSON.search(text) else text
 
 
 class _Writer:
+    """Collects the lines of the output."""
+
     def __init__(self, comments: Mapping[Path, str]) -> None:
         self.lines: list[str] = []
         self._comments = comments
 
     def block(self, data: Plain, path: Path, indent: str) -> None:
-        """The lines of a value that stands by itself."""
+        """Adds the lines of a value on its own."""
         short = _on_one_line(data, WIDTH - len(indent))
         if short is not None:
             self.lines.append(indent + short)
         elif isinstance(data, str):
-            self.lines.append(indent + _literal_sign(data))
+            self.lines.append(indent + _literal_indicator(data))
             self.lines += _literal_lines(data, indent or _STEP)
         elif isinstance(data, Mapping):
             for key, value in data.items():
@@ -77,7 +80,7 @@ class _Writer:
         if len(name) > _LONGEST_KEY:
             self.above(path, indent)
             self.lines.append(f"{indent}? {name}")
-            self._led_by(":", value, path, indent)
+            self._with_indicator(":", value, path, indent)
             return
         head = f"{indent}{name}:"
         short = _on_one_line(value, WIDTH - len(head))
@@ -86,7 +89,7 @@ class _Writer:
             return
         self.above(path, indent)
         if isinstance(value, str):
-            self.lines.append(f"{head} {_literal_sign(value)}")
+            self.lines.append(f"{head} {_literal_indicator(value)}")
             self.lines += _literal_lines(value, indent + _STEP)
         else:
             self.lines.append(head)
@@ -98,16 +101,17 @@ class _Writer:
             self._line(f"{indent}- {short}", path, indent)
             return
         self.above(path, indent)
-        self._led_by("-", value, path, indent)
+        self._with_indicator("-", value, path, indent)
 
-    def _led_by(self, sign: str, value: Plain, path: Path, indent: str) -> None:
-        """The lines of a value, with the sign before the first that is no comment."""
+    def _with_indicator(self, indicator: str, value: Plain, path: Path, indent: str) -> None:
+        """Adds the lines of a value, with the indicator before the first line that is not a comment."""
         inner = len(indent) + len(_STEP)
         first = len(self.lines)
         self.block(value, path, indent + _STEP)
+        # A comment stays above; the indicator goes to the first line of the value.
         while self.lines[first].startswith("#", inner):
             first += 1
-        self.lines[first] = f"{indent}{sign} {self.lines[first][inner:]}"
+        self.lines[first] = f"{indent}{indicator} {self.lines[first][inner:]}"
 
     def _line(self, line: str, path: Path, indent: str) -> None:
         comment = self._comment(path)
@@ -129,7 +133,7 @@ class _Writer:
 
 
 def _on_one_line(data: Plain, room: int) -> str | None:
-    """The value as a single line, if it makes a good one: no long list, no entries, no text of several lines."""
+    """Returns the value as a single line if it fits; None for long lists, mappings and multi-line texts."""
     if isinstance(data, str):
         return None if _fits_a_literal_block(data) else _scalar(data)
     if isinstance(data, Mapping):
@@ -168,13 +172,13 @@ def _float(value: float) -> str:
     text = repr(value)
     if text.lstrip("-") in {"inf", "nan"}:
         return text.replace("inf", ".inf").replace("nan", ".nan")
-    # YAML 1.1 takes 1e+16 for a string: it wants a dot.
+    # YAML 1.1 reads 1e+16 as a string; it requires a dot.
     return text if "." in text else text.replace("e", ".0e")
 
 
 @lru_cache(maxsize=1024)
 def _key(text: str) -> str:
-    """The same few stand in all of a list's entries."""
+    """Returns a key as YAML. Cached, because the entries of a list have the same few keys."""
     return _scalar(text)
 
 
@@ -183,6 +187,7 @@ def _scalar(text: str, *, in_brackets: bool = False) -> str:
 
 
 def _may_be_bare(text: str, *, in_brackets: bool) -> bool:
+    # `30m` starts with a digit, but is text in every version of YAML.
     if _DURATION.fullmatch(text):
         return True
     if not _BARE.match(text) or text.lower() in _WORDS:
@@ -193,16 +198,16 @@ def _may_be_bare(text: str, *, in_brackets: bool) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """As in JSON, whose strings YAML reads, but for what JSON leaves as it is and YAML does not take."""
+    """Returns the text quoted as in JSON, with escapes for characters that YAML does not accept as they are."""
     return _escaped(json.dumps(text, ensure_ascii=False))
 
 
 def _escaped(json_text: str) -> str:
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text)
 
 
 def _fits_a_literal_block(text: str) -> bool:
-    """Whether a block gives back each character, and a person sees them all."""
+    """Returns whether a block preserves each character, and shows them all to a person."""
     inner = text.removesuffix("\n")
     return (
         "\n" in text
@@ -214,7 +219,7 @@ def _fits_a_literal_block(text: str) -> bool:
     )
 
 
-def _literal_sign(text: str) -> str:
+def _literal_indicator(text: str) -> str:
     return "|" if text.endswith("\n") else "|-"
 
 

@@ -1,7 +1,7 @@
-"""What is wrong with a file, and where: one sentence with the place it is about.
+"""Problems of a file: a sentence each, with the position.
 
-Problems are collected, not raised, so that a person sees all of them at once. `PlanError` carries them when
-there is at least one error among them.
+Problems are collected, not raised, so that the user sees all of them at once. `PlanError` carries them if at
+least one of them is an error.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,11 +13,11 @@ from msgspec import Struct
 from weft.errors import InputError
 
 LONGEST_EXCERPT = 100
-"""Characters of a line that are shown; a longer one is cut around the place meant."""
+"""The most characters of a line that are shown; a longer line is cut around the position."""
 MOST_PROBLEMS = 100
-"""More than anybody reads, and each costs a look through the text."""
+"""The most problems that are kept; finding the position of each costs a pass over the text."""
 LONGEST_NAME = 100
-"""Characters of a name for which similar ones are looked for."""
+"""No similar name is searched for if a name is longer than this."""
 
 
 class Severity(StrEnum):
@@ -26,7 +26,7 @@ class Severity(StrEnum):
 
 
 class Position(Struct, frozen=True):
-    """A place in a file; lines and columns count from 1."""
+    """A position in a file; lines and columns count from 1."""
 
     file: str
     line: int
@@ -37,13 +37,15 @@ class Position(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True, kw_only=True):
+    """An error or a warning."""
+
     at: Position
     message: str
     severity: Severity = Severity.ERROR
     excerpt: str = ""
-    """The line it is about, as it stands in the file."""
+    """The line it is about, as in the file."""
     width: int = 1
-    """How many characters of the line are meant."""
+    """How many characters of the line are marked."""
 
     def lines(self) -> Iterator[str]:
         yield f"{self.at}: {self.severity}: {self.message}"
@@ -65,11 +67,11 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 def _shortened(line: str, column: int) -> tuple[str, int]:
-    """The part of the line around the column, and the column in it."""
+    """Returns the part of the line around the column, and the column in it."""
     text = line.expandtabs(1)
     if not text.isprintable():
-        # A file can hold what would move the cursor or change colours; each is shown as one sign.
-        text = "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+        # Control characters could move the cursor or change colours, so each is shown as a placeholder.
+        text = "".join(character if character.isprintable() else "\ufffd" for character in text)
     if len(text) <= LONGEST_EXCERPT:
         return text, column
     start = max(0, min(column - 1 - LONGEST_EXCERPT // 2, len(text) - LONGEST_EXCERPT))
@@ -82,16 +84,16 @@ def _shortened(line: str, column: int) -> tuple[str, int]:
 
 
 class PlanError(InputError):
-    """A plan or configuration that cannot be used; says everything that is wrong with it."""
+    """A plan or configuration that cannot be used, with everything that is wrong with it."""
 
     def __init__(self, problems: Iterable[Problem], *, unsaid: int = 0) -> None:
         self.problems = tuple(problems)
         self.unsaid = unsaid
-        """Problems that were found, too, and are not told."""
+        """The number of problems that were found but not kept."""
         super().__init__("\n".join(self.lines()))
 
     def lines(self) -> Iterator[str]:
-        """The problems as text, each with its place, and how many there are."""
+        """Yields the problems as text, each with its position, and the number of errors."""
         for problem in self.problems:
             yield from problem.lines()
         errors = sum(problem.severity is Severity.ERROR for problem in self.problems)
@@ -99,19 +101,20 @@ class PlanError(InputError):
         yield f"{counted}, and {self.unsaid:,} more that are not shown" if self.unsaid else counted
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant."""
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Returns the name that was probably meant."""
     if len(name) > LONGEST_NAME:
         return None
-    found = get_close_matches(name.lower(), list(known), 1)
-    return found[0] if found else None
+    matches = get_close_matches(name.lower(), list(names), 1)
+    return matches[0] if matches else None
 
 
-def suggestion(name: str, known: Sequence[str], *, most: int = 12) -> str:
-    """The end of a sentence about an unknown name: what was meant, or what there is."""
-    near = nearest(name, known)
+def suggestion(name: str, names: Sequence[str], *, most: int = 12) -> str:
+    """Returns the end of a sentence about an unknown name: the probable one, or those that exist."""
+    # A list of names helps only if none is similar.
+    near = nearest(name, names)
     if near is not None:
         return f"; did you mean {near!r}?"
-    if not known:
+    if not names:
         return "; there are none"
-    return f"; known: {', '.join(known[:most])}{', …' if len(known) > most else ''}"
+    return f"; known: {', '.join(names[:most])}{', …' if len(names) > most else ''}"

@@ -1,12 +1,12 @@
-"""Surrogate pairs: how JSON writes a sign beyond the first 65,536; YAML has another way."""
+"""Surrogate pairs: how JSON writes a character beyond the first 65,536. YAML writes it differently."""
 
 import re
 
 _PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
 
 
-def with_whole_signs(text: str) -> str:
-    """JSON in which such signs are written as YAML has them, which is two characters shorter."""
+def join_surrogates(text: str) -> str:
+    """Returns JSON with each pair written as YAML does, which is two characters shorter."""
     return _PAIR.sub(_whole, text) if text.lstrip().startswith("{") and "\\u" in text else text
 
 

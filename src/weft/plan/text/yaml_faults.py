@@ -1,9 +1,9 @@
-"""What is wrong with text that is not YAML, in words about the text.
+"""Explains why a text is not YAML, in terms of the text.
 
-libyaml reports the rule of its grammar that failed: "did not find expected '-' indicator". The cause is mostly one
-of a few slips: a tab, a line that is indented by one space too many, a colon inside of a value, a quote or a
-bracket that is not closed. Each function below recognizes one slip by libyaml's report and by the lines around it,
-and says what to write instead. For the rest, libyaml's own words stay.
+libyaml reports the rule of its grammar that failed: "did not find expected '-' indicator". The cause is mostly
+one of a few mistakes: a tab, a line indented by one space too many, a colon inside a value, a quote or a bracket
+that is not closed. Each function below recognizes one mistake by libyaml's report and the lines around it, and
+says what to write instead. For the rest, libyaml's own message is used.
 """
 
 import re
@@ -12,20 +12,20 @@ from typing import Protocol
 
 from msgspec import Struct
 
-_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what libyaml counts as one
+_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # libyaml's line breaks
 _TEMPLATE = re.compile(r"(?:[:-]|^)\s+(\{\{.*)$")
 _LONGEST = 40
 
 
 class Mark(Protocol):
-    """A place in the text, counted from 0."""
+    """A position in the text, counted from 0."""
 
     line: int
     column: int
 
 
 class YamlError(Protocol):
-    """What libyaml reports: where it was, what it was reading and since where."""
+    """An error of libyaml: where it was, what it was reading and since where."""
 
     @property
     def context(self) -> str | None: ...
@@ -38,6 +38,8 @@ class YamlError(Protocol):
 
 
 class Fault(Struct, frozen=True):
+    """A position and a message."""
+
     line: int
     column: int
     message: str
@@ -49,8 +51,8 @@ class _Report(Struct, frozen=True, kw_only=True):
     lines: list[str]
     line: int
     column: int
-    began: int
-    """The line in which the thing began that libyaml was reading; 0 if it does not say."""
+    start_line: int
+    """The line where the construct that libyaml was reading starts; 0 if unknown."""
     context: str
     problem: str
 
@@ -58,7 +60,7 @@ class _Report(Struct, frozen=True, kw_only=True):
         return self.lines[line - 1] if 0 < line <= len(self.lines) else ""
 
     @property
-    def here(self) -> str:
+    def current_line(self) -> str:
         return self.text(self.line)
 
     def fault(self, message: str, *, line: int | None = None, column: int | None = None) -> Fault:
@@ -66,22 +68,23 @@ class _Report(Struct, frozen=True, kw_only=True):
 
 
 def fault_of(text: str, error: YamlError) -> Fault:
-    """The fault behind libyaml's report."""
+    """Returns the fault behind libyaml's report."""
     lines = _LINE_BREAK.split(text)
     line, column = _place(error.problem_mark)
     last = len(lines)
     while last > 1 and not lines[last - 1].strip():
         last -= 1
-    if line > last:  # the end of the file is, to libyaml, a line further down
+    if line > last:  # libyaml reports the end of the file on the line after the last
         line, column = last, len(lines[last - 1].rstrip()) + 1
     report = _Report(
         lines=lines,
         line=line,
         column=column,
-        began=_place(error.context_mark)[0] if error.context_mark is not None else 0,
+        start_line=_place(error.context_mark)[0] if error.context_mark is not None else 0,
         context=error.context or "",
         problem=error.problem or "",
     )
+    # The most specific explanations come first.
     faults = (slip(report) for slip in _SLIPS)
     return next((fault for fault in faults if fault is not None), _as_reported(report))
 
@@ -92,16 +95,16 @@ def _place(mark: Mark | None) -> tuple[int, int]:
 
 def _as_reported(report: _Report) -> Fault:
     message = ", ".join(filter(None, (report.context, report.problem)))
-    # libyaml notices late: where something began says more than where it turned out not to end.
-    began = f"; it began in line {report.began}" if report.began not in {0, report.line} else ""
-    return report.fault(f"{message}{began}")
+    # libyaml notices late, so the start of the construct says more than the position of the error.
+    start = f"; it starts in line {report.start_line}" if report.start_line not in {0, report.line} else ""
+    return report.fault(f"{message}{start}")
 
 
 # Slips
 
 
 def _tab(report: _Report) -> Fault | None:
-    indentation = report.here[: len(report.here) - len(report.here.lstrip())]
+    indentation = report.current_line[: len(report.current_line) - len(report.current_line.lstrip())]
     if "\t" not in indentation:
         return None
     message = "a tab indents this line; YAML takes spaces only: replace each tab by spaces"
@@ -109,8 +112,8 @@ def _tab(report: _Report) -> Fault | None:
 
 
 def _template(report: _Report) -> Fault | None:
-    """`prompt: {{ x }}` begins a mapping in a mapping."""
-    for line in {report.line, report.began}:
+    """Recognizes `prompt: {{ x }}`, which starts a mapping in a mapping."""
+    for line in {report.line, report.start_line}:
         match = _TEMPLATE.search(report.text(line))
         if match is not None:
             return report.fault(unquoted_template(match[1]), line=line, column=match.start(1) + 1)
@@ -124,18 +127,18 @@ def unquoted_template(value: str) -> str:
 def _first_character(report: _Report) -> Fault | None:
     if "cannot start any token" not in report.problem:
         return None
-    value = report.here[report.column - 1 :].rstrip()
+    value = report.current_line[report.column - 1 :].rstrip()
     return report.fault(f"a value cannot begin with {value[:1]!r}; write it in quotes: {_quoted(value)}")
 
 
 def _colon(report: _Report) -> Fault | None:
-    """A second `: ` in one line; or a line that is indented further than the key that has its value already."""
+    """Recognizes a second `: ` in a line, or a line indented below a key that already has a value."""
     if report.problem != "mapping values are not allowed in this context":
         return None
-    before = report.here[: report.column - 1]
+    before = report.current_line[: report.column - 1]
     if ": " not in before:
         return _indentation(report)
-    key, _, value = report.here.strip().partition(": ")
+    key, _, value = report.current_line.strip().partition(": ")
     key = key.removeprefix("- ").strip()
     message = f"the value of {key!r} has a colon in it; write it in quotes, as in {key}: {_quoted(value)}"
     return report.fault(message)
@@ -148,52 +151,53 @@ def _block(report: _Report) -> Fault | None:
 
 
 def _indentation(report: _Report) -> Fault | None:
-    """A line that begins where no list and no mapping around it has its entries."""
-    indent = len(report.here) - len(report.here.lstrip(" "))
-    is_dash = report.here.lstrip().startswith("- ")
-    around = _columns(report)
-    entry = around.get(indent)
+    """Recognizes a line that starts where no list or mapping around it has its entries."""
+    indent = len(report.current_line) - len(report.current_line.lstrip(" "))
+    is_dash = report.current_line.lstrip().startswith("- ")
+    entries = _columns(report)
+    entry = entries.get(indent)
     if entry is not None and entry.is_dash and not is_dash:
         message = f"an entry of the list of line {entry.line} begins with '- '"
         keys = f"indent this line by {_spaces(entry.keys)}"
         return report.fault(f"{message}; for a key of the entry above, {keys}", column=indent + 1)
-    places = [
-        f"{at} (as in line {neighbour.line})"
-        for at, neighbour in sorted(around.items())
+    choices = [
+        f"{column} (as in line {neighbour.line})"
+        for column, neighbour in sorted(entries.items())
         if neighbour.is_dash == is_dash
     ]
-    if (entry is not None and entry.is_dash == is_dash) or not places:
+    if (entry is not None and entry.is_dash == is_dash) or not choices:
         return None
-    allowed = " or ".join(filter(None, (", ".join(places[:-1]), places[-1])))
+    allowed = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
     message = f"this line is indented by {_spaces(indent)}; allowed here is {allowed}"
     return report.fault(message, column=indent + 1)
 
 
 class _Entry(Struct, frozen=True):
-    """Where a list or mapping has its entries."""
+    """The indentation of the entries of a list or mapping."""
 
     line: int
     is_dash: bool = False
     keys: int = 0
-    """Of a list: where the keys of an entry begin."""
+    """The indentation of the keys of an entry of a list."""
 
 
 def _columns(report: _Report) -> dict[int, _Entry]:
-    """The lists and mappings around the line, by how far their entries are indented."""
-    around: dict[int, _Entry] = {}
+    """Returns the lists and mappings around the line, by the indentation of their entries."""
+    entries: dict[int, _Entry] = {}
     for number, line in enumerate(report.lines[: report.line - 1], start=1):
         text = line.lstrip(" ")
         if not text or text.startswith("#"):
             continue
         column = len(line) - len(text)
-        around = {at: entry for at, entry in around.items() if at < column}
+        # A line that is indented less closes everything that is indented more.
+        entries = {indent: entry for indent, entry in entries.items() if indent < column}
         while text.startswith("- "):
             rest = text[1:].lstrip(" ")
             keys = column + len(text) - len(rest)
-            around[column] = _Entry(number, is_dash=True, keys=keys)
+            entries[column] = _Entry(number, is_dash=True, keys=keys)
             column, text = keys, rest
-        around[column] = _Entry(number)
-    return around
+        entries[column] = _Entry(number)
+    return entries
 
 
 def _spaces(count: int) -> str:
@@ -201,48 +205,48 @@ def _spaces(count: int) -> str:
 
 
 def _bracket(report: _Report) -> Fault | None:
-    line = report.began
+    line = report.start_line
     match report.context.removeprefix("while parsing a "):
         case "flow sequence":
             opening = "["
         case "flow mapping":
             opening = "{"
-        case "flow node":  # the last one that was opened
-            before = "\n".join([*report.lines[: report.line - 1], report.here[: report.column - 1]])
+        case "flow node":  # find the bracket that was opened last
+            before = "\n".join([*report.lines[: report.line - 1], report.current_line[: report.column - 1]])
             opening = max("[{", key=before.rfind)
             line = before.count("\n", 0, before.rfind(opening)) + 1
         case _:
             return None
     message = f"the {opening} of line {line} is not closed, or a comma is missing"
     closing = {"[": "]", "{": "}"}[opening]
-    return report.fault(f"{message}; add {closing}, or put a value that holds such a sign in quotes")
+    return report.fault(f"{message}; add {closing}, or put a value that contains this character in quotes")
 
 
 def _quote(report: _Report) -> Fault | None:
     if report.context != "while scanning a quoted scalar" or "end of stream" not in report.problem:
         return None
     return report.fault(
-        f"the quote that opens in line {report.began} is not closed; add it where the text ends"
+        f"the quote that opens in line {report.start_line} is not closed; add it where the text ends"
     )
 
 
 def _escape(report: _Report) -> Fault | None:
     if "unknown escape character" not in report.problem:
         return None
-    sign = report.here[report.column - 1 : report.column + 1]
-    message = f"{sign} has no meaning within double quotes"
+    escape = report.current_line[report.column - 1 : report.column + 1]
+    message = f"{escape} has no meaning within double quotes"
     return report.fault(f"{message}; write the text in single quotes, or each backslash twice")
 
 
 def _missing_colon(report: _Report) -> Fault | None:
     if report.problem != "could not find expected ':'":
         return None
-    text = report.text(report.began)
+    text = report.text(report.start_line)
     column = len(text) - len(text.lstrip()) + 1
     message = (
         f"a colon is missing after {_short(text.strip())!r}; each key of a mapping is written as 'key: value'"
     )
-    return report.fault(message, line=report.began, column=column)
+    return report.fault(message, line=report.start_line, column=column)
 
 
 _SLIPS: tuple[Callable[[_Report], Fault | None], ...] = (
