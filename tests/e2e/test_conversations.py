@@ -167,7 +167,7 @@ def test_a_step_that_is_sent_back_goes_on_with_its_own_conversation(told: Told) 
 
 def test_a_conversation_that_is_gone_is_told_with_what_to_do(told: Told) -> None:
     assert told.outcome.states()["gone"] == "failed error"
-    assert "cannot be gone on with" in told.outcome.message("gone")
+    assert "cannot be resumed" in told.outcome.message("gone")
     assert "take `resume` out of the step" in told.outcome.message("gone")
 
 
