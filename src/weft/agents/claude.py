@@ -28,6 +28,7 @@ PROGRAM = Program(
     end="a `result`",
     sign_in="set ANTHROPIC_API_KEY, or log in once: claude, then /login",
 )
+# Weft itself waits for limits and retries, so the program should give up soon.
 _RETRIES = {"CLAUDE_CODE_MAX_RETRIES": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 _AS_ROOT = "cannot be used with root"
 

@@ -27,6 +27,7 @@ _SANDBOX_OPTIONS = ("-s", "--sandbox", "--dangerously-bypass-approvals-and-sandb
 def invoke(call: AgentCall) -> Invocation:
     argv = ("codex", "exec", "--json", "--skip-git-repo-check", *_sandbox(call), *model_option(call, "-m"))
     return Invocation(
+        # `resume` and `fork` are subcommands and follow all options; `-` reads the prompt from standard input.
         argv=(*argv, *call.agent.args, *_conversation(call), "-"),
         stdin=call.prompt,
         env=build_environment(call, {}),

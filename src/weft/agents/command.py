@@ -88,6 +88,7 @@ def _judge_end(call: AgentCall, ended: AgentEnded, report: Report) -> tuple[How,
         return How.INFRA, f"{_command_name(call)} or a program it calls {CANNOT_RUN[code]} (exit code {code})"
     if code == 0 and error is None:
         return How.DONE, ""
+    # The output of a successful process is about the work, which may mention limits: only its error is searched.
     texts = (error or "",) if code == 0 else (error or "", ended.stderr, ended.stdout)
     limit_line = next(filter(None, map(find_limit_line, texts)), None)
     if limit_line is not None:

@@ -127,6 +127,7 @@ def _is_limit(text: str, status: int | None) -> bool:
 
 def _is_passing(text: str, status: int | None) -> bool:
     if status is None:
+        # A message about a bad key may also mention the connection; the lasting cause takes precedence.
         return not is_lasting(text) and _PASSING.search(text) is not None
     return status >= _SERVER or status == _TIMEOUT
 
@@ -137,6 +138,7 @@ def is_lasting(error: str, status: int | None = None) -> bool:
     status = status or _status(text)
     if status is not None and status in (*_REFUSED, _NOT_FOUND):
         return True
+    # The text is searched only without a status, which is more reliable.
     return status is None and any(pattern.search(text) for pattern in (_KEY, _SESSION, _MODEL))
 
 

@@ -90,6 +90,8 @@ class Performance:
 
     def _perform_action(self, action: Action) -> None:
         name, value = action.name, action.value
+        # Reported values go to the result file, and final actions end the process; all others act on the
+        # worktree.
         if name in _REPORTED:
             self._report_key(name, value)
         elif name in _ENDINGS:

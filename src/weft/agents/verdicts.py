@@ -93,6 +93,7 @@ def _diagnose_end(program: Program, ended: AgentEnded, output: AgentOutput, mode
 def _diagnose_cut_off(program: Program, ended: AgentEnded, model_origin: str) -> Diagnosis:
     missing = f"{program.name} ended ({_describe_end(ended)}) without {program.end}"
     last_words = _last_words(ended)
+    # Only a nonzero exit code makes the last lines the reason of the end; otherwise they may be about the work.
     if ended.exit_code == 0 or ended.signal is not None or not last_words:
         message = f"{missing}: its work may be half done" + (
             f"; it said: {one_line(last_words)}" if last_words else ""

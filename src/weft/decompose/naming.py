@@ -213,6 +213,7 @@ class Names(Struct, frozen=True, kw_only=True):
         ]
         suffixes = _distinguish_equal_names(names, base_names)
         chosen, used_ids = [""] * len(groups), set[str]()
+        # Groups with a weak suffix choose first: the others have a good alternative to the base name.
         for number in sorted(range(len(groups)), key=lambda number: (suffixes[number], number)):
             candidates = self._id_candidates(groups[number], base_names[number], slug(suffixes[number][1]))
             chosen[number] = next(name for name in candidates if name not in used_ids)

@@ -32,6 +32,7 @@ def compute_order(parts: int, references: Mapping[tuple[int, int], int]) -> Orde
         for (user, used), number in references.items()
         if number >= _FAR_MORE * references.get((used, user), 0)
     }
+    # References that point backwards in the sequence are dropped, which breaks all circles.
     row = sequence(parts, clear)
     position = {part: index for index, part in enumerate(row)}
     return Order(row, ((user, used) for user, used in clear if position[user] < position[used]))

@@ -43,6 +43,7 @@ class _Row:
     def take_next(self) -> None:
         group = self._next()
         self._is_remaining[group] = False
+        # A group without uses goes to the end, all others to the beginning.
         (self.first if self._uses[group] else self.last).append(group)
         for used, number in self._uses[group].items():
             self._forget(self._users[used], group, used, number)
@@ -55,6 +56,7 @@ class _Row:
             if self._is_remaining[group]:
                 return group
         surplus, group = heappop(self._queue)
+        # Skip outdated entries: the group was taken, or its surplus has changed since.
         while not self._is_remaining[group] or self._surplus[group] != -surplus:
             surplus, group = heappop(self._queue)
         return group

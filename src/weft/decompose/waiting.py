@@ -131,6 +131,7 @@ class _Dependencies:
         for used in self._uses[leaf.first]:
             implied |= self._before[used]
         for used in sorted(self._uses[leaf.first]):
+            # A dependency that follows from another one is omitted.
             if not implied >> used & 1:
                 waiting_part, earlier_part = self._widen(leaf, self._leaves[used])
                 waiting_part.after[earlier_part] = None

@@ -17,7 +17,7 @@ from weft.agents.builtin.settings import APIS
 from weft.agents.builtin.talk import OMITTED
 from weft.agents.report import Report, read_report
 from weft.interpreter import isolated_python
-from weft.testing.models.playing import Asked
+from weft.testing.models.playing import RecordedRequest
 from weft.testing.models.script import rules_of
 from weft.testing.models.server import ModelServer
 
@@ -80,7 +80,7 @@ class Bench:
     def run(self, scenario: str, *args: str, api: str = "chat", **more: str) -> Ended:
         return self.end(self.start(scenario, *args, api=api, **more))
 
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[RecordedRequest, ...]:
         return self.server.asked()
 
 
@@ -140,7 +140,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield Bench(tmp_path, server)
 
 
-def results(asked: Asked) -> list[str]:
+def results(asked: RecordedRequest) -> list[str]:
     """What the model was told last, of its calls."""
     return [one["content"] for one in asked.body["messages"] if one["role"] == "tool"]
 

@@ -43,6 +43,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> in
 def _watch_sigterm() -> int:
     """Returns a descriptor that becomes readable when the process receives SIGTERM."""
     read, write = os.pipe()
+    # A further signal must not block the handler when the pipe is full.
     os.set_blocking(write, False)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -84,12 +85,14 @@ class _Session:
             "cost_usd": None if cost is None else cost / 1_000_000,
             "tokens": asdict(tokens) if isinstance(tokens, Usage) else tokens,
         }
+        # Updates arrive with every chunk of text; the file is written only when its contents change.
         if report != self._last_report:
             self._last_report = report
             self._reporter.update(**report)
 
     def settle(self, end: End) -> int:
         """Reports the end of the conversation and returns the exit code."""
+        # Without a prompt nothing was spent. An absent value would mean that the spending is unknown.
         if not self._client.has_prompted:
             self._reporter.update(tokens=0, cost_usd=0)
         match end:

@@ -53,6 +53,7 @@ def _offers_from_options(session: object, setting: str) -> Iterator[Offer]:
     for option in list_objects(value_at(session, "configOptions")):
         if setting in (option.get("category"), option.get("id")) and isinstance(option.get("id"), str):
             entries = list_objects(option.get("options"))
+            # Entries may be grouped, one level deep.
             all_entries = [
                 *entries,
                 *(entry for group in entries for entry in list_objects(group.get("options"))),

@@ -90,6 +90,7 @@ class Client:
             return self._handle_request(message["id"], method, params)
         if isinstance(method, str):
             return self._handle_notification(method, params)
+        # Responses to any other id are ignored: only one request is pending at a time.
         if message.get("id") == self._number:
             return self._handle_response(message)
         return []
@@ -164,6 +165,7 @@ class Client:
 
     def _handle_session(self, result: object) -> list[Out]:
         session = value_at(result, "sessionId")
+        # These responses contain no id; the requested session keeps its own.
         if self.waits_for in {"session/load", "session/resume"}:
             session = split_cost_mark(self._brief.session or "")[0]
         if not isinstance(session, str) or not session:
@@ -224,6 +226,7 @@ class Client:
         tool = value_at(params, "toolCall")
         if self._is_stopping:
             return [Send(response(number, CANCELLED))]
+        # A request for permission may omit the kind that the tool call has announced before.
         kind = value_at(tool, "kind") or self._kinds.get(as_text(value_at(tool, "toolCallId")))
         allowed = is_allowed(kind, read_only=self._brief.read_only)
         log = Log(f"{'allowed' if allowed else 'not allowed'}: {_describe_tool_call(kind, tool)}")
@@ -253,6 +256,7 @@ class Client:
         self._last_message.pause()
         self._used_tools = True
         name, kind = as_text(value_at(call, "toolCallId")), value_at(call, "kind")
+        # Bounded, because a server may invent any number of ids.
         if isinstance(kind, str) and (name in self._kinds or len(self._kinds) < _MOST_KINDS):
             self._kinds[name] = kind
         return [Log(_describe_tool_call(kind, call))] if is_new else []

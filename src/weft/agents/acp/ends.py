@@ -100,6 +100,7 @@ def interpret_error(method: str, error: object, session: str | None) -> ServerEr
         text = f"{_describe_failure(method, session)}: {text}"
     if isinstance(code, int) and 400 <= code < 600:  # noqa: PLR2004 - codes of HTTP
         return ServerError(text, status=code)
+    # Some servers use this code for other errors, too, so the text must mention authentication.
     if code == AUTH_REQUIRED and "auth" in text.lower():
         return ServerError(text, status=_UNAUTHORIZED)
     match = _STATUS.search(text)

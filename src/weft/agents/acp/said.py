@@ -18,6 +18,7 @@ class LastMessage:
         """Appends a chunk. `message` is the id of its message, if the server sends one."""
         if not isinstance(text, str) or not text:
             return
+        # Servers that number their messages may start a new one without a tool call in between.
         if self._is_over or (message is not None and message != self._message):
             self._pieces.clear()
             self._length = 0

@@ -53,8 +53,10 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            # A group of its own, so that `close` also ends the processes that the server started.
             process_group=0,
         )
+        # A pidfd becomes readable at exit, so the selector can wait for the exit and for the pipes at once.
         self._end = os.pidfd_open(self._process.pid)
 
     def pipes(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
@@ -83,6 +85,7 @@ class Server:
         if not ends_itself:
             self._signal(signal.SIGTERM)
             self._wait_for_exit()
+        # Even a server that has exited may have left children in its group.
         self._signal(signal.SIGKILL)  # the process is not reaped yet, so its number is not reused
         os.close(self._end)
         code = process.wait()
@@ -164,6 +167,7 @@ class Exchange:
         """Copies standard error to the log of the step."""
         with suppress(BlockingIOError):
             data = os.read(self._stderr.fileno(), _BLOCK)
+            # A pipe at its end is always readable and would make the loop spin.
             if not data and self._stderr in self._selector.get_map():
                 self._selector.unregister(self._stderr)
             _write(data)
@@ -199,6 +203,7 @@ class Exchange:
             while self._to_send:
                 del self._to_send[: os.write(self._stdin.fileno(), self._to_send[:_BLOCK])]
         except BlockingIOError:
+            # The pipe is full: the selector calls `_send` again when there is room.
             if not is_waiting:
                 self._selector.register(self._stdin, selectors.EVENT_WRITE, self._send)
             return

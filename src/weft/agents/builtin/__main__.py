@@ -26,6 +26,7 @@ class _StoppedError(BaseException):
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
+    # A second SIGTERM must not interrupt the clean-up.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise _StoppedError
 

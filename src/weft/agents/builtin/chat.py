@@ -76,6 +76,7 @@ def decode_answer(body: Mapping[str, Any]) -> ModelAnswer:
     message, finish_reason = as_object(choices[0].get("message")), choices[0].get("finish_reason")
     tool_calls = as_objects(message.get("tool_calls"))
     calls = tuple(_decode_call(call, number) for number, call in enumerate(tool_calls))
+    # Malformed calls are not sent back verbatim, because the provider would reject the request.
     is_sound = all(
         tool_call.get("id") and not call.wrong for tool_call, call in zip(tool_calls, calls, strict=True)
     )
@@ -102,6 +103,7 @@ def _decode_call(call: Mapping[str, Any], number: int) -> ToolCall:
     name, raw_arguments = as_text(function.get("name")), function.get("arguments") or "{}"
     tool_call = ToolCall(as_text(call.get("id")) or f"call_{number}", name, {})
     try:
+        # Some servers send an object instead of its JSON text.
         arguments = json.loads(raw_arguments) if isinstance(raw_arguments, str) else raw_arguments
     except (ValueError, RecursionError) as error:
         return tool_call._replace(wrong=f"the arguments are not JSON: {error}")

@@ -117,6 +117,7 @@ class Files:
             place = os.path.realpath(os.path.join(self._root, path))  # noqa: PTH118
         except (OSError, ValueError) as error:
             raise ToolError(f"{path!r} is no path: {error}") from None
+        # With the slash, so that /work-other does not count as a part of /work.
         if place != self._root and not place.startswith(f"{self._root.rstrip('/')}/"):
             raise ToolError(f"{path!r} leads out of the working directory; only what is in it can be used")
         return place
@@ -141,6 +142,7 @@ class Files:
     def _data(self, path: str) -> bytes:
         place = self._place(path)
         with _explain_os_errors():
+            # O_NONBLOCK, because opening a FIFO would hang otherwise.
             descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
             with os.fdopen(descriptor, "rb") as stream:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -36,6 +36,7 @@ def headers(key: str | None) -> dict[str, str]:
 
 def encode_request(talk: Conversation, brief: Brief) -> dict[str, Any]:
     messages = [_encode_message(message) for message in talk]
+    # The next request starts with the same messages, so the cache mark goes to the last block.
     last = messages[-1]["content"][-1]
     messages[-1]["content"][-1] = {**last, **_CACHED}
     return {
@@ -83,6 +84,7 @@ def decode_answer(body: Mapping[str, Any]) -> ModelAnswer:
     uses = [block for block in blocks if block.get("type") == "tool_use"]
     calls = tuple(_decode_call(block, number) for number, block in enumerate(uses))
     text = "\n".join(as_text(block.get("text")) for block in blocks if block.get("type") == "text")
+    # Malformed calls are not sent back verbatim, because the provider would reject the request.
     is_sound = bool(calls) and all(
         use.get("id") and not call.wrong for use, call in zip(uses, calls, strict=True)
     )

@@ -58,6 +58,7 @@ class Record:
         if self._file is None:
             return
         write_json(self._session_file(self._name), encode_conversation(talk))
+        # Reported only after the first write: a reported conversation must exist.
         if "session" not in self._report:
             self.update(session=self._name)
 

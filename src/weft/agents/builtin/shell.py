@@ -60,6 +60,7 @@ def run(command: str, *, root: str, environ: Mapping[str, str], seconds: float) 
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            # A session of its own, so that one signal reaches every process that does not leave it.
             start_new_session=True,
         )
         ended_in_time = _collect_output(process, output, monotonic() + seconds)
@@ -120,6 +121,7 @@ def _end_processes(process: subprocess.Popen[bytes] | None, mark: str) -> int | 
         code = process.wait()
         assert process.stdout is not None
         process.stdout.close()
+    # Repeated until none is found: a marked process may fork while /proc is being read.
     for _ in range(_KILL_ROUNDS):
         if not _kill_marked(f"{MARK}={mark}".encode()):
             break

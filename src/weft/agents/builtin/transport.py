@@ -37,6 +37,7 @@ def post(
             "POST", target, body, {"content-type": "application/json", **headers, **extra_headers}
         )
         with connection.getresponse() as response:
+            # One byte more than allowed reveals an answer that is too long.
             content = response.read(MOST_BYTES + 1)
             _check(response, len(content))
             response_headers = {name.lower(): value for name, value in response.getheaders()}
@@ -54,6 +55,7 @@ def post(
 def _check(response: http.client.HTTPResponse, size: int) -> None:
     if size > MOST_BYTES:
         raise ConnectionFailedError(f"the answer is longer than {MOST_BYTES:,} bytes")
+    # http.client reports no error when the server closes early; the missing length shows it.
     if response.length:
         raise ConnectionFailedError("the answer was cut off")
 

@@ -40,6 +40,7 @@ class Aliases(Struct, frozen=True):
                 paths = (wide if "*" in pattern else exact).setdefault(pattern, [])
                 paths.append(path)
         split_patterns = [(pattern.partition("*"), tuple(paths[:_MOST])) for pattern, paths in wide.items()]
+        # The most specific pattern wins, as in Node.js and TypeScript.
         longest_first = sorted(
             split_patterns, key=lambda entry: (-len(entry[0][0]), -len(entry[0][2]), entry)
         )[:_MOST]

@@ -78,6 +78,7 @@ class Index(Struct, frozen=True, kw_only=True, dict=True):
         folders_by_name = dict[str, set[str]]()
         for path in (*modules, *sorted(self.folders - {""})):
             folder, slash, name = path.rpartition("/")
+            # A module inside a package is imported through the package, not by its own name.
             if not slash or f"{folder}/__init__.py" not in self.numbers:
                 folders_by_name.setdefault(name, set()).add(folder)
         return folders_by_name

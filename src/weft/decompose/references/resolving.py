@@ -132,6 +132,7 @@ def _script_file(index: Index, folder: str, target: str) -> Location:
 
 def _script_of_package(index: Index, target: str) -> int | None:
     parts = target.split("/")
+    # The name of a scoped package has two parts: @scope/name.
     length = 2 if target.startswith("@") else 1
     name, rest = "/".join(parts[:length]), "/".join(parts[length:])
     if name not in index.projects.packages:
@@ -171,6 +172,7 @@ def _go(index: Index, path: str, target: str, _names: Collection[str]) -> Target
             )
             break
     else:
+        # Outside the set's modules it may be a vendored copy; a path without a dot is the standard library.
         folder = index.folder_ending(f"vendor/{target}", seen_from=path) if "." in target else None
     if folder is not None:
         yield from ((file, "") for file in index.of_folder(folder, ".go", without="_test.go"))
@@ -296,6 +298,7 @@ def _java_class(index: Index, folder: str, target: str) -> Location:
         file = index.ending(f"{target.replace('.', '/')}.java", seen_from=seen_from)
         if file is not None:
             return "", file
+        # The last name may be a member or a nested class.
         target = target.rpartition(".")[0]
     return _NO_LOCATION
 

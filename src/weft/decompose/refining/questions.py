@@ -75,6 +75,7 @@ class Questions:
         subtrees, groups = list[tuple[str, int]](), list[tuple[str, int]]()
         covered = "/"  # no path starts with it
         for path, part in part_paths(whole):
+            # A parent is in a question already, with its whole subtree.
             if path.startswith(covered):
                 continue
             if sizes[path] <= self._most_bytes or not part.parts:

@@ -108,10 +108,10 @@ class _Cut(Struct, frozen=True, kw_only=True):
     excess: int
     """The load that the levels below cannot split any more."""
 
-    def is_clearly_better(self, other: "_Cut", worse: float) -> bool:
-        if not other.groups or self.excess != other.excess:
-            return not other.groups or self.excess < other.excess
-        return self.coupling.cut + worse < other.coupling.cut
+    def is_clearly_better(self, best_so_far: "_Cut", worse: float) -> bool:
+        if not best_so_far.groups or self.excess != best_so_far.excess:
+            return not best_so_far.groups or self.excess < best_so_far.excess
+        return self.coupling.cut + worse < best_so_far.coupling.cut
 
 
 _NO_CUT = _Cut(groups=[], coupling=Coupling(cut=0.0, modularity=0.0), excess=0)

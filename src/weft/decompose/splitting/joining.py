@@ -37,6 +37,7 @@ class _GroupJoiner:
             self._join(small, self._best_for(small))
 
     def _smallest(self) -> tuple[int, int]:
+        # Skip outdated entries: the group was absorbed or has grown since.
         while self._queue[0][0] != self._files[self._queue[0][1]]:
             heappop(self._queue)
         return self._queue[0]

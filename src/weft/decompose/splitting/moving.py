@@ -25,6 +25,7 @@ def move_nodes(graph: Graph, leaves: Sequence[Group], limits: Limits) -> list[li
     candidates: Sequence[int] = graph.nodes
     for _ in range(_ROUNDS):
         moved_nodes = [node for node in candidates if mover.try_to_move(node)]
+        # Only neighbours of moved nodes can gain by a move in the next round.
         candidates = sorted(
             {neighbour for node in moved_nodes for neighbour, _weight in graph.links.at(node)}
         )

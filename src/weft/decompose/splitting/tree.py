@@ -36,6 +36,7 @@ def build_tree(graph: Graph, uses: Sequence[tuple[int, int]], limits: Limits) ->
     if not exceeds_limits(units, units.nodes, limits):
         return Node(files=graph.nodes, children=[])
     unmoved_tree = _split(units, units.nodes, limits, limits.depth_for(len(graph.paths)))
+    # The shape of the tree is final here; moves change only the contents of leaves.
     leaves = move_nodes(units, list(unmoved_tree.leaves()), limits)
     files = (sorted(file for unit in leaf for file in unit_files[unit]) for leaf in leaves)
     return _with_leaves(unmoved_tree, files)
