@@ -6,7 +6,7 @@ import pytest
 
 from agents.recorded import USES
 from agents.test_programs_reference import ABLE
-from weft.agents.access import ACCESS, ANY_KEY, signs_of
+from weft.agents.access import ACCESS, ANY_KEY, find_credentials
 from weft.agents.adapters import adapter_of
 from weft.plan.language.adapters import ADAPTERS
 from weft.runtime.environment import StepEnvironment
@@ -39,17 +39,17 @@ def test_how_to_sign_in_names_the_variable_that_is_looked_for(use: str) -> None:
 
 def test_a_variable_that_is_set_is_a_sign_and_an_empty_one_is_none() -> None:
     environ = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "secret", "OPENAI_API_KEY": "secret"}
-    assert [*signs_of("claude", environ)] == ["CLAUDE_CODE_OAUTH_TOKEN"]
-    assert [*signs_of("codex", environ)] == []
-    assert [*signs_of("pi", {**environ, "A_API_KEY": "secret"})] == ["A_API_KEY", "OPENAI_API_KEY"]
+    assert [*find_credentials("claude", environ)] == ["CLAUDE_CODE_OAUTH_TOKEN"]
+    assert [*find_credentials("codex", environ)] == []
+    assert [*find_credentials("pi", {**environ, "A_API_KEY": "secret"})] == ["A_API_KEY", "OPENAI_API_KEY"]
 
 
 def test_a_login_is_found_at_home_or_where_a_variable_says(tmp_path: Path) -> None:
     for folder in (".codex", "elsewhere"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "auth.json").write_text("secret")
-    assert [*signs_of("codex", {"HOME": str(tmp_path)})] == [f"{tmp_path}/.codex/auth.json"]
+    assert [*find_credentials("codex", {"HOME": str(tmp_path)})] == [f"{tmp_path}/.codex/auth.json"]
     moved = {"HOME": f"{tmp_path}/nowhere", "CODEX_HOME": f"{tmp_path}/elsewhere"}
-    assert [*signs_of("codex", moved)] == [f"{tmp_path}/elsewhere/auth.json"]
-    assert [*signs_of("codex", {"HOME": str(tmp_path), "CODEX_HOME": f"{tmp_path}/nowhere"})] == []
-    assert [*signs_of("gemini", {"HOME": str(tmp_path)})] == []
+    assert [*find_credentials("codex", moved)] == [f"{tmp_path}/elsewhere/auth.json"]
+    assert [*find_credentials("codex", {"HOME": str(tmp_path), "CODEX_HOME": f"{tmp_path}/nowhere"})] == []
+    assert [*find_credentials("gemini", {"HOME": str(tmp_path)})] == []

@@ -3,15 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.calls import NOW
-from weft.agents.failures import Failure, Meaning, Program, meaning
+from weft.agents.failures import Diagnosis, Failure, Program, diagnose
 from weft.agents.limits import LATEST, UNKNOWN
 from weft.engine.run.facts import How
 
 PROGRAM = Program(use="pi", name="It", end="an end", sign_in="set THE_KEY")
 
 
-def of(text: str, *, status: int | None = None, until: float | None = None) -> Meaning:
-    return meaning(Failure(text=text, status=status, until=until), PROGRAM, at=NOW)
+def of(text: str, *, status: int | None = None, until: float | None = None) -> Diagnosis:
+    return diagnose(Failure(text=text, status=status, until=until), PROGRAM, at=NOW)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_status_decides_given_apart_or_in_the_text(status: int, how: How) -> N
     ["Invalid API key", "no API key found", "You are not logged in", "Missing environment variable: `X`"],
 )
 def test_a_missing_key_is_told_with_what_to_do(text: str) -> None:
-    assert of(text) == Meaning(how=How.FAILED, message=f"{text}; set THE_KEY", lasting=True)
+    assert of(text) == Diagnosis(how=How.FAILED, message=f"{text}; set THE_KEY", lasting=True)
     assert of("oops", status=401).message == "oops; set THE_KEY"
 
 
@@ -83,11 +83,11 @@ def test_a_conversation_that_is_gone_is_told_with_what_to_do(text: str) -> None:
     ["fetch failed", "connect ECONNREFUSED 127.0.0.1:1", "Connection error.", "stream closed before the end"],
 )
 def test_a_broken_connection_is_worth_another_try(text: str) -> None:
-    assert of(text) == Meaning(how=How.INFRA, message=f"the model could not be reached: {text}")
+    assert of(text) == Diagnosis(how=How.INFRA, message=f"the model could not be reached: {text}")
 
 
 def test_any_other_error_is_a_failure_in_its_own_words() -> None:
-    assert of("\x1b[31mI do not\nwant to\x1b[0m") == Meaning(how=How.FAILED, message="I do not want to")
+    assert of("\x1b[31mI do not\nwant to\x1b[0m") == Diagnosis(how=How.FAILED, message="I do not want to")
 
 
 def test_a_limit_ends_when_the_provider_says_but_not_in_the_distant_future() -> None:

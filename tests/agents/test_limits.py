@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.agents.limits import limit_met, reset_time
+from weft.agents.limits import clamp_reset_time, find_limit_line
 
 LIMITS = [
     "429 Too Many Requests",
@@ -64,38 +64,38 @@ NEAR_MISSES = [
 
 @pytest.mark.parametrize("line", LIMITS)
 def test_a_line_that_tells_of_a_limit_is_found(line: str) -> None:
-    assert limit_met(f"Working on it\n{line}\nbye\n") == line
+    assert find_limit_line(f"Working on it\n{line}\nbye\n") == line
 
 
 @pytest.mark.parametrize("line", NEAR_MISSES)
 def test_a_line_that_only_sounds_like_it_is_not(line: str) -> None:
-    assert limit_met(f"Working on it\n{line}\nbye\n") is None
+    assert find_limit_line(f"Working on it\n{line}\nbye\n") is None
 
 
 def test_colours_hide_nothing() -> None:
-    assert limit_met("\x1b[1;31mHTTP 429\x1b[0m\n") == "HTTP 429"
+    assert find_limit_line("\x1b[1;31mHTTP 429\x1b[0m\n") == "HTTP 429"
 
 
 def test_only_the_last_lines_count() -> None:
-    assert limit_met("HTTP 429\n" + "and then\n\n" * 9) == "HTTP 429"
-    assert limit_met("HTTP 429\n" + "and then\n\n" * 10) is None
+    assert find_limit_line("HTTP 429\n" + "and then\n\n" * 9) == "HTTP 429"
+    assert find_limit_line("HTTP 429\n" + "and then\n\n" * 10) is None
 
 
 def test_of_several_lines_the_last_is_told() -> None:
-    assert limit_met("HTTP 429\nrate limit exceeded") == "rate limit exceeded"
+    assert find_limit_line("HTTP 429\nrate limit exceeded") == "rate limit exceeded"
 
 
 def test_a_huge_line_is_read_only_at_its_beginning() -> None:
-    assert limit_met("x" * 1_000_000 + " HTTP 429") is None
+    assert find_limit_line("x" * 1_000_000 + " HTTP 429") is None
 
 
 def test_when_a_limit_ends_is_what_was_said_within_bounds() -> None:
-    assert reset_time(1_060.0, at=1_000.0) == 1_060.0
-    assert reset_time(10.0, at=1_000.0) == 1_001.0
-    assert reset_time(1e12, at=1_000.0) == 1_000.0 + 7 * 24 * 3600
-    assert reset_time(None, at=1_000.0) == 1_900.0
+    assert clamp_reset_time(1_060.0, at=1_000.0) == 1_060.0
+    assert clamp_reset_time(10.0, at=1_000.0) == 1_001.0
+    assert clamp_reset_time(1e12, at=1_000.0) == 1_000.0 + 7 * 24 * 3600
+    assert clamp_reset_time(None, at=1_000.0) == 1_900.0
 
 
 @given(st.text())
 def test_no_text_is_too_odd_to_be_read(text: str) -> None:
-    assert limit_met(text) is None
+    assert find_limit_line(text) is None

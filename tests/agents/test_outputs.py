@@ -150,7 +150,7 @@ def test_an_error_counts_whatever_the_exit_code(use: str, name: str) -> None:
 def test_an_exit_code_counts_whatever_was_said(use: str) -> None:
     found = verdict(use, "good", exit_code=3, stderr="oh no\n")
     assert found.how is How.FAILED
-    assert "said that it was done, and yet: exit code 3: oh no" in found.message
+    assert "reported success, but ended with exit code 3: oh no" in found.message
     assert found.tokens == EXPECTED[use][1]
 
 

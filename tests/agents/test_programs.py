@@ -193,7 +193,7 @@ def test_opencode_without_a_key_says_little_so_what_it_may_be_is_added() -> None
         ("late", How.INFRA, "the model could not be reached: Server error"),
         ("network", How.INFRA, "the model could not be reached: Network error"),
         ("too_many", How.FAILED, "I've reached the maximum number of actions"),
-        ("no_tokens", How.FAILED, "it told of no tokens at its end"),
+        ("no_tokens", How.FAILED, "it reported no tokens at its end"),
     ],
 )
 def test_what_goose_says_in_its_own_name_is_an_error(name: str, how: How, said: str) -> None:

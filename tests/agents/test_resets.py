@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.calls import NOW
-from weft.agents.resets import told_end
+from weft.agents.resets import find_reset_time
 
 TOLD = [
     ("Please try again in 20s.", 20),
@@ -33,7 +33,7 @@ NOT_TOLD = [
 
 @pytest.mark.parametrize(("text", "seconds"), TOLD)
 def test_a_time_to_wait_is_understood(text: str, seconds: float) -> None:
-    assert told_end(f"429: {text}", at=NOW) == pytest.approx(NOW + seconds)
+    assert find_reset_time(f"429: {text}", at=NOW) == pytest.approx(NOW + seconds)
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_a_time_to_wait_is_understood(text: str, seconds: float) -> None:
     ],
 )
 def test_a_moment_is_understood(text: str) -> None:
-    assert told_end(text, at=NOW) == NOW + 600
+    assert find_reset_time(text, at=NOW) == NOW + 600
 
 
 @pytest.mark.parametrize("text", NOT_TOLD)
 def test_what_says_no_time_for_certain_says_none(text: str) -> None:
-    assert told_end(text, at=NOW) is None
+    assert find_reset_time(text, at=NOW) is None
 
 
 @given(st.text("0123456789.:-TZ smhd"))
 def test_no_text_is_too_strange(text: str) -> None:
-    assert isinstance(told_end(f"retry after 3 {text}", at=NOW), float | None)
+    assert isinstance(find_reset_time(f"retry after 3 {text}", at=NOW), float | None)

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.agents.player import _DEEDS, _ENDINGS, _REPORTED
-from weft.agents.script import ACTIONS, CONDITIONS, LAST, Step, read_script
+from weft.agents.player import _ACTIONS, _ENDINGS, _REPORTED
+from weft.agents.script import ACTIONS, CONDITIONS, FINAL_ACTIONS, Step, read_script
 from weft.errors import InputError
 
 STEP = Step(subplan="store/model", step="code", attempt=1, prompt="Write it")
@@ -87,8 +87,8 @@ def test_actions_come_in_the_order_they_are_written_in(tmp_path: Path) -> None:
 
 
 def test_every_action_of_the_language_can_be_played() -> None:
-    assert set(ACTIONS) == {*_DEEDS, *_ENDINGS, *_REPORTED, "echo_prompt"}
-    assert set(LAST) == set(_ENDINGS)
+    assert set(ACTIONS) == {*_ACTIONS, *_ENDINGS, *_REPORTED, "echo_prompt"}
+    assert set(FINAL_ACTIONS) == set(_ENDINGS)
 
 
 @pytest.mark.parametrize("rules", [[], {}, "do", None, 5])

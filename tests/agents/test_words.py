@@ -1,15 +1,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.agents.words import last_line, one_line, plain
+from weft.agents.words import last_line, one_line, strip_control_codes
 
 
 def test_colours_movements_and_titles_go() -> None:
-    assert plain("\x1b[1;31mred\x1b[0m \x1b[2K\x1b]0;title\x07\x1b]8;;x\x1b\\link\x1b(B") == "red link"
+    assert (
+        strip_control_codes("\x1b[1;31mred\x1b[0m \x1b[2K\x1b]0;title\x07\x1b]8;;x\x1b\\link\x1b(B")
+        == "red link"
+    )
 
 
 def test_a_sequence_that_was_cut_off_goes_too() -> None:
-    assert plain("end\x1b]0;tit") == "end"
+    assert strip_control_codes("end\x1b]0;tit") == "end"
 
 
 @given(st.text())

@@ -1,12 +1,12 @@
 """Which of several parts come first."""
 
-from weft.decompose.order import order_of
+from weft.decompose.order import compute_order
 
 
 def after(parts: int, *uses: tuple[int, int], **times: int) -> dict[int, list[int]]:
     """Whom each comes after; `times`: how many references there are from one to the other, `_01=3`."""
     references = dict.fromkeys(uses, 1) | {(int(pair[1]), int(pair[2])): n for pair, n in times.items()}
-    order = order_of(parts, references)
+    order = compute_order(parts, references)
     place = {part: at for at, part in enumerate(order.used_first)}
     found = {one: [other for other in range(parts) if order.is_after(one, other)] for one in range(parts)}
     assert all(place[other] < place[one] for one, others in found.items() for other in others)
@@ -33,7 +33,7 @@ def test_hundreds_in_one_row_are_put_in_order() -> None:
     """Each uses all that come after it, and the last one the first: one way or the other."""
     number = 600
     uses = [(user, used) for user in range(number) for used in range(user + 1, min(number, user + 20))]
-    order = order_of(number, dict.fromkeys([*uses, (number - 1, 0)], 1))
+    order = compute_order(number, dict.fromkeys([*uses, (number - 1, 0)], 1))
     assert order.used_first == [*reversed(range(number))]
     assert order.is_after(0, number - 1)
     assert not order.is_after(number - 1, 0)

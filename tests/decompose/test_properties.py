@@ -6,8 +6,8 @@ from hypothesis import given
 from decompose.sets import LIMITS, VALID_ID, all_parts, leaf_waits, reached, signals
 from weft.decompose.model import DEPTH_FOR_FEW_FILES, FEW_FILES, Limits, Signals
 from weft.decompose.parts import decompose
-from weft.decompose.splitting.graph import LOAD_OF_AN_AGENT, graph_of
-from weft.decompose.splitting.knots import circles
+from weft.decompose.splitting.graph import LOAD_OF_AN_AGENT, build_graph
+from weft.decompose.splitting.knots import find_circles
 
 
 @given(signals(), LIMITS)
@@ -69,9 +69,9 @@ def test_no_leaf_waits_for_what_it_does_not_use(given_files: Signals, limits: Li
 @given(signals(), LIMITS)
 def test_files_in_a_circle_are_together_or_it_is_told(given_files: Signals, limits: Limits) -> None:
     whole = decompose(given_files, limits)
-    loads = graph_of(given_files, limits).loads
+    loads = build_graph(given_files, limits).loads
     leaf_of = {path: number for number, leaf in enumerate(whole.leaves()) for path in leaf.files}
-    for circle in circles(len(given_files.paths), given_files.uses):
+    for circle in find_circles(len(given_files.paths), given_files.uses):
         names = {given_files.paths[file] for file in circle}
         small = sum(loads[file] for file in circle) <= LOAD_OF_AN_AGENT // 2
         assert len({leaf_of[name] for name in names}) == 1 or not small
@@ -84,7 +84,7 @@ def test_files_in_a_circle_are_together_or_it_is_told(given_files: Signals, limi
 @given(signals(), LIMITS)
 def test_no_group_is_wider_than_it_must_be(given_files: Signals, limits: Limits) -> None:
     """Eight, or as many as fill as many agents as there are loads, if that has to be on one level."""
-    agents = sum(graph_of(given_files, limits).loads) / LOAD_OF_AN_AGENT
+    agents = sum(build_graph(given_files, limits).loads) / LOAD_OF_AN_AGENT
     whole = decompose(given_files, limits)
     assert max(len(group.parts) for group in all_parts(whole)) <= max(8, 1.2 * agents + 1)
 

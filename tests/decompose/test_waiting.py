@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from decompose.trees import Shape, part_of, signals_for
 from weft.decompose.model import Part, Risk
-from weft.decompose.waiting import with_order
+from weft.decompose.waiting import add_order
 
 SHAPE: Shape = {
     "a": {"x": ["a/x1", "a/x2"], "y": ["a/y1", "a/y2"]},
@@ -16,7 +16,7 @@ SHAPE: Shape = {
 def tree(*uses: str, together: Sequence[tuple[str, str]] = (), shape: Shape = SHAPE) -> Part:
     """`a/x1 b/y1`: the first refers to the second."""
     pairs = [(user, used) for user, used in map(str.split, uses)]
-    return with_order(part_of("", shape), signals_for(shape, uses=pairs, together=together))
+    return add_order(part_of("", shape), signals_for(shape, uses=pairs, together=together))
 
 
 def waits(whole: Part, path: str = "") -> Mapping[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from e2e.projects import Outcome
 from e2e.repositories import Repository
 from store.books import quick_folder
-from weft.testing.models.playing import Asked
+from weft.testing.models.playing import RecordedRequest
 from weft.testing.models.script import rules_of
 from weft.testing.models.server import ModelServer
 
@@ -79,7 +79,7 @@ class Told(Struct):
     """What the journal tells of a run, and what the model does."""
 
     outcome: Outcome
-    asked: tuple[Asked, ...]
+    asked: tuple[RecordedRequest, ...]
     files: dict[str, str]
     """Those that have landed."""
 
@@ -88,7 +88,7 @@ class Told(Struct):
         first = [one.body["messages"][-1]["content"] for one in self.asked if self._is_first(one, slice_)]
         return [text for text in first if text.startswith(beginning)]
 
-    def _is_first(self, asked: Asked, slice_: str) -> bool:
+    def _is_first(self, asked: RecordedRequest, slice_: str) -> bool:
         return asked.scenario == slice_ and not asked.turns
 
     def ends(self, slice_: str) -> list[tuple[str, str]]:

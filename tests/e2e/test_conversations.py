@@ -15,7 +15,7 @@ from msgspec import Struct
 from e2e.projects import Outcome
 from e2e.repositories import Repository, Said
 from store.books import quick_folder
-from weft.testing.models.playing import Asked
+from weft.testing.models.playing import RecordedRequest
 from weft.testing.models.script import rules_of
 from weft.testing.models.server import ModelServer
 
@@ -97,7 +97,7 @@ PLAN = """
 
 class Told(Struct):
     outcome: Outcome
-    asked: tuple[Asked, ...]
+    asked: tuple[RecordedRequest, ...]
 
     def known(self, slice_: str, last: str = "") -> list[str]:
         """All that the user had said when the model was last asked, with this at the end."""
@@ -109,7 +109,7 @@ class Told(Struct):
         return {one.step: (one.outcome, one.cost) for one in ends if one.cost is not None}
 
 
-def _said(asked: Asked) -> list[str]:
+def _said(asked: RecordedRequest) -> list[str]:
     texts = [one["content"] for one in asked.body["messages"] if one["role"] == "user"]
     return [text.partition("]] ")[2] or text for text in texts]
 
@@ -167,7 +167,7 @@ def test_a_step_that_is_sent_back_goes_on_with_its_own_conversation(told: Told) 
 
 def test_a_conversation_that_is_gone_is_told_with_what_to_do(told: Told) -> None:
     assert told.outcome.states()["gone"] == "failed error"
-    assert "cannot be gone on with" in told.outcome.message("gone")
+    assert "cannot be resumed" in told.outcome.message("gone")
     assert "take `resume` out of the step" in told.outcome.message("gone")
 
 

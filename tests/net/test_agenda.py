@@ -143,7 +143,7 @@ class Scene:
                 assert firing.transition == min(enabled, key=lambda n: (-priorities[n], n))
 
     def play(self, *, patience: int) -> None:
-        agenda = Agenda(self.game, told=self.skips, patience=patience)
+        agenda = Agenda(self.game, manual=self.skips, patience=patience)
         in_flight: list[Firing] = []
         while True:
             if patience == NEVER:
@@ -320,7 +320,7 @@ def test_a_reservation_ends_when_nobody_wants_it_any_more() -> None:
     game = TokenGame(builder.build())
     in_flight = [game.begin(2), game.begin(3)]
     game.begin(other)  # goes on all the time, so that a reservation is not given up for lack of anything else
-    agenda = Agenda(game, told=[skip], patience=1)
+    agenda = Agenda(game, manual=[skip], patience=1)
     begin_all(agenda)
     agenda.finish(in_flight.pop(), 0)
     assert begin_all(agenda) == []  # room is kept for the wide one
@@ -353,7 +353,7 @@ def test_transitions_left_to_the_caller_are_offered_but_never_chosen() -> None:
     builder.add_transition("go", ((start, 1),), DONE, (((ready, 1),),))
     builder.add_transition("run", ((ready, 1),), DONE, (((end, 1),),))
     builder.add_transition("skip", ((ready, 1),), DONE, (((end, 1),),), priority=9)
-    agenda = Agenda(TokenGame(builder.build()), told=[2])
+    agenda = Agenda(TokenGame(builder.build()), manual=[2])
     go = agenda.next()
     assert go is not None
     assert agenda.finish(go, "done") == [1, 2]

@@ -11,7 +11,7 @@ from weft.net.invariants import leaking_transition, unbalanced_place
 from weft.net.model import PlaceKind
 from weft.net.plain import PlainNet
 from weft.net.runs import suspicious_runs
-from weft.net.soundness import _fault, soundness
+from weft.net.soundness import _find_fault, soundness
 from weft.net.structure import WorkflowNet, acyclic, close, free_choice, workflow_net
 from weft.net.trace import fire, replay
 from weft.net.verdict import Answer
@@ -425,4 +425,4 @@ def test_what_cannot_be_played_is_no_evidence() -> None:
     shape = workflow_net(net)
     assert isinstance(shape, WorkflowNet)
     last = next(number for number, arcs in enumerate(net.outputs) if (shape.sink, 1) in arcs)
-    assert _fault(net, shape.sink, [last, last]) is None
+    assert _find_fault(net, shape.sink, [last, last]) is None

@@ -1,7 +1,7 @@
-"""What an agent needs to be let in to a model, and what it tells of its spending: for people who choose one.
+"""The credentials that each agent needs, and the kinds of spending it reports. `weft agents` shows both.
 
-Whether a key is right, only its provider knows. Here it is only looked whether there is one: a variable that is
-set, or a file that a login has left. No value is ever read further than that.
+Only the provider can tell whether a key is valid. Weft checks that credentials exist: a variable that is set, or a
+file that a login created. It never reads their values.
 """
 
 import os
@@ -14,21 +14,23 @@ from weft.agents.builtin import chat, messages
 
 
 class Login(Struct, frozen=True):
-    """A file that a program leaves where somebody has logged in."""
+    """A file that a program creates when the user logs in."""
 
     file: str
     folder: str
-    """Where it is below the home."""
+    """Its directory, relative to the home directory."""
     variable: str = ""
-    """That names another place instead of the folder."""
+    """An environment variable that names another directory."""
 
 
 class Access(Struct, frozen=True, kw_only=True):
+    """The ways to authenticate an agent, and what it reports about its spending."""
+
     variables: tuple[str, ...] = ()
-    """Each of which is enough, the usual one first. `*_API_KEY` is any that ends so."""
+    """Any one of them is enough; the usual one comes first. `*_API_KEY` matches every name with that ending."""
     logins: tuple[Login, ...] = ()
     tells: tuple[str, ...] = ()
-    """What it says of what it spends."""
+    """The kinds of spending that it reports: cost, tokens."""
 
 
 ANY_KEY = "*_API_KEY"
@@ -79,20 +81,24 @@ ACCESS = {
     ),
     "builtin": Access(variables=(chat.KEY, chat.BASE, messages.KEY, messages.BASE), tells=("tokens",)),
 }
-"""Of those that call models themselves."""
+"""The agents that call models themselves. `command`, `scripted` and `acp` have credentials of their own kind."""
 
 
-def signs_of(use: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The names of variables and files by which it seems to be let in; none is printed with its value."""
+def find_credentials(use: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yields the names of the variables and files that hold credentials for the agent, never their values."""
     access = ACCESS[use]
     for name in access.variables:
         if name == ANY_KEY:
-            yield from (one for one, value in sorted(environ.items()) if one.endswith(ANY_KEY[1:]) and value)
+            yield from (
+                variable
+                for variable, value in sorted(environ.items())
+                if variable.endswith(ANY_KEY[1:]) and value
+            )
         elif environ.get(name):
             yield name
     for login in access.logins:
         path = _path(login, environ)
-        if os.path.isfile(path):  # noqa: PTH113 - of what cannot be seen: no
+        if os.path.isfile(path):  # noqa: PTH113 - returns False where Path.is_file raises
             yield str(path)
 
 

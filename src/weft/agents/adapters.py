@@ -1,10 +1,10 @@
-"""The adapters there are, by the name that `use:` gives. One is a module with `invoke` and `judge`."""
+"""The adapters by the name that a plan's `use:` gives. An adapter is a module with `invoke` and `judge`."""
 
 from importlib import import_module
 from typing import cast
 
 from weft.errors import InputError
-from weft.plan.language.adapters import ADAPTERS as KNOWN
+from weft.plan.language.adapters import ADAPTERS as PLAN_ADAPTERS
 from weft.plan.text.problems import suggestion
 from weft.ports.agent import AgentAdapter
 
@@ -23,15 +23,16 @@ ADAPTERS = {
     "scripted": "weft.agents.scripted",
     "builtin": "weft.agents.builtin.adapter",
 }
-"""The modules, each of which is loaded when a plan needs it: together they take longer than many a plan."""
+"""Each module is imported when a plan needs it: to import all takes longer than loading a small plan."""
 
 
 def adapter_of(name: str) -> AgentAdapter:
+    """Imports the adapter; raises `InputError` for a name that this version does not have."""
     if name in ADAPTERS:
         return cast("AgentAdapter", import_module(ADAPTERS[name]))
-    if name in KNOWN:
+    if name in PLAN_ADAPTERS:
         raise InputError(
             f"`use: {name}` is not built into this version of Weft yet; use `command`, with the command line "
             "that starts it and reads its prompt from standard input"
         )
-    raise InputError(f"there is no adapter {name!r}{suggestion(name, tuple(KNOWN))}")
+    raise InputError(f"there is no adapter {name!r}{suggestion(name, tuple(PLAN_ADAPTERS))}")

@@ -1,15 +1,15 @@
-"""Aider: prose, and exit code 0 also after errors. After each answer it tells the tokens: that is its end event.
+"""Aider: plain text, and exit code 0 even after errors. It prints a token count after each answer: the end event.
 
-An error is a line of LiteLLM's, the library it calls models with, and nothing good after it. Only rounded numbers
-are told: `1.2k` tokens.
+An error is a line of LiteLLM, the library with which Aider calls models, that no further answer follows. Token
+counts are rounded: `1.2k`.
 """
 
 import re
 
 from weft.agents.failures import Failure, Program
-from weft.agents.streams import cost, has_gap
-from weft.agents.verdicts import Story, model_of, settings, verdict
-from weft.agents.words import plain
+from weft.agents.streams import has_gap, read_cost
+from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
+from weft.agents.words import strip_control_codes
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 
@@ -30,47 +30,61 @@ _TOKENS = re.compile(
     re.MULTILINE,
 )
 _ERROR = re.compile(r"^(?:litellm\.\w{1,60}:|Only \d{1,3} reflections allowed)", re.MULTILINE)
-_BEFORE = re.compile(
+_PREAMBLE = re.compile(
     r"^(?:Repo-map:.*|Added .* to the chat\.|Applied edit to .*|https://aider\.chat/.*)$", re.MULTILINE
 )
-"""What comes before an answer, and is none."""
+"""Lines that may precede an answer and are not part of it."""
 _MOST_OF_AN_ERROR = 2_000
 
 
 def invoke(call: AgentCall) -> Invocation:
     base = call.result_file.removesuffix(".json")
-    # Its map of the repository would leave a cache in the worktree, and its histories would be there, too.
+    # The repository map would leave a cache in the worktree, so it is off. The histories go next to the result
+    # file.
     files = ("--chat-history-file", f"{base}.aider.md", "--input-history-file", f"{base}.aider.txt")
-    argv = ("aider", *model_of(call), "--message-file", "/dev/stdin", *_FLAGS, "--map-tokens", "0", *files)
+    argv = (
+        "aider",
+        *model_option(call),
+        "--message-file",
+        "/dev/stdin",
+        *_FLAGS,
+        "--map-tokens",
+        "0",
+        *files,
+    )
     return Invocation(
         argv=(*argv, *call.agent.args),
         stdin=call.prompt,
-        env=settings(call, {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}),
+        env=build_environment(call, {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}),
     )
 
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
-    text = plain(ended.stdout)
-    answers = [*_TOKENS.finditer(text)]
-    after = answers[-1].end() if answers else 0
-    wrong = [*_ERROR.finditer(text, after)]
-    spent = [] if has_gap(text) else answers
-    story = Story(
+    output_text = strip_control_codes(ended.stdout)
+    answers = [*_TOKENS.finditer(output_text)]
+    answers_end = answers[-1].end() if answers else 0
+    errors = [*_ERROR.finditer(output_text, answers_end)]
+    complete_answers = [] if has_gap(output_text) else answers
+    output = AgentOutput(
         is_over=bool(answers),
-        failure=Failure(text=text[wrong[-1].start() :][:_MOST_OF_AN_ERROR].strip()) if wrong else None,
-        result=_answer(text, answers),
-        cost=cost(float(spent[-1][4])) if spent and _is_number(spent[-1][4]) else None,
-        usage=_usage(spent),
+        failure=Failure(text=output_text[errors[-1].start() :][:_MOST_OF_AN_ERROR].strip())
+        if errors
+        else None,
+        result=_last_answer(output_text, answers),
+        cost=read_cost(float(complete_answers[-1][4]))
+        if complete_answers and _is_number(complete_answers[-1][4])
+        else None,
+        usage=_sum_tokens(complete_answers),
     )
-    return verdict(PROGRAM, ended, story, call)
+    return build_verdict(PROGRAM, ended, output, call)
 
 
-def _answer(text: str, answers: list[re.Match[str]]) -> str:
-    """The last one: what stands between the tokens of the one before, or what else came before it, and its own."""
+def _last_answer(text: str, answers: list[re.Match[str]]) -> str:
+    """Returns the last answer: the text between the previous token count or preamble line and its own count."""
     if not answers:
         return ""
     end = answers[-1].start()
-    start = max((one.end() for one in (*answers[:-1], *_BEFORE.finditer(text, 0, end))), default=0)
+    start = max((match.end() for match in (*answers[:-1], *_PREAMBLE.finditer(text, 0, end))), default=0)
     return text[start:end].strip()
 
 
@@ -78,14 +92,14 @@ def _is_number(text: str | None) -> bool:
     return text is not None and re.fullmatch(r"\d+(?:\.\d+)?", text) is not None
 
 
-def _usage(answers: list[re.Match[str]]) -> Usage | None:
+def _sum_tokens(answers: list[re.Match[str]]) -> Usage | None:
     if not answers:
         return None
-    sent, cached, received = (sum(_tokens(one[part]) for one in answers) for part in (1, 2, 3))
+    sent, cached, received = (sum(_parse_tokens(answer[part]) for answer in answers) for part in (1, 2, 3))
     return Usage(input=max(sent - cached, 0), output=received, cached_input=min(cached, sent))
 
 
-def _tokens(text: str | None) -> int:
+def _parse_tokens(text: str | None) -> int:
     if text is None:
         return 0
     return round(float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1))

@@ -1,15 +1,24 @@
-"""Claude Code: `claude -p`, with a stream of JSON that ends in a `result`.
+"""Claude Code: `claude -p`, with a stream of JSON events that ends in a `result`.
 
-The `result` of a call that failed says `subtype: success`, too; `is_error` is what counts.
+A failed call may also report `subtype: success`; `is_error` decides.
 """
 
 from collections.abc import Mapping
 from typing import Any, cast
 
 from weft.agents.failures import Failure, Program
-from weft.agents.streams import cost, count, events, has_gap, inside, session, values, words
-from weft.agents.totals import together
-from weft.agents.verdicts import Story, model_of, settings, verdict
+from weft.agents.streams import (
+    as_text,
+    has_gap,
+    list_values,
+    parse_events,
+    read_cost,
+    read_count,
+    read_session,
+    value_at,
+)
+from weft.agents.totals import sum_usage
+from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
 
@@ -19,19 +28,20 @@ PROGRAM = Program(
     end="a `result`",
     sign_in="set ANTHROPIC_API_KEY, or log in once: claude, then /login",
 )
+# Weft itself waits for limits and retries, so the program should give up soon.
 _RETRIES = {"CLAUDE_CODE_MAX_RETRIES": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 _AS_ROOT = "cannot be used with root"
 
 
 def invoke(call: AgentCall) -> Invocation:
-    # The last mode counts: `args` may choose a stricter one, but none that is laxer than reading.
+    # The last mode on the command line wins: `args` may change the mode, but not that of a read-only step.
     mode = ("--permission-mode", "bypassPermissions")
     reading = ("--permission-mode", "plan") if call.read_only else ()
-    argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *mode, *model_of(call))
+    argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *mode, *model_option(call))
     return Invocation(
         argv=(*argv, *_conversation(call), *call.agent.args, *reading),
         stdin=call.prompt,
-        env=settings(call, _RETRIES),
+        env=build_environment(call, _RETRIES),
     )
 
 
@@ -41,90 +51,102 @@ def _conversation(call: AgentCall) -> tuple[str, ...]:
     return ("--resume", call.session, *(("--fork-session",) if call.fork else ()))
 
 
-# --- what became of it ---
+# --- verdict ---
 
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
-    last: Mapping[str, Any] = {}
-    name: str | None = None
-    for event in events(ended.stdout):
-        name = session(event.get("session_id")) or name
+    result_event: Mapping[str, Any] = {}
+    session_id: str | None = None
+    for event in parse_events(ended.stdout):
+        session_id = read_session(event.get("session_id")) or session_id
         if event.get("type") == "result":
-            last = event
-    return verdict(PROGRAM, ended, _story(last, name) if last else _cut_off(call, ended, name), call)
+            result_event = event
+    return build_verdict(
+        PROGRAM,
+        ended,
+        _parse_result(result_event, session_id) if result_event else _parse_cut_off(call, ended, session_id),
+        call,
+    )
 
 
-def _story(last: Mapping[str, Any], name: str | None) -> Story:
-    said = words(last.get("result"))
-    is_well = last.get("is_error") is False and last.get("subtype") == "success"
+def _parse_result(result_event: Mapping[str, Any], session_id: str | None) -> AgentOutput:
+    result_text = as_text(result_event.get("result"))
+    is_well = result_event.get("is_error") is False and result_event.get("subtype") == "success"
     failure = None
     if not is_well:
         text = (
-            said or _listed(last.get("errors")) or f"it ended with {words(last.get('subtype')) or 'an error'}"
+            result_text
+            or _join_errors(result_event.get("errors"))
+            or f"it ended with {as_text(result_event.get('subtype')) or 'an error'}"
         )
-        failure = Failure(text=text, status=count(last.get("api_error_status")))
-    return Story(
+        failure = Failure(text=text, status=read_count(result_event.get("api_error_status")))
+    return AgentOutput(
         is_over=is_well,
         failure=failure,
-        result=said if is_well else "",
-        cost=cost(last.get("total_cost_usd")),
-        # Of all models that it called; `usage` leaves out those of its helpers.
-        usage=together(map(_of_model, values(last.get("modelUsage")))) or _usage(last.get("usage")),
-        session=name,
+        result=result_text if is_well else "",
+        cost=read_cost(result_event.get("total_cost_usd")),
+        # `modelUsage` covers all models that were called; `usage` omits the small helper models.
+        usage=sum_usage(map(_usage_of_model, list_values(result_event.get("modelUsage"))))
+        or _usage_of_message(result_event.get("usage")),
+        session=session_id,
     )
 
 
-def _cut_off(call: AgentCall, ended: AgentEnded, name: str | None) -> Story:
+def _parse_cut_off(call: AgentCall, ended: AgentEnded, session_id: str | None) -> AgentOutput:
     if _AS_ROOT not in ended.stderr:
         spent = None if has_gap(ended.stdout) else progress(call, ended.stdout)
-        return Story(usage=None if spent is None else spent.usage, session=name)
-    said = (
+        return AgentOutput(usage=None if spent is None else spent.usage, session=session_id)
+    advice = (
         "Claude Code does not work without asking as root; if this machine is a sandbox, "
         'say so with `env: {IS_SANDBOX: "1"}` of the agent'
     )
-    return Story(failure=Failure(text=said), session=name)
+    return AgentOutput(failure=Failure(text=advice), session=session_id)
 
 
-def _listed(errors: object) -> str:
-    return "; ".join(map(words, cast("list[object]", errors))) if isinstance(errors, list) else words(errors)
-
-
-# --- what it spends ---
-
-
-def _usage(told: object) -> Usage | None:
-    return _of_kinds(
-        count(inside(told, "input_tokens")),
-        count(inside(told, "cache_creation_input_tokens")),
-        count(inside(told, "output_tokens")),
-        count(inside(told, "cache_read_input_tokens")),
+def _join_errors(errors: object) -> str:
+    return (
+        "; ".join(map(as_text, cast("list[object]", errors))) if isinstance(errors, list) else as_text(errors)
     )
 
 
-def _of_model(told: object) -> Usage | None:
-    return _of_kinds(
-        count(inside(told, "inputTokens")),
-        count(inside(told, "cacheCreationInputTokens")),
-        count(inside(told, "outputTokens")),
-        count(inside(told, "cacheReadInputTokens")),
+# --- spending ---
+
+
+def _usage_of_message(usage: object) -> Usage | None:
+    return _build_usage(
+        read_count(value_at(usage, "input_tokens")),
+        read_count(value_at(usage, "cache_creation_input_tokens")),
+        read_count(value_at(usage, "output_tokens")),
+        read_count(value_at(usage, "cache_read_input_tokens")),
     )
 
 
-def _of_kinds(fresh: int | None, stored: int | None, made: int | None, cached: int | None) -> Usage | None:
-    if fresh is None or made is None:
+def _usage_of_model(usage: object) -> Usage | None:
+    return _build_usage(
+        read_count(value_at(usage, "inputTokens")),
+        read_count(value_at(usage, "cacheCreationInputTokens")),
+        read_count(value_at(usage, "outputTokens")),
+        read_count(value_at(usage, "cacheReadInputTokens")),
+    )
+
+
+def _build_usage(
+    fresh: int | None, stored: int | None, output_tokens: int | None, cached: int | None
+) -> Usage | None:
+    if fresh is None or output_tokens is None:
         return None
-    return Usage(input=fresh + (stored or 0), output=made, cached_input=cached or 0)
+    return Usage(input=fresh + (stored or 0), output=output_tokens, cached_input=cached or 0)
 
 
 PROGRESS_IN = "stdout"
 
 
 def progress(_call: AgentCall, text: str) -> Progress | None:
-    """At least so much: what a message has made is not told before the end."""
+    """Returns a lower bound: the output tokens of a message are complete only at the end."""
     messages = {
-        words(inside(event, "message", "id")): _usage(inside(event, "message", "usage"))
-        for event in events(text)
+        as_text(value_at(event, "message", "id")): _usage_of_message(value_at(event, "message", "usage"))
+        for event in parse_events(text)
         if event.get("type") == "assistant"
     }
-    usage = together(messages.values())
+    usage = sum_usage(messages.values())
     return Progress(tokens=usage.total, usage=usage) if usage is not None and usage.total else None

@@ -1,16 +1,16 @@
-"""Codex CLI: `codex exec --json`, a stream of JSON that ends in `turn.completed` or `turn.failed`.
+"""Codex CLI: `codex exec --json`, a stream of JSON events that ends in `turn.completed` or `turn.failed`.
 
-Events and items called `error` come in good runs, too: of tries that it did again, of a model unknown to it.
-What it has used, it tells as the total of the conversation, see `totals`.
+Events and items called `error` also occur in successful runs: for requests that Codex retried, or for a model it
+does not know. Codex reports its usage as the total of the conversation; see `totals`.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from weft.agents.failures import Failure, Program
-from weft.agents.streams import count, events, inside, session, words
-from weft.agents.totals import marked, unmarked, used_since
-from weft.agents.verdicts import Story, model_of, settings, verdict
+from weft.agents.streams import as_text, parse_events, read_count, read_session, value_at
+from weft.agents.totals import append_usage_mark, split_usage_mark, usage_since
+from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 
@@ -21,21 +21,24 @@ PROGRAM = Program(
     sign_in="set CODEX_API_KEY (OPENAI_API_KEY is not read) or what `env_key` in its config.toml names, "
     "or log in once: codex login",
 )
-_BY_USER = ("-s", "--sandbox", "--dangerously-bypass-approvals-and-sandbox", "--approve-for-me")
+_SANDBOX_OPTIONS = ("-s", "--sandbox", "--dangerously-bypass-approvals-and-sandbox", "--approve-for-me")
 
 
 def invoke(call: AgentCall) -> Invocation:
-    argv = ("codex", "exec", "--json", "--skip-git-repo-check", *_sandbox(call), *model_of(call, "-m"))
+    argv = ("codex", "exec", "--json", "--skip-git-repo-check", *_sandbox(call), *model_option(call, "-m"))
     return Invocation(
-        argv=(*argv, *call.agent.args, *_conversation(call), "-"), stdin=call.prompt, env=settings(call, {})
+        # `resume` and `fork` are subcommands and follow all options; `-` reads the prompt from standard input.
+        argv=(*argv, *call.agent.args, *_conversation(call), "-"),
+        stdin=call.prompt,
+        env=build_environment(call, {}),
     )
 
 
 def _sandbox(call: AgentCall) -> tuple[str, ...]:
     if call.read_only:
         return ("-s", "read-only")
-    # Given twice it is an error, so that of `args` is the one.
-    if any(arg.partition("=")[0] in _BY_USER for arg in call.agent.args):
+    # Codex rejects the option if it occurs twice, so one in `args` replaces the default.
+    if any(arg.partition("=")[0] in _SANDBOX_OPTIONS for arg in call.agent.args):
         return ()
     return ("-s", "workspace-write")
 
@@ -43,50 +46,55 @@ def _sandbox(call: AgentCall) -> tuple[str, ...]:
 def _conversation(call: AgentCall) -> tuple[str, ...]:
     if call.session is None:
         return ()
-    return ("fork" if call.fork else "resume", unmarked(call.session)[0])
+    return ("fork" if call.fork else "resume", split_usage_mark(call.session)[0])
 
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
-    name, result = None, ""
-    last: Mapping[str, Any] = {}
-    trouble: str | None = None
-    for event in events(ended.stdout):
+    thread_id, result = None, ""
+    turn_event: Mapping[str, Any] = {}
+    error_text: str | None = None
+    for event in parse_events(ended.stdout):
         match event.get("type"):
             case "thread.started":
-                name = session(event.get("thread_id"))
-            case "item.completed" if inside(event, "item", "type") == "agent_message":
-                result = words(inside(event, "item", "text"))
+                thread_id = read_session(event.get("thread_id"))
+            case "item.completed" if value_at(event, "item", "type") == "agent_message":
+                result = as_text(value_at(event, "item", "text"))
             case "turn.started" | "turn.completed" | "turn.failed":
-                last = event
+                turn_event = event
             case "error":
-                trouble = words(event.get("message"))
+                error_text = as_text(event.get("message"))
             case _:
                 pass
-    total = _total(last.get("usage"))
-    return verdict(
+    total = _parse_total(turn_event.get("usage"))
+    return build_verdict(
         PROGRAM,
         ended,
-        Story(
-            is_over=last.get("type") == "turn.completed",
-            failure=_failure(last, trouble if ended.exit_code else None),
+        AgentOutput(
+            is_over=turn_event.get("type") == "turn.completed",
+            failure=_find_failure(turn_event, error_text if ended.exit_code else None),
             result=result,
-            usage=used_since(call.session, total),
-            session=None if name is None else marked(name, total, before=call.session),
+            usage=usage_since(call.session, total),
+            session=None if thread_id is None else append_usage_mark(thread_id, total, before=call.session),
         ),
         call,
     )
 
 
-def _failure(last: Mapping[str, Any], trouble: str | None) -> Failure | None:
-    if last.get("type") == "turn.failed":
-        return Failure(text=words(inside(last, "error", "message")) or trouble or "it did not say why")
-    # Of a process that ended without a turn's end, it may be the reason.
-    return Failure(text=trouble) if trouble and last.get("type") != "turn.completed" else None
+def _find_failure(turn_event: Mapping[str, Any], error_text: str | None) -> Failure | None:
+    if turn_event.get("type") == "turn.failed":
+        return Failure(
+            text=as_text(value_at(turn_event, "error", "message")) or error_text or "it did not say why"
+        )
+    # A process that exited without ending its turn may have died of this error.
+    return Failure(text=error_text) if error_text and turn_event.get("type") != "turn.completed" else None
 
 
-def _total(told: object) -> Usage | None:
-    given, made = count(inside(told, "input_tokens")), count(inside(told, "output_tokens"))
-    if given is None or made is None:
+def _parse_total(usage: object) -> Usage | None:
+    input_tokens, output_tokens = (
+        read_count(value_at(usage, "input_tokens")),
+        read_count(value_at(usage, "output_tokens")),
+    )
+    if input_tokens is None or output_tokens is None:
         return None
-    cached = min(count(inside(told, "cached_input_tokens")) or 0, given)
-    return Usage(input=given - cached, output=made, cached_input=cached)
+    cached = min(read_count(value_at(usage, "cached_input_tokens")) or 0, input_tokens)
+    return Usage(input=input_tokens - cached, output=output_tokens, cached_input=cached)

@@ -1,13 +1,13 @@
-"""Any command as an agent: the prompt on its standard input, the result on its standard output.
+"""Any command as an agent: it reads the prompt from standard input and writes the result to standard output.
 
-What exit code and output cannot say, it may leave as JSON in the file that WEFT_RESULT names, see `report`.
+A command can report more, such as its cost, as JSON in the file that WEFT_RESULT names; see `report`.
 """
 
 import signal
 from pathlib import PurePath
 
 from weft.agents.failures import is_lasting
-from weft.agents.limits import limit_met, reset_time
+from weft.agents.limits import clamp_reset_time, find_limit_line
 from weft.agents.report import Report, read_report
 from weft.agents.words import last_line, one_line
 from weft.engine.run.facts import How
@@ -16,61 +16,61 @@ from weft.plan.model import Command
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
 
 CANNOT_RUN = {126: "cannot be executed", 127: "was not found"}
-"""What a shell says by these exit codes; it has nothing to do with the work."""
+"""Exit codes by which a shell reports that it could not run the program."""
 
 
 def invoke(call: AgentCall) -> Invocation:
     agent = call.agent
     if agent.command is None:
         raise InputError(f"the agent {agent.name!r} has no `command`; `use: command` needs one")
-    return Invocation(argv=_argv(agent.command, agent.args), stdin=call.prompt, env=environment(call))
+    return Invocation(argv=_build_argv(agent.command, agent.args), stdin=call.prompt, env=environment(call))
 
 
 def environment(call: AgentCall) -> dict[str, str]:
-    """What the process is told of the call, besides the prompt."""
-    told = {
+    """Returns the variables that describe the call to the process."""
+    variables = {
         "WEFT_MODEL": call.model or call.agent.model,
         "WEFT_SESSION": call.session,
         "WEFT_FORK": "1" if call.fork else None,
         "WEFT_READ_ONLY": "1" if call.read_only else None,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in variables.items() if value}
 
 
-def _argv(command: Command, args: tuple[str, ...]) -> tuple[str, ...]:
+def _build_argv(command: Command, args: tuple[str, ...]) -> tuple[str, ...]:
     if not isinstance(command, str):
         return (*command, *args)
     text = command.rstrip()
     if args and "$@" not in text:
-        # As positional parameters they never meet the shell's parser, whatever they hold.
+        # Positional parameters are not parsed by the shell, so the arguments need no quoting.
         text += ' "$@"'
     return ("/bin/sh", "-c", text, "sh", *args)
 
 
-# --- what it spends ---
+# --- spending ---
 
 PROGRESS_IN = "result_file"
 
 
 def progress(_call: AgentCall, text: str) -> Progress | None:
-    """A file that is just being written is no report yet; the next look finds it."""
+    """Returns the spending so far; None while the file is incomplete."""
     report = read_report(text, at=0.0)
     if report.cost is None and report.tokens is None:
         return None
     return Progress(cost=report.cost, tokens=report.tokens, usage=report.usage)
 
 
-# --- what became of it ---
+# --- verdict ---
 
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     report = read_report(ended.result_file, at=ended.at)
-    how, message = _judged(call, ended, report)
-    until = (report.until or reset_time(None, at=ended.at)) if how is How.LIMITED else None
+    how, message = _judge_end(call, ended, report)
+    until = (report.until or clamp_reset_time(None, at=ended.at)) if how is How.LIMITED else None
     return Verdict(
         how=how,
         result=ended.stdout.removesuffix("\n") if report.result is None else report.result,
-        message="; ".join(filter(None, (message, *map(_in_file, report.problems)))),
+        message="; ".join(filter(None, (message, *map(_mention_file, report.problems)))),
         lasting=how is How.FAILED and is_lasting(report.error or ""),
         cost=report.cost,
         tokens=report.tokens,
@@ -80,18 +80,19 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     )
 
 
-def _judged(call: AgentCall, ended: AgentEnded, report: Report) -> tuple[How, str]:
+def _judge_end(call: AgentCall, ended: AgentEnded, report: Report) -> tuple[How, str]:
     code, error = ended.exit_code, report.error
     if report.until is not None:
         return How.LIMITED, error or "it met a usage limit"
     if code in CANNOT_RUN:
-        return How.INFRA, f"{_shown(call)} or a program it calls {CANNOT_RUN[code]} (exit code {code})"
+        return How.INFRA, f"{_command_name(call)} or a program it calls {CANNOT_RUN[code]} (exit code {code})"
     if code == 0 and error is None:
         return How.DONE, ""
-    spoken = (error or "",) if code == 0 else (error or "", ended.stderr, ended.stdout)
-    met = next(filter(None, map(limit_met, spoken)), None)
-    if met is not None:
-        return How.LIMITED, f"it met a usage limit: {one_line(met)}"
+    # The output of a successful process is about the work, which may mention limits: only its error is searched.
+    texts = (error or "",) if code == 0 else (error or "", ended.stderr, ended.stdout)
+    limit_line = next(filter(None, map(find_limit_line, texts)), None)
+    if limit_line is not None:
+        return How.LIMITED, f"it met a usage limit: {one_line(limit_line)}"
     return How.FAILED, error or _reason(ended)
 
 
@@ -106,15 +107,15 @@ def _reason(ended: AgentEnded) -> str:
 def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # those for real time have no names
+    except ValueError:  # real-time signals have no names
         return f"signal {number}"
 
 
-def _shown(call: AgentCall) -> str:
-    """The program, as a name for people."""
+def _command_name(call: AgentCall) -> str:
+    """Returns the name of the program for messages."""
     command = call.agent.command or "the command"
     return f"`{one_line(command) if isinstance(command, str) else PurePath(command[0]).name}`"
 
 
-def _in_file(problem: str) -> str:
+def _mention_file(problem: str) -> str:
     return f"in its result file, {problem}"

@@ -1,48 +1,52 @@
-"""What an error of an agent's program means for the step: whether another try helps, and what a person must do.
+"""Diagnose the error of an agent's program: whether a retry can help, and what the user must do.
 
-limited  the provider wants a pause: 429, 529, quotas. It is done again then, and no attempt is counted.
-infra    it was not the work's fault, and may be better in a moment: 5xx, a broken connection.
-failed   all else. What a try again cannot help says what does: a key, a model, a conversation that is gone.
+limited  the provider asks for a pause: 429, 529, quotas. The step runs again later, and no attempt is counted.
+infra    a temporary fault outside the work: 5xx, a broken connection.
+failed   everything else. Where a retry cannot help (key, model, lost conversation), the message says what does.
 
-A status that the provider gave decides. Only without one the words are looked at, and there alone what the program
-gave as its error; never what an agent wrote about its work.
+The HTTP status decides if the provider sent one. Otherwise the text of the error is searched, but only the text
+that the program reported as its error, never what an agent wrote about its work.
 """
 
 import re
 
 from msgspec import Struct
 
-from weft.agents.limits import limit_met, reset_time
-from weft.agents.resets import told_end
+from weft.agents.limits import clamp_reset_time, find_limit_line
+from weft.agents.resets import find_reset_time
 from weft.agents.words import one_line
 from weft.engine.run.facts import How
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """What people are told about an agent's program."""
+    """An agent's program, as messages describe it."""
 
     use: str
-    """As a plan names it."""
+    """The value of `use` in a plan."""
     name: str
     end: str
-    """What it writes at the end of all that is well."""
+    """The output that marks a successful end."""
     sign_in: str
-    """What to do if it has no key, or a wrong one."""
+    """Advice for a missing or invalid key."""
 
 
 class Failure(Struct, frozen=True, kw_only=True):
+    """An error that a program reported."""
+
     text: str
     status: int | None = None
-    """Of HTTP."""
+    """The HTTP status."""
     until: float | None = None
-    """When to try again, if the provider said so apart from the text."""
+    """The time to try again, if the provider sent it separately from the text."""
 
 
-class Meaning(Struct, frozen=True, kw_only=True):
+class Diagnosis(Struct, frozen=True, kw_only=True):
+    """The consequence of a failure for the step, with a message for the user."""
+
     how: How
     message: str
     lasting: bool = False
-    """Whether another try cannot help."""
+    """Whether a retry cannot help."""
     until: float | None = None
 
 
@@ -61,7 +65,7 @@ _KEY = re.compile(
 )
 _SESSION = re.compile(
     r"no (?:previous )?(?:conversation|session|rollout)s? found|(?:session|conversation) (?:was )?not found|"
-    r"invalid session (?:id|identifier)|the conversation '[^']*' cannot be gone on with: \[Errno 2\]|"
+    r"invalid session (?:id|identifier)|the conversation '[^']*' cannot be resumed: \[Errno 2\]|"
     r"there is no conversation '",
     re.IGNORECASE,
 )
@@ -79,64 +83,66 @@ _PASSING = re.compile(
     r"\bAPIError\b|litellm\.Timeout|servers are down|infrastructure_failure",
     re.IGNORECASE,
 )
-_IN_USE = re.compile(
+_FILES_IN_USE = re.compile(
     r"error returned from database|database (?:table )?is locked|^failed query:", re.IGNORECASE
 )
-"""Of several that begin at once in a home where the program was never used: goose, OpenCode make theirs then."""
+"""goose and OpenCode create a database on first use. Several that start at once in a new home collide there."""
 _TOO_MANY = (429, 529)
 _TIMEOUT, _SERVER = 408, 500
 _REFUSED = (401, 403)
 _NOT_FOUND = 404
 
 
-def meaning(failure: Failure, program: Program, *, at: float, asked_for: str = "") -> Meaning:
-    """`asked_for`: the model, and whose choice it was."""
+def diagnose(failure: Failure, program: Program, *, at: float, model_origin: str = "") -> Diagnosis:
+    """Sorts a failure into limited, infra or failed. `model_origin` names the part of the plan with the model."""
     text = failure.text[:_LONGEST]
     status = failure.status or _status(text)
-    said = one_line(text)
+    message = one_line(text)
     if _is_limit(text, status):
-        until = reset_time(failure.until or told_end(text, at=at), at=at)
-        return Meaning(how=How.LIMITED, message=f"it met a usage limit: {said}", until=until)
+        until = clamp_reset_time(failure.until or find_reset_time(text, at=at), at=at)
+        return Diagnosis(how=How.LIMITED, message=f"it met a usage limit: {message}", until=until)
     if _is_passing(text, status):
-        return Meaning(how=How.INFRA, message=f"the model could not be reached: {said}")
-    if status is None and _IN_USE.search(text):
-        return Meaning(how=How.INFRA, message=f"its own files were in use: {said}")
-    advice = _advice(text, status, program, asked_for)
-    return Meaning(how=How.FAILED, message=said + advice, lasting=is_lasting(text, status))
+        return Diagnosis(how=How.INFRA, message=f"the model could not be reached: {message}")
+    if status is None and _FILES_IN_USE.search(text):
+        return Diagnosis(how=How.INFRA, message=f"its own files were in use: {message}")
+    advice = _advice(text, status, program, model_origin)
+    return Diagnosis(how=How.FAILED, message=message + advice, lasting=is_lasting(text, status))
 
 
-def is_gone(failure: Failure | None) -> bool:
-    """Whether the conversation that was to be gone on with is not there."""
+def is_session_gone(failure: Failure | None) -> bool:
+    """Returns whether the conversation that the step was to resume no longer exists."""
     return failure is not None and _SESSION.search(failure.text[:_LONGEST]) is not None
 
 
 def _status(text: str) -> int | None:
-    found = _STATUS.search(text)
-    return None if found is None else int(found[1] or found[2])
+    match = _STATUS.search(text)
+    return None if match is None else int(match[1] or match[2])
 
 
 def _is_limit(text: str, status: int | None) -> bool:
     if status is None:
-        return limit_met(text) is not None or re.search(r"rate limited you", text) is not None
+        return find_limit_line(text) is not None or re.search(r"rate limited you", text) is not None
     return status in _TOO_MANY
 
 
 def _is_passing(text: str, status: int | None) -> bool:
     if status is None:
+        # A message about a bad key may also mention the connection; the lasting cause takes precedence.
         return not is_lasting(text) and _PASSING.search(text) is not None
     return status >= _SERVER or status == _TIMEOUT
 
 
 def is_lasting(error: str, status: int | None = None) -> bool:
-    """Whether an error needs a person: a key, a model or a conversation that is not there."""
+    """Returns whether only the user can fix the error: a bad key, an unknown model, a lost conversation."""
     text = error[:_LONGEST]
     status = status or _status(text)
     if status is not None and status in (*_REFUSED, _NOT_FOUND):
         return True
-    return status is None and any(words.search(text) for words in (_KEY, _SESSION, _MODEL))
+    # The text is searched only without a status, which is more reliable.
+    return status is None and any(pattern.search(text) for pattern in (_KEY, _SESSION, _MODEL))
 
 
-def _advice(text: str, status: int | None, program: Program, asked_for: str) -> str:
+def _advice(text: str, status: int | None, program: Program, model_origin: str) -> str:
     if status in _REFUSED or (status is None and _KEY.search(text)):
         return f"; {program.sign_in}"
     if _SESSION.search(text):
@@ -145,6 +151,6 @@ def _advice(text: str, status: int | None, program: Program, asked_for: str) -> 
             "take `resume` out of the step, or run the step before it again"
         )
     if status == _NOT_FOUND or _MODEL.search(text):
-        said = f"; {asked_for}" if asked_for else ""
-        return f"{said}; name a model that the provider has, with `model` of the agent or the step"
+        origin = f"; {model_origin}" if model_origin else ""
+        return f"{origin}; name a model that the provider has, with `model` of the agent or the step"
     return ""

@@ -1,15 +1,15 @@
-"""Gemini CLI: a stream of JSON that begins with `init` and ends in a `result`.
+"""Gemini CLI: a stream of JSON events that starts with `init` and ends in a `result`.
 
-An `error` may be of something that it has overcome. If nothing comes between one and a `result` that says
-`success`, it has given up: it noticed that it went in circles, or had no turns left.
+An `error` event may concern a problem that Gemini CLI has overcome. If a `result` with `success` follows it
+directly, Gemini CLI has given up: it detected a loop, or used up its turns.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from weft.agents.failures import Failure, Program
-from weft.agents.streams import count, events, inside, session, words
-from weft.agents.verdicts import Story, model_of, settings, verdict
+from weft.agents.streams import as_text, parse_events, read_count, read_session, value_at
+from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 
@@ -21,7 +21,7 @@ PROGRAM = Program(
 )
 
 _OVER_QUOTA, _TOO_MANY = "request a quota increase", 429
-"""What it says instead of the status when it has given up on a limit."""
+"""Gemini CLI prints this text instead of the status when it gives up on a limit."""
 
 
 def invoke(call: AgentCall) -> Invocation:
@@ -29,51 +29,56 @@ def invoke(call: AgentCall) -> Invocation:
     argv = ("gemini", "--output-format", "stream-json", "--approval-mode", mode, "--skip-trust")
     conversation = () if call.session is None else ("--resume", call.session)
     return Invocation(
-        argv=(*argv, *model_of(call, "-m"), *conversation, *call.agent.args),
+        argv=(*argv, *model_option(call, "-m"), *conversation, *call.agent.args),
         stdin=call.prompt,
-        env=settings(call, {}),
+        env=build_environment(call, {}),
     )
 
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
-    name, pieces, trouble = None, list[str](), ""
-    last: Mapping[str, Any] = {}
-    for event in events(ended.stdout):
+    session_id, pieces, error_text = None, list[str](), ""
+    result_event: Mapping[str, Any] = {}
+    for event in parse_events(ended.stdout):
         match event.get("type"):
             case "init":
-                name = session(event.get("session_id"))
+                session_id = read_session(event.get("session_id"))
             case "message" if event.get("role") == "assistant":
-                pieces.append(words(event.get("content")))
-                trouble = ""
+                pieces.append(as_text(event.get("content")))
+                error_text = ""
             case "tool_use":
-                trouble = ""
-                pieces.clear()  # what it says after its last deed is the answer
+                error_text = ""
+                pieces.clear()  # only the text after the last tool call is the answer
             case "error":
-                trouble = words(event.get("message"))
+                error_text = as_text(event.get("message"))
             case "result":
-                last = event
+                result_event = event
             case _:
                 pass
-    failure = _failure(last, trouble)
-    usage = _usage(last.get("stats"))
+    failure = _find_failure(result_event, error_text)
+    usage = _usage(result_event.get("stats"))
     if failure is not None and usage is not None and not usage.total:
-        name = None  # it keeps no conversation in which nobody has answered
-    is_over = bool(last) and failure is None
-    story = Story(is_over=is_over, failure=failure, result="".join(pieces), usage=usage, session=name)
-    return verdict(PROGRAM, ended, story, call)
+        session_id = None  # Gemini CLI does not store a conversation without an answer
+    is_over = bool(result_event) and failure is None
+    output = AgentOutput(
+        is_over=is_over, failure=failure, result="".join(pieces), usage=usage, session=session_id
+    )
+    return build_verdict(PROGRAM, ended, output, call)
 
 
-def _failure(last: Mapping[str, Any], trouble: str) -> Failure | None:
-    if not last or (last.get("status") == "success" and not trouble):
+def _find_failure(result_event: Mapping[str, Any], error_text: str) -> Failure | None:
+    if not result_event or (result_event.get("status") == "success" and not error_text):
         return None
-    said = words(inside(last, "error", "message")) or trouble or "it did not say why"
-    return Failure(text=said, status=_TOO_MANY if _OVER_QUOTA in said else None)
+    message = as_text(value_at(result_event, "error", "message")) or error_text or "it did not say why"
+    return Failure(text=message, status=_TOO_MANY if _OVER_QUOTA in message else None)
 
 
 def _usage(stats: object) -> Usage | None:
-    total, given = count(inside(stats, "total_tokens")), count(inside(stats, "input_tokens"))
-    if total is None or given is None or given > total:
+    total, input_tokens = (
+        read_count(value_at(stats, "total_tokens")),
+        read_count(value_at(stats, "input_tokens")),
+    )
+    if total is None or input_tokens is None or input_tokens > total:
         return None
-    cached = min(count(inside(stats, "cached")) or 0, given)
-    # What it has thought is in the total alone, and costs as much as what it has said.
-    return Usage(input=given - cached, output=total - given, cached_input=cached)
+    cached = min(read_count(value_at(stats, "cached")) or 0, input_tokens)
+    # Thinking tokens are counted only in the total; they cost as much as output tokens.
+    return Usage(input=input_tokens - cached, output=total - input_tokens, cached_input=cached)

@@ -1,9 +1,9 @@
-"""goose: `goose run --output-format stream-json`, which ends in `complete`; also after errors, with exit code 0.
+"""goose: `goose run --output-format stream-json`, which ends in `complete` with exit code 0 even after errors.
 
-Messages of the model have an id. What goose says in its own name (an error, that it would like to be asked before
-it goes on) comes as a message of the assistant without one, and only that tells it from an answer. What it has
-used is the total of the conversation, see `totals`. Conversations have the names that we give them; one is there
-as soon as anything is said in it, and can be gone on with if the process was ended then.
+Messages of the model have an id. goose's own messages (an error, a request for confirmation) are assistant
+messages without an id, and nothing else distinguishes them from an answer. goose reports its usage as the total
+of the conversation; see `totals`. Weft chooses the names of conversations. goose stores one as soon as it has a
+message, so a conversation can be resumed even if its process was killed.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from hashlib import blake2b
 from typing import Any
 
 from weft.agents.failures import Failure, Program
-from weft.agents.streams import count, events, inside, objects, words
-from weft.agents.totals import marked, unmarked, used_since
-from weft.agents.verdicts import Story, model_of, settings, verdict
+from weft.agents.streams import as_text, list_objects, parse_events, read_count, value_at
+from weft.agents.totals import append_usage_mark, split_usage_mark, usage_since
+from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 
@@ -23,76 +23,92 @@ PROGRAM = Program(
     end="`complete`",
     sign_in="set GOOSE_PROVIDER and the key of that provider, such as OPENAI_API_KEY, or type: goose configure",
 )
-_ITS_ERROR = "Ran into this error:"
-_ITS_REQUEST = "\n\nPlease retry"
+_ERROR_PREFIX = "Ran into this error:"
+_RETRY_SUFFIX = "\n\nPlease retry"
 
 
 def invoke(call: AgentCall) -> Invocation:
-    argv = ("goose", "run", "-q", "--name", _name(call), *(() if call.session is None else ("--resume",)))
-    rest = ("--with-builtin", "developer", *model_of(call), "--output-format", "stream-json")
+    argv = (
+        "goose",
+        "run",
+        "-q",
+        "--name",
+        _session_name(call),
+        *(() if call.session is None else ("--resume",)),
+    )
+    rest = ("--with-builtin", "developer", *model_option(call), "--output-format", "stream-json")
     return Invocation(
         argv=(*argv, *rest, *call.agent.args, "-i", "-"),
         stdin=call.prompt,
-        env=settings(call, {"GOOSE_MODE": "auto"}),
+        env=build_environment(call, {"GOOSE_MODE": "auto"}),
     )
 
 
-def _name(call: AgentCall) -> str:
-    """Of the conversation: one that nobody else has, and the same whenever it is asked for."""
+def _session_name(call: AgentCall) -> str:
+    """Returns the name of the conversation: the resumed one, or a unique one derived from the result file."""
     if call.session is not None:
-        return unmarked(call.session)[0]
+        return split_usage_mark(call.session)[0]
     return f"weft-{blake2b(call.result_file.encode(errors='replace'), digest_size=10).hexdigest()}"
 
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
-    nobody = speaker = object()
+    no_speaker = speaker = object()
     pieces: list[str] = []
-    last: Mapping[str, Any] = {}
-    trouble: str | None = None
-    for event in events(ended.stdout):
+    complete_event: Mapping[str, Any] = {}
+    error_text: str | None = None
+    for event in parse_events(ended.stdout):
         match event.get("type"):
-            case "message" if inside(event, "message", "role") == "assistant":
-                text = _text(event)
-                if inside(event, "message", "id") != speaker:
-                    speaker = inside(event, "message", "id")
+            case "message" if value_at(event, "message", "role") == "assistant":
+                text = _message_text(event)
+                if value_at(event, "message", "id") != speaker:
+                    speaker = value_at(event, "message", "id")
                     pieces.clear()
                 if text:
                     pieces.append(text)
             case "error":
-                trouble = words(event.get("error")) or "it did not say why"
+                error_text = as_text(event.get("error")) or "it did not say why"
             case "complete":
-                last = event
+                complete_event = event
             case _:
                 pass
     result = "".join(pieces)
-    failure = _failure(last, result, trouble, is_own=speaker is None)
-    total = _total(last)
-    is_begun = bool(last) or speaker is not nobody
-    story = Story(
-        is_over=bool(last) and failure is None,
+    failure = _find_failure(complete_event, result, error_text, is_from_goose=speaker is None)
+    total = _parse_total(complete_event)
+    has_session = bool(complete_event) or speaker is not no_speaker
+    output = AgentOutput(
+        is_over=bool(complete_event) and failure is None,
         failure=failure,
         result="" if failure else result,
-        usage=used_since(call.session, total),
-        session=marked(_name(call), total, before=call.session) if is_begun else None,
+        usage=usage_since(call.session, total),
+        session=append_usage_mark(_session_name(call), total, before=call.session) if has_session else None,
     )
-    return verdict(PROGRAM, ended, story, call)
+    return build_verdict(PROGRAM, ended, output, call)
 
 
-def _text(event: Mapping[str, Any]) -> str:
-    content = objects(inside(event, "message", "content"))
-    return "".join(words(part.get("text")) for part in content if part.get("type") == "text")
+def _message_text(event: Mapping[str, Any]) -> str:
+    content = list_objects(value_at(event, "message", "content"))
+    return "".join(as_text(part.get("text")) for part in content if part.get("type") == "text")
 
 
-def _failure(last: Mapping[str, Any], said: str, trouble: str | None, *, is_own: bool) -> Failure | None:
-    if trouble is not None:
-        return Failure(text=trouble)
-    if (is_own and said) or said.startswith(_ITS_ERROR):
-        return Failure(text=said.removeprefix(_ITS_ERROR).partition(_ITS_REQUEST)[0].strip())
-    if last and last.get("total_tokens") is None:
-        return Failure(text="it told of no tokens at its end, which is how goose ends after an error")
+def _find_failure(
+    complete_event: Mapping[str, Any], result: str, error_text: str | None, *, is_from_goose: bool
+) -> Failure | None:
+    if error_text is not None:
+        return Failure(text=error_text)
+    if (is_from_goose and result) or result.startswith(_ERROR_PREFIX):
+        return Failure(text=result.removeprefix(_ERROR_PREFIX).partition(_RETRY_SUFFIX)[0].strip())
+    if complete_event and complete_event.get("total_tokens") is None:
+        return Failure(text="it reported no tokens at its end, which is how goose ends after an error")
     return None
 
 
-def _total(last: Mapping[str, Any]) -> Usage | None:
-    given, made = count(last.get("input_tokens")), count(last.get("output_tokens"))
-    return None if given is None or made is None else Usage(input=given, output=made)
+def _parse_total(complete_event: Mapping[str, Any]) -> Usage | None:
+    input_tokens, output_tokens = (
+        read_count(complete_event.get("input_tokens")),
+        read_count(complete_event.get("output_tokens")),
+    )
+    return (
+        None
+        if input_tokens is None or output_tokens is None
+        else Usage(input=input_tokens, output=output_tokens)
+    )

@@ -1,7 +1,7 @@
-"""mini-SWE-agent: `mini`, which leaves all it did in a file, with how it ended in the first object and the last.
+"""mini-SWE-agent: `mini` writes its trajectory to a file, with the exit status in the first object and the last.
 
-Of a long file only the end is there to be read. So the last `exit_status` counts, and what needs the whole file,
-the cost and the tokens, is not known then.
+Weft reads only the end of a long file. The last `exit_status` therefore decides; the cost and the tokens, which
+need the whole file, are then unknown.
 """
 
 import re
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from weft.agents.failures import Failure, Program
-from weft.agents.streams import cost, count, document, inside, objects, words
-from weft.agents.totals import together
-from weft.agents.verdicts import Story, model_of, settings, verdict
+from weft.agents.streams import as_text, list_objects, parse_document, read_cost, read_count, value_at
+from weft.agents.totals import sum_usage
+from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.errors import InputError
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
@@ -23,7 +23,7 @@ PROGRAM = Program(
     sign_in="set the key of the model's provider, such as OPENAI_API_KEY or ANTHROPIC_API_KEY",
 )
 LONGEST_PROMPT = 2**17 - 100
-"""Bytes that fit into one argument of a program on Linux."""
+"""The most bytes that fit into one program argument on Linux."""
 _SETTINGS = {
     "MSWEA_CONFIGURED": "true",
     "MSWEA_COST_TRACKING": "ignore_errors",
@@ -32,8 +32,8 @@ _SETTINGS = {
 }
 _STATUS = re.compile(r'"exit_status": ("(?:[^"\\]|\\.){0,200}")')
 _SUBMISSION = re.compile(r'"submission": ("(?:[^"\\]|\\.)*")')
-_LAST_KEY = '"trajectory_format": "'
-_NEAR_THE_END = 200
+_CLOSING_KEY = '"trajectory_format": "'
+_CLOSING_KEY_DISTANCE = 200
 _EXCEPTION = re.compile(r'"exception_str": ("(?:[^"\\]|\\.)*")')
 
 
@@ -44,48 +44,53 @@ def invoke(call: AgentCall) -> Invocation:
             f"the prompt has {size:,} bytes, and mini-SWE-agent takes it as an argument, which holds "
             f"{LONGEST_PROMPT:,}: put a part of it into a file, or use another agent"
         )
-    argv = ("mini", "-y", "--exit-immediately", "-l", "0", *model_of(call, "-m"), "-o", call.result_file)
-    return Invocation(argv=(*argv, *call.agent.args, f"--task={call.prompt}"), env=settings(call, _SETTINGS))
+    argv = ("mini", "-y", "--exit-immediately", "-l", "0", *model_option(call, "-m"), "-o", call.result_file)
+    return Invocation(
+        argv=(*argv, *call.agent.args, f"--task={call.prompt}"), env=build_environment(call, _SETTINGS)
+    )
 
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
-    told = ended.result_file or ""
-    whole = document(told)
-    # It is written anew after each step, so it may have been cut off.
-    is_whole = _LAST_KEY in told[-_NEAR_THE_END:] and told.endswith("}")
-    status = _last(_STATUS, told)
+    trajectory_text = ended.result_file or ""
+    trajectory = parse_document(trajectory_text)
+    # mini rewrites the file after each step, so a killed process leaves an incomplete one.
+    is_whole = _CLOSING_KEY in trajectory_text[-_CLOSING_KEY_DISTANCE:] and trajectory_text.endswith("}")
+    status = _last_match(_STATUS, trajectory_text)
     failure = None
     if status not in {"", "Submitted"}:
-        failure = Failure(text=": ".join(filter(None, (status, _last(_EXCEPTION, told)))))
-    story = Story(
+        failure = Failure(text=": ".join(filter(None, (status, _last_match(_EXCEPTION, trajectory_text)))))
+    output = AgentOutput(
         is_over=is_whole and status == "Submitted",
         failure=failure,
-        result=_last(_SUBMISSION, told).strip() if failure is None else "",
-        # Of a model whose price it does not know it says 0.
-        cost=cost(inside(whole, "info", "model_stats", "instance_cost")) or None,
-        usage=_usage(whole),
+        result=_last_match(_SUBMISSION, trajectory_text).strip() if failure is None else "",
+        # mini reports 0 for a model without a known price.
+        cost=read_cost(value_at(trajectory, "info", "model_stats", "instance_cost")) or None,
+        usage=_usage(trajectory),
     )
-    return verdict(PROGRAM, ended, story, call)
+    return build_verdict(PROGRAM, ended, output, call)
 
 
-def _last(pattern: re.Pattern[str], text: str) -> str:
-    """The last text that the pattern finds."""
-    found = pattern.findall(text)
-    return words(inside(document(f'{{"text": {found[-1]}}}'), "text")) if found else ""
+def _last_match(pattern: re.Pattern[str], text: str) -> str:
+    """Returns the JSON string in the last match of the pattern, decoded."""
+    matches = pattern.findall(text)
+    return as_text(value_at(parse_document(f'{{"text": {matches[-1]}}}'), "text")) if matches else ""
 
 
-def _usage(whole: Mapping[str, Any]) -> Usage | None:
+def _usage(trajectory: Mapping[str, Any]) -> Usage | None:
     replies = [
-        inside(one, "extra", "response", "usage")
-        for one in objects(whole.get("messages"))
-        if one.get("role") == "assistant"
+        value_at(message, "extra", "response", "usage")
+        for message in list_objects(trajectory.get("messages"))
+        if message.get("role") == "assistant"
     ]
-    return together(map(_of_reply, replies))
+    return sum_usage(map(_usage_of_reply, replies))
 
 
-def _of_reply(told: object) -> Usage | None:
-    given, made = count(inside(told, "prompt_tokens")), count(inside(told, "completion_tokens"))
-    if given is None or made is None:
+def _usage_of_reply(usage: object) -> Usage | None:
+    input_tokens, output_tokens = (
+        read_count(value_at(usage, "prompt_tokens")),
+        read_count(value_at(usage, "completion_tokens")),
+    )
+    if input_tokens is None or output_tokens is None:
         return None
-    cached = min(count(inside(told, "prompt_tokens_details", "cached_tokens")) or 0, given)
-    return Usage(input=given - cached, output=made, cached_input=cached)
+    cached = min(read_count(value_at(usage, "prompt_tokens_details", "cached_tokens")) or 0, input_tokens)
+    return Usage(input=input_tokens - cached, output=output_tokens, cached_input=cached)

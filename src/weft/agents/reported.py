@@ -1,4 +1,4 @@
-"""What became of an agent whose process is ours: it says so itself, by what `reporting` leaves."""
+"""Judge the agents that are Weft's own programs. They report through `reporting`."""
 
 from msgspec.structs import replace
 
@@ -10,9 +10,12 @@ from weft.ports.agent import AgentCall, AgentEnded, Verdict
 
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
-    # It reports limits itself. What else it wrote is of the work, which may be about limits.
-    said = replace(ended, stdout=ended.stdout if ended.exit_code == 0 else "", stderr=last_line(ended.stderr))
-    verdict = command.judge(call, said)
+    # These programs report limits in the result file. Their other output is about the work, which may mention
+    # limits, so it is hidden from the search for limit messages.
+    own_output = replace(
+        ended, stdout=ended.stdout if ended.exit_code == 0 else "", stderr=last_line(ended.stderr)
+    )
+    verdict = command.judge(call, own_output)
     if ended.exit_code == COULD_NOT and verdict.how is How.FAILED:
         return replace(verdict, how=How.INFRA)
     return verdict

@@ -1,6 +1,7 @@
-"""What the process of an agent of ours leaves: a report in a file that is always whole, and an exit code.
+"""Write the result file of an agent that is Weft's own program.
 
-What the keys of the report mean is in `report`; how both are judged, in `reported`.
+The file is replaced atomically, so that a process that is killed leaves a complete report. `report` describes its
+keys; `reported` judges the file and the exit code.
 """
 
 import json
@@ -8,24 +9,25 @@ import os
 from typing import Any
 
 FAILURE, COULD_NOT = 1, 75
-"""Exit codes: work that failed or cannot be done so, and work that could not be done just now."""
+"""Exit codes: the work failed; the work could not be tried at this moment."""
 
 
 class Reporter:
-    """What was told stays told; the last word on each key counts, and None takes it back."""
+    """A report that is written to the result file at each update. None removes a key."""
 
     def __init__(self, file: str | None) -> None:
         self._file = file
-        self._told: dict[str, Any] = {}
+        self._report: dict[str, Any] = {}
 
-    def tell(self, **more: object) -> None:
-        self._told |= more
+    def update(self, **changes: object) -> None:
+        """Changes keys of the report and writes the file."""
+        self._report |= changes
         if self._file is not None:
-            write_json(self._file, {name: value for name, value in self._told.items() if value is not None})
+            write_json(self._file, {key: value for key, value in self._report.items() if value is not None})
 
 
 def write_json(file: str, value: object) -> None:
-    """Whoever reads finds this or what was there before; nobody else may read it."""
+    """Replaces the file atomically. Only its owner may read it."""
     fresh = f"{file}.new"
     with open(fresh, "w", encoding="utf-8", opener=_private) as stream:
         json.dump(value, stream)

@@ -1,4 +1,4 @@
-"""When a usage limit ends, as far as the words of an error say so. A time of day without a zone says nothing."""
+"""Find the end of a usage limit in the text of an error. A time of day without a time zone is ignored."""
 
 import re
 from collections.abc import Callable
@@ -7,29 +7,29 @@ from datetime import datetime
 _LONGEST = 10_000
 _NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
 _UNITS = {"ms": 0.001, "mi": 60.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-"""By how the unit begins; the longer beginnings come first."""
+"""Seconds by the first letters of the unit. Longer prefixes come first, so that `min` does not match `m`."""
 _UNIT = r"ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?"
 _SPAN = rf"{_NUMBER}\s?(?:{_UNIT})"
 _IS = r"[\"']?[:=\s]{1,3}[\"']?"
 
 
-def told_end(text: str, *, at: float) -> float | None:
-    """Seconds since 1970, if the text of an error that was told at this time says when the limit ends."""
-    for pattern, read in _WAYS:
-        found = re.search(pattern, text[:_LONGEST], re.IGNORECASE)
-        if found is not None:
-            return read(found[1], at)
+def find_reset_time(text: str, *, at: float) -> float | None:
+    """Returns the end of the limit in seconds since 1970, or None. Spans such as `in 5 minutes` start at `at`."""
+    for pattern, read in _PATTERNS:
+        match = re.search(pattern, text[:_LONGEST], re.IGNORECASE)
+        if match is not None:
+            return read(match[1], at)
     return None
 
 
-def _seconds(said: str, at: float) -> float:
-    return at + float(said)
+def _seconds(text: str, at: float) -> float:
+    return at + float(text)
 
 
-def _spans(said: str, at: float) -> float:
-    """As in `1h 30m` or `2 hours and 5 minutes`."""
-    found = re.findall(rf"({_NUMBER})\s?({_UNIT})(?![a-z])", said, re.IGNORECASE)
-    return at + sum(float(number) * _factor(unit.lower()) for number, unit in found)
+def _spans(text: str, at: float) -> float:
+    """Adds up spans such as `1h 30m` or `2 hours and 5 minutes`."""
+    spans = re.findall(rf"({_NUMBER})\s?({_UNIT})(?![a-z])", text, re.IGNORECASE)
+    return at + sum(float(number) * _factor(unit.lower()) for number, unit in spans)
 
 
 def _factor(unit: str) -> float:
@@ -38,18 +38,18 @@ def _factor(unit: str) -> float:
     return next(factor for start, factor in _UNITS.items() if unit.startswith(start))
 
 
-def _since_1970(said: str, _at: float) -> float:
-    return float(said)
+def _since_1970(text: str, _at: float) -> float:
+    return float(text)
 
 
-def _iso(said: str, _at: float) -> float | None:
+def _iso(text: str, _at: float) -> float | None:
     try:
-        return datetime.fromisoformat(said.upper()).timestamp()
+        return datetime.fromisoformat(text.upper()).timestamp()
     except (ValueError, OverflowError):
         return None
 
 
-_WAYS: tuple[tuple[str, Callable[[str, float], float | None]], ...] = (
+_PATTERNS: tuple[tuple[str, Callable[[str, float], float | None]], ...] = (
     (rf"(?:retry|again|wait|resets?)\b.{{0,40}}?\bin\s({_SPAN}(?:(?:,|\sand)?\s?{_SPAN}){{0,3}})\b", _spans),
     (rf"retry_?delay{_IS}({_SPAN})\b", _spans),
     (rf"retry[-_ ]?after{_IS}({_SPAN})\b", _spans),

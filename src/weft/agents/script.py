@@ -1,6 +1,6 @@
-"""Scripts of the scripted agent: a list of rules, each with what to look for and what to do.
+"""Scripts of the scripted agent: a list of rules, each with conditions and actions.
 
-This and `player` start with each step, so they load only what they need: a script in JSON is read without YAML.
+This module and `player` are loaded at each step, so they import little: a script in JSON is read without YAML.
 """
 
 import json
@@ -16,8 +16,10 @@ _MOST_CODE = 255
 
 
 class Kind(NamedTuple):
+    """A kind of value in a script."""
+
     words: str
-    """What such a value is, for a sentence."""
+    """A description that completes "must be …"."""
     fits: Callable[[Any], bool]
 
 
@@ -34,7 +36,7 @@ def _is_code(value: object) -> bool:
 
 
 def _is_amount(value: object) -> bool:
-    # For what JSON calls a number and Python reads as none, both comparisons are false.
+    # Python's JSON reader accepts NaN, for which both comparisons are false.
     return _is_whole(value) or (isinstance(value, float) and 0 <= value < math.inf)
 
 
@@ -97,35 +99,39 @@ ACTIONS = {
     "exit": CODE,
     "limit_for": AMOUNT,
 }
-LAST = ("fail", "exit", "limit_for")
-"""What ends the play."""
+FINAL_ACTIONS = ("fail", "exit", "limit_for")
+"""Actions that end the performance; no other may follow them."""
 
 
 class Action(NamedTuple):
+    """One action of a rule."""
+
     where: str
-    """As in `rule 2, action 1`."""
+    """Its place in the script, such as `rule 2, action 1`."""
     name: str
     value: Any
 
 
 class Rule(NamedTuple):
+    """Conditions on a step, and the actions to perform if all of them hold."""
+
     where: str
     conditions: dict[str, Any]
     actions: tuple[Action, ...]
 
     def fits(self, step: "Step", exists: Callable[[str], bool]) -> bool:
-        wanted = self.conditions
+        conditions = self.conditions
         return (
-            fnmatchcase(step.subplan, wanted.get("subplan", "*"))
-            and fnmatchcase(step.step, wanted.get("step", "*"))
-            and wanted.get("attempt", step.attempt) == step.attempt
-            and wanted.get("prompt_contains", "") in step.prompt
-            and not ("unless_exists" in wanted and exists(wanted["unless_exists"]))
+            fnmatchcase(step.subplan, conditions.get("subplan", "*"))
+            and fnmatchcase(step.step, conditions.get("step", "*"))
+            and conditions.get("attempt", step.attempt) == step.attempt
+            and conditions.get("prompt_contains", "") in step.prompt
+            and not ("unless_exists" in conditions and exists(conditions["unless_exists"]))
         )
 
 
 class Step(NamedTuple):
-    """What is to be done, as the process is told."""
+    """The step for which the process was started."""
 
     subplan: str
     step: str
@@ -137,8 +143,8 @@ class Step(NamedTuple):
 
 
 def read_script(file: str) -> list[Rule]:
-    """The rules; raises `InputError` if anything is wrong with the file."""
-    values = _values(file)
+    """Returns the rules of a script; raises `InputError` if the file is invalid."""
+    values = _load_values(file)
     if not isinstance(values, list) or not values:
         raise FileFormatError("a script is a list of rules, at least one", file=file)
     try:
@@ -149,9 +155,9 @@ def read_script(file: str) -> list[Rule]:
         raise FileFormatError(str(error), file=file) from None
 
 
-def _values(file: str) -> object:
+def _load_values(file: str) -> object:
     try:
-        with open(file, "rb") as stream:  # noqa: PTH123 - pathlib alone would take as long as all the rest
+        with open(file, "rb") as stream:  # noqa: PTH123 - to import pathlib would take as long as all the rest
             data = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise FileFormatError(f"cannot read it: {(error.strerror or '').lower()}", file=file) from None
@@ -166,25 +172,25 @@ def _values(file: str) -> object:
 
 def _from_json(text: str, file: str) -> object:
     try:
-        return json.loads(text, object_pairs_hook=_without_twins)
+        return json.loads(text, object_pairs_hook=_reject_duplicates)
     except json.JSONDecodeError as error:
-        said = f"this is not JSON: {error.msg}"
-        raise FileFormatError(said, file=file, line=error.lineno, column=error.colno) from None
+        message = f"this is not JSON: {error.msg}"
+        raise FileFormatError(message, file=file, line=error.lineno, column=error.colno) from None
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"this is not JSON that can be used: {error}", file=file) from None
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
         names = [name for name, _ in pairs]
-        twin = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twin!r} stands twice in one object")
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {duplicate!r} stands twice in one object")
     return table
 
 
 def _from_yaml(text: str, file: str) -> object:
-    """By the reader of plans: one YAML for all files of a user, with its limits."""
+    """Reads YAML with the reader of plans, so that the same dialect and limits apply to all of a user's files."""
     from weft.plan.language.kinds_of_many import Json  # noqa: PLC0415 - not needed for JSON, and slow
     from weft.plan.language.reader import Reader  # noqa: PLC0415
     from weft.plan.text.document import read_document  # noqa: PLC0415
@@ -198,7 +204,7 @@ def _from_yaml(text: str, file: str) -> object:
     return values
 
 
-# --- checking; what is raised here begins with the rule ---
+# --- checks; each message starts with the place in the script ---
 
 
 def _rule(where: str, value: object) -> Rule:
@@ -208,28 +214,28 @@ def _rule(where: str, value: object) -> Rule:
     actions = conditions.pop("do", None)
     if not isinstance(actions, list):
         raise ValueError(f"{where} needs `do`, the list of actions")  # noqa: TRY004
-    for name, wanted in conditions.items():
-        _check(where, name, wanted, {**CONDITIONS, "do": ANYTHING})
+    for name, condition in conditions.items():
+        _check(where, name, condition, {**CONDITIONS, "do": ANYTHING})
     return Rule(where, conditions, tuple(_actions(where, cast("list[object]", actions))))
 
 
 def _actions(where: str, values: list[object]) -> Iterator[Action]:
-    ended = ""
+    final_action = ""
     for number, value in enumerate(values, 1):
-        here = f"{where}, action {number}"
+        place = f"{where}, action {number}"
         if not isinstance(value, dict):
-            raise ValueError(f"{here} must be a mapping such as {{say: Hello}}")  # noqa: TRY004
-        for name, given in cast("dict[str, object]", value).items():
-            if ended:
-                raise ValueError(f"{here}: `{name}` would never happen, for `{ended}` ends the play")
-            _check(here, name, given, ACTIONS)
-            ended = name if name in LAST else ""
-            yield Action(here, name, given)
+            raise ValueError(f"{place} must be a mapping such as {{say: Hello}}")  # noqa: TRY004
+        for name, argument in cast("dict[str, object]", value).items():
+            if final_action:
+                raise ValueError(f"{place}: `{name}` would never happen, for `{final_action}` ends the play")
+            _check(place, name, argument, ACTIONS)
+            final_action = name if name in FINAL_ACTIONS else ""
+            yield Action(place, name, argument)
 
 
-def _check(where: str, name: str, value: object, known: dict[str, Kind]) -> None:
-    kind = known.get(name)
+def _check(where: str, name: str, value: object, kinds: dict[str, Kind]) -> None:
+    kind = kinds.get(name)
     if kind is None:
-        raise ValueError(f"{where}: there is no key {name!r}; there are {', '.join(known)}")
+        raise ValueError(f"{where}: there is no key {name!r}; there are {', '.join(kinds)}")
     if not kind.fits(value):
         raise ValueError(f"{where}: `{name}` must be {kind.words}, not {json.dumps(value)[:60]}")

@@ -1,4 +1,4 @@
-"""An agent that plays a file, for demos and tests: a real process, so that all but the thinking is real."""
+"""An agent that performs a script, for demos and tests. It is a real process; only the model is missing."""
 
 import os
 
@@ -14,6 +14,6 @@ def invoke(call: AgentCall) -> Invocation:
     agent = call.agent
     if agent.script is None:
         raise InputError(f"the agent {agent.name!r} has no `script`; `use: scripted` needs one")
-    script = os.path.join(call.plan_dir, agent.script)  # noqa: PTH118 - the text is all that is wanted
+    script = os.path.join(call.plan_dir, agent.script)  # noqa: PTH118 - only text is needed
     argv = (*isolated_python("weft.agents.player"), script, *agent.args)
     return Invocation(argv=argv, stdin=call.prompt, env=environment(call))

@@ -1,8 +1,8 @@
-"""What programs write for other programs: objects of JSON, one on a line, among whatever else gets there.
+"""Parse the output of agents: JSON objects, one per line, mixed with other text.
 
-The output of an agent is a stranger's text. It may hold anything: warnings, output of the commands it ran,
-colours, half a character, a line without an end. What is no object is passed over, at a cost that grows with the
-length of the text and no faster; and whoever takes a value out of an object says of which kind it must be.
+The output of an agent is untrusted. It may contain warnings, output of the commands that the agent ran, colours,
+half a character or an unterminated line. The parser skips whatever is not an object, in time linear in the length
+of the text. Each reader of a value states the type it expects and gets None for any other.
 """
 
 import json
@@ -13,14 +13,14 @@ from typing import Any, cast
 from weft.agents.report import clean_text, is_count, micro_dollars, session_name
 
 LONGEST_LINE = 4_000_000
-"""Characters. Events are far shorter; what is longer is data."""
+"""Characters. Events are far shorter; a longer line is data and is skipped."""
 _DECODER = json.JSONDecoder()
 _GAP = re.compile(r"^\[… [\d,]+ bytes left out …\]$", re.MULTILINE)
 
 
-def events(text: str) -> Iterator[Mapping[str, Any]]:
-    """The objects, in order: one on a line, maybe behind something that was written without an end of line."""
-    # Not by `splitlines`: JSON may hold, as they are, signs that it takes for ends of lines.
+def parse_events(text: str) -> Iterator[Mapping[str, Any]]:
+    """Yields the objects in order. An object may follow other text on its line."""
+    # Not `splitlines`: JSON strings may contain U+2028 and others unescaped, which it treats as line ends.
     for line in text.split("\n"):
         start = line.find('{"')
         if start >= 0 and len(line) - start <= LONGEST_LINE:
@@ -37,8 +37,8 @@ def _object(line: str, start: int) -> Mapping[str, Any] | None:
     return cast("dict[str, Any]", value)
 
 
-def document(text: str | None) -> Mapping[str, Any]:
-    """The object that a file is; an empty one if it is none."""
+def parse_document(text: str | None) -> Mapping[str, Any]:
+    """Returns the JSON object in the text; an empty one if the text is not a JSON object."""
     try:
         value = json.loads(text or "")
     except (ValueError, RecursionError):
@@ -47,15 +47,15 @@ def document(text: str | None) -> Mapping[str, Any]:
 
 
 def has_gap(text: str) -> bool:
-    """Whether the middle was left out, as it was too long: then what is to be added up is not known."""
+    """Returns whether Weft cut the middle out of a long output; sums over its events are then incomplete."""
     return _GAP.search(text) is not None
 
 
 # --- values ---
 
 
-def inside(value: object, *path: str) -> Any:  # noqa: ANN401 - whatever is there
-    """What is found along the keys; None if there is nothing."""
+def value_at(value: object, *path: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Follows the keys through nested objects and returns the value; None if a key is missing."""
     for key in path:
         if not isinstance(value, Mapping):
             return None
@@ -63,36 +63,38 @@ def inside(value: object, *path: str) -> Any:  # noqa: ANN401 - whatever is ther
     return value
 
 
-def objects(value: object) -> list[Mapping[str, Any]]:
-    """The objects in a list; none if it is no list."""
+def list_objects(value: object) -> list[Mapping[str, Any]]:
+    """Returns the objects of a list; an empty list for any other value."""
     if not isinstance(value, list):
         return []
-    return [cast("dict[str, Any]", one) for one in cast("list[object]", value) if isinstance(one, dict)]
+    return [cast("dict[str, Any]", entry) for entry in cast("list[object]", value) if isinstance(entry, dict)]
 
 
-def values(value: object) -> list[object]:
-    """Those of an object, whatever their keys; none if it is no object."""
+def list_values(value: object) -> list[object]:
+    """Returns the values of an object; an empty list for any other value."""
     return list(cast("Mapping[str, object]", value).values()) if isinstance(value, Mapping) else []
 
 
-def words(value: object) -> str:
-    """A text as it is; anything else as JSON; nothing for nothing."""
+def as_text(value: object) -> str:
+    """Returns a string unchanged, None as an empty string, and any other value as JSON."""
     return "" if value is None else clean_text(value, allow_nan=True)
 
 
-def count(value: object) -> int | None:
+def read_count(value: object) -> int | None:
+    """Returns a token count, or None if the value is not a plausible one."""
     return cast("int", value) if is_count(value) else None
 
 
-def cost(value: object) -> int | None:
-    """Dollars, in micro-dollars."""
+def read_cost(value: object) -> int | None:
+    """Converts dollars to micro-dollars; None if the value is not a plausible amount."""
     try:
         return micro_dollars(value)
     except ValueError:
         return None
 
 
-def session(value: object) -> str | None:
+def read_session(value: object) -> str | None:
+    """Returns a session name, or None if the value cannot be used as an argument or in an environment."""
     try:
         return session_name(value)
     except ValueError:

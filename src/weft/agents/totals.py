@@ -1,7 +1,7 @@
-"""Tokens, added up; and of agents that tell only how many a conversation has used since it began.
+"""Token arithmetic for agents that report the total of a conversation instead of the usage of a call.
 
-What one call has used is then the difference to what the conversation had used before. Nobody but us knows that,
-so it goes where we get it back: behind the name of the session, as `NAME#INPUT/OUTPUT/CACHED`.
+The usage of one call is the difference between two totals. The agent does not remember the earlier total, so Weft
+appends it to the session name, which the next call receives: `NAME#INPUT/OUTPUT/CACHED`.
 """
 
 import re
@@ -12,32 +12,32 @@ from weft.plan.prices import Usage
 _MARK = re.compile(r"(.+)#(\d{1,12})/(\d{1,12})/(\d{1,12})", re.DOTALL)
 
 
-def marked(name: str, total: Usage | None, *, before: str | None) -> str:
-    """The session, with what it has used by now.
+def append_usage_mark(name: str, total: Usage | None, *, before: str | None) -> str:
+    """Returns the session name with the total that the conversation has used so far.
 
-    If a call did not tell, it is what was known `before` it, of the session it went on with: so what the call has
-    used is counted with the next one.
+    `before` is the session that the call resumed. If the call reported no total, the mark keeps the earlier total,
+    so that the next call's usage includes this one's.
     """
     if total is None:
-        total = Usage() if before is None else unmarked(before)[1]
+        total = Usage() if before is None else split_usage_mark(before)[1]
     return name if total is None else f"{name}#{total.input}/{total.output}/{total.cached_input}"
 
 
-def unmarked(session: str) -> tuple[str, Usage | None]:
-    """The name that the agent gave the session, and what it had used; None if that is not known."""
-    found = _MARK.fullmatch(session)
-    if found is None:
+def split_usage_mark(session: str) -> tuple[str, Usage | None]:
+    """Returns the agent's own name of the session and its total usage, or None if the session has no mark."""
+    mark = _MARK.fullmatch(session)
+    if mark is None:
         return session, None
-    name, *numbers = found.groups()
-    given, made, cached = map(int, numbers)
-    return name, Usage(input=given, output=made, cached_input=cached)
+    name, *numbers = mark.groups()
+    input_tokens, output_tokens, cached = map(int, numbers)
+    return name, Usage(input=input_tokens, output=output_tokens, cached_input=cached)
 
 
-def used_since(session: str | None, total: Usage | None) -> Usage | None:
-    """What this call has used, if the conversation has now used `total`; None if that cannot be told."""
+def usage_since(session: str | None, total: Usage | None) -> Usage | None:
+    """Returns the usage of one call from the conversation's new `total`; None if it cannot be computed."""
     if session is None or total is None:
         return total
-    before = unmarked(session)[1]
+    before = split_usage_mark(session)[1]
     if before is None:
         return None
     kinds = [
@@ -48,18 +48,18 @@ def used_since(session: str | None, total: Usage | None) -> Usage | None:
             strict=True,
         )
     ]
-    if min(kinds) < 0:  # it has begun to count anew
+    if min(kinds) < 0:  # the agent has restarted its count, for example after it compacted the conversation
         return None
     return Usage(input=kinds[0], output=kinds[1], cached_input=kinds[2])
 
 
-def together(parts: Iterable[Usage | None]) -> Usage | None:
-    """The sum of those that are known; None if none is."""
-    known = [one for one in parts if one is not None]
-    if not known:
+def sum_usage(parts: Iterable[Usage | None]) -> Usage | None:
+    """Returns the sum of the usages that are known; None if none is."""
+    usages = [usage for usage in parts if usage is not None]
+    if not usages:
         return None
     return Usage(
-        input=sum(one.input for one in known),
-        output=sum(one.output for one in known),
-        cached_input=sum(one.cached_input for one in known),
+        input=sum(usage.input for usage in usages),
+        output=sum(usage.output for usage in usages),
+        cached_input=sum(usage.cached_input for usage in usages),
     )

@@ -1,7 +1,7 @@
-"""A verdict on an agent's process, of what its output told: the same rules for all programs.
+"""Turn the parsed output of an agent's process into a verdict, by the same rules for all programs.
 
-Done is only what ended as the program ends when all is well: with its end event, without an error, with exit code
-0. A process that says nothing at its end was cut off, whatever its exit code.
+A call succeeded only if the program wrote its end event, reported no error and exited with code 0. A process
+without an end event was cut off, whatever its exit code.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.agents.command import CANNOT_RUN, environment, signal_name
-from weft.agents.failures import Failure, Meaning, Program, is_gone, meaning
-from weft.agents.words import one_line, plain
+from weft.agents.failures import Diagnosis, Failure, Program, diagnose, is_session_gone
+from weft.agents.words import one_line, strip_control_codes
 from weft.engine.run.facts import How
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.prices import Usage
@@ -21,48 +21,51 @@ _LAST_LINES = 5
 _LONGEST = 100_000
 
 
-class Story(Struct, frozen=True, kw_only=True):
-    """What an output told, in the same words for all programs."""
+class AgentOutput(Struct, frozen=True, kw_only=True):
+    """The facts that an adapter found in the output of its program."""
 
     is_over: bool = False
-    """The end event was there, and says that all is well."""
+    """The program wrote its end event, and the event reports success."""
     failure: Failure | None = None
     result: str = ""
     cost: int | None = None
     tokens: int | None = None
-    """If `usage` is not known."""
+    """The total; used only if `usage` is not known."""
     usage: Usage | None = None
     session: str | None = None
 
 
-def settings(call: AgentCall, wanted: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a program: what it is told of the call, and `wanted` where the plan says nothing else."""
-    return {name: value for name, value in wanted.items() if name not in call.agent.env} | environment(call)
+def build_environment(call: AgentCall, defaults: Mapping[str, str]) -> dict[str, str]:
+    """Returns the variables that describe the call, and each of `defaults` that the plan does not set itself."""
+    return {name: value for name, value in defaults.items() if name not in call.agent.env} | environment(call)
 
 
-def model_of(call: AgentCall, option: str = "--model") -> tuple[str, ...]:
-    """The option that names the model, if there is one to be named."""
+def model_option(call: AgentCall, option: str = "--model") -> tuple[str, ...]:
+    """Returns the option that selects the model; nothing if the plan names no model."""
     model = call.model or call.agent.model
     return (option, model) if model else ()
 
 
-def verdict(program: Program, ended: AgentEnded, story: Story, call: AgentCall) -> Verdict:
-    found = _meaning(program, ended, story, _asked_for(call))
+def build_verdict(program: Program, ended: AgentEnded, output: AgentOutput, call: AgentCall) -> Verdict:
+    """Combines the end of the process and its parsed output into a verdict."""
+    diagnosis = _diagnose_end(program, ended, output, _describe_model_origin(call))
     return Verdict(
-        how=found.how,
-        result=story.result,
-        message=found.message,
-        lasting=found.lasting,
-        cost=story.cost,
-        tokens=story.tokens if story.usage is None else story.usage.total,
-        usage=story.usage,
-        session=None if is_gone(story.failure) else story.session,  # some name one that they never began
-        until=found.until,
+        how=diagnosis.how,
+        result=output.result,
+        message=diagnosis.message,
+        lasting=diagnosis.lasting,
+        cost=output.cost,
+        tokens=output.tokens if output.usage is None else output.usage.total,
+        usage=output.usage,
+        session=None
+        if is_session_gone(output.failure)
+        else output.session,  # some programs print a name for a session they never created
+        until=diagnosis.until,
     )
 
 
-def _asked_for(call: AgentCall) -> str:
-    """The model, and where a person finds it in the plan."""
+def _describe_model_origin(call: AgentCall) -> str:
+    """Says which part of the plan chose the model, for messages about an unknown model."""
     if call.model and call.model != call.agent.model:
         return f"the model {call.model!r} is that of the step or its subplan"
     return (
@@ -70,42 +73,50 @@ def _asked_for(call: AgentCall) -> str:
     )
 
 
-def _meaning(program: Program, ended: AgentEnded, story: Story, asked_for: str) -> Meaning:
+def _diagnose_end(program: Program, ended: AgentEnded, output: AgentOutput, model_origin: str) -> Diagnosis:
     code = ended.exit_code
-    if story.failure is not None:
-        return meaning(story.failure, program, at=ended.at, asked_for=asked_for)
-    if code in CANNOT_RUN and not story.is_over:
-        said = f"{program.name} {CANNOT_RUN[code]} (exit code {code}): {one_line(_spoken(ended))}"
-        said += f"; to install it, type: {ADAPTERS[program.use].install}"
-        return Meaning(how=How.INFRA, message=said)
-    if story.is_over and code == 0:
-        return Meaning(how=How.DONE, message="")
-    if story.is_over:
-        said = f"{program.name} said that it was done, and yet: {_end(ended)}: {one_line(_spoken(ended))}"
-        return Meaning(how=How.FAILED, message=said)
-    return _cut_off(program, ended, asked_for)
+    if output.failure is not None:
+        return diagnose(output.failure, program, at=ended.at, model_origin=model_origin)
+    if code in CANNOT_RUN and not output.is_over:
+        message = f"{program.name} {CANNOT_RUN[code]} (exit code {code}): {one_line(_last_words(ended))}"
+        message += f"; to install it, type: {ADAPTERS[program.use].install}"
+        return Diagnosis(how=How.INFRA, message=message)
+    if output.is_over and code == 0:
+        return Diagnosis(how=How.DONE, message="")
+    if output.is_over:
+        end, last_words = _describe_end(ended), one_line(_last_words(ended))
+        message = f"{program.name} reported success, but ended with {end}: {last_words}"
+        return Diagnosis(how=How.FAILED, message=message)
+    return _diagnose_cut_off(program, ended, model_origin)
 
 
-def _cut_off(program: Program, ended: AgentEnded, asked_for: str) -> Meaning:
-    missing = f"{program.name} ended ({_end(ended)}) without {program.end}"
-    spoken = _spoken(ended)
-    if ended.exit_code == 0 or ended.signal is not None or not spoken:
-        said = f"{missing}: its work may be half done" + (f"; it said: {one_line(spoken)}" if spoken else "")
-        return Meaning(how=How.FAILED, message=said)
-    found = meaning(Failure(text=spoken), program, at=ended.at, asked_for=asked_for)
-    return replace(found, message=f"{found.message} ({missing})")
+def _diagnose_cut_off(program: Program, ended: AgentEnded, model_origin: str) -> Diagnosis:
+    missing = f"{program.name} ended ({_describe_end(ended)}) without {program.end}"
+    last_words = _last_words(ended)
+    # Only a nonzero exit code makes the last lines the reason of the end; otherwise they may be about the work.
+    if ended.exit_code == 0 or ended.signal is not None or not last_words:
+        message = f"{missing}: its work may be half done" + (
+            f"; it said: {one_line(last_words)}" if last_words else ""
+        )
+        return Diagnosis(how=How.FAILED, message=message)
+    diagnosis = diagnose(Failure(text=last_words), program, at=ended.at, model_origin=model_origin)
+    return replace(diagnosis, message=f"{diagnosis.message} ({missing})")
 
 
-def _end(ended: AgentEnded) -> str:
+def _describe_end(ended: AgentEnded) -> str:
     if ended.signal is not None:
         return f"killed by {signal_name(ended.signal)}"
     return "no exit code" if ended.exit_code is None else f"exit code {ended.exit_code}"
 
 
-def _spoken(ended: AgentEnded) -> str:
-    """The last words for people, of standard error or else of standard output."""
+def _last_words(ended: AgentEnded) -> str:
+    """Returns the last lines of text on standard error, or else on standard output, without JSON events."""
     for text in (ended.stderr, ended.stdout):
-        lines = [line for line in plain(text[-_LONGEST:]).splitlines() if line.strip() and '{"' not in line]
+        lines = [
+            line
+            for line in strip_control_codes(text[-_LONGEST:]).splitlines()
+            if line.strip() and '{"' not in line
+        ]
         if lines:
             return " ".join(line.strip() for line in lines[-_LAST_LINES:])
     return ""

@@ -1,12 +1,12 @@
-"""Mistral Vibe: `vibe -p`, which leaves how it ended in `export.json` of a directory; its answer is its output.
+"""Mistral Vibe: `vibe -p` writes the answer to standard output and the outcome to `export.json` in a directory.
 
-That file is copied to where a report is looked for, also if the process was asked to end: Vibe writes it even
-then.
+A shell script copies that file to the result file. It does so after SIGTERM, too, because Vibe writes the file
+even then.
 """
 
 from weft.agents.failures import Failure, Program
-from weft.agents.streams import cost, count, document, inside, session, words
-from weft.agents.verdicts import Story, settings, verdict
+from weft.agents.streams import as_text, parse_document, read_cost, read_count, read_session, value_at
+from weft.agents.verdicts import AgentOutput, build_environment, build_verdict
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 
@@ -18,11 +18,11 @@ PROGRAM = Program(
 )
 _SCRIPT = """\
 trap : TERM INT
-told=$1/export.json
+export=$1/export.json
 shift
 "$@"
 code=$?
-[ ! -f "$told" ] || cat "$told" >"$WEFT_RESULT"
+[ ! -f "$export" ] || cat "$export" >"$WEFT_RESULT"
 exit "$code"
 """
 
@@ -35,35 +35,41 @@ def invoke(call: AgentCall) -> Invocation:
     return Invocation(
         argv=("/bin/sh", "-c", _SCRIPT, "sh", folder, *argv, *conversation, *call.agent.args, "-p"),
         stdin=call.prompt,
-        env=settings(call, {"VIBE_ACTIVE_MODEL": model} if model else {}),
+        env=build_environment(call, {"VIBE_ACTIVE_MODEL": model} if model else {}),
     )
 
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
-    export = document(ended.result_file)
-    outcome = words(export.get("outcome"))
+    export = parse_document(ended.result_file)
+    outcome = as_text(export.get("outcome"))
     is_well = outcome == "finished" and not export.get("error")
     failure = None
     if export and not is_well:
-        told = words(inside(export, "error", "message"))
-        failure = Failure(text=": ".join(filter(None, (f"it ended with {outcome or 'no outcome'}", told))))
-    story = Story(
+        detail = as_text(value_at(export, "error", "message"))
+        failure = Failure(text=": ".join(filter(None, (f"it ended with {outcome or 'no outcome'}", detail))))
+    output = AgentOutput(
         is_over=is_well,
         failure=failure,
         result=ended.stdout.strip(),
-        cost=cost(export.get("cost_usd")),
+        cost=read_cost(export.get("cost_usd")),
         usage=_usage(export.get("usage")),
-        session=session(export.get("session_id")),
+        session=read_session(export.get("session_id")),
     )
-    return verdict(PROGRAM, ended, story, call)
+    return build_verdict(PROGRAM, ended, output, call)
 
 
-def _usage(told: object) -> Usage | None:
-    total, given = count(inside(told, "total_tokens")), count(inside(told, "input_tokens"))
-    made, cached = count(inside(told, "output_tokens")), count(inside(told, "cached_input_tokens"))
-    if total is None or given is None or made is None:
+def _usage(usage: object) -> Usage | None:
+    total, input_tokens = (
+        read_count(value_at(usage, "total_tokens")),
+        read_count(value_at(usage, "input_tokens")),
+    )
+    output_tokens, cached = (
+        read_count(value_at(usage, "output_tokens")),
+        read_count(value_at(usage, "cached_input_tokens")),
+    )
+    if total is None or input_tokens is None or output_tokens is None:
         return None
-    # Whether input has the cached tokens in it, the total says.
-    cached = min(cached or 0, given) if given + made == total else cached or 0
-    fresh = given - cached if given + made == total else given
-    return Usage(input=fresh, output=made, cached_input=cached)
+    # Some providers count cached tokens as input. They do if input and output alone add up to the total.
+    cached = min(cached or 0, input_tokens) if input_tokens + output_tokens == total else cached or 0
+    fresh = input_tokens - cached if input_tokens + output_tokens == total else input_tokens
+    return Usage(input=fresh, output=output_tokens, cached_input=cached)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.agents.access import ACCESS, signs_of
+from weft.agents.access import ACCESS, find_credentials
 from weft.agents.adapters import adapter_of
 from weft.app.agent_programs import place_of, program_of, version_of
 from weft.app.places import absolute, with_tilde
@@ -136,7 +136,9 @@ def _seen(
         program=program,
         place=None if program is None or "/" in program else place_of(program, around),
         version=None if program is None else versions.get(program),
-        signs=tuple(_shown(one, environ) for one in signs_of(agent.use, around)) if is_known else None,
+        signs=tuple(_shown(one, environ) for one in find_credentials(agent.use, around))
+        if is_known
+        else None,
         sign_in=_sign_in(agent.use) if is_known else "",
     )
 

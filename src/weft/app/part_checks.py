@@ -20,7 +20,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.survey import Found, package_value, text_of
-from weft.decompose.paths import around, folder_of
+from weft.decompose.paths import folder_of, folder_with_parents
 from weft.search_path import find_program
 
 _MOST_ARGUMENTS = 20
@@ -168,7 +168,7 @@ class _Places:
             if test.endswith(".py"):
                 whole = [
                     folder
-                    for folder in around(folder_of(test))
+                    for folder in folder_with_parents(folder_of(test))
                     if folder and own[folder] == self._all[folder]
                 ]
                 # A folder with a single test is named by it: then a reader sees which.
@@ -184,7 +184,7 @@ def _is_called_test(path: str) -> bool:
 
 
 def _by_folder(paths: Iterable[str]) -> Counter[str]:
-    return Counter(folder for path in paths for folder in around(folder_of(path)))
+    return Counter(folder for path in paths for folder in folder_with_parents(folder_of(path)))
 
 
 def _modules(tests: Sequence[str]) -> Iterator[str]:
@@ -203,7 +203,7 @@ class _Packages:
     def of(self, tests: Sequence[str]) -> Iterator[str]:
         """Packages of the module at the top."""
         for folder in dict.fromkeys(folder_of(test) for test in tests if test.endswith(".go")):
-            if not _NO_PACKAGE.search(folder) and self._modules.isdisjoint(around(folder)):
+            if not _NO_PACKAGE.search(folder) and self._modules.isdisjoint(folder_with_parents(folder)):
                 yield f"./{folder}" if folder else "."
 
 

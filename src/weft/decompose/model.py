@@ -1,4 +1,4 @@
-"""What is known about a set of files, and the tree of parts that is made of it."""
+"""The data of a decomposition: signals about a set of files, and the tree of parts."""
 
 import re
 from collections.abc import Iterator
@@ -9,16 +9,16 @@ from weft.errors import ConfigError
 
 LONGEST_ID = 64
 ID = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{LONGEST_ID - 1}}}")
-"""What plans take for one."""
+"""A valid id in a plan."""
 FEW_FILES = 50
 """Below this, a tree of more than two levels would be more to read than the files."""
 DEPTH_FOR_FEW_FILES = 2
 A_COMMIT = 1000
-"""What two files are bound by that a commit changed, and no others."""
+"""The weight of a commit that changed exactly two files."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """When a part is split no further."""
+    """The limits below which a part is not split further."""
 
     max_depth: int = 6
     min_files_per_subplan: int = 3
@@ -37,44 +37,45 @@ class Limits(Struct, frozen=True, kw_only=True):
             )
 
     def depth_for(self, files: int) -> int:
+        """Returns the greatest depth of a tree for so many files."""
         return min(self.max_depth, DEPTH_FOR_FEW_FILES) if files < FEW_FILES else self.max_depth
 
 
 class Signals(Struct, frozen=True, kw_only=True):
-    """What is known about files. They are numbered in the order of their paths."""
+    """The evidence on which files belong together. Files are numbered in the order of their paths."""
 
     paths: tuple[str, ...]
-    """From the root of the set, with `/`; sorted, none twice."""
+    """Relative to the root of the set, with `/`; sorted and unique."""
     tokens: tuple[int, ...]
-    """About how many an agent reads with each."""
+    """The estimated number of tokens in each file."""
     uses: tuple[tuple[int, int], ...] = ()
-    """Which file refers to which; sorted, none twice, none to itself."""
+    """References as pairs of user and used file; sorted and unique, without self-references."""
     together: tuple[tuple[int, int, int], ...] = ()
-    """Two files, the smaller number first, and how much they changed together: for each commit its share, in
-    thousandths (`A_COMMIT`), of all pairs that one file of it is in; sorted."""
+    """Two files, the smaller number first, and the weight of the commits that changed both, in thousandths
+    (`A_COMMIT`). A commit's weight is divided among the other files it changed; sorted."""
     symbols: tuple[str, ...] = ()
-    """For each file the name that most others take from it, empty if none do; none at all if that is not known."""
+    """For each file the name that most others import from it, or an empty string. Empty if names are not known."""
     attachments: tuple[int, ...] = ()
-    """Files that are no work of their own, such as pictures: each joins a leaf that the others make. Sorted, and
-    never all files."""
+    """Files that are no work of their own, such as pictures: each joins a leaf of other files. Sorted; never all
+    files."""
 
 
 class Risk(Struct, frozen=True, kw_only=True):
-    """Two parts beside each other with files that may get in each other's way, as no order is between them."""
+    """Two sibling parts without an order between them, whose files may conflict."""
 
     first: str
     second: str
     circle: bool
-    """There are references between them that no order could follow, as others lead back; else they only tend to
-    change together."""
+    """Whether they refer to each other in a circle, so that no order fits. Otherwise they only tend to change
+    together."""
     links: int
-    """How many pairs of files stand behind it."""
+    """The number of linked pairs of files."""
     files: tuple[tuple[str, str], ...]
-    """Some of the pairs, those with most between them first."""
+    """Some of the pairs, the most strongly linked first."""
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """A node of the tree: a leaf has files and no parts, a group the files of its parts."""
+    """A node of the tree. A leaf has files and no parts; a group has the files of all its parts."""
 
     id: str
     title: str
@@ -82,14 +83,14 @@ class Part(Struct, frozen=True, kw_only=True):
     tokens: int
     parts: tuple["Part", ...] = ()
     depends_on: tuple[str, ...] = ()
-    """As in plans: ids of parts beside it, or paths from the top, `/store/model`."""
+    """As in plans: ids of siblings, or paths from the top such as `/store/model`."""
     risks: tuple[Risk, ...] = ()
-    """Among its parts."""
+    """Risks between its parts."""
     too_large: bool = False
-    """A leaf with more tokens than an agent should read, because nothing could split it, or not any deeper. Many
-    files alone do not make it so: what counts for an agent is how much there is to read."""
+    """Whether a leaf has more tokens than an agent should read, because it could not be split further. Its number
+    of files does not matter: an agent is limited by how much it reads."""
     prompt: str = ""
-    """What is to be done in a leaf, if somebody has put it into words."""
+    """The task of a leaf, if an agent has written one."""
 
     def leaves(self) -> Iterator["Part"]:
         if not self.parts:
@@ -99,5 +100,5 @@ class Part(Struct, frozen=True, kw_only=True):
 
     @property
     def depth(self) -> int:
-        """How many levels are below; 0 for a leaf."""
+        """The number of levels below; 0 for a leaf."""
         return max((part.depth + 1 for part in self.parts), default=0)

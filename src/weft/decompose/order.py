@@ -1,7 +1,7 @@
-"""Which of several parts comes first, by how many references lead from one to the other.
+"""Order sibling parts by the references between them.
 
-Who uses another one comes after it. Where references go both ways there is an order only if one way has far more
-of them. Where they go round in a circle all the same, few of them give way.
+A part comes after the parts it uses. If two parts refer to each other, there is an order between them only if one
+direction has far more references. Circles that remain are broken at few references.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,35 +12,36 @@ _FAR_MORE = 3
 
 
 class Order:
-    """Which parts, by number, come after which others, through others, too."""
+    """A partial order of numbered parts, transitively closed."""
 
-    def __init__(self, row: Sequence[int], kept: Iterable[tuple[int, int]]) -> None:
-        """`row`: who uses others stands before them; `kept`: the references that count, user and used."""
+    def __init__(self, row: Sequence[int], references: Iterable[tuple[int, int]]) -> None:
+        """`row` lists users before the parts they use; `references` are the pairs that the order follows."""
         self.used_first = row[::-1]
         direct: list[list[int]] = [[] for _ in row]
-        for user, used in kept:
+        for user, used in references:
             direct[user].append(used)
         self._before = bits_before(self.used_first, direct)
 
-    def is_after(self, one: int, other: int) -> bool:
-        return bool(self._before[one] >> other & 1)
+    def is_after(self, part: int, earlier: int) -> bool:
+        return bool(self._before[part] >> earlier & 1)
 
 
-def order_of(parts: int, references: Mapping[tuple[int, int], int]) -> Order:
+def compute_order(parts: int, references: Mapping[tuple[int, int], int]) -> Order:
     clear = {
         (user, used): number
         for (user, used), number in references.items()
         if number >= _FAR_MORE * references.get((used, user), 0)
     }
+    # References that point backwards in the sequence are dropped, which breaks all circles.
     row = sequence(parts, clear)
-    place = {part: at for at, part in enumerate(row)}
-    return Order(row, ((user, used) for user, used in clear if place[user] < place[used]))
+    position = {part: index for index, part in enumerate(row)}
+    return Order(row, ((user, used) for user, used in clear if position[user] < position[used]))
 
 
 def bits_before(used_first: Iterable[int], direct: Sequence[Iterable[int]]) -> list[int]:
-    """For each number all that come before it, a bit for each."""
+    """Returns for each number a bit set of all numbers that come before it."""
     before = [0] * len(direct)
-    for one in used_first:
-        for used in direct[one]:
-            before[one] |= before[used] | 1 << used
+    for number in used_first:
+        for used in direct[number]:
+            before[number] |= before[used] | 1 << used
     return before

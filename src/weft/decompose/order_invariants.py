@@ -1,7 +1,7 @@
-"""What holds of the order in every tree of parts, seen as whoever runs it sees it, and not as it was found.
+"""Check the order in a tree of parts, by the rules of execution and not by the way the order was computed.
 
-A part begins when the one around it has begun and what it depends on has ended; a group has ended when all of its
-parts have. So what has ended before a leaf begins is told by a walk along that.
+A part starts when its group has started and its dependencies have ended; a group ends when all of its parts
+have. A walk over these points in time yields the leaves that have ended before each leaf starts.
 """
 
 from collections.abc import Iterator
@@ -10,25 +10,25 @@ from graphlib import CycleError, TopologicalSorter
 from weft.decompose.model import Part, Signals
 
 
-def wrong_order(whole: Part, signals: Signals) -> Iterator[str]:
-    """A sentence for everything that does not hold; each begins with a part."""
+def find_order_violations(whole: Part, signals: Signals) -> Iterator[str]:
+    """Yields a sentence for each violation; each starts with the part."""
     tree = _Tree(whole)
-    if faults := [*tree.unknown()]:
+    if faults := [*tree.find_unknown_dependencies()]:
         yield from faults
         return
     try:
-        tree.play()
+        tree.compute_ended_leaves()
     except CycleError:
         yield "everything: parts depend on each other in a circle"
         return
     for user, used in signals.uses:
-        yield from tree.unordered(signals.paths[user], signals.paths[used], is_reference=True)
-    for one, other, _times in signals.together:
-        yield from tree.unordered(signals.paths[one], signals.paths[other], is_reference=False)
+        yield from tree.find_unordered(signals.paths[user], signals.paths[used], is_reference=True)
+    for first, second, _times in signals.together:
+        yield from tree.find_unordered(signals.paths[first], signals.paths[second], is_reference=False)
 
 
-_Moment = tuple[str, str]
-"""When the part of that path begins, or ends."""
+_Point = tuple[str, str]
+"""The path of a part, and `begins` or `ends`."""
 
 
 class _Tree:
@@ -39,69 +39,78 @@ class _Tree:
         }
         leaves = [path for path, part in self._parts.items() if not part.parts]
         self._bits = {path: 1 << number for number, path in enumerate(leaves)}
-        self._ended: dict[_Moment, int] = {}
-        """Which leaves have, in any case."""
+        self._ended_at: dict[_Point, int] = {}
+        """A bit set of the leaves that have certainly ended at each point."""
 
-    def unknown(self) -> Iterator[str]:
+    def find_unknown_dependencies(self) -> Iterator[str]:
         for path, part in self._parts.items():
             for name in part.depends_on:
-                other = _path_of(path, name)
-                if other not in self._parts or _is_around(path, other) or _is_around(other, path):
+                dependency = _resolve_dependency(path, name)
+                if (
+                    dependency not in self._parts
+                    or _contains(path, dependency)
+                    or _contains(dependency, path)
+                ):
                     yield f"everything{path}: it depends on {name}, which is no part beside it or elsewhere"
 
-    def play(self) -> None:
-        """Raises `CycleError` if not all can end."""
-        before: dict[_Moment, set[_Moment]] = {}
+    def compute_ended_leaves(self) -> None:
+        """Fills `_ended_at`; raises `CycleError` if the parts cannot all end."""
+        before: dict[_Point, set[_Point]] = {}
         for path, part in self._parts.items():
-            begins = before[path, "begins"] = {(_path_of(path, name), "ends") for name in part.depends_on}
+            starts_after = before[path, "begins"] = {
+                (_resolve_dependency(path, name), "ends") for name in part.depends_on
+            }
             if path:
-                begins.add((_around(path), "begins"))
-            before[path, "ends"] = {(path, "begins"), *((f"{path}/{one.id}", "ends") for one in part.parts)}
+                starts_after.add((_parent_path(path), "begins"))
+            before[path, "ends"] = {
+                (path, "begins"),
+                *((f"{path}/{child.id}", "ends") for child in part.parts),
+            }
         for moment in TopologicalSorter(before).static_order():
-            ended = 0
+            ended_leaves = 0
             for earlier in before[moment]:
-                ended |= self._ended[earlier]
-            path, what = moment
-            self._ended[moment] = ended | (self._bits.get(path, 0) if what == "ends" else 0)
+                ended_leaves |= self._ended_at[earlier]
+            path, point = moment
+            self._ended_at[moment] = ended_leaves | (self._bits.get(path, 0) if point == "ends" else 0)
 
-    def unordered(self, one: str, other: str, *, is_reference: bool) -> Iterator[str]:
-        first, second = self._leaf_of[one], self._leaf_of[other]
-        is_fine = first == second or self._waits(first, second)
-        if is_fine or (not is_reference and self._waits(second, first)):
+    def find_unordered(self, first_file: str, second_file: str, *, is_reference: bool) -> Iterator[str]:
+        first, second = self._leaf_of[first_file], self._leaf_of[second_file]
+        is_ordered = first == second or self._waits(first, second)
+        if is_ordered or (not is_reference and self._waits(second, first)):
             return
-        around, *names = _parting(first, second)
-        risks = (risk for risk in self._parts[around].risks if {risk.first, risk.second} == {*names})
+        around, *ids = _diverging_ids(first, second)
+        risks = (risk for risk in self._parts[around].risks if {risk.first, risk.second} == {*ids})
         if not any(risk.circle or not is_reference for risk in risks):
-            yield f"everything{around}: {' and '.join(names)} are linked, and have no order and no risk"
+            yield f"everything{around}: {' and '.join(ids)} are linked, and have no order and no risk"
 
-    def _waits(self, one: str, other: str) -> bool:
-        return bool(self._ended[one, "begins"] & self._bits[other])
+    def _waits(self, leaf: str, earlier: str) -> bool:
+        return bool(self._ended_at[leaf, "begins"] & self._bits[earlier])
 
 
-def _parting(one: str, other: str) -> tuple[str, str, str]:
-    """The part around both that is nearest, and the ids below it."""
+def _diverging_ids(first_path: str, second_path: str) -> tuple[str, str, str]:
+    """Returns the path of the deepest common group, and the ids of the two children that contain the paths."""
     around = ""
-    for first, second in zip(one.split("/")[1:], other.split("/")[1:], strict=False):
-        if first != second:
-            return around, first, second
-        around += f"/{first}"
+    for first_id, second_id in zip(first_path.split("/")[1:], second_path.split("/")[1:], strict=False):
+        if first_id != second_id:
+            return around, first_id, second_id
+        around += f"/{first_id}"
     raise AssertionError("one leaf is not in another")
 
 
 def _by_path(path: str, part: Part) -> Iterator[tuple[str, Part]]:
     yield path, part
-    for one in part.parts:
-        yield from _by_path(f"{path}/{one.id}", one)
+    for child in part.parts:
+        yield from _by_path(f"{path}/{child.id}", child)
 
 
-def _around(path: str) -> str:
+def _parent_path(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _path_of(path: str, name: str) -> str:
-    """What a part means by the name."""
-    return name if name.startswith("/") else f"{_around(path)}/{name}"
+def _resolve_dependency(path: str, name: str) -> str:
+    """Returns the path of the part that a name in `depends_on` means."""
+    return name if name.startswith("/") else f"{_parent_path(path)}/{name}"
 
 
-def _is_around(one: str, other: str) -> bool:
-    return f"{other}/".startswith(f"{one}/")
+def _contains(outer: str, inner: str) -> bool:
+    return f"{inner}/".startswith(f"{outer}/")

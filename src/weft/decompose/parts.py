@@ -1,29 +1,29 @@
-"""From signals to parts: the tree of groups is given names and an order."""
+"""Decompose a set of files: build the tree of groups, name the parts and order them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct
 
-from weft.decompose.attachments import attached, work_of
+from weft.decompose.attachments import assign_attachments, without_attachments
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.naming import Names
-from weft.decompose.splitting.graph import graph_of
+from weft.decompose.splitting.graph import build_graph
 from weft.decompose.splitting.links import Group
-from weft.decompose.splitting.tree import Node, tree_of
-from weft.decompose.waiting import with_order
+from weft.decompose.splitting.tree import Node, build_tree
+from weft.decompose.waiting import add_order
 from weft.errors import InputError
 
 
 def decompose(signals: Signals, limits: Limits) -> Part:
-    """The whole set as a part; its id is empty, for whoever makes a plan of it names the plan."""
+    """Returns the whole set as a part. Its id is empty: the caller names the plan."""
     if not signals.paths:
         raise InputError("there are no files to decompose; name some that are there")
-    work = work_of(signals)
-    graph = graph_of(work, limits)
-    tree = tree_of(graph, work.uses, limits)
+    work = without_attachments(signals)
+    graph = build_graph(work, limits)
+    tree = build_tree(graph, work.uses, limits)
     leaves = [*tree.leaves()]
-    joined = attached(signals, [[work.paths[file] for file in leaf] for leaf in leaves])
+    joined = assign_attachments(signals, [[work.paths[file] for file in leaf] for leaf in leaves])
     parts = _Parts(
         tokens=dict(zip(signals.paths, signals.tokens, strict=True)),
         work=work,
@@ -31,25 +31,28 @@ def decompose(signals: Signals, limits: Limits) -> Part:
         names=Names.of(work),
         attached={leaf[0]: files for leaf, files in zip(leaves, joined, strict=True)},
     )
-    return with_order(parts.part("", tree), signals)
+    return add_order(parts.part("", tree), signals)
 
 
 class _Parts(Struct, frozen=True, kw_only=True):
-    """Gives groups their names."""
+    """Converts nodes of the tree to parts with names."""
 
     tokens: Mapping[str, int]
     work: Signals
     limits: Limits
     names: Names
-    """Of the work: no slice is named after an attachment."""
+    """Built without attachments: no slice is named after one."""
     attached: Mapping[int, Sequence[str]]
-    """By the first file of the leaf that they join."""
+    """The attachments of each leaf, by the number of its first file."""
 
     def part(self, name: str, node: Node) -> Part:
         names = self.names.ids([child.files for child in node.children])
         parts = tuple(
             sorted(
-                (self.part(own, child) for own, child in zip(names, node.children, strict=True)),
+                (
+                    self.part(child_name, child)
+                    for child_name, child in zip(names, node.children, strict=True)
+                ),
                 key=lambda part: part.files[0],
             )
         )

@@ -1,4 +1,4 @@
-"""Paths of files inside the set: plain text, with `/`."""
+"""Operations on paths inside the set of files. Paths are strings with `/`."""
 
 from collections.abc import Iterator, Sequence
 from posixpath import join, normpath
@@ -8,14 +8,14 @@ def folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def below(folder: str, path: str) -> str:
-    """Without `.` and `..`; empty for the top. What leaves the set is found nowhere in it."""
-    found = normpath(join(folder, path))
-    return "" if found == "." else found
+def resolve_path(folder: str, path: str) -> str:
+    """Joins and normalizes a path; the top is an empty string. A path that leaves the set matches no file."""
+    resolved = normpath(join(folder, path))
+    return "" if resolved == "." else resolved
 
 
-def around(folder: str) -> Iterator[str]:
-    """It and those it is in, up to the top, which is empty."""
+def folder_with_parents(folder: str) -> Iterator[str]:
+    """Yields the folder and its parents up to the top, which is an empty string."""
     while folder:
         yield folder
         folder = folder_of(folder)
@@ -26,22 +26,24 @@ def inside(folder: str, path: str) -> str:
     return f"{folder}/{path}" if folder else path
 
 
-def ends(path: str, end: str) -> bool:
+def ends_with_path(path: str, end: str) -> bool:
     return path == end or path.endswith("/" + end)
 
 
-def nearest(path: str, found: Sequence[str]) -> str | None:
-    """What has the longest way in common; none if two have."""
-    if len(found) <= 1:
-        return found[0] if found else None
-    ranked = sorted(((_shared(path, other), other) for other in found), reverse=True)
+def find_nearest(path: str, candidates: Sequence[str]) -> str | None:
+    """Returns the candidate that shares the most folders with the path; None if two share as many."""
+    if len(candidates) <= 1:
+        return candidates[0] if candidates else None
+    ranked = sorted(
+        ((_count_shared_folders(path, candidate), candidate) for candidate in candidates), reverse=True
+    )
     return ranked[0][1] if ranked[0][0] > ranked[1][0] else None
 
 
-def _shared(one: str, other: str) -> int:
+def _count_shared_folders(first: str, second: str) -> int:
     shared = 0
-    for mine, yours in zip(one.split("/"), other.split("/"), strict=False):
-        if mine != yours:
+    for first_name, second_name in zip(first.split("/"), second.split("/"), strict=False):
+        if first_name != second_name:
             break
         shared += 1
     return shared

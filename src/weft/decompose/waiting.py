@@ -1,15 +1,15 @@
-"""Who waits for whom, and who may get in whose way.
+"""Dependencies and risks between parts.
 
-Parts beside each other have an order (`order`), and it holds for all that is in them. But of a part that comes
-later only those leaves wait that use something, and only for the leaves that have it; the rest begins at once. So
-there is no circle, and no chain is longer than if whole parts waited for whole parts.
+Sibling parts have an order (`order`), which applies to everything in them. But within a later part, only the
+leaves that use something wait, and only for the leaves that contain it; the other leaves start at once. There is
+therefore no circle, and no chain is longer than if whole parts waited for whole parts.
 
-It is told as briefly as can be. What follows from something else is left out. If a leaf waits for all leaves of a
-group it waits for the group, and if all leaves of a group wait for something the group does.
+The dependencies are written as briefly as possible. Those that follow from others are omitted. A leaf that waits
+for all leaves of a group depends on the group, and if all leaves of a group wait for something, the group
+depends on it.
 
-Two files that are linked, in leaves of which neither waits for the other, may be changed at the same time. So may
-a reference be wrong that no order could follow. Both are told as risks, of the parts beside each other that the
-files are in.
+Two linked files may be changed at the same time if neither of their leaves waits for the other. References that no
+order could follow are likewise dangerous. Both are reported as risks between the sibling parts with the files.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,42 +18,42 @@ from itertools import starmap
 from msgspec.structs import replace
 
 from weft.decompose.model import Part, Risk, Signals
-from weft.decompose.order import bits_before, order_of
+from weft.decompose.order import bits_before, compute_order
 
 _PAIRS_SHOWN = 5
-_REFERENCE = 10**9  # is shown before any number of commits
+_REFERENCE = 10**9  # outranks any number of commits
 
 _Link = tuple[int, int, int]
-"""Two files, user and used if it is a reference, and how strong it is."""
+"""Two files and the strength of their link. For a reference, the user comes first."""
 _Between = dict[tuple[int, int], list[_Link]]
-"""By the numbers of the parts that the files are in."""
+"""Links by the numbers of the two parts that contain the files."""
 
 
-def with_order(whole: Part, signals: Signals) -> Part:
-    """The same parts, with what they depend on, and with risks."""
+def add_order(whole: Part, signals: Signals) -> Part:
+    """Returns the same parts with dependencies and risks."""
     top = _Node(whole)
-    return _Waiting(top, signals).told(top)
+    return _Dependencies(top, signals).with_dependencies(top)
 
 
 class _Node:
-    """A part, and where it stands. Leaves are numbered from left to right, so those of a group are in a row."""
+    """A part in the tree. Leaves are numbered from left to right, so those of a group are contiguous."""
 
-    def __init__(self, part: Part, around: "_Node | None" = None, first: int = 0) -> None:
+    def __init__(self, part: Part, parent: "_Node | None" = None, first: int = 0) -> None:
         self.part = part
-        self.around = around
-        self.path: str = f"{around.path}/{part.id}" if around is not None else ""
+        self.parent = parent
+        self.path: str = f"{parent.path}/{part.id}" if parent is not None else ""
         self.first = self.end = first
         self.parts: list[_Node] = []
-        for one in part.parts:
-            self.parts.append(_Node(one, self, self.end))
+        for child in part.parts:
+            self.parts.append(_Node(child, self, self.end))
             self.end = self.parts[-1].end
         self.end += not part.parts
         self.leaves = (1 << self.end) - (1 << first)
-        """A bit for each."""
+        """A bit for each leaf."""
         self.after: dict[_Node, None] = {}
-        """What it depends on."""
-        self.gave_way: _Between = {}
-        """References between its parts that its order does not follow."""
+        """The parts it depends on, in insertion order."""
+        self.unordered: _Between = {}
+        """References between its parts that the order does not follow."""
         self.together: _Between = {}
 
     def all_leaves(self) -> Iterator["_Node"]:
@@ -62,11 +62,11 @@ class _Node:
         for part in self.parts:
             yield from part.all_leaves()
 
-    def has(self, leaf: "_Node") -> bool:
+    def contains(self, leaf: "_Node") -> bool:
         return self.first <= leaf.first < self.end
 
 
-class _Waiting:
+class _Dependencies:
     def __init__(self, top: _Node, signals: Signals) -> None:
         self._paths = signals.paths
         self._leaves = [*top.all_leaves()]
@@ -76,42 +76,42 @@ class _Waiting:
             for path in leaf.part.files:
                 self._leaf_of[numbers[path]] = leaf.first
         self._uses: list[set[int]] = [set() for _ in self._leaves]
-        """For each leaf those that it has to wait for, as it uses them."""
-        used_first = [*self._settle(top, self._apart(signals))]
+        """For each leaf the leaves that it uses and has to wait for."""
+        used_first = [*self._order_leaves(top, self._links_between_leaves(signals))]
         self._before = bits_before(used_first, self._uses)
-        self._commons = dict[_Node, int]()
+        self._predecessors_of_all = dict[_Node, int]()
         for leaf in self._leaves:
-            self._write_down(leaf)
+            self._record_dependencies(leaf)
 
-    def _apart(self, signals: Signals) -> tuple[list[_Link], list[_Link]]:
-        """References, and what changed together, of files in different leaves."""
+    def _links_between_leaves(self, signals: Signals) -> tuple[list[_Link], list[_Link]]:
+        """Returns the references and the common changes between files in different leaves."""
         leaf_of = self._leaf_of
         return (
             [(user, used, _REFERENCE) for user, used in signals.uses if leaf_of[user] != leaf_of[used]],
             [link for link in signals.together if leaf_of[link[0]] != leaf_of[link[1]]],
         )
 
-    # --- from above: which way ---
+    # --- top-down: the order ---
 
-    def _settle(self, node: _Node, links: tuple[list[_Link], list[_Link]]) -> Iterator[int]:
-        """Its leaves, used ones first, with what each of them has to wait for noted."""
+    def _order_leaves(self, node: _Node, links: tuple[list[_Link], list[_Link]]) -> Iterator[int]:
+        """Yields the leaves of a node, used ones first, and records which leaves each has to wait for."""
         if not node.parts:
             yield node.first
             return
-        (uses, used_inside), (together, inside) = (self._sorted_out(node, each) for each in links)
-        order = order_of(len(node.parts), {pair: len(found) for pair, found in uses.items()})
-        for (user, used), found in uses.items():
+        (uses, used_inside), (together, inside) = (self._sort_links(node, each_links) for each_links in links)
+        order = compute_order(len(node.parts), {pair: len(pair_links) for pair, pair_links in uses.items()})
+        for (user, used), pair_links in uses.items():
             if order.is_after(user, used):
-                for one, other, _strength in found:
-                    self._uses[self._leaf_of[one]].add(self._leaf_of[other])
+                for user_file, used_file, _strength in pair_links:
+                    self._uses[self._leaf_of[user_file]].add(self._leaf_of[used_file])
             else:
-                node.gave_way[user, used] = found
+                node.unordered[user, used] = pair_links
         node.together = together
         for number in order.used_first:
-            yield from self._settle(node.parts[number], (used_inside[number], inside[number]))
+            yield from self._order_leaves(node.parts[number], (used_inside[number], inside[number]))
 
-    def _sorted_out(self, node: _Node, links: Sequence[_Link]) -> tuple[_Between, list[list[_Link]]]:
-        """What is between its parts, and what is within each."""
+    def _sort_links(self, node: _Node, links: Sequence[_Link]) -> tuple[_Between, list[list[_Link]]]:
+        """Separates the links between the parts of a node from the links within each."""
         part_of = [number for number, part in enumerate(node.parts) for _ in range(part.first, part.end)]
         between: _Between = {}
         inside: list[list[_Link]] = [[] for _ in node.parts]
@@ -124,85 +124,92 @@ class _Waiting:
                 between.setdefault((first, second), []).append(link)
         return between, inside
 
-    # --- from below: how it is told ---
+    # --- bottom-up: brief dependencies ---
 
-    def _write_down(self, leaf: _Node) -> None:
-        follows = 0
+    def _record_dependencies(self, leaf: _Node) -> None:
+        implied = 0
         for used in self._uses[leaf.first]:
-            follows |= self._before[used]
+            implied |= self._before[used]
         for used in sorted(self._uses[leaf.first]):
-            if not follows >> used & 1:
-                one, other = self._as_a_whole(leaf, self._leaves[used])
-                one.after[other] = None
+            # A dependency that follows from another one is omitted.
+            if not implied >> used & 1:
+                waiting_part, earlier_part = self._widen(leaf, self._leaves[used])
+                waiting_part.after[earlier_part] = None
 
-    def _as_a_whole(self, one: _Node, other: _Node) -> tuple[_Node, _Node]:
-        """The largest parts around the two, none of them around both, of which all leaves wait for all leaves."""
-        first, second, waits_for = one, other, self._before[one.first]
+    def _widen(self, later: _Node, earlier: _Node) -> tuple[_Node, _Node]:
+        """Returns the largest disjoint parts around two leaves such that all of one part waits for the other."""
+        later_leaf, earlier_leaf, waits_for = later, earlier, self._before[later.first]
         while (
-            (around := other.around) is not None and not around.has(first) and _in(around.leaves, waits_for)
+            (parent := earlier.parent) is not None
+            and not parent.contains(later_leaf)
+            and _is_subset(parent.leaves, waits_for)
         ):
-            other = around
-        while (around := one.around) is not None and not around.has(second):
-            waits_for = self._common(around)
-            if not _in(other.leaves, waits_for):
+            earlier = parent
+        while (parent := later.parent) is not None and not parent.contains(earlier_leaf):
+            waits_for = self._common_predecessors(parent)
+            if not _is_subset(earlier.leaves, waits_for):
                 break
-            one = around
-        return one, other
+            later = parent
+        return later, earlier
 
-    def _common(self, node: _Node) -> int:
-        """What all of its leaves wait for."""
-        if node not in self._commons:
-            found = -1
+    def _common_predecessors(self, node: _Node) -> int:
+        """Returns the leaves for which all leaves of a node wait, as bits."""
+        if node not in self._predecessors_of_all:
+            common = -1
             for leaf in range(node.first, node.end):
-                found &= self._before[leaf]
-            self._commons[node] = found
-        return self._commons[node]
+                common &= self._before[leaf]
+            self._predecessors_of_all[node] = common
+        return self._predecessors_of_all[node]
 
-    def told(self, node: _Node) -> Part:
+    def with_dependencies(self, node: _Node) -> Part:
         names = (
-            other.part.id if other.around is node.around else other.path
-            for other in sorted(node.after, key=lambda other: (other.around is not node.around, other.first))
+            dependency.part.id if dependency.parent is node.parent else dependency.path
+            for dependency in sorted(
+                node.after, key=lambda dependency: (dependency.parent is not node.parent, dependency.first)
+            )
         )
         return replace(
             node.part,
             depends_on=tuple(names),
             risks=tuple(self._risks(node)),
-            parts=tuple(map(self.told, node.parts)),
+            parts=tuple(map(self.with_dependencies, node.parts)),
         )
 
     # --- risks ---
 
     def _risks(self, node: _Node) -> Iterator[Risk]:
-        found: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
-        for between in (node.gave_way, node.together):
+        strengths: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
+        for between in (node.unordered, node.together):
             for (first, second), links in between.items():
                 pairs = {
-                    (one, other) if first < second else (other, one): strength
-                    for one, other, strength in links
-                    if strength == _REFERENCE or not self._are_in_order(one, other)
+                    (first_file, second_file) if first < second else (second_file, first_file): strength
+                    for first_file, second_file, strength in links
+                    if strength == _REFERENCE or not self._are_in_order(first_file, second_file)
                 }
-                here = found.setdefault((min(first, second), max(first, second)), {}) if pairs else {}
+                pair_strengths = (
+                    strengths.setdefault((min(first, second), max(first, second)), {}) if pairs else {}
+                )
                 for pair, strength in pairs.items():
-                    here[pair] = here.get(pair, 0) + strength
-        for (first, second), pairs in sorted(found.items()):
+                    pair_strengths[pair] = pair_strengths.get(pair, 0) + strength
+        for (first, second), pairs in sorted(strengths.items()):
             yield Risk(
                 first=node.parts[first].part.id,
                 second=node.parts[second].part.id,
                 circle=any(strength >= _REFERENCE for strength in pairs.values()),
                 links=len(pairs),
-                files=tuple(starmap(self._named, _strongest(pairs))),
+                files=tuple(starmap(self._paths_of, _strongest(pairs))),
             )
 
-    def _are_in_order(self, one: int, other: int) -> bool:
-        first, second = self._leaf_of[one], self._leaf_of[other]
+    def _are_in_order(self, first_file: int, second_file: int) -> bool:
+        first, second = self._leaf_of[first_file], self._leaf_of[second_file]
         return bool(self._before[first] >> second & 1 or self._before[second] >> first & 1)
 
-    def _named(self, one: int, other: int) -> tuple[str, str]:
-        return self._paths[one], self._paths[other]
+    def _paths_of(self, first_file: int, second_file: int) -> tuple[str, str]:
+        return self._paths[first_file], self._paths[second_file]
 
 
-def _in(leaves: int, others: int) -> bool:
-    return not leaves & ~others
+def _is_subset(leaves: int, superset: int) -> bool:
+    return not leaves & ~superset
 
 
 def _strongest(pairs: dict[tuple[int, int], int]) -> list[tuple[int, int]]:

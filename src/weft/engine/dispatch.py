@@ -66,7 +66,7 @@ class Dispatch:
         self._rows, self._roles, self._skips = compiled.rows, compiled.roles, compiled.skips
         self._game = TokenGame(compiled.net)
         skips = (number for number in self._skips if number >= 0)
-        self._agenda = Agenda(self._game, told=skips)
+        self._agenda = Agenda(self._game, manual=skips)
         self.tracker = SubplanTracker(tree.paths[1:])  # the whole, row 0, is not one of the subplans
         self._firings: dict[int, Firing] = {}
         self._cancelled: set[int] = set()  # leaves the driver was told to cancel

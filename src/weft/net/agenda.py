@@ -1,14 +1,14 @@
-"""Which transition begins next: deterministic, by priority, fair, and at a cost that does not grow.
+"""Choose the transition that starts next: deterministic, by priority, fair, and at a cost that does not grow.
 
 **Order.** Highest priority first, then the order of declaration. An entry also carries the *generation* in
 which it was offered, and an older generation goes before a younger one; a generation lasts for as many
 firings as the net has transitions. In a net without cycles, where a transition fires once, everything
-belongs to one generation and priority alone decides. In a net with cycles nothing that stays enabled is
-passed over for ever: at most until everything of its own and of older generations has gone.
+belongs to one generation and priority alone decides. In a net with cycles, no transition that stays enabled
+is passed over for ever: it waits at most until everything of its own and of older generations has started.
 
-**Pools.** Transitions that claim the same from the same pools are interchangeable as far as room goes, so
-they share a *lane*: a heap of which only the head matters. A lane is *ready* (to be tried), *parked* at one
-pool that has too little for it, or *idle*. 100,000 steps behind `max_parallel` are one parked lane.
+**Pools.** Transitions that claim the same amounts from the same pools are interchangeable with respect to
+room, so they share a *lane*: a heap of which only the head matters. A lane is *ready* (to be tried), *parked*
+at one pool that has too little for it, or *idle*. 100,000 steps behind `max_parallel` are one parked lane.
 
 Two mistakes are easy to make with parked waiters, and the rules here exclude them:
 
@@ -20,10 +20,11 @@ Two mistakes are easy to make with parked waiters, and the rules here exclude th
   lane parks only at a pool that lacks room for it. As long as no token moves, each lane therefore parks at
   most once, and the loop ends.
 
-**Wide claims.** Narrow claims, and those with better keys, can keep a pool so busy that a wide one, or one on
-several pools, never fits. A lane that was passed over `patience` times gets a *reservation*: from then on others
-start only if they leave enough for it. There is one reservation at a time, in the order in which lanes became
-impatient; and running work never waits for a pool, so the reserved lane's room is certain to come together.
+**Wide claims.** Narrow claims, and those with better keys, can keep a pool so busy that a wide claim, or one on
+several pools, never fits. A lane that was passed over `patience` times gets a *reservation* (the hold-back of
+the glossary): from then on others start only if they leave enough for it. There is one reservation at a time, in
+the order in which lanes became impatient. Running work never waits for a pool, so enough room is certain to
+become free for the reserved lane.
 """
 
 from collections import deque
@@ -40,11 +41,11 @@ _IDLE = -2
 _READY = -1
 
 _Queue = list[tuple[int, int]]
-"""A heap of (key, lane number). Entries that no longer tell the truth are dropped when met."""
+"""A heap of (key, lane number). Outdated entries are dropped when they reach the top."""
 
 
 class _Lane:
-    """Offered transitions that claim the same from the same pools, best first."""
+    """Offered transitions that claim the same amounts from the same pools, best first."""
 
     __slots__ = ("claims", "hand", "heap", "key", "number", "passed", "satisfiable", "tried", "where")
 
@@ -53,48 +54,62 @@ class _Lane:
         self.claims = claims
         self.satisfiable = all(weight <= pool_sizes[pool] for pool, weight in claims)
         self.heap: list[int] = []
-        self.hand = (
-            -1
-        )  # a key that is better than all in the heap: most steps begin right after they are offered
+        # A key better than all in the heap, kept outside it: most steps start right after they are offered.
+        self.hand = -1
         self.where = _IDLE  # or _READY, or the pool it is parked at
-        self.key = 0  # of its head, the hand or else the heap's first; under it the lane is queued
-        self.passed = 0  # how often others went first since it last began something
-        self.tried = 0  # when it was last tried in vain, and nobody stood behind it
+        self.key = 0  # of its head: the hand, or else the first of the heap; the lane is queued under it
+        self.passed = 0  # how often others started first since it last started a transition
+        self.tried = 0  # when it was last tried without success while no other lane waited
 
     def claim_on(self, pool: int) -> int:
         return next((weight for place, weight in self.claims if place == pool), 0)
 
 
 class Agenda:
-    """Chooses among the enabled transitions of a game, and makes the moves so that it knows them."""
+    """Chooses among the enabled transitions of a game. It makes all moves itself, to keep its records current."""
 
     __slots__ = (
-        "_by_rank", "_game", "_generation", "_impatient", "_lane_of", "_lanes", "_left", "_missing", "_parked",
-        "_patience", "_queued", "_ranks", "_ready", "_reserved", "_size", "_tokens", "_waiting",
+        "_by_rank",
+        "_firings_left",
+        "_game",
+        "_generation",
+        "_impatient",
+        "_lane_of",
+        "_lanes",
+        "_missing",
+        "_parked",
+        "_patience",
+        "_queued",
+        "_ranks",
+        "_ready",
+        "_reserved",
+        "_size",
+        "_tokens",
+        "_waiting",
     )  # fmt: skip
 
-    def __init__(self, game: TokenGame, *, told: Iterable[int] = (), patience: int = PATIENCE) -> None:
-        """Transitions in `told` are never chosen: they begin only by `fire`, on the caller's word."""
+    def __init__(self, game: TokenGame, *, manual: Iterable[int] = (), patience: int = PATIENCE) -> None:
+        """Transitions in `manual` are never chosen: they start only when the caller calls `fire`."""
         self._game = game
-        self._missing, self._tokens = game.missing, game.tokens  # the game's own lists, close at hand
+        self._missing, self._tokens = game.missing, game.tokens  # the game's own lists, for faster access
         self._patience = patience
         self._size = len(game.missing) or 1
         self._ranks, self._by_rank = _ranking(game.net.priorities)
         self._generation = 0  # a multiple of size, added to the rank to make a key
-        self._left = self._size  # firings until the next generation
+        self._firings_left = self._size  # firings until the next generation
         self._queued = bytearray(self._size)  # 1: has an entry in its lane's heap
-        for number in told:
+        for number in manual:
             self._queued[number] = 1
-        self._lanes, self._lane_of = _lanes(game.claims, game.net)
-        self._waiting = _waiting(self._lanes)
+        self._lanes, self._lane_of = _build_lanes(game.claims, game.net)
+        self._waiting = _build_queues(self._lanes)
         self._parked = 0  # lanes parked at any pool: where it is 0, pools cost next to nothing
         self._ready: _Queue = []
         self._reserved: _Lane | None = None
-        self._impatient: deque[_Lane] = deque()  # those that wait for the reservation
+        self._impatient: deque[_Lane] = deque()  # lanes that wait for the reservation
         self.offer(game.offered())
 
     def offer(self, transitions: Iterable[int]) -> None:
-        """Takes note of transitions whose control arcs are covered now."""
+        """Adds transitions whose control arcs are covered now."""
         queued, ranks = self._queued, self._ranks
         for number in transitions:
             if queued[number]:
@@ -111,20 +126,20 @@ class Agenda:
                 self._move_up(lane, key)
 
     def _move_up(self, lane: _Lane, key: int) -> None:
-        """The lane has a better head. It stands where it stood, but higher; its old entry is dead."""
+        """Updates a lane with a better head. It stays in the same queue; its old entry there is outdated."""
         lane.key = key
         ready, where = self._ready, lane.where
         if where == _READY and ready[0][1] == lane.number:
-            ready[0] = (key, lane.number)  # the first of a heap may always become smaller
+            ready[0] = (key, lane.number)  # to decrease the top of a heap keeps its order
         elif where < 0:
             lane.where = _READY
             heappush(ready, (key, lane.number))
         else:
             heappush(self._waiting[where][lane.claim_on(where)], (key, lane.number))
-            self._wake(where)  # there may be room, and it may be better than who was woken for it
+            self._wake(where)  # there may be room, and this lane may be better than the one woken for it
 
     def next(self) -> Firing | None:
-        """Begins the best transition that is enabled; None if there is none, or it is being waited for."""
+        """Starts the best enabled transition; None if there is none, or if room is reserved for another lane."""
         ready, lanes = self._ready, self._lanes
         while ready:
             key, number = ready[0]
@@ -132,7 +147,7 @@ class Agenda:
             if lane.where != _READY or lane.key != key:
                 heappop(ready)
                 continue
-            # Room is asked for before the head, which may be stale: it is quicker, and often enough.
+            # Check for room before the head, which may be outdated: it is cheaper, and often decides.
             lacking = self._lacking(lane) if lane.claims else None
             if lacking is None:
                 rank = key % self._size
@@ -141,14 +156,14 @@ class Agenda:
                     return self._begin(lane, transition)
                 self._drop_head(lane, transition)
             elif len(ready) == 1 and not self._parked:
-                self._try_in_vain(lane)
-                return None  # nobody stands behind it: it may as well wait where it is
+                self._note_failed_try(lane)
+                return None  # no other lane waits behind it, so it need not be parked
             else:
                 self._park(lane, *lacking)
-        return self.next() if self._drop_vain_reservation() else None
+        return self.next() if self._drop_useless_reservation() else None
 
     def finish(self, firing: Firing, outcome: int | str) -> list[int]:
-        """Ends a firing; returns the transitions that are offered by it, those in `told` included."""
+        """Ends a firing; returns the transitions that it offers, including those in `manual`."""
         game = self._game
         offered = game.finish(firing, outcome)
         if offered:
@@ -161,10 +176,10 @@ class Agenda:
         return offered
 
     def fire(self, transition: int, outcome: int | str = 0) -> list[int]:
-        """Begins and finishes a transition on the caller's word."""
+        """Starts and finishes a transition that the caller names."""
         return self.finish(self._game.begin(transition), outcome)
 
-    # A lane that is on top of the ready queue
+    # The lane on top of the ready queue
 
     def _begin(self, lane: _Lane, transition: int) -> Firing:
         if lane.claims:
@@ -174,9 +189,9 @@ class Agenda:
             if self._reserved is lane:
                 self._reserve()
         firing = self._game.begin_enabled(transition)
-        self._left -= 1
-        if not self._left:
-            self._left = self._size
+        self._firings_left -= 1
+        if not self._firings_left:
+            self._firings_left = self._size
             self._generation += self._size
         self._drop_head(lane, transition)
         if not self._missing[transition]:
@@ -184,7 +199,7 @@ class Agenda:
         return firing
 
     def _drop_head(self, lane: _Lane, transition: int) -> None:
-        """It has a new head, or none; a lane that waits behind it may be better now."""
+        """Removes the head of a lane. A lane that waits behind it may be better now, so it is woken."""
         heap = lane.heap
         if lane.hand >= 0:
             lane.hand = -1
@@ -203,7 +218,7 @@ class Agenda:
             self._wake_next(lane)
 
     def _park(self, lane: _Lane, pool: int, weight: int) -> None:
-        """It waits for the pool; whoever waits behind it is next."""
+        """Parks a lane at a pool without room for it, and wakes the next waiter."""
         self._pass_over(lane)
         heappop(self._ready)
         if self._parked:
@@ -212,10 +227,10 @@ class Agenda:
         self._parked += 1
         heappush(self._waiting[pool][weight], (lane.key, lane.number))
 
-    # Room, and who waits for it
+    # Room in pools
 
     def _lacking(self, lane: _Lane) -> tuple[int, int] | None:
-        """The lane's claim on a pool without room for it; what is reserved for another is no room."""
+        """Returns the lane's claim on a pool without room for it. Room reserved for another does not count."""
         tokens, reserved = self._tokens, self._reserved
         if reserved is None or reserved is lane:
             for claim in lane.claims:
@@ -232,7 +247,7 @@ class Agenda:
             self._wake(pool)
 
     def _wake(self, pool: int) -> None:
-        """Makes ready the best lane parked here that the pool has room for."""
+        """Makes the best lane ready that is parked at this pool and fits."""
         free = self._tokens[pool]
         reserved = self._reserved
         if reserved is not None:
@@ -257,7 +272,7 @@ class Agenda:
         heappush(self._ready, (lane.key, lane.number))
 
     def _front(self, queue: _Queue, pool: int) -> _Lane | None:
-        """The first lane in a queue of this pool; dead entries before it are dropped."""
+        """Returns the first lane in a queue of this pool, and drops outdated entries before it."""
         while queue:
             key, number = queue[0]
             lane = self._lanes[number]
@@ -269,9 +284,9 @@ class Agenda:
     # Fairness
 
     def _pass_over_waiters(self, winner: _Lane) -> None:
-        """Notes that the winner, whatever its key, has passed those that wait at a pool it draws on.
+        """Records that the winner, whatever its key, has passed the lanes that wait at its pools.
 
-        Of each width that is the best one: another may count on its turn when that has begun.
+        Only the best lane of each width counts: the others are behind it anyway.
         """
         for pool, _ in winner.claims:
             for queue in self._waiting[pool].values():
@@ -286,33 +301,33 @@ class Agenda:
             if self._reserved is None:
                 self._reserve()
 
-    def _try_in_vain(self, lane: _Lane) -> None:
-        """It was passed over if anything has begun since it was last tried."""
-        now = self._generation - self._left
+    def _note_failed_try(self, lane: _Lane) -> None:
+        """Counts the lane as passed over if any transition has started since its last try."""
+        now = self._generation - self._firings_left
         if lane.tried != now:
             lane.tried = now
             self._pass_over(lane)
 
     def _reserve(self) -> None:
-        """Room is kept for the lane that has been impatient for the longest time, if there is one."""
+        """Reserves room for the lane that has been impatient for the longest time, if there is one."""
         impatient, self._reserved = self._impatient, None
         while impatient and self._reserved is None:
             lane = impatient.popleft()
             if lane.where != _IDLE and lane.passed >= self._patience:
                 self._reserved = lane
 
-    def _drop_vain_reservation(self) -> bool:
-        """With nothing in flight no room will come together: let the others go on."""
+    def _drop_useless_reservation(self) -> bool:
+        """Drops the reservation if nothing is in flight, because no more room will become free for it."""
         if (reserved := self._reserved) is None or self._game.busy:
             return False
         reserved.passed = 0
         self._reserve()
         self._wake_next(reserved)
-        return bool(self._ready) or self._drop_vain_reservation()
+        return bool(self._ready) or self._drop_useless_reservation()
 
 
 def _ranking(priorities: Sequence[int]) -> tuple[list[int] | None, list[int] | None]:
-    """Each transition's place in the order of choice, and its inverse; None where that is the identity."""
+    """Returns each transition's rank, and the transitions by rank; None if both are the identity."""
     if all(a >= b for a, b in pairwise(priorities)):
         return None, None
     by_rank = sorted(range(len(priorities)), key=lambda number: (-priorities[number], number))
@@ -322,7 +337,7 @@ def _ranking(priorities: Sequence[int]) -> tuple[list[int] | None, list[int] | N
     return ranks, by_rank
 
 
-def _lanes(claims: Iterable[Arcs], net: Net) -> tuple[list[_Lane], list[int]]:
+def _build_lanes(claims: Iterable[Arcs], net: Net) -> tuple[list[_Lane], list[int]]:
     lanes: dict[Arcs, _Lane] = {}
     lane_of: list[int] = []
     for claim in claims:
@@ -333,10 +348,10 @@ def _lanes(claims: Iterable[Arcs], net: Net) -> tuple[list[_Lane], list[int]]:
     return list(lanes.values()), lane_of
 
 
-def _waiting(lanes: Iterable[_Lane]) -> dict[int, dict[int, _Queue]]:
-    """For each pool, by the width of the claim, narrow first: the lanes parked there."""
+def _build_queues(lanes: Iterable[_Lane]) -> dict[int, dict[int, _Queue]]:
+    """Returns for each pool an empty queue of parked lanes per width of claim, narrow first."""
     widths: dict[int, set[int]] = {}
     for lane in lanes:
         for pool, weight in lane.claims:
             widths.setdefault(pool, set()).add(weight)
-    return {pool: {width: [] for width in sorted(found)} for pool, found in widths.items()}
+    return {pool: {width: [] for width in sorted(pool_widths)} for pool, pool_widths in widths.items()}

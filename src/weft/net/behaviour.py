@@ -1,14 +1,14 @@
-"""Properties of a net decided on all its reachable markings: the judge of the faster theorems.
+"""Decide soundness on all reachable markings. Tests compare the faster theorems with this.
 
-A net that begins in its initial marking and should end in one token on the place `final` is sound if
+A net that starts in its initial marking and should end with one token in the place `final` is sound if
 
 - from every reachable marking the final marking can be reached,
 - no reachable marking has that token and others beside it, and
 - every transition is enabled in some reachable marking.
 
-Which markings can end is found backwards, from the final marking on. The arcs between markings need not
-be stored for this: a transition is undone by taking its outputs and giving back its inputs, and what
-comes out counts if it was among the markings reached.
+The markings that can still end are found backwards from the final marking. The arcs between markings need not be
+stored for this: a transition is undone by taking its outputs and returning its inputs, and the result counts if it
+is among the reached markings.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from weft.net.verdict import Answer, Verdict
 
 
 def sound_by_states(net: PlainNet, *, final: int, max_states: int) -> Verdict:
-    """Decide soundness by visiting every reachable marking; unknown if there are too many."""
+    """Decides soundness by visiting every reachable marking; unknown if there are too many."""
     if not 0 <= final < len(net.place_ids):
         raise NetError(f"the final place has number {final}; the net has {len(net.place_ids)} places")
     engine = PythonEngine(net, max_states=max_states, max_bytes=MAX_BYTES)
@@ -55,7 +55,7 @@ class _Judge:
         if offending is not None:
             return self._refuted(offending)
         if dead := [self._net.transition_ids[number] for number in self._engine.unfired()]:
-            return Verdict(answer=Answer.REFUTED, why=f"{_said(dead)} in none of the {states}")
+            return Verdict(answer=Answer.REFUTED, why=f"{_describe_dead(dead)} in none of the {states}")
         why = f"each of the {states} can still end properly, and every transition is enabled in one of them"
         return Verdict(answer=Answer.PROVED, why=why)
 
@@ -67,7 +67,7 @@ class _Judge:
                 yield number
 
     def _certain(self) -> Iterator[int]:
-        """Numbers of the markings that break soundness whatever else there is to be seen."""
+        """Numbers of the markings that break soundness even though the search is incomplete."""
         order = self._engine.order
         yield from (number for number, marking in enumerate(order) if self._covers_final(marking))
         yield from (number for number in self._engine.dead_numbers if order[number] != self._final)
@@ -79,43 +79,46 @@ class _Judge:
     def _can_end(self) -> set[int]:
         """The reached markings from which the final marking can be reached."""
         (guards,) = self._engine.layout.guards
-        seen = self._engine.seen
-        undone = self._undoing()
-        ending = {self._final} & seen
-        waiting = list(ending)
-        while waiting:
-            marking = waiting.pop()
+        reached = self._engine.seen
+        backward_rules = self._reverse_rules()
+        can_end = {self._final} & reached
+        pending = list(can_end)
+        while pending:
+            marking = pending.pop()
             guarded = marking | guards
-            before = [marking + change for taken, change in undone if (guarded - taken) & guards == guards]
-            for earlier in before:
-                if earlier in seen and earlier not in ending:
-                    ending.add(earlier)
-                    waiting.append(earlier)
-        return ending
+            predecessors = [
+                marking + change for needed, change in backward_rules if (guarded - needed) & guards == guards
+            ]
+            for predecessor in predecessors:
+                if predecessor in reached and predecessor not in can_end:
+                    can_end.add(predecessor)
+                    pending.append(predecessor)
+        return can_end
 
-    def _undoing(self) -> list[Rule]:
-        """The transitions backwards: they take what was given."""
+    def _reverse_rules(self) -> list[Rule]:
+        """Returns the reversed transitions, which take outputs and return inputs."""
         rules: list[Rule] = []
-        for given, effect in zip(self._net.outputs, effects(self._net), strict=True):
-            back = tuple((place, -tokens) for place, tokens in effect.change)
-            rules.append(pack_rule(self._engine.layout, given, back))
+        for outputs, effect in zip(self._net.outputs, effects(self._net), strict=True):
+            reverse_change = tuple((place, -tokens) for place, tokens in effect.change)
+            rules.append(pack_rule(self._engine.layout, outputs, reverse_change))
         return rules
 
     def _refuted(self, number: int) -> Verdict:
         tokens = self._engine.tokens(number)
         trace = trace_to(self._net, self._engine, number)
-        reached = replay(self._net, trace)
-        assert reached == tokens
-        where = ", ".join(f"{id_}: {n}" for id_, n in self._net.marking(tokens).tokens.items())
+        replayed = replay(self._net, trace)
+        # A refutation must not depend on the search engine being correct: the trace is replayed.
+        assert replayed == tokens
+        marking_text = ", ".join(f"{id_}: {n}" for id_, n in self._net.marking(tokens).tokens.items())
         if self._covers_final(self._engine.order[number]):
-            what = f"the end {self._final_id!r} is marked and more tokens are left"
+            problem = f"the end {self._final_id!r} is marked and more tokens are left"
         elif number in self._engine.dead_numbers:
-            what = "no transition is enabled and it is not the end"
+            problem = "no transition is enabled and it is not the end"
         else:
-            what = f"the end, one token in {self._final_id!r} alone, can no longer be reached"
+            problem = f"the end, one token in {self._final_id!r} alone, can no longer be reached"
         return Verdict(
             answer=Answer.REFUTED,
-            why=f"after {_firings(len(trace))}, in ({where or 'no tokens'}), {what}",
+            why=f"after {_firings(len(trace))}, in ({marking_text or 'no tokens'}), {problem}",
             trace=trace,
         )
 
@@ -124,7 +127,7 @@ def _firings(count: int) -> str:
     return "1 firing" if count == 1 else f"{count:,} firings"
 
 
-def _said(dead: list[TransitionId]) -> str:
+def _describe_dead(dead: list[TransitionId]) -> str:
     if len(dead) == 1:
         return f"the transition {dead[0]!r} is enabled"
     return f"the transitions {', '.join(map(repr, dead))} are enabled"

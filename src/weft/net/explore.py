@@ -1,9 +1,9 @@
-"""All reachable markings of a small net, met breadth first.
+"""Explore all reachable markings of a small net, breadth first.
 
-The answer is exact or it says that it is not: a search that meets a limit has `complete` False, and its
-counts are what was seen until then. Two engines do the same search in the same order. The one in plain
-Python begins, as small nets are done before numpy is imported; the one on numpy takes over, from the
-beginning, when many markings have been met and many are waiting, for it works on these together.
+The result is exact or says that it is not: a search that reaches a limit has `complete` False, and its counts
+cover what was seen until then. Two engines do the same search in the same order. The engine in plain Python
+starts, because small nets are finished before numpy is imported. The numpy engine takes over, from the
+beginning, when many markings have been found and many are pending, because it processes these together.
 """
 
 import sys
@@ -24,16 +24,16 @@ MAX_STATES = 10_000_000
 MAX_BYTES = 2 << 30
 
 HANDOVER_STATES = 2_000
-"""Markings after which what it takes to begin again with numpy is earned back."""
+"""The number of markings from which a restart with numpy pays off."""
 HANDOVER_STATES_WITH_IMPORT = 20_000
-"""The same if numpy has yet to be imported."""
+"""The same if numpy has not been imported yet."""
 HANDOVER_WAITING = 256
-"""With fewer markings to take together, numpy is the slower one."""
+"""With fewer pending markings, numpy is slower than Python."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
-    """What a search has seen. Places and transitions are those of the plain net, see `unfold`."""
+    """The result of a search. Places and transitions are those of the plain net, see `unfold`."""
 
     states: int
     edges: int
@@ -54,7 +54,7 @@ class Exploration:
     marking_bound: int
     """Most tokens seen in a marking."""
     dead_transitions: tuple[TransitionId, ...]
-    """Those enabled in no reachable marking; empty if the search is not complete, as nothing is known."""
+    """Transitions enabled in no reachable marking; empty if the search is incomplete, as none is then certain."""
     complete: bool
     why: str
 
@@ -70,8 +70,8 @@ def explore(
 ) -> Exploration:
     """Explore the reachable markings until all are seen, `find` holds of one, or a limit is met.
 
-    `use_numpy`: None lets the size decide, True demands that numpy is there, False does without.
-    `progress` is called now and then with the number of markings met.
+    `use_numpy`: None lets the size decide, True requires numpy, False does without it. `progress` is called from
+    time to time with the number of markings.
     """
     search = _Search(net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress)
     search.run(lambda: search.look_for(find) if find else False)
@@ -106,32 +106,36 @@ class _Search:
         self._net = unfold(net) if isinstance(net, Net) else net
         self._max_states, self._max_bytes = max_states, max_bytes
         self._numpy = _numpy_allowed(use_numpy=use_numpy)
-        self._enough = HANDOVER_STATES if "numpy" in sys.modules else HANDOVER_STATES_WITH_IMPORT
+        self._handover_states = HANDOVER_STATES if "numpy" in sys.modules else HANDOVER_STATES_WITH_IMPORT
         self._progress = progress
-        self._looked_at = 0
-        self._found: int | None = None
-        self._engine: Engine = self._in_numpy() if use_numpy else self._in_python()
+        self._examined = 0
+        self._match: int | None = None
+        self._engine: Engine = self._start_numpy() if use_numpy else self._start_python()
 
-    def _in_python(self) -> Engine:
+    def _start_python(self) -> Engine:
         return PythonEngine(self._net, max_states=self._max_states, max_bytes=self._max_bytes)
 
-    def _in_numpy(self) -> Engine:
-        self._numpy = False  # from here on: to change over to
+    def _start_numpy(self) -> Engine:
+        self._numpy = False  # there is nothing more to hand over to
         from weft.net.explore_numpy import NumpyEngine  # noqa: PLC0415 - numpy is optional, and slow to import
 
         try:
             return NumpyEngine(self._net, max_states=self._max_states, max_bytes=self._max_bytes)
         except FieldTooWideError:
-            return self._in_python()
+            return self._start_python()
 
-    def run(self, is_done: Callable[[], bool]) -> None:
-        while not is_done() and self._engine.full is None and self._waiting:
-            if self._numpy and self._engine.states >= self._enough and self._waiting >= HANDOVER_WAITING:
-                self._engine = self._in_numpy()
+    def run(self, is_finished: Callable[[], bool]) -> None:
+        while not is_finished() and self._engine.full is None and self._waiting:
+            if (
+                self._numpy
+                and self._engine.states >= self._handover_states
+                and self._waiting >= HANDOVER_WAITING
+            ):
+                self._engine = self._start_numpy()
             try:
                 self._engine.step()
             except FieldTooWideError:
-                self._engine = self._in_python()  # its integers have no limit
+                self._engine = self._start_python()  # its integers have no limit
             if self._progress:
                 self._progress(self._engine.states)
 
@@ -140,39 +144,39 @@ class _Search:
         return self._engine.states - self._engine.expanded
 
     def look_for(self, find: Callable[[Marking], bool]) -> bool:
-        # Both engines number the markings alike, so what one has shown is not looked at again.
-        for number in range(self._looked_at, self._engine.states):
+        # Both engines number the markings alike, so a handover does not repeat this check.
+        for number in range(self._examined, self._engine.states):
             if find(self._marking(number)):
-                self._found = number
+                self._match = number
                 return True
-        self._looked_at = max(self._looked_at, self._engine.states)
+        self._examined = max(self._examined, self._engine.states)
         return False
 
     def look_for_deadlock(self) -> bool:
-        self._found = self._engine.first_dead
-        return self._found is not None
+        self._match = self._engine.first_dead
+        return self._match is not None
 
     def _marking(self, number: int) -> Marking:
         return self._net.marking(self._engine.tokens(number))
 
-    def _shown(self, number: int | None) -> tuple[Marking, tuple[TransitionId, ...]] | tuple[None, None]:
+    def _with_trace(self, number: int | None) -> tuple[Marking, tuple[TransitionId, ...]] | tuple[None, None]:
         if number is None:
             return None, None
         return self._marking(number), trace_to(self._net, self._engine, number)
 
     def result(self) -> Exploration:
         engine, net = self._engine, self._net
-        complete = self._found is None and engine.full is None
+        complete = self._match is None and engine.full is None
         place_bounds, marking_bound = engine.bounds()
-        first_deadlock, deadlock_trace = self._shown(engine.first_dead)
-        found, found_trace = self._shown(self._found)
+        first_deadlock, deadlock_trace = self._with_trace(engine.first_dead)
+        found_marking, found_trace = self._with_trace(self._match)
         return Exploration(
             states=engine.states,
             edges=engine.edges,
             deadlocks=engine.dead,
             first_deadlock=first_deadlock,
             deadlock_trace=deadlock_trace,
-            found=found,
+            found=found_marking,
             found_trace=found_trace,
             place_bounds=MappingProxyType(dict(zip(net.place_ids, place_bounds, strict=True))),
             place_bound=max(place_bounds, default=0),
@@ -184,7 +188,7 @@ class _Search:
 
     def _why(self) -> str:
         states = f"{self._engine.states:,} states"
-        if self._found is not None:
+        if self._match is not None:
             return f"found after {states}"
         if self._engine.full is None:
             return f"all {states}"

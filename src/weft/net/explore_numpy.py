@@ -1,17 +1,16 @@
 """Breadth-first search on numpy arrays: the same search as in Python, thousands of markings at a time.
 
-Markings are columns of 64-bit words, one array for each word of the layout, in the order in which they
-are met. A step takes the next markings as a block, asks for each transition which of them enable it, and
-writes all successors, marking by marking, behind the markings stored. Then `_admit` finds which of them
-are new, keeps the first of each, and closes the gaps: so the order is that of a search that takes one
-marking at a time, and traces are as short.
+Markings are columns of 64-bit words, one array for each word of the layout, in the order of discovery. A step
+takes the next markings as a block, computes for each transition which of them enable it, and writes all
+successors, marking by marking, behind the stored markings. Then `_admit` determines which of them are new, keeps
+the first of each, and closes the gaps. The order is therefore that of a search that takes one marking at a time,
+and traces are as short.
 
-What is stored is found again by a hash table of numbers of markings, with open addressing. All
-successors look at their slots together. Who finds the slot empty writes its own number there; where
-several did, one number stays. Then everyone compares itself with the marking that its slot names now, and
-is that one (new), equal to it (known), or different (goes on to the next slot). Equal markings probe the
-same slots in the same rounds, so nothing is stored twice; and whole markings are compared, not hashes, so
-nothing is lost.
+Stored markings are found by a hash table of their numbers, with open addressing. All successors probe their slots
+together. A successor that finds its slot empty writes its number there; if several write to one slot, one number
+stays. Each successor then compares itself with the marking that its slot names: it is that marking (new), equal to
+it (already stored), or different (and continues with the next slot). Equal markings probe the same slots in the
+same rounds, so no marking is stored twice. Whole markings are compared, not hashes, so none is lost.
 """
 
 from collections.abc import Callable
@@ -33,19 +32,20 @@ MIXER = 0x9E37_79B9_7F4A_7C15
 """2⁶⁴ / φ, odd: the multiplier of Fibonacci hashing."""
 
 BLOCK_CELLS = 1 << 18
-"""Most pairs of a marking and a transition in a block: what they need stays in the cache."""
+"""The most pairs of a marking and a transition in a block, so that their data stays in the CPU cache."""
 
 BYTES_PER_CELL = 96
-"""Of a block, besides its words: source, number and slot of each successor, and copies in passing."""
+"""Memory per pair in a block besides its words: source, number and slot of each successor, and copies."""
 
 
 class NumpyEngine:
-    """The state of a search; see `weft.net.trace.Engine` for what its parts mean."""
+    """The state of a search; `weft.net.trace.Engine` documents its parts."""
 
     def __init__(self, net: PlainNet, *, max_states: int, max_bytes: int) -> None:
         self._max_states, self._max_bytes = max_states, max_bytes
         self._effects = effects(net)
-        # A marking's successors are a row of the block; a power of two makes its length a shift.
+        # The successors of a marking are a row of the block. Its length is a power of two, so that a shift finds
+        # it.
         self._row_bits = max(0, len(self._effects) - 1).bit_length()
         self._block = max(1, min(BLOCK_CELLS, max_bytes // 1024) >> self._row_bits)
         self._cells = self._block << self._row_bits
@@ -86,10 +86,10 @@ class NumpyEngine:
         guards = self.layout.guards
         guarded = [word[start:stop] | guard for word, guard in zip(self._words, guards, strict=True)]
         block = np.zeros((stop - start, 1 << self._row_bits), dtype=np.bool_)
-        for number, taken in enumerate(self._taken):
+        for number, input_words in enumerate(self._taken):
             enabled = np.ones(stop - start, dtype=np.bool_)
-            for word, pre in taken:  # only the words that it takes from
-                enabled &= ((guarded[word] - pre) & guards[word]) == guards[word]
+            for word, needed in input_words:  # only the words with its input places
+                enabled &= ((guarded[word] - needed) & guards[word]) == guards[word]
             block[:, number] = enabled
         return block
 
@@ -101,7 +101,7 @@ class NumpyEngine:
             self.first_dead = start + int(dead[0])
 
     def _fire(self, sources: Numbers, transitions: Numbers) -> list[int]:
-        """Put the successors behind what is stored. Return the guards that they touch, for each word."""
+        """Writes the successors behind the stored markings. Returns the guards that they touch, for each word."""
         touched: list[int] = []
         new = slice(self.states, self.states + len(sources))
         for words, change, guards in zip(self._words, self._changes, self.layout.guards, strict=True):
@@ -111,13 +111,15 @@ class NumpyEngine:
         return touched
 
     def _admit(self, sources: Numbers) -> None:
-        """Keep the successors that are new, as far as the limit on states allows."""
+        """Keeps the successors that are new, as far as the limit on states allows."""
         base, successors = self.states, len(sources)
         numbers = np.arange(base, base + successors, dtype=self._number_type)
         new, slots = self._settle(numbers, self._slots(slice(base, base + successors)), self._same)
         if base + len(new) > self._max_states:
             self.full = "states"
-        order = np.argsort(new, kind="stable")[: self._max_states - base]  # stable: made for sorted runs
+        order = np.argsort(new, kind="stable")[
+            : self._max_states - base
+        ]  # the stable algorithm is fast on sorted runs
         new, slots = new[order], slots[order]
         self.states = base + len(new)
         self._table[slots] = numbers[: len(new)]
@@ -127,28 +129,28 @@ class NumpyEngine:
         self._measure(base)
 
     def _settle(
-        self, mine: Numbers, slots: Slots, same: Callable[[Numbers, Numbers], NDArray[np.bool_]]
+        self, candidates: Numbers, slots: Slots, is_same: Callable[[Numbers, Numbers], NDArray[np.bool_]]
     ) -> tuple[Numbers, Slots]:
-        """Look these markings up. Return the numbers of those not known before, and the slots they took."""
-        new, taken = [mine[:0]], [slots[:0]]
-        while len(mine):
-            found = self._table[slots]
-            empty = np.flatnonzero(found < 0)
-            # Of several that write to a slot the last stays: backwards, that is the one met first.
-            self._table[slots[empty][::-1]] = mine[empty][::-1]
-            found[empty] = self._table[slots[empty]]
-            won = empty[found[empty] == mine[empty]]
-            new.append(mine[won])
-            taken.append(slots[won])
-            different = ~same(found, mine)
-            mine = mine[different]
+        """Looks these markings up. Returns the numbers of the new ones, and the slots they took."""
+        new, taken_slots = [candidates[:0]], [slots[:0]]
+        while len(candidates):
+            occupants = self._table[slots]
+            empty = np.flatnonzero(occupants < 0)
+            # The last of several writes to a slot stays. In reverse order, that is the marking found first.
+            self._table[slots[empty][::-1]] = candidates[empty][::-1]
+            occupants[empty] = self._table[slots[empty]]
+            winners = empty[occupants[empty] == candidates[empty]]
+            new.append(candidates[winners])
+            taken_slots.append(slots[winners])
+            different = ~is_same(occupants, candidates)
+            candidates = candidates[different]
             slots = (slots[different] + 1) & (len(self._table) - 1)
-        return np.concatenate(new), np.concatenate(taken)
+        return np.concatenate(new), np.concatenate(taken_slots)
 
-    def _same(self, one: Numbers, other: Numbers) -> NDArray[np.bool_]:
-        equal: NDArray[np.bool_] = self._words[0][one] == self._words[0][other]
+    def _same(self, first: Numbers, second: Numbers) -> NDArray[np.bool_]:
+        equal: NDArray[np.bool_] = self._words[0][first] == self._words[0][second]
         for words in self._words[1:]:
-            equal &= words[one] == words[other]
+            equal &= words[first] == words[second]
         return equal
 
     def _slots(self, which: slice) -> Slots:
@@ -167,10 +169,10 @@ class NumpyEngine:
         for start in range(0, self.states, self._cells):
             which = slice(start, min(self.states, start + self._cells))
             numbers = np.arange(which.start, which.stop, dtype=self._number_type)
-            self._settle(numbers, self._slots(which), np.equal)  # all differ: only oneself is the same
+            self._settle(numbers, self._slots(which), np.equal)  # all differ, so comparing numbers is enough
 
     def _reserve(self, successors: int) -> bool:
-        """Make room behind the markings and in the table, unless memory does not allow it."""
+        """Makes room behind the markings and in the table; returns False if memory does not allow it."""
         needed = self.states + successors
         room = len(self._parents)
         if needed > room:
@@ -190,14 +192,14 @@ class NumpyEngine:
         return True
 
     def _bytes(self, *, room: int, size: int) -> int:
-        """What all arrays take when there is this room for markings, and a table of this size."""
+        """Returns the memory of all arrays with this room for markings and a table of this size."""
         number, words = self._table.itemsize, 8 * self.layout.words
-        old = 8 * len(self._parents) if room > len(self._parents) else 0  # they are copied one by one
+        old = 8 * len(self._parents) if room > len(self._parents) else 0  # arrays are copied one at a time
         old += number * len(self._table) if size > len(self._table) else 0
         return room * (words + number) + size * number + old + self._cells * (BYTES_PER_CELL + words)
 
     def _measure(self, start: int) -> None:
-        """Take the markings from this number on into the bounds."""
+        """Updates the bounds with the markings from this number on."""
         if start == self.states:
             return
         total = np.zeros(self.states - start, dtype=np.uint64)
@@ -210,7 +212,7 @@ class NumpyEngine:
         self._check_sum()
 
     def _check_sum(self) -> None:
-        # The sum of all places must fit a word, also in the next markings.
+        # The sum of all places must fit into a word, in the next markings too.
         if sum(self._tops) >= 1 << (WORD_BITS - 2):
             raise FieldTooWideError("the tokens of a marking may be more than a word can count")
 
@@ -223,7 +225,7 @@ class NumpyEngine:
                 self._changes[word][number] = change & wrap
 
     def _widen(self, overflow: list[int]) -> None:
-        """Move all markings to a layout with wider fields."""
+        """Moves all markings to a layout with wider fields."""
         old, wider = self._words, self.layout.wider(overflow)
         room, size = len(self._parents), len(self._table)
         both = room * 8 * wider.words + size * self._table.itemsize + 16 * self.states

@@ -1,9 +1,9 @@
-"""Breadth-first search with one Python integer for each marking. Needs nothing but Python.
+"""Breadth-first search with one Python integer for each marking. Needs only Python.
 
-The integer has a field for each place and one more for the sum of all tokens, which changes with
-each firing as a place would. So the most tokens in a marking are found like those in a place: `top`
-holds the largest value of each field, and a single subtraction tells whether a new marking exceeds it
-anywhere. The same subtraction notices a field that has run into its guard.
+The integer has a field for each place and one more for the sum of all tokens, which changes with each firing
+like a place. The most tokens in a marking are therefore found like those in a place: `top` holds the largest
+value of each field, and a single subtraction shows whether a new marking exceeds it anywhere. The same
+subtraction detects a field that has overflowed into its guard.
 """
 
 from array import array
@@ -19,10 +19,9 @@ SLICE = 512
 """Markings expanded in one step."""
 
 BYTES_PER_STATE = 176
-"""An estimate of what a marking costs besides its own bits, from above: the header of its integer (24,
-and what is lost to alignment), its place in the list (9) and in the array of parents (9), and 16 bytes for
-each slot of the set, which has up to four for each marking and is there twice while it grows. Measured:
-100 to 180 bytes, bits included."""
+"""An upper estimate of the memory of a marking besides its own bits: the header of its integer (24, plus
+alignment), its entries in the list (9) and in the array of parents (9), and 16 bytes for each slot of the set,
+which has up to four per marking and exists twice while it grows. Measured: 100 to 180 bytes, bits included."""
 
 
 class Rule(NamedTuple):
@@ -32,14 +31,14 @@ class Rule(NamedTuple):
     change: int
 
 
-def pack_rule(layout: Layout, taken: Fields, change: Fields) -> Rule:
-    """The change is that of the places; that of the sum, the last field, comes with it."""
-    whole = (*change, (len(layout.widths) - 1, sum(tokens for _, tokens in change)))
-    return Rule(layout.pack_some(taken).get(0, 0), layout.pack_some(whole).get(0, 0))
+def pack_rule(layout: Layout, inputs: Fields, change: Fields) -> Rule:
+    """Packs a transition. The change of the sum, the last field, is added to the change of the places."""
+    with_sum = (*change, (len(layout.widths) - 1, sum(tokens for _, tokens in change)))
+    return Rule(layout.pack_some(inputs).get(0, 0), layout.pack_some(with_sum).get(0, 0))
 
 
 class PythonEngine:
-    """The state of a search; see `weft.net.trace.Engine` for what its parts mean."""
+    """The state of a search; `weft.net.trace.Engine` documents its parts."""
 
     __slots__ = (
         "_affordable", "_ahead", "_asleep", "_effects", "_limit", "_live", "_max_bytes", "_max_states",
@@ -59,7 +58,7 @@ class PythonEngine:
         self._top = first
         self.order = [first]
         self.seen = set(self.order)
-        self._ahead: Iterator[int] = iter(self.order)  # the list grows under it, and it follows
+        self._ahead: Iterator[int] = iter(self.order)  # the iterator follows the list as it grows
         self._parents = array("q", [0])
         self.dead_numbers = array("q")
         self.expanded = self.edges = 0
@@ -78,24 +77,24 @@ class PythonEngine:
         return self.dead_numbers[0] if self.dead_numbers else None
 
     def step(self) -> None:
-        # All that the loop reads is in local names, and what is rare is in methods.
-        order, seen, parents = self.order, self.seen, self._parents
+        # The hot loop: everything it reads is in local names, and rare cases are in methods.
+        order, stored, parents = self.order, self.seen, self._parents
         (guards,) = self.layout.guards
         live, limit, top = self._live, self._limit, self._top | guards
         asleep = [self._rules[number].taken for number in self._asleep]
         at, edges = self.expanded, 0
         for marking in islice(self._ahead, SLICE):
             guarded = marking | guards
-            if asleep and [1 for taken in asleep if (guarded - taken) & guards == guards]:
+            if asleep and [1 for needed in asleep if (guarded - needed) & guards == guards]:
                 live, asleep = self._wake(guarded)
-            after = [marking + change for taken, change in live if (guarded - taken) & guards == guards]
+            after = [marking + change for needed, change in live if (guarded - needed) & guards == guards]
             for new in after:
-                if new not in seen:
+                if new not in stored:
                     if (top - new) & guards != guards or len(order) >= limit:
                         if not self._admits(new):
                             break
                         top = self._top | guards
-                    seen.add(new)
+                    stored.add(new)
                     order.append(new)
                     parents.append(at)
             else:
@@ -104,7 +103,7 @@ class PythonEngine:
                 at += 1
                 edges += len(after)
                 continue
-            # At a limit, or everything has moved to a wider layout: this marking comes again.
+            # A limit was reached, or all markings moved to a wider layout: this marking is expanded again.
             self._ahead = islice(self.order, at, None)
             break
         self.expanded = at
@@ -114,7 +113,9 @@ class PythonEngine:
         overflows = new & self.layout.guards[0]
         if len(self.order) >= self._max_states:
             self.full = "states"
-        elif len(self.order) * (2 if overflows else 1) >= self._affordable:  # to move, both are needed
+        elif (
+            len(self.order) * (2 if overflows else 1) >= self._affordable
+        ):  # a move to a wider layout needs both copies
             self.full = "memory"
         elif overflows:
             self._widen(new)
@@ -124,11 +125,11 @@ class PythonEngine:
         return False
 
     def _raise_top(self, new: int) -> None:
-        both = zip(self.layout.unpack((self._top,)), self.layout.unpack((new,)), strict=True)
-        (self._top,) = self.layout.pack(max(pair) for pair in both)
+        pairs = zip(self.layout.unpack((self._top,)), self.layout.unpack((new,)), strict=True)
+        (self._top,) = self.layout.pack(max(pair) for pair in pairs)
 
     def _wake(self, guarded: int) -> tuple[list[Rule], list[int]]:
-        """Move the transitions enabled here for the first time to those that are tried at each marking."""
+        """Adds the transitions enabled here for the first time to those that are tried at each marking."""
         (guards,) = self.layout.guards
         rules = self._rules
         self._asleep = {t for t in self._asleep if (guarded - rules[t].taken) & guards != guards}
@@ -140,20 +141,22 @@ class PythonEngine:
         self._rules = [pack_rule(self.layout, *effect) for effect in self._effects]
         self._live = [rule for number, rule in enumerate(self._rules) if number not in self._asleep]
         bits = sum(self.layout.widths) + fields
-        self._affordable = self._max_bytes // (BYTES_PER_STATE + bits // 7)  # Python keeps 30 bits in 4 bytes
+        self._affordable = self._max_bytes // (
+            BYTES_PER_STATE + bits // 7
+        )  # Python stores 30 bits in 4 bytes
         self._limit = min(self._max_states, self._affordable)
 
     def _widen(self, new: int) -> None:
         wider = self.layout.wider((new,))
         moves = self.layout.moves_to(wider)
 
-        def moved(marking: int) -> int:
+        def convert(marking: int) -> int:
             return sum(move(marking) for move in moves)
 
         self.layout = wider
-        self.order = [moved(marking) for marking in self.order]
+        self.order = [convert(marking) for marking in self.order]
         self.seen = set(self.order)
-        self._top = moved(self._top)
+        self._top = convert(self._top)
         self._pack_rules()
 
     def tokens(self, number: int) -> Tokens:

@@ -1,17 +1,18 @@
 """Flows through a free-choice workflow net: the positive invariants that the rank theorem asks for.
 
-In a free-choice net the transitions of a cluster are enabled together, so every cluster can decide for itself
-how it splits what arrives. Close the net by a transition from its sink to its source and let a quantity
-flow from the source, each cluster handing some part to each of its transitions. If the net is sound, the
-input places of a cluster are marked equally often in every run, hence in the mean over all runs: the same
-quantity arrives at all of them, and what leaves the source comes back. The shares of the transitions are
-then a positive **T-invariant**. A positive **P-invariant** is found in the same way on the reverse dual, where
-places and transitions change roles and arcs their direction: what arrives at the transitions of a cluster
-is split among its places. For free-choice nets the dual of a well-formed net is well-formed, and if the
-net has no cycle, the closing transition alone marks every siphon of the dual. So one routine serves for
-both, on a `Side` of the net. Where there is no cycle it is one pass in topological order; where there
-are cycles, the equations are solved by elimination, which needs no subtraction but 1 - x, as in a Markov
-chain. Neither result is trusted: whoever asks checks the vector.
+In a free-choice net the transitions of a cluster are enabled together, so every cluster can decide independently
+how to split the quantity that arrives. Close the net by a transition from its sink to its source and let a
+quantity flow from the source, where each cluster passes some part to each of its transitions. If the net is
+sound, the input places of a cluster are marked equally often in every run, hence in the mean over all runs: the
+same quantity arrives at all of them, and the quantity that leaves the source returns. The shares of the
+transitions are then a positive
+**T-invariant**. A positive **P-invariant** is found in the same way on the reverse dual, where places and
+transitions exchange roles and arcs reverse direction: the quantity at the transitions of a cluster is split
+among its places. For free-choice nets the dual of a well-formed net is well-formed, and if the net has no cycle,
+the closing transition alone marks every siphon of the dual. One routine therefore serves for both, on a `Side`
+of the net. Without cycles it is one pass in topological order; with cycles the equations are solved by
+elimination, which needs no subtraction except 1 - x, as in a Markov chain. Neither result is trusted: the caller
+checks the vector.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,22 +25,22 @@ from msgspec import Struct
 from weft.net.structure import Circuit
 
 ELIMINATION_WORK = 4_000_000
-"""Most sums and products for a net with cycles: some ten seconds."""
+"""The most additions and multiplications for a net with cycles: about ten seconds."""
 
 
 class Side(Struct, frozen=True, kw_only=True):
     """A circuit, seen from its transitions or, as the reverse dual, from its places."""
 
     branches: Sequence[Sequence[int]]
-    """For each cluster, what it splits its quantity among."""
+    """For each cluster, the nodes among which it splits its quantity."""
     gates: Sequence[Sequence[int]]
-    """For each cluster, where its quantity arrives, all of it at each."""
+    """For each cluster, the nodes at which its quantity arrives; the whole quantity arrives at each."""
     feeds: Sequence[Sequence[int]]
     """For each branch, the gates at which its share arrives."""
     cluster_of: Sequence[int]
     """For each gate, its cluster."""
     start: int
-    """The cluster from which all flows."""
+    """The cluster where the flow starts."""
 
 
 def transition_side(circuit: Circuit) -> Side:
@@ -67,14 +68,14 @@ def place_side(circuit: Circuit) -> Side:
 def positive_flow(side: Side) -> list[int] | None:
     """A positive number for each branch, an invariant if the net is well-formed; or None.
 
-    To be checked by whoever uses it.
+    The caller must check it.
     """
     order = topological(side)
-    return _balanced(side) if order is None else _poured(side, order)
+    return _solve_balance(side) if order is None else _pour(side, order)
 
 
 def topological(side: Side) -> list[int] | None:
-    """The clusters, each after all that feed it, but for the start; None if there are other cycles."""
+    """Returns the clusters, each after all that feed it, except the start; None if there are other cycles."""
     cluster_of, feeds = side.cluster_of, side.feeds
     pending = [0] * len(side.gates)
     for gates in feeds:
@@ -92,9 +93,9 @@ def topological(side: Side) -> list[int] | None:
     return order if len(order) == len(pending) else None
 
 
-def _poured(side: Side, order: Sequence[int]) -> list[int]:
-    """What each branch gets when the start has just enough for all: no branch gets less than it needs."""
-    shares = _needs(side, order)
+def _pour(side: Side, order: Sequence[int]) -> list[int]:
+    """Returns the share of each branch if the start has just enough for all: each gets at least what it needs."""
+    shares = _compute_needs(side, order)
     arrived = [0] * len(side.cluster_of)
     arrived[side.gates[side.start][0]] = sum(shares[branch] for branch in side.branches[side.start])
     for cluster in order:
@@ -102,18 +103,18 @@ def _poured(side: Side, order: Sequence[int]) -> list[int]:
         spare = arrived[side.gates[cluster][0]]
         for branch in branches:
             spare -= shares[branch]
-        shares[branches[0]] += spare  # somebody has to take it
+        shares[branches[0]] += spare  # the remainder must go to some branch
         for branch in branches:
-            given = shares[branch]
+            share = shares[branch]
             for gate in side.feeds[branch]:
-                arrived[gate] += given
+                arrived[gate] += share
     return shares
 
 
-def _needs(side: Side, order: Sequence[int]) -> list[int]:
-    """For each branch, how much it must get so that in the end every branch gets at least 1.
+def _compute_needs(side: Side, order: Sequence[int]) -> list[int]:
+    """Returns for each branch the share it must get so that in the end every branch gets at least 1.
 
-    A gate that is fed by several asks each for its part only: so the numbers stay small, where halving at
+    A gate with several feeders requests only a part from each. The numbers therefore stay small, where halving at
     each of a thousand choices would need a thousand bits.
     """
     feeders = [0] * len(side.cluster_of)
@@ -121,23 +122,23 @@ def _needs(side: Side, order: Sequence[int]) -> list[int]:
         for gate in gates:
             feeders[gate] += 1
     needs = [1] * len(side.feeds)
-    asked = [1] * len(side.cluster_of)  # of each feeder, by each gate
+    requested = [1] * len(side.cluster_of)  # of each feeder, by each gate
     for cluster in reversed(order):
         total = 0
         for branch in side.branches[cluster]:
             for gate in side.feeds[branch]:
-                needs[branch] = max(needs[branch], asked[gate])
+                needs[branch] = max(needs[branch], requested[gate])
             total += needs[branch]
         for gate in side.gates[cluster]:
-            asked[gate] = -(-total // feeders[gate])  # rounded up
+            requested[gate] = -(-total // feeders[gate])  # rounded up
     return needs
 
 
 # Flows with cycles
 
 
-def _balanced(side: Side) -> list[int] | None:
-    """As `_poured`, for a net with cycles: the quantities of the clusters solve a system of equations."""
+def _solve_balance(side: Side) -> list[int] | None:
+    """Like `_pour`, for a net with cycles: solves a system of equations for the quantities of the clusters."""
     into, out_of = _equations(side)
     eliminated = _eliminate(into, out_of, side.start)
     if eliminated is None or into[side.start].get(side.start) != 1:
@@ -145,7 +146,7 @@ def _balanced(side: Side) -> list[int] | None:
     values = [Fraction(0)] * len(into)
     values[side.start] = Fraction(1)
     for cluster, form in reversed(eliminated):
-        values[cluster] = sum((values[other] * factor for other, factor in form.items()), Fraction(0))
+        values[cluster] = sum((values[source] * factor for source, factor in form.items()), Fraction(0))
     unit = lcm(*(v.denominator * len(b) for v, b in zip(values, side.branches, strict=True)))
     shares = [0] * len(side.feeds)
     for value, branches in zip(values, side.branches, strict=True):
@@ -155,10 +156,10 @@ def _balanced(side: Side) -> list[int] | None:
 
 
 def _equations(side: Side) -> tuple[list[dict[int, Fraction]], list[set[int]]]:
-    """For each cluster, what of each other's quantity arrives there; and to which others its own goes.
+    """Returns for each cluster the share of every other's quantity that arrives there, and the clusters it feeds.
 
-    A cluster with several gates has several equations, of which one is taken: that of the gate by which a
-    walk from the start first comes in. So every cluster hangs on the start, and the solution is unique.
+    A cluster with several gates has several equations. Only that of the gate which a walk from the start reaches
+    first is used. Every cluster then depends on the start, and the solution is unique.
     """
     into: list[dict[int, Fraction]] = [{} for _ in side.gates]
     gate_of = [-1] * len(into)
@@ -185,7 +186,7 @@ def _equations(side: Side) -> tuple[list[dict[int, Fraction]], list[set[int]]]:
 def _eliminate(
     into: list[dict[int, Fraction]], out_of: list[set[int]], start: int
 ) -> list[tuple[int, dict[int, Fraction]]] | None:
-    """Expresses every cluster but the start by those that are left; None if there is no positive solution."""
+    """Expresses every cluster except the start by the remaining ones; None if there is no positive solution."""
     queue = [(len(into[c]) * len(out_of[c]), c) for c in range(len(into)) if c != start]
     heapify(queue)
     eliminated: list[tuple[int, dict[int, Fraction]]] = []
@@ -200,7 +201,7 @@ def _eliminate(
         returning = into[cluster].pop(cluster, 0)
         if returning >= 1 or work > ELIMINATION_WORK:
             return None
-        form = {other: part / (1 - returning) for other, part in into[cluster].items()}
+        form = {source: part / (1 - returning) for source, part in into[cluster].items()}
         eliminated.append((cluster, form))
         _substitute(into, out_of, cluster, form)
     return eliminated
@@ -209,12 +210,12 @@ def _eliminate(
 def _substitute(
     into: list[dict[int, Fraction]], out_of: list[set[int]], cluster: int, form: Mapping[int, Fraction]
 ) -> None:
-    for other in form:
-        out_of[other].discard(cluster)
+    for source in form:
+        out_of[source].discard(cluster)
     out_of[cluster].discard(cluster)
     for fed in out_of[cluster]:
         parts = into[fed]
         factor = parts.pop(cluster)
-        for other, part in form.items():
-            parts[other] = parts.get(other, 0) + factor * part
-            out_of[other].add(fed)
+        for source, part in form.items():
+            parts[source] = parts.get(source, 0) + factor * part
+            out_of[source].add(fed)

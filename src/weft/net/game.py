@@ -1,16 +1,16 @@
-"""The token game: the one meaning of a net, move by move.
+"""The token game: the semantics of a net, move by move.
 
 `begin` takes a transition's tokens and returns a firing; `finish` ends that firing with one of the
-declared outcomes and puts its tokens down. There is no clock, no chance and no waiting here. Everything
-that gives a net behaviour (running it, simulating it, replaying a journal) makes its moves through this
-class, and a move the net does not allow raises and changes nothing.
+declared outcomes and puts its tokens down. There is no clock, no randomness and no waiting here. Everything
+that executes a net (a run, a simulation, a replay of the journal) makes its moves through this class. A move
+that the net does not allow raises an error and changes nothing.
 
-Enabledness is kept up to date, never searched for. Each transition counts the input arcs that are not
-covered; a place tells only its own consumers, and only when its tokens cross the weight of their arc. So
-the cost of a move depends on the arcs next to it, not on the size of the net. Pools are the exception
-that keeps this true: every step of a plan is a consumer of `max_parallel`, so a pool tells nobody.
-A transition is *offered* when its control arcs are covered; whether the pools have room is asked when it
-is about to begin (by `Agenda`, which remembers who waits for which pool).
+Enabledness is maintained, never searched for. Each transition counts its input arcs that are not covered. A
+place updates only its own consumers, and only when its tokens cross the weight of their arc. The cost of a move
+therefore depends on the adjacent arcs, not on the size of the net. Pools are the exception that keeps this true:
+every step of a plan is a consumer of `max_parallel`, so a pool updates no consumer. A transition is *offered*
+when its control arcs are covered. Whether the pools have room is checked when it is about to start (by `Agenda`,
+which records which transition waits for which pool).
 """
 
 from collections import Counter
@@ -22,14 +22,14 @@ from weft.net.model import Arcs, Marking, Net, PlaceKind
 
 
 class Firing(NamedTuple):
-    """A transition that has begun and not finished: the receipt for the tokens it holds."""
+    """A transition that has started and not finished: the receipt for the tokens it holds."""
 
     serial: int
     transition: int
 
 
 _new = cast("Callable[..., Firing]", tuple.__new__)
-"""Makes a firing in half the time that calling its class takes."""
+"""Creates a firing in half the time of a call of its class."""
 
 
 class TokenGame:
@@ -46,7 +46,7 @@ class TokenGame:
         """Input arcs from control places, and from pools, of each transition."""
         self._consumers = _consumers(net, self.control_inputs)
         self.missing = [len(arcs) for arcs in self.control_inputs]
-        """How many control arcs of each transition are not covered; 0 means offered."""
+        """The number of control arcs of each transition that are not covered; 0 means offered."""
         self.tokens = [0] * len(net.place_ids)
         self._running: dict[int, int] = {}
         self._serial = 0
@@ -71,7 +71,7 @@ class TokenGame:
         return (number for number, missing in enumerate(self.missing) if not missing)
 
     def enabled(self) -> Iterator[int]:
-        """Transitions that may begin now."""
+        """Transitions that may start now."""
         return (number for number in self.offered() if self.has_room(self.claims[number]))
 
     def has_room(self, claims: Arcs) -> bool:
@@ -86,7 +86,7 @@ class TokenGame:
 
     @property
     def firings(self) -> tuple[Firing, ...]:
-        """What is in flight, in the order it began."""
+        """The firings in flight, in the order of their start."""
         return tuple(Firing(serial, number) for serial, number in self._running.items())
 
     def marking(self) -> Marking:
@@ -106,11 +106,11 @@ class TokenGame:
         if not 0 <= transition < len(self.missing):
             raise NetError(f"the net has no transition number {transition}")
         if self.missing[transition] or not self.has_room(self.claims[transition]):
-            raise NotEnabledError(self._what_lacks(transition))
+            raise NotEnabledError(self._describe_shortage(transition))
         return self.begin_enabled(transition)
 
     def begin_enabled(self, transition: int) -> Firing:
-        """`begin` without asking again; only for a caller who has just seen that it is enabled."""
+        """`begin` without the checks, for a caller that has just checked that the transition is enabled."""
         tokens, missing, consumers = self.tokens, self.missing, self._consumers
         for place, weight in self.control_inputs[transition]:
             before = tokens[place]
@@ -129,7 +129,7 @@ class TokenGame:
         serial, transition = firing
         if self._running.get(serial) != transition:
             raise NotRunningError(f"no firing {serial} of {self._name(transition)} is in flight")
-        number = 0 if outcome == 0 else self._outcome_number(transition, outcome)  # 0 is there in any case
+        number = 0 if outcome == 0 else self._outcome_number(transition, outcome)  # outcome 0 always exists
         del self._running[serial]
         return self._deposit(self._outputs[transition][number])
 
@@ -146,7 +146,7 @@ class TokenGame:
                         offered.append(consumer)
         return offered
 
-    # Words for what is wrong
+    # Error messages
 
     def _outcome_number(self, transition: int, outcome: int | str) -> int:
         names = self.net.outcomes[transition]
@@ -158,16 +158,16 @@ class TokenGame:
         )
 
     def _name(self, transition: int) -> str:
-        known = 0 <= transition < len(self.net.transition_ids)
-        return repr(self.net.transition_ids[transition]) if known else f"transition number {transition}"
+        exists = 0 <= transition < len(self.net.transition_ids)
+        return repr(self.net.transition_ids[transition]) if exists else f"transition number {transition}"
 
-    def _what_lacks(self, transition: int) -> str:
-        lacking = [
+    def _describe_shortage(self, transition: int) -> str:
+        shortages = [
             f"{self.net.place_ids[place]!r} holds {self.tokens[place]} of {weight}"
             for place, weight in self.net.inputs[transition]
             if self.tokens[place] < weight
         ]
-        return f"{self._name(transition)} is not enabled: {', '.join(lacking)}"
+        return f"{self._name(transition)} is not enabled: {', '.join(shortages)}"
 
 
 def _split_inputs(net: Net) -> tuple[list[Arcs], list[Arcs]]:
@@ -176,13 +176,13 @@ def _split_inputs(net: Net) -> tuple[list[Arcs], list[Arcs]]:
     claims: list[Arcs] = []
     if not pools:
         return list(net.inputs), [()] * len(net.inputs)
-    kept: dict[Arcs, Arcs] = {arcs: arcs for arcs in net.inputs if len(arcs) == 1}
+    shared_arcs: dict[Arcs, Arcs] = {arcs: arcs for arcs in net.inputs if len(arcs) == 1}
     for arcs in net.inputs:
         claim = tuple([arc for arc in arcs if arc[0] in pools])
         if claim:
             needed = tuple([arc for arc in arcs if arc[0] not in pools])
-            control.append(kept.setdefault(needed, needed))
-            claims.append(kept.setdefault(claim, claim))
+            control.append(shared_arcs.setdefault(needed, needed))
+            claims.append(shared_arcs.setdefault(claim, claim))
         else:
             control.append(arcs)
             claims.append(())

@@ -1,11 +1,11 @@
-"""Sums that no transition changes: checking them is linear and for any net, finding them is for small ones.
+"""Invariants of a net. Checking one takes linear time for any net; finding them is feasible for small nets.
 
-A *P-invariant* weighs places so that every transition leaves the weighted sum of the tokens alone. A
-*T-invariant* counts transitions so that firing them that often, in some order, leads back to where it began.
-The minimal ones with no negative entry are found by Farkas' algorithm: begin with one row for each place,
-and for each transition in turn keep the rows that it leaves alone and the sums of two that it changes in
-opposite ways. Of rows whose support contains another's, only the other is kept. There may be exponentially
-many, so there is a limit, and to reach it is an error, never a shorter answer.
+A *P-invariant* weighs places so that no transition changes the weighted sum of the tokens. A *T-invariant* counts
+transitions so that firing them that often, in some order, leads back to the same marking. The minimal non-negative
+ones are found by Farkas' algorithm: start with one row for each place; for each transition in turn, keep the
+rows that it does not change and the sums of two that it changes in opposite directions. A row whose support
+contains another's is dropped. There may be exponentially many rows, so there is a limit; to reach it is an
+error, never a shorter answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from weft.net.plain import PlainNet
 from weft.net.verdict import Answer, Verdict
 
 FARKAS_LIMIT = 5_000
-"""Most rows that the search for minimal invariants may hold at a time."""
+"""The most rows that the search for minimal invariants may hold at a time."""
 
 Key = TypeVar("Key", PlaceId, TransitionId)
 
@@ -32,7 +32,7 @@ class TooManyInvariantsError(InputError):
 
 
 def check_invariant(net: PlainNet, weights: Mapping[PlaceId, int]) -> Verdict:
-    """Whether every transition leaves the sum of weight times tokens alone; places not named weigh 0."""
+    """Checks that no transition changes the sum of weight times tokens; places without a weight count 0."""
     numbers = {id_: number for number, id_ in enumerate(net.place_ids)}
     by_number = [0] * len(numbers)
     for id_, weight in weights.items():
@@ -48,11 +48,11 @@ def check_invariant(net: PlainNet, weights: Mapping[PlaceId, int]) -> Verdict:
         )
     transition, change = leak
     name = net.transition_ids[transition]
-    at_once = all(net.initial[place] >= weight for place, weight in net.inputs[transition])
+    is_enabled = all(net.initial[place] >= weight for place, weight in net.inputs[transition])
     return Verdict(
         answer=Answer.REFUTED,
         why=f"transition {name!r} changes the sum by {_signed(change)}",
-        trace=(name,) if at_once else (),
+        trace=(name,) if is_enabled else (),
     )
 
 
@@ -61,12 +61,12 @@ def _signed(number: int) -> str:
 
 
 def leaking_transition(net: PlainNet, weights: Sequence[int]) -> tuple[int, int] | None:
-    """The first transition that changes the sum of these weights, one for each place, and by how much."""
-    for number, (taken, given) in enumerate(zip(net.inputs, net.outputs, strict=True)):
+    """Returns the first transition that changes the weighted sum, and the change; None if there is none."""
+    for number, (inputs, outputs) in enumerate(zip(net.inputs, net.outputs, strict=True)):
         change = 0
-        for place, weight in given:
+        for place, weight in outputs:
             change += weights[place] * weight
-        for place, weight in taken:
+        for place, weight in inputs:
             change -= weights[place] * weight
         if change:
             return number, change
@@ -74,18 +74,18 @@ def leaking_transition(net: PlainNet, weights: Sequence[int]) -> tuple[int, int]
 
 
 def unbalanced_place(net: PlainNet, counts: Sequence[int]) -> tuple[int, int] | None:
-    """The first place that changes if each transition fires as often as it is counted, and by how much."""
+    """Returns the first place that changes if each transition fires `counts` times, and the change."""
     changes = [0] * len(net.place_ids)
-    for count, taken, given in zip(counts, net.inputs, net.outputs, strict=True):
-        for place, weight in given:
+    for count, inputs, outputs in zip(counts, net.inputs, net.outputs, strict=True):
+        for place, weight in outputs:
             changes[place] += count * weight
-        for place, weight in taken:
+        for place, weight in inputs:
             changes[place] -= count * weight
     return next(((place, change) for place, change in enumerate(changes) if change), None)
 
 
 def pool_conservation(net: Net) -> Verdict:
-    """Whether what a transition takes from the pools when it begins comes back with each of its outcomes."""
+    """Checks that each outcome of a transition returns to the pools the tokens that the transition took."""
     pools = {place for place, kind in enumerate(net.place_kinds) if kind is PlaceKind.POOL}
     leak = next(_pool_leaks(net, pools), None)
     if leak is not None:
@@ -98,10 +98,10 @@ def pool_conservation(net: Net) -> Verdict:
 
 
 def _pool_leaks(net: Net, pools: set[int]) -> Iterator[str]:
-    for number, taken in enumerate(net.inputs):
-        claims = _claims(taken, pools)
-        for name, given in zip(net.outcomes[number], net.outputs[number], strict=True):
-            returned = _claims(given, pools)
+    for number, inputs in enumerate(net.inputs):
+        claims = _claims(inputs, pools)
+        for name, outputs in zip(net.outcomes[number], net.outputs[number], strict=True):
+            returned = _claims(outputs, pools)
             for pool in () if returned == claims else sorted(claims.keys() | returned.keys()):
                 before, after = claims.get(pool, 0), returned.get(pool, 0)
                 if before != after:
@@ -137,25 +137,25 @@ class _Row(Struct, frozen=True):
     support: int
     """A bit for each part."""
     parts: dict[int, int]
-    """How often each row of the matrix is contained."""
+    """The multiplicity of each row of the matrix."""
     rest: dict[int, int]
-    """The sum of these rows."""
+    """The weighted sum of these rows."""
 
 
 def _farkas(matrix: Sequence[Mapping[int, int]], limit: int) -> list[_Row]:
-    """The minimal ways to add rows of the matrix up to zero."""
+    """Returns the minimal combinations of matrix rows that add up to zero."""
     rows = [_Row(1 << n, {n: 1}, dict(rest)) for n, rest in enumerate(matrix)]
     while (column := _cheapest_column(rows)) is not None:
-        kept = [row for row in rows if column not in row.rest]
+        new_rows = [row for row in rows if column not in row.rest]
         gains = [row for row in rows if row.rest.get(column, 0) > 0]
         losses = [row for row in rows if row.rest.get(column, 0) < 0]
-        if len(kept) + len(gains) * len(losses) > limit:
+        if len(new_rows) + len(gains) * len(losses) > limit:
             raise TooManyInvariantsError(
                 f"the search for minimal invariants needs more than {limit:,} rows at a time; "
                 "raise its limit, or check an invariant that you expect"
             )
-        kept.extend(_sum(a, b, column) for a in gains for b in losses)
-        rows = _minimal(kept)
+        new_rows.extend(_sum(a, b, column) for a in gains for b in losses)
+        rows = _minimal(new_rows)
     return sorted(rows, key=lambda row: sorted(row.parts))
 
 
@@ -173,7 +173,7 @@ def _sum(gain: _Row, loss: _Row, column: int) -> _Row:
     up, down = gain.rest[column], -loss.rest[column]
     parts = _combined(gain.parts, down, loss.parts, up)
     rest = _combined(gain.rest, down, loss.rest, up)
-    common = gcd(*parts.values())  # divides the rest too, which is a sum of rows with these factors
+    common = gcd(*parts.values())  # it divides the rest too, which is a sum of rows with these factors
     return _Row(
         gain.support | loss.support,
         {n: part // common for n, part in parts.items()},
@@ -192,6 +192,6 @@ def _minimal(rows: list[_Row]) -> list[_Row]:
     """The rows whose support contains no other's; of those with the same support, the first."""
     minimal: list[_Row] = []
     for row in sorted(rows, key=lambda row: row.support.bit_count()):
-        if not any(other.support & row.support == other.support for other in minimal):
+        if not any(smaller.support & row.support == smaller.support for smaller in minimal):
             minimal.append(row)
     return minimal

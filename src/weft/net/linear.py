@@ -1,11 +1,11 @@
 """The exact rank of a large sparse integer matrix, such as the incidence matrix of a net.
 
-Gaussian elimination in Python's integers, so nothing is rounded and no prime can be unlucky. What makes it
-fast is the choice of the pivots, after Markowitz: the shortest row goes first, on the column that the fewest
-other rows use, and on an entry ±1 where there is one. Most transitions of a plan move one token from one
-place to one other; such a row costs next to nothing to eliminate. A join of ten thousand places is a row of
-ten thousand entries: it is changed in place by others, and becomes a pivot itself only when all shorter rows
-are gone. An entry other than ±1 needs no fraction: the other row is multiplied, and divided by its content.
+Gaussian elimination in Python's integers, so nothing is rounded and no unlucky prime exists. It is fast because of
+the choice of pivots, after Markowitz: the shortest row comes first, on the column that the fewest other rows
+use, and on an entry ±1 if there is one. Most transitions of a plan move one token from one place to another;
+such a row costs almost nothing to eliminate. A join of ten thousand places is a row of ten thousand entries:
+other rows change it in place, and it becomes a pivot only when all shorter rows are gone. An entry other than ±1
+needs no fraction: the other row is multiplied, and divided by its content.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,14 +16,14 @@ from weft.net.plain import PlainNet
 
 
 def incidence(net: PlainNet) -> list[dict[int, int]]:
-    """For each transition, by how much it changes each place; places that it leaves alone are left out."""
+    """Returns for each transition its change of each place; unchanged places are omitted."""
     rows: list[dict[int, int]] = []
-    for taken, given in zip(net.inputs, net.outputs, strict=True):
-        row = dict(given)
-        for place, weight in taken:
-            left = row.get(place, 0) - weight
-            if left:
-                row[place] = left
+    for inputs, outputs in zip(net.inputs, net.outputs, strict=True):
+        row = dict(outputs)
+        for place, weight in inputs:
+            change = row.get(place, 0) - weight
+            if change:
+                row[place] = change
             else:
                 del row[place]
         rows.append(row)
@@ -49,13 +49,13 @@ class _Elimination:
             for column in row:
                 self._columns.setdefault(column, set()).add(number)
         # Keys are length · rows + number, so that the heap holds plain integers. A row that has changed
-        # is entered again; an entry that does not tell its row's length is dropped when met.
+        # is entered again; an entry with an outdated length is dropped when it is popped.
         size = len(self._rows)
         self._queue = [len(row) * size + number for number, row in enumerate(self._rows) if row]
         heapify(self._queue)
 
     def step(self) -> bool:
-        """Uses the best row as a pivot; False if there is none left."""
+        """Uses the best row as a pivot; returns False if no row is left."""
         while self._queue:
             length, number = divmod(heappop(self._queue), len(self._rows))
             if len(self._rows[number]) == length:
@@ -71,28 +71,28 @@ class _Elimination:
             columns[column].discard(number)
         pivot = self._pivot_column(row)
         entry = row.pop(pivot)
-        for other in columns.pop(pivot):
+        for row_number in columns.pop(pivot):
             if entry in {1, -1}:
-                factor = -entry * self._rows[other].pop(pivot)
+                factor = -entry * self._rows[row_number].pop(pivot)
             else:
-                factor = self._scale(other, pivot, entry)
-            self._add(other, row, factor)
+                factor = self._scale(row_number, pivot, entry)
+            self._add(row_number, row, factor)
             if entry not in {1, -1}:
-                self._divide_by_content(self._rows[other])
+                self._divide_by_content(self._rows[row_number])
 
     def _pivot_column(self, row: Mapping[int, int]) -> int:
         columns = self._columns
-        best, fewest = -1, -1
+        best_column, fewest = -1, -1
         for column, entry in row.items():
             uses = len(columns[column])
             if entry not in {1, -1}:
                 uses += len(self._rows)  # after every ±1
             if fewest < 0 or uses < fewest:
-                best, fewest = column, uses
-        return best
+                best_column, fewest = column, uses
+        return best_column
 
     def _scale(self, number: int, pivot: int, entry: int) -> int:
-        """Multiplies a row so that a whole multiple of the pivot row clears its entry; returns which."""
+        """Multiplies a row so that an integer multiple of the pivot row clears its entry; returns the multiple."""
         row = self._rows[number]
         own = row.pop(pivot)
         common = gcd(own, entry)
@@ -119,6 +119,7 @@ class _Elimination:
 
     @staticmethod
     def _divide_by_content(row: dict[int, int]) -> None:
+        # Without this, the entries would grow exponentially.
         content = gcd(*row.values())
         if content > 1:
             for column in row:

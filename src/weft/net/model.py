@@ -1,12 +1,12 @@
 """A Petri net as plain data, and its markings.
 
-A *place* holds tokens. A *transition* takes tokens from its input places when it begins and, when
-it finishes, puts tokens where the arcs of one of its *named outcomes* lead. Which outcome it is, the
-world decides; where the tokens go, the topology alone.
+A *place* holds tokens. A *transition* takes tokens from its input places when it starts and, when it
+finishes, puts tokens where the arcs of one of its *named outcomes* lead. The outside world decides the
+outcome; the topology alone decides where the tokens go.
 
-`Net` is written in terms of `Place` and `Transition`, and stored in terms of numbers: a place and a
-transition are known by their position, and arcs are pairs (place number, weight). A plan of 100,000
-subplans is then some tuples of small tuples, and the interpreter works on them as they are.
+`Net` is constructed from `Place` and `Transition`, and stored as numbers: places and transitions are
+identified by position, and arcs are pairs (place number, weight). A plan of 100,000 subplans is then a few
+tuples of small tuples, on which the token game works directly.
 """
 
 from collections import Counter
@@ -64,9 +64,9 @@ class Transition(Struct, frozen=True, kw_only=True):
     inputs: tuple[Arc, ...]
     outcomes: tuple[Outcome, ...]
     action: str | None = None
-    """What is to be done between begin and finish; None: nothing, it happens in an instant."""
+    """The work between start and finish; None for a transition that is instantaneous."""
     priority: int = 0
-    """Among the enabled, the highest goes first; ties go to the one declared first."""
+    """The enabled transition with the highest priority starts first; ties go to the one declared first."""
 
 
 class Marking(Struct, frozen=True):
@@ -128,11 +128,12 @@ class Net:
             builder.add_place(place.id, kind=PlaceKind(place.kind), tokens=place.tokens)
         numbers = {place: number for number, place in enumerate(builder.place_ids)}
         for transition in transitions:
-            _add(builder, transition, numbers)
+            _add_transition(builder, transition, numbers)
         self._fill(builder)
 
     def _fill(self, builder: "NetBuilder") -> None:
         for name in _COLUMNS:
+            # `__setattr__` of a net raises, so its fields are set through `object`.
             object.__setattr__(self, name, tuple(getattr(builder, name)))
         object.__setattr__(self, "_place_numbers", None)
         object.__setattr__(self, "_transition_numbers", None)
@@ -141,9 +142,9 @@ class Net:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Net does not change: cannot set {name!r}")
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Net) and all(
-            getattr(self, name) == getattr(other, name) for name in _COLUMNS
+    def __eq__(self, candidate: object) -> bool:
+        return isinstance(candidate, Net) and all(
+            getattr(self, name) == getattr(candidate, name) for name in _COLUMNS
         )
 
     def __hash__(self) -> int:
@@ -265,7 +266,7 @@ class NetBuilder:
         return net
 
 
-def _add(builder: NetBuilder, transition: Transition, numbers: Mapping[PlaceId, int]) -> None:
+def _add_transition(builder: NetBuilder, transition: Transition, numbers: Mapping[PlaceId, int]) -> None:
     def numbered(arcs: Iterable[Arc]) -> Arcs:
         weights: dict[int, int] = {}
         for place, weight in arcs:
@@ -289,15 +290,15 @@ def _add(builder: NetBuilder, transition: Transition, numbers: Mapping[PlaceId, 
 
 
 def _check(net: Net) -> None:
-    """Everything at once, on the distinct values of each column; who is wrong is looked for only then."""
+    """Checks the distinct values of each column at once; searches for the culprit only on failure."""
     nodes = (*net.place_ids, *net.transition_ids)
-    distinct = set(nodes)
-    if set(map(type, nodes)) - {str} or "" in distinct:
-        wrong = next(id_ for id_ in nodes if type(id_) is not str or not id_)
-        raise NetError(f"a node of the net has the id {wrong!r}; a non-empty string is needed")
-    if len(distinct) < len(nodes):
-        doubled = next(id_ for id_, count in Counter(nodes).items() if count > 1)
-        raise NetError(f"two nodes of the net have the id {doubled!r}; ids must differ")
+    distinct_ids = set(nodes)
+    if set(map(type, nodes)) - {str} or "" in distinct_ids:
+        invalid_id = next(id_ for id_ in nodes if type(id_) is not str or not id_)
+        raise NetError(f"a node of the net has the id {invalid_id!r}; a non-empty string is needed")
+    if len(distinct_ids) < len(nodes):
+        duplicate = next(id_ for id_, count in Counter(nodes).items() if count > 1)
+        raise NetError(f"two nodes of the net have the id {duplicate!r}; ids must differ")
     for tokens in set(net.initial):
         if type(tokens) is not int or tokens < 0:
             place = net.place_ids[net.initial.index(tokens)]
@@ -305,8 +306,10 @@ def _check(net: Net) -> None:
     for names in set(net.outcomes):
         if not names or len(set(names)) < len(names):
             transition = net.transition_ids[net.outcomes.index(names)]
-            said = ", ".join(names) if names else "none"
-            raise NetError(f"transition {transition!r} needs outcomes of different names; it has: {said}")
+            outcome_names = ", ".join(names) if names else "none"
+            raise NetError(
+                f"transition {transition!r} needs outcomes of different names; it has: {outcome_names}"
+            )
 
 
 def _check_weight(weight: object, transition: str, place: str) -> None:

@@ -1,17 +1,16 @@
-"""Markings in bit fields.
+"""Pack markings into bit fields.
 
 Each place has a field, and above each field a *guard* bit that is 0 in every stored marking. With H
-the guards, `((m | H) - pre) & H == H` asks of all places at once whether m has the tokens `pre`
-takes: a field that has too few borrows from its own guard, and from nobody else's. Firing is one
-addition, `m + change`.
+the guards, `((m | H) - pre) & H == H` tests all places at once for the tokens that `pre` takes: a field
+with too few borrows from its own guard and never from another. Firing is one addition, `m + change`.
 
-How many tokens a place may hold is not known in advance, so fields begin as narrow as the initial
-marking and the arcs allow. A sum that does not fit ends in the guard bit; the field is then made one
-bit wider, its capacity doubled, and what is stored is moved to the new layout. No arc is heavier than
-its field can count, so a sum never runs past the guard.
+The number of tokens that a place may hold is not known in advance, so fields start as narrow as the
+initial marking and the arcs allow. A sum that does not fit sets the guard bit. The field is then made one
+bit wider, which doubles its capacity, and all stored markings move to the new layout. No arc is heavier
+than its field can count, so a sum never overflows past the guard.
 
-A layout has one word without limit (Python's integers) or words of some bits (numpy's), and then no
-field straddles two words.
+A layout has one word without limit (Python's integers) or several words of fixed size (numpy's). In the
+latter case no field straddles two words.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,10 +46,12 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
+    """The positions of all fields."""
+
     widths: tuple[int, ...]
     """Bits of each field, its guard not counted."""
     word_bits: int | None = None
-    """Bits of a word; None: a single word as long as need be."""
+    """Bits of a word; None for a single word without limit."""
     spots: tuple[tuple[int, int], ...] = field(init=False)
     """Word and lowest bit of each field."""
     guards: tuple[int, ...] = field(init=False)
@@ -75,7 +76,8 @@ class Layout:
             return 0
         if bits > self.word_bits:
             raise FieldTooWideError(f"a field of {bits} bits in words of {self.word_bits}")
-        fits = (word for word, taken in enumerate(used) if taken + bits <= self.word_bits)
+        # First fit: good enough, and its result does not depend on anything but the widths.
+        fits = (word for word, bits_used in enumerate(used) if bits_used + bits <= self.word_bits)
         return next(fits, len(used))
 
     @property
@@ -102,31 +104,31 @@ class Layout:
         return tuple(words[word] >> shift & ((1 << width) - 1) for (word, shift), width in places)
 
     def wider(self, words: Sequence[int]) -> "Layout":
-        """The layout in which each field whose guard is set in these words has one bit more.
+        """Returns the layout in which each field whose guard is set in these words has one more bit.
 
-        If several words have room for it, all fields get one more: another move is then less likely. A
-        single word is not filled so, as to need a second one costs more than moves do.
+        If there are several words with enough room, all fields get one more bit, which makes another move less
+        likely. A single word is not filled like this, because a second word costs more than moves do.
         """
         places = zip(self.spots, self.widths, strict=True)
         widths = [width + (words[word] >> (shift + width) & 1) for (word, shift), width in places]
-        wider = Layout(tuple(widths), self.word_bits)
-        if self.word_bits is None or wider.words == 1 or max(widths) + 2 > self.word_bits:
-            return wider
-        roomy = Layout(tuple(width + 1 for width in widths), self.word_bits)
-        return roomy if roomy.words == wider.words else wider
+        widened = Layout(tuple(widths), self.word_bits)
+        if self.word_bits is None or widened.words == 1 or max(widths) + 2 > self.word_bits:
+            return widened
+        roomier = Layout(tuple(width + 1 for width in widths), self.word_bits)
+        return roomier if roomier.words == widened.words else widened
 
-    def moves_to(self, other: "Layout") -> tuple[Move, ...]:
-        """What brings a marking from this layout to a wider one of the same fields."""
+    def moves_to(self, wider: "Layout") -> tuple[Move, ...]:
+        """Returns the moves that convert a marking from this layout to a wider one of the same fields."""
         masks: dict[tuple[int, int, int], int] = {}
-        for (source, low), (target, new_low), width in zip(self.spots, other.spots, self.widths, strict=True):
-            # Fields that travel together share a mask, so a move costs by the gaps, not by the fields.
-            way = (source, target, new_low - low)
-            masks[way] = masks.get(way, 0) | ((1 << width) - 1) << low
+        for (source, low), (target, new_low), width in zip(self.spots, wider.spots, self.widths, strict=True):
+            # Fields that shift by the same distance share a mask, so the cost depends on the gaps between fields.
+            key = (source, target, new_low - low)
+            masks[key] = masks.get(key, 0) | ((1 << width) - 1) << low
         return tuple(Move(source, target, mask, shift) for (source, target, shift), mask in masks.items())
 
 
 class Effect(NamedTuple):
-    """What a transition does to the places that it touches. A row for all of them would be a net squared."""
+    """The effect of a transition on the places it touches. Rows of all places would be quadratic in the net."""
 
     taken: Fields
     change: Fields
@@ -136,9 +138,9 @@ def effects(net: PlainNet) -> list[Effect]:
     return [Effect(*pair) for pair in zip(net.inputs, map(_change, net.inputs, net.outputs), strict=True)]
 
 
-def _change(taken: Fields, given: Fields) -> Fields:
-    change = dict(given)
-    for place, weight in taken:
+def _change(inputs: Fields, outputs: Fields) -> Fields:
+    change = dict(outputs)
+    for place, weight in inputs:
         change[place] = change.get(place, 0) - weight
     return tuple((place, tokens) for place, tokens in change.items() if tokens)
 

@@ -1,10 +1,10 @@
-"""Plain place/transition nets: what is analysed, exported and imported.
+"""Plain place/transition nets: the form that is analysed, exported and imported.
 
 A plain transition takes its inputs and gives its outputs in one step. `unfold` turns a net with
 outcomes into one: a transition with an action becomes `t.start` (inputs → `t.running`) and one
 `t.OUTCOME` for each outcome (`t.running` → its outputs); a transition without an action becomes one
-plain transition for each outcome, named `t` if there is only one. So the net that runs and the net that
-is analysed come from one definition.
+plain transition for each outcome, named `t` if there is only one. The net that runs and the net that is
+analysed therefore come from one definition.
 """
 
 from collections import Counter
@@ -36,33 +36,33 @@ class PlainNet(Struct, frozen=True, kw_only=True):
             force_setattr(self, "place_kinds", (PlaceKind.CONTROL,) * len(self.place_ids))
         nodes = (*self.place_ids, *self.transition_ids)
         if len(set(nodes)) < len(nodes):
-            doubled = next(id_ for id_, count in Counter(nodes).items() if count > 1)
-            raise NetError(f"two nodes of the net have the id {doubled!r}; ids must differ")
+            duplicate = next(id_ for id_, count in Counter(nodes).items() if count > 1)
+            raise NetError(f"two nodes of the net have the id {duplicate!r}; ids must differ")
 
     def marking(self, tokens: Iterable[int]) -> Marking:
         """The marking with these tokens, one number for each place."""
         return Marking({p: n for p, n in zip(self.place_ids, tokens, strict=True) if n})
 
     def without_places(self, dropped: Iterable[int]) -> "PlainNet":
-        """The net that is left when these places, and the arcs at them, are taken away."""
-        gone = set(dropped)
-        kept = [p for p in range(len(self.place_ids)) if p not in gone]
-        renumbered = {old: new for new, old in enumerate(kept)}
+        """Returns the net without these places and their arcs."""
+        dropped_places = set(dropped)
+        remaining = [p for p in range(len(self.place_ids)) if p not in dropped_places]
+        renumbered = {old: new for new, old in enumerate(remaining)}
 
-        def left(arcs: Arcs) -> Arcs:
+        def renumber_arcs(arcs: Arcs) -> Arcs:
             return tuple((renumbered[p], w) for p, w in arcs if p in renumbered)
 
         return PlainNet(
-            place_ids=tuple(self.place_ids[p] for p in kept),
+            place_ids=tuple(self.place_ids[p] for p in remaining),
             transition_ids=self.transition_ids,
-            inputs=tuple(map(left, self.inputs)),
-            outputs=tuple(map(left, self.outputs)),
-            initial=tuple(self.initial[p] for p in kept),
-            place_kinds=tuple(self.place_kinds[p] for p in kept),
+            inputs=tuple(map(renumber_arcs, self.inputs)),
+            outputs=tuple(map(renumber_arcs, self.outputs)),
+            initial=tuple(self.initial[p] for p in remaining),
+            place_kinds=tuple(self.place_kinds[p] for p in remaining),
         )
 
     def skeleton(self) -> "PlainNet":
-        """The control part alone, without the pools: what soundness is decided on."""
+        """Returns the control part without the pools, on which soundness is decided."""
         return self.without_places(p for p, kind in enumerate(self.place_kinds) if kind is PlaceKind.POOL)
 
     def to_net(self) -> Net:
@@ -76,14 +76,16 @@ class PlainNet(Struct, frozen=True, kw_only=True):
         return Net(
             (Place(id=id_, kind=kind, tokens=tokens) for id_, kind, tokens in places),
             (
-                Transition(id=id_, inputs=named(taken), outcomes=(Outcome(name=FIRED, outputs=named(given)),))
-                for id_, taken, given in transitions
+                Transition(
+                    id=id_, inputs=named(inputs), outcomes=(Outcome(name=FIRED, outputs=named(outputs)),)
+                )
+                for id_, inputs, outputs in transitions
             ),
         )
 
 
 def unfold(net: Net) -> PlainNet:
-    """The plain net that behaves as this one, with a place for each action that is under way."""
+    """Returns the plain net with the same behaviour, with a place for each action in progress."""
     rows = _Rows(list(net.place_ids), list(net.place_kinds), list(net.initial))
     for number, id_ in enumerate(net.transition_ids):
         outcomes = list(zip(net.outcomes[number], net.outputs[number], strict=True))

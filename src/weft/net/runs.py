@@ -2,11 +2,11 @@
 
 In a net without cycles they are computed. Let a quantity flow from the source, as in `weft.net.flows`, but split
 it by random numbers modulo a prime: the first cluster, in topological order, whose input places then differ is
-one where some run brings more tokens to one place than to another. A pass backwards gives for each cluster
-the transition that makes the difference largest, and a run that follows these choices ends there with tokens
-that can never leave. If no cluster differs, more than one token arrives at the sink, and the run with the
-most of them shows it. For nets with cycles there are only attempts: runs that seek what earlier ones have
-not fired, and runs by chance. Whoever uses a run plays it again and looks how it ends.
+one where some run brings more tokens to one place than to another. A backward pass computes for each cluster the
+transition that maximizes the difference, and a run that follows these choices ends there with tokens that can
+never leave. If no cluster differs, more than one token arrives at the sink, and the run with the most of them
+shows it. For nets with cycles there are only attempts: runs towards transitions that earlier runs have not
+fired, and random runs. The caller replays each run and checks how it ends.
 """
 
 from collections import deque
@@ -17,10 +17,10 @@ from weft.net.structure import Circuit
 
 PRIME = 2**61 - 1
 ATTEMPTS = 24
-"""Runs that are tried on a net with cycles."""
+"""The number of runs tried on a net with cycles."""
 
 Choose = Callable[[int], int]
-"""Names the transition that a cluster is to fire."""
+"""Returns the transition that a cluster is to fire."""
 
 
 def suspicious_runs(circuit: Circuit) -> Iterator[list[int]]:
@@ -30,13 +30,13 @@ def suspicious_runs(circuit: Circuit) -> Iterator[list[int]]:
     order = topological(side)
     if order is not None:
         for goal in _goals(circuit, side, order):
-            yield _play(circuit, _best_choices(side, order, goal).__getitem__, depth_first=True)
-    yield from _wanderings(circuit)
+            yield _run_choices(circuit, _best_choices(side, order, goal).__getitem__, depth_first=True)
+    yield from _exploring_runs(circuit)
 
 
 def _goals(circuit: Circuit, side: Side, order: Sequence[int]) -> list[dict[int, int]]:
     """Weights of places: a run that brings more than expected to their sum ends badly."""
-    dice = _Dice()
+    numbers = _PseudoRandom()
     arrived = [0] * len(side.cluster_of)
     arrived[circuit.source] = 1
     for cluster in order:
@@ -47,7 +47,7 @@ def _goals(circuit: Circuit, side: Side, order: Sequence[int]) -> list[dict[int,
                 return [{gates[0]: 1, gate: -1}, {gates[0]: -1, gate: 1}]
         *others, last = side.branches[cluster]
         for branch in others:
-            share = dice.roll() % PRIME
+            share = numbers.next_number() % PRIME
             quantity -= share
             _arrive(arrived, side.feeds[branch], share)
         _arrive(arrived, side.feeds[last], quantity)
@@ -76,50 +76,52 @@ def _best_choices(side: Side, order: Sequence[int], goal: Mapping[int, int]) -> 
     return choices
 
 
-def _wanderings(circuit: Circuit) -> Iterator[list[int]]:
-    """Runs that seek what has not been fired yet and, in turn, runs by chance; all turn home in time."""
-    dice = _Dice()
+def _exploring_runs(circuit: Circuit) -> Iterator[list[int]]:
+    """Yields, in turn, runs towards transitions that have not fired yet and random runs. All are bounded."""
+    numbers = _PseudoRandom()
     groups = circuit.clusters.transitions
     home = _towards(circuit, [circuit.closing], [-1] * len(groups))
     fresh = set(range(circuit.closing))
     for attempt in range(ATTEMPTS):
         if attempt % 2:
-            yield _play(circuit, lambda cluster: groups[cluster][dice.roll() % len(groups[cluster])], home)
+            yield _run_choices(
+                circuit, lambda cluster: groups[cluster][numbers.next_number() % len(groups[cluster])], home
+            )
         elif fresh:
-            trace = _play(circuit, _towards(circuit, fresh, home).__getitem__, home)
+            trace = _run_choices(circuit, _towards(circuit, fresh, home).__getitem__, home)
             fresh.difference_update(trace)
             yield trace
 
 
 def _towards(circuit: Circuit, targets: Iterable[int], otherwise: Sequence[int]) -> list[int]:
-    """For each cluster, the transition that begins a shortest way to one of the targets."""
+    """Returns for each cluster the first transition of a shortest path to one of the targets."""
     of_transition = circuit.clusters.of_transition
     choices = list(otherwise)
-    seen = bytearray(len(choices))
+    reached_clusters = bytearray(len(choices))
     walk: list[int] = []
-    todo = iter(targets)
+    pending = iter(targets)
     while True:
-        for transition in todo:
+        for transition in pending:
             cluster = of_transition[transition]
-            if not seen[cluster]:
-                seen[cluster] = 1
+            if not reached_clusters[cluster]:
+                reached_clusters[cluster] = 1
                 choices[cluster] = transition
                 walk.append(cluster)
         if not walk:
             return choices
         reached, walk = walk, []
         producers = circuit.wires.producers
-        todo = (t for cluster in reached for p in circuit.clusters.places[cluster] for t in producers[p])
+        pending = (t for cluster in reached for p in circuit.clusters.places[cluster] for t in producers[p])
 
 
-def _play(
+def _run_choices(
     circuit: Circuit, choose: Choose, home: Sequence[int] | None = None, *, depth_first: bool = False
 ) -> list[int]:
-    """Fires what is chosen until the sink is marked, nothing is enabled, or it has taken too long.
+    """Fires the chosen transitions until the sink is marked, nothing is enabled, or the run is too long.
 
-    After a while the choices of `home` are followed instead, if given.
+    After some firings the choices in `home`, which lead to the sink, replace `choose`.
     """
-    game = _Game(circuit)
+    game = _ClusterGame(circuit)
     patience = 4 * len(circuit.net.transition_ids) + 200
     trace: list[int] = []
     while game.ready and not game.tokens[circuit.sink] and len(trace) < 4 * patience:
@@ -130,7 +132,7 @@ def _play(
     return trace
 
 
-class _Game:
+class _ClusterGame:
     """The token game by clusters, from one token in the source."""
 
     __slots__ = ("_circuit", "_lacking", "ready", "tokens")
@@ -139,7 +141,7 @@ class _Game:
         self._circuit = circuit
         self._lacking = [len(places) for places in circuit.clusters.places]
         self.ready: deque[int] = deque()
-        """The clusters that are enabled, in the order in which they became so."""
+        """The enabled clusters, in the order in which they became enabled."""
         self.tokens = [0] * len(circuit.net.place_ids)
         self._put(circuit.source)
 
@@ -163,14 +165,14 @@ class _Game:
                 self.ready.append(cluster)
 
 
-class _Dice:
-    """Numbers that look random, the same ones every time (Knuth's linear congruence)."""
+class _PseudoRandom:
+    """A reproducible sequence of pseudo-random numbers (Knuth's linear congruential generator)."""
 
     __slots__ = ("_state",)
 
     def __init__(self) -> None:
         self._state = 1
 
-    def roll(self) -> int:
+    def next_number(self) -> int:
         self._state = (self._state * 6364136223846793005 + 1442695040888963407) % 2**64
-        return self._state >> 32  # the low bits repeat soon
+        return self._state >> 32  # the low bits have a short period

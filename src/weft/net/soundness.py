@@ -12,9 +12,9 @@ clusters; and one token in the source is such a marking if and only if every sip
 checked in exact integers. A plan of 38,000 transitions has more markings than can be written down, and the
 proof takes about a second.
 
-"Refuted" is never said on the word of the theorem: it needs a trace, and that the trace ends badly is seen
-by playing it again: it is stuck, or marks the sink too early, or has emptied a siphon that the sink belongs
-to. `weft.net.runs` looks for such a run; if it finds none, a search through the states does.
+The theorem alone never leads to "refuted": that needs a trace whose replay ends badly. The replay is stuck,
+marks the sink too early, or has emptied a siphon that contains the sink. `weft.net.runs` looks for such a run;
+if it finds none, a search through the states does.
 """
 
 from collections.abc import Sequence
@@ -46,23 +46,26 @@ as long as there are places; a net beyond this has too many states anyway."""
 
 
 class Soundness(Struct, frozen=True, kw_only=True):
+    """The verdict on a net, with the properties on which it is based."""
+
     free_choice: bool
     workflow_net: bool
     verdict: Verdict
 
 
 def soundness(net: PlainNet, *, max_states: int = MAX_STATES) -> Soundness:
-    """Whether the workflow net, from its initial marking, can always end, ends clean, and has no dead parts.
+    """Decides whether the workflow net can always end, ends without leftovers, and has no dead transitions.
 
-    A net without any token begins with one in its source. Up to `max_states` markings are visited where the
-    rank theorem does not apply, or denies soundness and no run was found that shows why.
+    A net without any token starts with one in its source. Up to `max_states` markings are visited if the rank
+    theorem does not apply, or if it denies soundness and no run was found that shows why.
     """
     choice = free_choice(net)
-    shape = _shape(net)
+    shape = _find_shape(net)
     if isinstance(shape, NotAWorkflowNet):
         verdict = Verdict(answer=Answer.UNKNOWN, why=shape.why)
         return Soundness(free_choice=choice.holds, workflow_net=False, verdict=verdict)
     start = tuple(int(place == shape.source) for place in range(len(net.place_ids)))
+    # Files often omit the initial marking of a workflow net.
     if not any(net.initial):
         net = replace(net, initial=start)
     if not choice.holds:
@@ -76,11 +79,11 @@ def soundness(net: PlainNet, *, max_states: int = MAX_STATES) -> Soundness:
     return Soundness(free_choice=choice.holds, workflow_net=True, verdict=verdict)
 
 
-def _shape(net: PlainNet) -> WorkflowNet | NotAWorkflowNet:
+def _find_shape(net: PlainNet) -> WorkflowNet | NotAWorkflowNet:
     pools = [place for place, kind in enumerate(net.place_kinds) if kind is PlaceKind.POOL]
     if pools:
         why = (
-            f"a net with pools is no workflow net ({_names(net, pools)}): "
+            f"a net with pools is no workflow net ({_list_places(net, pools)}): "
             "strip them with skeleton(), and check their conservation apart"
         )
         return NotAWorkflowNet(why=why)
@@ -88,11 +91,11 @@ def _shape(net: PlainNet) -> WorkflowNet | NotAWorkflowNet:
 
 
 def _by_states(net: PlainNet, shape: WorkflowNet, max_states: int, reason: str) -> Verdict:
-    verdict = _searched(net, shape, max_states)
+    verdict = _search_states(net, shape, max_states)
     return structs.replace(verdict, why=f"{reason}; {verdict.why}")
 
 
-def _searched(net: PlainNet, shape: WorkflowNet, max_states: int) -> Verdict:
+def _search_states(net: PlainNet, shape: WorkflowNet, max_states: int) -> Verdict:
     if len(net.place_ids) * len(net.transition_ids) > MAX_CELLS:
         return Verdict(answer=Answer.UNKNOWN, why="the net is too large for a search through its states")
     from weft.net.behaviour import sound_by_states  # noqa: PLC0415 - a search is rare, and its imports are many
@@ -105,17 +108,17 @@ def _by_rank_theorem(net: PlainNet, shape: WorkflowNet, max_states: int) -> Verd
     theorem = _rank_theorem(circuit)
     if theorem.answer is Answer.PROVED:
         return theorem
-    tried = 0
+    attempts = 0
     for run in suspicious_runs(circuit):
-        fault = _fault(net, shape.sink, run)
+        fault = _find_fault(net, shape.sink, run)
         if fault is not None:
             trace = tuple(net.transition_ids[number] for number in run)
             return Verdict(answer=Answer.REFUTED, why=fault, trace=trace)
-        tried += 1
-    searched = _searched(net, shape, max_states)
-    if searched.answer is not Answer.UNKNOWN:
-        return searched
-    why = f"{theorem.why}, but none of {tried} runs ended badly; {searched.why}"
+        attempts += 1
+    search_verdict = _search_states(net, shape, max_states)
+    if search_verdict.answer is not Answer.UNKNOWN:
+        return search_verdict
+    why = f"{theorem.why}, but none of {attempts} runs ended badly; {search_verdict.why}"
     return Verdict(answer=Answer.UNKNOWN, why=why)
 
 
@@ -123,20 +126,20 @@ def _rank_theorem(circuit: Circuit) -> Verdict:
     """Proved, with the figures; or unknown, with the condition that fails."""
     net = circuit.net
     failed = _missing_invariant(circuit)
-    found, expected = 0, len(circuit.clusters) - 1
+    rank_found, expected = 0, len(circuit.clusters) - 1
     if failed is None:
-        found = rank(incidence(net))
+        rank_found = rank(incidence(net))
         siphon = unmarked_siphon(net, net.initial, circuit.wires)
-        if found != expected:
-            failed = f"its rank is {found:,}, not {expected:,} (clusters less one)"
+        if rank_found != expected:
+            failed = f"its rank is {rank_found:,}, not {expected:,} (clusters less one)"
         elif siphon:
-            failed = f"the siphon of {_names(net, siphon)} has no token and never gets one"
+            failed = f"the siphon of {_list_places(net, siphon)} has no token and never gets one"
     if failed is not None:
         return Verdict(answer=Answer.UNKNOWN, why=f"the rank theorem does not prove it, since {failed}")
     return Verdict(
         answer=Answer.PROVED,
         why=(
-            f"rank theorem: the net is free-choice; rank {found:,} = clusters {expected + 1:,} "
+            f"rank theorem: the net is free-choice; rank {rank_found:,} = clusters {expected + 1:,} "
             "\N{MINUS SIGN} 1; positive P- and T-invariants checked; every siphon is marked"
         ),
     )
@@ -152,29 +155,29 @@ def _missing_invariant(circuit: Circuit) -> str | None:
     return None
 
 
-def _fault(net: PlainNet, sink: int, run: Sequence[int]) -> str | None:
-    """Plays the run from the initial marking: what is wrong at its end, or None."""
+def _find_fault(net: PlainNet, sink: int, run: Sequence[int]) -> str | None:
+    """Replays the run from the initial marking and describes the fault at its end; None if there is none."""
     tokens = list(net.initial)
     for number in run:
         for place, weight in net.inputs[number]:
             if tokens[place] < weight:
-                return None  # not a run after all: it shows nothing
+                return None  # the run cannot be replayed, so it proves nothing
             tokens[place] -= weight
         for place, weight in net.outputs[number]:
             tokens[place] += weight
-    left = [place for place, count in enumerate(tokens) if count and place != sink]
+    leftover = [place for place, count in enumerate(tokens) if count and place != sink]
     after = "after 1 firing" if len(run) == 1 else f"after {len(run):,} firings"
     end = f"the sink {net.place_ids[sink]!r}"
-    if left and tokens[sink]:
-        return f"{after} {end} has its token, but tokens are left in {_names(net, left)}"
+    if leftover and tokens[sink]:
+        return f"{after} {end} has its token, but tokens are left in {_list_places(net, leftover)}"
     stuck = not any(all(tokens[p] >= w for p, w in arcs) for arcs in net.inputs)
-    if left and stuck:
-        return f"{after} nothing can fire, but tokens are left in {_names(net, left)}"
+    if leftover and stuck:
+        return f"{after} nothing can fire, but tokens are left in {_list_places(net, leftover)}"
     if sink in unmarked_siphon(net, tokens):
         return f"{after} {end} can never get a token: the siphon it belongs to is empty"
     return None
 
 
-def _names(net: PlainNet, places: Sequence[int], most: int = 3) -> str:
+def _list_places(net: PlainNet, places: Sequence[int], most: int = 3) -> str:
     names = ", ".join(repr(net.place_ids[place]) for place in places[:most])
     return names if len(places) <= most else f"{names} and {len(places) - most:,} more"

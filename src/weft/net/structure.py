@@ -1,7 +1,7 @@
-"""The shape of a plain net: what can be said without playing it.
+"""The structure of a plain net: properties that need no firing.
 
-Everything here takes time in proportion to the number of arcs, and walks with lists, not by recursion: a
-plan may be a chain of a hundred thousand steps.
+All functions take time linear in the number of arcs. They use lists instead of recursion, because a plan may be a
+chain of a hundred thousand steps.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,16 @@ class Wiring(Struct, frozen=True, kw_only=True):
 
 
 class FreeChoice(Struct, frozen=True, kw_only=True):
+    """Whether a net is free-choice."""
+
     holds: bool
     why: str
-    """What makes it so; if it does not hold, the first arc or pair of transitions that is in the way."""
+    """The reason; if it does not hold, the first arc or pair of transitions that violates it."""
 
 
 class WorkflowNet(Struct, frozen=True, kw_only=True):
+    """The ends of a workflow net."""
+
     source: int
     """The one place without producers."""
     sink: int
@@ -37,6 +41,8 @@ class WorkflowNet(Struct, frozen=True, kw_only=True):
 
 
 class NotAWorkflowNet(Struct, frozen=True, kw_only=True):
+    """The reason why a net is not a workflow net."""
+
     why: str
 
 
@@ -70,10 +76,12 @@ class Circuit(Struct, frozen=True, kw_only=True):
 
 def wiring(net: PlainNet) -> Wiring:
     size = len(net.place_ids)
-    return Wiring(producers=_ends(net.outputs, size), consumers=_ends(net.inputs, size))
+    return Wiring(
+        producers=_transitions_by_place(net.outputs, size), consumers=_transitions_by_place(net.inputs, size)
+    )
 
 
-def _ends(rows: Sequence[Arcs], size: int) -> list[list[int]]:
+def _transitions_by_place(rows: Sequence[Arcs], size: int) -> list[list[int]]:
     ends: list[list[int]] = [[] for _ in range(size)]
     for transition, arcs in enumerate(rows):
         for place, _ in arcs:
@@ -94,10 +102,10 @@ def free_choice(net: PlainNet) -> FreeChoice:
         for place, _ in arcs:
             first.setdefault(place, transition)
     for transition, arcs in enumerate(net.inputs):
-        # One transition is the first consumer of all its inputs, and has no others: the sets are equal.
+        # If one transition is the first consumer of all these inputs and has as many, the sets are equal.
         rivals = {first[place] for place, _ in arcs}
         if len(rivals) > 1 or any(len(net.inputs[rival]) != len(arcs) for rival in rivals):
-            return FreeChoice(holds=False, why=_choice_that_is_not_free(net, transition, first))
+            return FreeChoice(holds=False, why=_describe_unfree_choice(net, transition, first))
     return FreeChoice(holds=True, why="transitions that share an input place have the same input places")
 
 
@@ -111,13 +119,13 @@ def _heavy_arc(net: PlainNet) -> str | None:
     return None
 
 
-def _choice_that_is_not_free(net: PlainNet, transition: int, first: dict[int, int]) -> str:
+def _describe_unfree_choice(net: PlainNet, transition: int, first: dict[int, int]) -> str:
     needed = {place for place, _ in net.inputs[transition]}
-    # One of the rivals needs other places: if the first shared place's does not, it is later than another's.
+    # At least one of the rivals needs other places; it need not be the rival at the first shared place.
     shared, unshared = next(
         (place, unshared)
         for place in sorted(needed)
-        if (unshared := needed ^ {other for other, _ in net.inputs[first[place]]})
+        if (unshared := needed ^ {input_place for input_place, _ in net.inputs[first[place]]})
     )
     names = f"{net.transition_ids[first[shared]]!r} and {net.transition_ids[transition]!r}"
     return (
@@ -131,28 +139,30 @@ def workflow_net(net: PlainNet, wires: Wiring | None = None) -> WorkflowNet | No
     wires = wires or wiring(net)
     sources = [place for place, producers in enumerate(wires.producers) if not producers]
     if len(sources) != 1:
-        return NotAWorkflowNet(why=_not_one(net, sources, "a source: a place without producers"))
+        return NotAWorkflowNet(why=_describe_places(net, sources, "a source: a place without producers"))
     sinks = [place for place, consumers in enumerate(wires.consumers) if not consumers]
     if len(sinks) != 1:
-        return NotAWorkflowNet(why=_not_one(net, sinks, "a sink: a place without consumers"))
+        return NotAWorkflowNet(why=_describe_places(net, sinks, "a sink: a place without consumers"))
     source, sink = sources[0], sinks[0]
     ends = f"from the source {net.place_ids[source]!r} to the sink {net.place_ids[sink]!r}"
     for start, steps, arcs in ((source, wires.consumers, net.outputs), (sink, wires.producers, net.inputs)):
-        astray = _astray(net, start, steps, arcs)
+        astray = _find_unreached(net, start, steps, arcs)
         if astray is not None:
             return NotAWorkflowNet(why=f"{astray} is on no path {ends}")
     return WorkflowNet(source=source, sink=sink)
 
 
-def _not_one(net: PlainNet, places: Sequence[int], what: str) -> str:
+def _describe_places(net: PlainNet, places: Sequence[int], role: str) -> str:
     names = ", ".join(repr(net.place_ids[place]) for place in places[:3])
     more = ", …" if len(places) > 3 else ""  # noqa: PLR2004 - as many as are named
-    found = f"{len(places):,} ({names}{more})" if places else "none"
-    return f"a workflow net has exactly one place that is {what}; this net has {found}"
+    count_text = f"{len(places):,} ({names}{more})" if places else "none"
+    return f"a workflow net has exactly one place that is {role}; this net has {count_text}"
 
 
-def _astray(net: PlainNet, start: int, steps: Sequence[Sequence[int]], arcs: Sequence[Arcs]) -> str | None:
-    """A transition that cannot be reached from the place `start` by these steps, in words.
+def _find_unreached(
+    net: PlainNet, start: int, steps: Sequence[Sequence[int]], arcs: Sequence[Arcs]
+) -> str | None:
+    """Describes a transition that cannot be reached from the place `start` by these steps.
 
     If there is none, all places are reached too: each but `start` has a transition that leads to it.
     """
@@ -165,38 +175,38 @@ def _astray(net: PlainNet, start: int, steps: Sequence[Sequence[int]], arcs: Seq
             if transitions[transition]:
                 continue
             transitions[transition] = 1
-            for other, _ in arcs[transition]:
-                if not places[other]:
-                    places[other] = 1
-                    reached.append(other)
-    left = transitions.find(0)
-    return None if left < 0 else f"transition {net.transition_ids[left]!r}"
+            for target, _ in arcs[transition]:
+                if not places[target]:
+                    places[target] = 1
+                    reached.append(target)
+    unreached = transitions.find(0)
+    return None if unreached < 0 else f"transition {net.transition_ids[unreached]!r}"
 
 
 def clusters(net: PlainNet, wires: Wiring | None = None) -> Clusters:
     """The finest grouping in which a place is with its consumers and a transition with its inputs."""
     wires = wires or wiring(net)
-    found = Clusters(
+    result = Clusters(
         places=[],
         transitions=[],
         of_place=[-1] * len(net.place_ids),
         of_transition=[-1] * len(net.transition_ids),
     )
-    for place, cluster in enumerate(found.of_place):
+    for place, cluster in enumerate(result.of_place):
         if cluster < 0:
-            _collect_cluster(net, wires.consumers, found, place)
-    for transition, cluster in enumerate(found.of_transition):
+            _collect_cluster(net, wires.consumers, result, place)
+    for transition, cluster in enumerate(result.of_transition):
         if cluster < 0:
-            found.of_transition[transition] = len(found)
-            found.places.append([])
-            found.transitions.append([transition])
-    return found
+            result.of_transition[transition] = len(result)
+            result.places.append([])
+            result.transitions.append([transition])
+    return result
 
 
-def _collect_cluster(net: PlainNet, consumers: Sequence[Sequence[int]], found: Clusters, first: int) -> None:
-    number = len(found)
+def _collect_cluster(net: PlainNet, consumers: Sequence[Sequence[int]], result: Clusters, first: int) -> None:
+    number = len(result)
     places, transitions = [first], list[int]()
-    of_place, of_transition = found.of_place, found.of_transition
+    of_place, of_transition = result.of_place, result.of_transition
     of_place[first] = number
     for place in places:
         for transition in consumers[place]:
@@ -204,18 +214,18 @@ def _collect_cluster(net: PlainNet, consumers: Sequence[Sequence[int]], found: C
                 continue
             of_transition[transition] = number
             transitions.append(transition)
-            for other, _ in net.inputs[transition]:
-                if of_place[other] < 0:
-                    of_place[other] = number
-                    places.append(other)
-    found.places.append(places)
-    found.transitions.append(transitions)
+            for place_of_input, _ in net.inputs[transition]:
+                if of_place[place_of_input] < 0:
+                    of_place[place_of_input] = number
+                    places.append(place_of_input)
+    result.places.append(places)
+    result.transitions.append(transitions)
 
 
 def close(net: PlainNet, shape: WorkflowNet) -> Circuit:
-    taken = {*net.place_ids, *net.transition_ids}
+    used_ids = {*net.place_ids, *net.transition_ids}
     name = "closing"
-    while name in taken:
+    while name in used_ids:
         name += "*"
     closed = replace(
         net,
@@ -234,17 +244,17 @@ def acyclic(net: PlainNet) -> bool:
     wires = wiring(net)
     producers_left = [len(producers) for producers in wires.producers]
     inputs_left = [len(arcs) for arcs in net.inputs]
-    done = [transition for transition, left in enumerate(inputs_left) if not left]
-    places = [place for place, left in enumerate(producers_left) if not left]
-    # Two lists that feed each other until both are walked to their ends.
+    ready = [transition for transition, missing in enumerate(inputs_left) if not missing]
+    places = [place for place, missing in enumerate(producers_left) if not missing]
+    # The two lists feed each other until both are processed.
     walked = 0
-    while places or walked < len(done):
+    while places or walked < len(ready):
         while places:
             for transition in wires.consumers[places.pop()]:
                 inputs_left[transition] -= 1
                 if not inputs_left[transition]:
-                    done.append(transition)
-        for transition in done[walked:]:
+                    ready.append(transition)
+        for transition in ready[walked:]:
             walked += 1
             for place, _ in net.outputs[transition]:
                 producers_left[place] -= 1
@@ -256,9 +266,9 @@ def acyclic(net: PlainNet) -> bool:
 def unmarked_siphon(net: PlainNet, tokens: Sequence[int], wires: Wiring | None = None) -> list[int]:
     """The largest siphon without a token in this marking; empty if every siphon is marked.
 
-    Places of a siphon get tokens only from transitions that also take from it, so one that is empty stays
-    so. The largest is what is left when, from the marked places on, everything is struck out that could
-    get a token if tokens were never used up.
+    Places of a siphon get tokens only from transitions that also take from it, so an empty siphon stays empty.
+    Starting at the marked places, the algorithm strikes out every place that could get a token if tokens were
+    never used up. The remaining places are the largest unmarked siphon.
     """
     wires = wires or wiring(net)
     struck = bytearray(len(net.place_ids))
@@ -273,4 +283,4 @@ def unmarked_siphon(net: PlainNet, tokens: Sequence[int], wires: Wiring | None =
             lacking[transition] -= 1
             if not lacking[transition]:
                 walk.extend(output for output, _ in net.outputs[transition])
-    return [place for place, gone in enumerate(struck) if not gone]
+    return [place for place, is_struck in enumerate(struck) if not is_struck]

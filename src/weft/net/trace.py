@@ -1,4 +1,4 @@
-"""Ways through a net: from what a search has stored back to a trace, and a trace played again."""
+"""Traces through a net: reconstruct one from a search, and replay it."""
 
 from collections.abc import Iterable
 from typing import Literal, Protocol
@@ -15,14 +15,14 @@ Limit = Literal["states", "memory"]
 
 
 class Engine(Protocol):
-    """A search under way. Markings are numbered in the order in which breadth-first search meets them."""
+    """A search in progress. Markings are numbered in the order in which breadth-first search reaches them."""
 
     expanded: int
-    """How many of them, from the first on, have had their transitions fired."""
+    """The number of markings, from the first, whose transitions have been fired."""
     edges: int
-    """Firings seen."""
+    """The number of firings."""
     full: Limit | None
-    """The limit that has ended the search, if one has."""
+    """The limit that ended the search, if one did."""
 
     @property
     def states(self) -> int:
@@ -64,10 +64,14 @@ def trace_to(net: PlainNet, engine: Engine, number: int) -> tuple[TransitionId, 
     """A shortest trace from the initial marking to the one of this number."""
     trace: list[TransitionId] = []
     while number:
-        # Only the parent is stored: which transition led here is found by trying them.
+        # The search stores only the parent, so the transition is found by trying all of them.
         before, after = engine.parent(number), engine.tokens(number)
         tokens = engine.tokens(before)
-        fired = (t for t in range(len(net.transition_ids)) if fire(net, tokens, t) == after)
+        fired = (
+            number_tried
+            for number_tried in range(len(net.transition_ids))
+            if fire(net, tokens, number_tried) == after
+        )
         trace.append(net.transition_ids[next(fired)])
         number = before
     return tuple(reversed(trace))
@@ -75,14 +79,14 @@ def trace_to(net: PlainNet, engine: Engine, number: int) -> tuple[TransitionId, 
 
 def fire(net: PlainNet, tokens: Tokens, number: int) -> Tokens | None:
     """The marking after this transition; None if tokens are missing."""
-    left = list(tokens)
+    remaining = list(tokens)
     for place, weight in net.inputs[number]:
-        left[place] -= weight
-        if left[place] < 0:
+        remaining[place] -= weight
+        if remaining[place] < 0:
             return None
     for place, weight in net.outputs[number]:
-        left[place] += weight
-    return tuple(left)
+        remaining[place] += weight
+    return tuple(remaining)
 
 
 def replay(net: PlainNet, trace: Iterable[TransitionId]) -> Tokens:

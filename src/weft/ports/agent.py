@@ -1,6 +1,6 @@
-"""An agent: how a program that works by a prompt is called, and what became of it. Pure.
+"""The port to agents: adapters build the command line of an agent and interpret its result. Pure.
 
-An adapter is a module with these functions, listed in a dict by the name that a plan's `use:` gives.
+An adapter is a module with these functions, registered in a dict by the name that a plan's `use:` gives.
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,8 @@ from weft.plan.prices import Usage
 
 
 class AgentCall(Struct, frozen=True, kw_only=True):
+    """One call of an agent."""
+
     agent: Agent
     prompt: str
     model: str | None = None
@@ -21,37 +23,41 @@ class AgentCall(Struct, frozen=True, kw_only=True):
     fork: bool = False
     read_only: bool = False
     plan_dir: str
-    """What file names in the plan are relative to."""
+    """The directory to which file names in the plan are relative."""
     cwd: str
     result_file: str
-    """Where the process may leave JSON that says more than its output; also in its environment as WEFT_RESULT."""
+    """The path at which the process may report more as JSON than its output says; also passed as WEFT_RESULT."""
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
+    """The process to start for a call."""
+
     argv: tuple[str, ...]
     stdin: str | None = None
     env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class AgentEnded(Struct, frozen=True, kw_only=True):
-    """A process of an agent that ended by itself."""
+    """The end of an agent's process that was not stopped."""
 
     exit_code: int | None
     signal: int | None
     stdout: str
     stderr: str
     result_file: str | None
-    """What it left in the result file; None if there is none."""
+    """The contents of the result file; None if there is none."""
     at: float
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
+    """The adapter's interpretation of an ended process."""
+
     how: How
     """done, failed, infra or limited."""
     result: str = ""
     message: str = ""
     lasting: bool = False
-    """Of a failure: whether another try cannot help, as with a wrong key."""
+    """Whether a retry cannot help, as with a wrong key."""
     cost: int | None = None
     tokens: int | None = None
     usage: Usage | None = None
@@ -61,13 +67,19 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 class AgentAdapter(Protocol):
-    def invoke(self, call: AgentCall) -> Invocation: ...
+    """The functions of an adapter."""
 
-    def judge(self, call: AgentCall, ended: AgentEnded) -> Verdict: ...
+    def invoke(self, call: AgentCall) -> Invocation:
+        """Returns the process to start; raises `InputError` if the agent's settings are incomplete."""
+        ...
+
+    def judge(self, call: AgentCall, ended: AgentEnded) -> Verdict:
+        """Interprets the end of the process."""
+        ...
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """What a process that still runs has spent so far, all in all; None is what it does not tell."""
+    """The total spending so far of a process that still runs; None for what it does not report."""
 
     cost: int | None = None
     """In micro-dollars."""
@@ -76,13 +88,13 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 class MeteredAdapter(AgentAdapter, Protocol):
-    """One whose agents tell what they spend while they work. Not every adapter is one."""
+    """An adapter whose agents report their spending while they work. Not every adapter is one."""
 
     PROGRESS_IN: str
-    """Where they tell it: `result_file` or `stdout`."""
+    """Where they report it: `result_file` or `stdout`."""
 
     def progress(self, call: AgentCall, text: str) -> Progress | None:
-        """What is said there so far: all of it, or if it is long its last lines. It may end in the middle."""
+        """Reads the spending from the text so far: all of it, or the last lines of a long text. It may be cut."""
         ...
 
 

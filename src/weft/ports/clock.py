@@ -1,11 +1,15 @@
-"""What time it is."""
+"""The port to the clock."""
 
 from typing import Protocol
 
 
 class Clock(Protocol):
+    """The time, as the runtime sees it. Tests replace it."""
+
     def now(self) -> float:
-        """Seconds since 1970, UTC."""
+        """Returns the seconds since 1970, UTC."""
         ...
 
-    async def sleep_until(self, at: float) -> None: ...
+    async def sleep_until(self, at: float) -> None:
+        """Waits until `now` would return `at`."""
+        ...

@@ -1,7 +1,7 @@
-"""The journal: the one record of what happened, and the inbox of what people ask for.
+"""The port to the journal: the record of what happened, and the inbox for requests of users.
 
-One process at a time may write events. It holds a lease with a number, the epoch, that goes up with each new
-holder; whoever lost the lease cannot write any more, however late it notices.
+One process at a time may write events. It holds a lease with a number, the epoch, which increases with each new
+holder. A process that has lost the lease can no longer write, however late it notices the loss.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +15,11 @@ from weft.engine.run.facts import AnyFact
 
 
 class Holder(Struct, frozen=True, kw_only=True):
-    """Who holds the lease."""
+    """The process that holds the lease."""
 
     pid: int
     started: int
-    """The start time of that process, as the kernel counts it: a pid alone may be somebody else's by now."""
+    """The start time of that process, as the kernel counts it: the pid alone may have been reused."""
     nonce: str
     epoch: int
     since: float
@@ -27,24 +27,26 @@ class Holder(Struct, frozen=True, kw_only=True):
 
 
 class RunRecord(Struct, frozen=True, kw_only=True):
+    """A run in the journal."""
+
     run: str
     plan: str
     """The id of the plan."""
     file: str
-    """The plan file, as it was named."""
+    """The plan file, as the user named it."""
     directory: str
-    """The directory that the plan's file is in."""
+    """The directory of the plan file."""
     text: str
-    """The plan as it was, with everything resolved."""
+    """The plan at the start of the run, with all settings resolved."""
     digest: str
-    """Of what the run depends on; with another plan it cannot go on."""
+    """A digest of everything the run depends on. A run can be resumed only with the same plan."""
     created_at: float
     state: str
     """A `RunState`."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """Something a person asked for, until the coordinator has taken it up."""
+    """A request of a user that the coordinator has not handled yet."""
 
     id: int
     run: str
@@ -57,7 +59,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Glimpse(Struct, frozen=True):
-    """An event as it stands in the journal: what it says besides is not taken apart."""
+    """An event as it is stored in the journal, with its data not decoded."""
 
     seq: int
     at: float
@@ -69,79 +71,81 @@ class Glimpse(Struct, frozen=True):
     cost: int | None
     tokens: int | None
     data: str
-    """JSON, an object."""
+    """A JSON object."""
 
 
 class JournalReader(Protocol):
-    """Anybody may read, at any time, and ask."""
+    """The part of the journal that any process may use at any time: read, and leave requests."""
 
     def runs(self, plan: str | None = None) -> Sequence[RunRecord]:
-        """Newest first."""
+        """Returns the runs, the newest first."""
         ...
 
     def events(self, run: str, *, after: int = 0) -> Iterator[Recorded]:
-        """In order, those with a higher sequence number."""
+        """Yields the events with a sequence number above `after`, in order."""
         ...
 
     def facts(self, run: str) -> Iterator[AnyFact]:
-        """What the events carry, in order: all that recovery needs, at a fraction of the cost."""
+        """Yields the facts of the events in order: enough to resume a run, at a fraction of the cost of events."""
         ...
 
     def record(self, run: str | None = None) -> RunRecord | None:
-        """Of the run of that id, or of the last one: that in which something happened last, or that is newest."""
+        """Returns the run with that id; without an id, the run with the latest event, or else the newest."""
         ...
 
     def states(self, run: str) -> Mapping[str, str]:
-        """Those of the subplans that are not pending."""
+        """Returns the states of the subplans that are not pending."""
         ...
 
     def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
-        """What else has happened, but for steps that cost neither money nor tokens; for a picture, and fast.
+        """Returns all other events, except steps without cost and tokens. Fast enough for a status display.
 
-        Without `merged` also without merges that went well.
+        Without `merged` it also leaves out merges that went well.
         """
         ...
 
     def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
-        """All merges of some subplans."""
+        """Returns all merges of some subplans."""
         ...
 
     def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
-        """All merges after this sequence number."""
+        """Returns all merges after this sequence number."""
         ...
 
     def landed(self, run: str) -> AbstractSet[str]:
-        """The subplans whose last merge was a landing that went well."""
+        """Returns the subplans whose last merge was a landing that went well."""
         ...
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
-        """The states of some subplans, and the beginnings and ends of their steps.
+        """Returns the state changes of some subplans, and the starts and ends of their steps.
 
-        Nothing happens in a subplan before its first state, so what comes before is not looked at.
+        Nothing happens in a subplan before its first state, so events before that are not read.
         """
         ...
 
     def holder(self) -> Holder | None:
-        """Who wrote last; whether that process is alive is another question."""
+        """Returns the last holder of the lease. Its process need not be alive."""
         ...
 
     def ask(self, run: str, kind: str, *, subplan: str, step: str, data: dict[str, object], at: float) -> int:
-        """Leave a request; its number."""
+        """Adds a request and returns its number."""
         ...
 
     def requests(self, run: str) -> Sequence[Request]:
-        """Those not taken up yet."""
+        """Returns the requests that have not been handled yet."""
         ...
 
     def changed(self) -> bool:
-        """Whether another connection has written since this was last asked; costs next to nothing."""
+        """Returns whether another connection has written since the last call; costs almost nothing."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closes the connection."""
+        ...
 
 
 class Journal(JournalReader, Protocol):
-    """With the lease."""
+    """The journal as the holder of the lease sees it."""
 
     @property
     def epoch(self) -> int: ...
@@ -158,16 +162,16 @@ class Journal(JournalReader, Protocol):
         taken: Sequence[int] = (),
         state: str | None = None,
     ) -> int:
-        """Write all or nothing, durably, and with it that these requests are taken up, and the run's new state.
+        """Writes the events durably in one transaction, with the handled requests and the run's new state.
 
-        Each event comes with its time. The last sequence number.
+        Each event comes with its time. Returns the last sequence number.
         """
         ...
 
     def append_last(self, run: str, events: Sequence[tuple[float, Event]]) -> int | None:
-        """Write the last events of a coordinator, unless a request waits; the last sequence number.
+        """Writes the last events of a coordinator, unless a request is pending; returns the last sequence number.
 
-        None if a request waits: nothing is written then. Both happen in one transaction, so that a request is
-        either there before the coordinator decides to end, or comes after these events.
+        Returns None and writes nothing if a request is pending. Both happen in one transaction, so that a request
+        either arrives before the coordinator decides to end, or after these events.
         """
         ...

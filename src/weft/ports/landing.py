@@ -4,7 +4,7 @@ Results reach the target as a *chain*: merge commits built in memory on the tip 
 A chain is verified at its end and then moves the target by one compare-and-swap, so the target never holds a tree
 in between. Nothing here runs a verify; the landing queue decides which chain may land.
 
-Every operation may be repeated after a crash: the history of the target tells what has landed.
+Every operation may be repeated after a crash: the history of the target shows what has landed.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] | None = None
     """Globs of the only files that it may have changed; None allows all."""
     within: str = ""
-    """Of the completed parts of a subplan that lands as a whole later: the path of that subplan; else empty."""
+    """For completed parts of a subplan that lands as a whole later: the path of that subplan; else empty."""
     checks_worktree: bool = False
     """Whether a person may have worked in its worktree: uncommitted changes there then hold the entry."""
 
@@ -101,6 +101,8 @@ def waits_for(path: str, others: Sequence[str]) -> HeldError:
 
 
 class LandingTarget(Protocol):
+    """The target branch of a run, with its scratch worktree and its remote."""
+
     @property
     def name(self) -> str:
         """The target as people name it."""
@@ -137,7 +139,7 @@ class LandingTarget(Protocol):
         ...
 
     def touched(self, chain: Chain, files: Sequence[str]) -> Sequence[str]:
-        """The links that change one of these files."""
+        """Returns the links that change one of these files."""
         ...
 
     def discard(self) -> None:
@@ -145,7 +147,7 @@ class LandingTarget(Protocol):
         ...
 
     def passed_trees(self, paths: Mapping[str, bool]) -> Mapping[str, Collection[str]]:
-        """For each subplan, the trees on which its own verify has passed.
+        """Returns for each subplan the trees on which its own verify has passed.
 
         The value says whether its steps end with the verify, so that the tree which they left counts.
         """
@@ -159,7 +161,7 @@ class LandingTarget(Protocol):
         ...
 
     def hang_up(self) -> None:
-        """Ends the contact with a remote that is under way, and each later one: it raises `PushError`."""
+        """Aborts the current contact with a remote, and every later one: they raise `PushError`."""
         ...
 
     def fetch(self, remote: str) -> str:
@@ -167,7 +169,7 @@ class LandingTarget(Protocol):
         ...
 
     def merge_fetched(self, remote: str, commit: str) -> Chain | None:
-        """The target with the commit of the remote branch merged in; None if the target has it already.
+        """Merges the commit of the remote branch into the target, in memory; None if the target contains it.
 
         Raises `HeldError` if the two are in conflict.
         """

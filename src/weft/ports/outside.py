@@ -1,4 +1,4 @@
-"""A look at a checkout that a step has no business in: which files differ from its commit."""
+"""Detect changes that a step makes outside its workspace: compare a checkout before and after it."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class Look(Struct, frozen=True):
-    """A checkout at one moment."""
+    """The state of a checkout at one moment."""
 
     head: str
     """The commit."""
@@ -15,10 +15,10 @@ class Look(Struct, frozen=True):
     """The files that differ from the commit, each with numbers that change when the file does."""
 
     def changed_in(self, later: "Look") -> list[str]:
-        """The files that have changed since.
+        """Returns the files that have changed since this look.
 
-        A file that is as in the commit again has changed, too: somebody's work in it is lost. If the commit is
-        another one, that work has probably been committed.
+        A file that equals the commit again has changed, too: uncommitted work in it is lost. If the checkout is at
+        another commit, that work has probably been committed.
         """
         changed = {path for path, stamp in later.files.items() if self.files.get(path) != stamp}
         if later.head == self.head:
@@ -27,4 +27,4 @@ class Look(Struct, frozen=True):
 
 
 LookAt = Callable[[Path], Look | None]
-"""Looks at a checkout; None if that is not possible, or takes too long."""
+"""Returns the state of a checkout; None if that is not possible, or takes too long."""

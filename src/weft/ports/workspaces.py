@@ -1,6 +1,6 @@
-"""Workspaces: where slices work, and how what they did comes together and gets to where the user wants it.
+"""The port to workspaces: the directories in which slices work, and the merging of their results.
 
-Everything here may be done again after a crash in the middle of it: what is asked for twice is the same as once.
+Every operation is idempotent, so that it can be repeated after a crash in the middle of it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,64 +14,66 @@ from weft.engine.suspects import Suspect
 from weft.errors import WeftError
 
 CLONE = "weft-clone"
-"""In the git directory of a worktree: `git`, the git directory that its steps have for themselves, and `link`, the
-content of a file `.git` that leads there. A sandbox shows both of them in place of the worktree's own."""
+"""A directory in the git directory of a worktree. It contains `git`, the git directory for the steps alone, and
+`link`, the contents of a `.git` file that leads there. A sandbox shows both in place of the worktree's own."""
 
 
 class WorkspaceRequest(Struct, frozen=True, kw_only=True):
+    """The workspace that a slice needs."""
+
     path: str
-    """Of the slice."""
+    """The path of the slice."""
     after: tuple[str, ...] = ()
-    """The slices whose work it starts with, in plan order: all that it depends on, near and far."""
+    """The slices whose work it starts with, in plan order: all direct and indirect dependencies."""
     copy: tuple[str, ...] = ()
-    """Globs of files of the plan's directory that are copied in."""
+    """Globs of files in the plan's directory to copy into the workspace."""
     link: tuple[str, ...] = ()
-    """Globs of files and directories of the plan's directory that are linked in."""
+    """Globs of files and directories in the plan's directory to link into the workspace."""
     sparse: tuple[str, ...] = ()
-    """The only directories of the repository that are wanted; none: all of it."""
+    """The only directories of the repository to check out; empty for all."""
     without: tuple[str, ...] = ()
-    """Subplans whose work it is not to start with, where its dependencies do not need it: it could not land before
-    them, and they cannot land before a person has helped."""
+    """Subplans whose work the slice does not start with unless its dependencies need it. They wait for a person, and a
+    slice that holds their work could not land before them."""
 
 
 class Continued(Struct, frozen=True, kw_only=True):
-    """What came of the wish to continue in the workspace that an earlier run left."""
+    """The result of `continue_after`."""
 
     is_kept: bool
-    """Whether it holds all that the earlier run did of the slice; else nothing was changed there."""
+    """Whether the workspace holds all work of the earlier run on the slice; if not, nothing was changed there."""
     moves: tuple[RefMove, ...] = ()
 
 
 class Work(Struct, frozen=True, kw_only=True):
-    """What a step did, or one go at it."""
+    """The work of one attempt at a step."""
 
     path: str
     step: str
     attempt: int
     subject: str
-    """A line about it."""
+    """The subject of its commit."""
 
 
 class Watch(Struct, frozen=True, kw_only=True):
-    """A step that is about to start, and of which is to be known what it changes."""
+    """A step that is about to start and whose changes are to be recorded."""
 
     work: Work
     job: str
-    """Names this execution of it for ever."""
+    """The unique id of this execution."""
     reads: bool
-    """Whether it may only read. Then all that are beside it may only read, too."""
+    """Whether the step is read-only. Then all steps in `beside` are read-only, too."""
     beside: tuple[str, ...] = ()
-    """The other executions in this workspace whose ends may not be known to everybody yet."""
+    """The other executions in this workspace that may still run, or whose ends are not recorded everywhere yet."""
 
 
 class Breach(Struct, frozen=True, kw_only=True):
-    """A step that may only read has changed something."""
+    """A change by a read-only step."""
 
     message: str
-    """For people: what it did, and what has become of that."""
+    """A description for the user: the changes, and where they are now."""
     files: tuple[str, ...] = ()
     moves: tuple[RefMove, ...] = ()
-    """Where what it did is kept."""
+    """The refs that keep the changes."""
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -79,75 +81,75 @@ class Part(Struct, frozen=True, kw_only=True):
 
     path: str
     subject: str = ""
-    """A line about its merge."""
+    """The subject of its merge commit."""
     after: tuple[str, ...] = ()
-    """The others in the group that it depends on."""
+    """The other parts of the group that it depends on."""
     take_branch: tuple[str, ...] = ()
-    """Globs of files that are taken as it has them, where they are in conflict."""
+    """Globs of files whose conflicts resolve to the subplan's version."""
 
 
 class MergeRequest(Struct, frozen=True, kw_only=True):
-    """A subplan's work is to be brought to the subplan around it."""
+    """The merge of a subplan's work into its group."""
 
     path: str
     subject: str
-    """A line about it."""
+    """The subject of the merge commit."""
     slices: tuple[str, ...] = ()
-    """The slices whose work is together after it, in plan order; none if branches hold it."""
+    """The slices whose work is combined afterwards, in plan order; empty if branches hold it."""
     take_branch: tuple[str, ...] = ()
-    """Globs of files that are taken as the subplan has them, where they are in conflict."""
+    """Globs of files whose conflicts resolve to the subplan's version."""
     files: tuple[str, ...] | None = None
-    """Globs of the only files that it may have changed; None: any."""
+    """Globs of the only files that it may have changed; None allows all."""
     verifies: bool = False
-    """Whether what comes together can be verified."""
+    """Whether there is a verify for the merged result."""
     resolved: bool = False
-    """Whether an agent was to resolve a conflict of it, so that no earlier verify counts."""
+    """Whether an agent has resolved a conflict for it, so that no earlier verify counts."""
     is_group: bool = False
     parts: tuple[Part, ...] = ()
-    """Of a group: what is in it, in plan order."""
+    """The parts of a group, in plan order."""
     without: tuple[str, ...] = ()
-    """Those of its parts whose work is not wanted; with each one all that are built on it."""
+    """The parts to leave out, each with all parts that build on it."""
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     sparse: tuple[str, ...] = ()
-    """As of a workspace, for the directory in which it is verified."""
+    """As in `WorkspaceRequest`, for the directory in which the result is verified."""
 
 
 class Merged(Struct, frozen=True, kw_only=True):
-    """What came of a merge."""
+    """The result of a merge."""
 
     moves: tuple[RefMove, ...] = ()
     verify_in: Path | None = None
-    """If this is not None, nothing has moved yet: what came together is here, and is to be verified first."""
+    """If this is not None, nothing has moved yet: this directory has the merged result, which must be verified."""
 
 
 class OpenConflict(Struct, frozen=True, kw_only=True):
-    """A conflict that is where an agent can resolve it."""
+    """A conflict in a workspace, ready for an agent to resolve."""
 
     files: tuple[str, ...] = ()
-    """None: there is no conflict any more, and nothing was put anywhere."""
+    """The files in conflict. Empty if there is no conflict any more; then no file was written."""
     into: str = ""
     branch: str = ""
-    """How the two sides are called in the files: what came meanwhile, and what the slice did."""
+    """The names of the two sides in the conflict markers: the work merged meanwhile, and that of the slice."""
     others: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
-    """What each of them did to these files, the last thing first."""
+    """The commits of each side that changed these files, the latest first."""
 
 
 class Closed(Struct, frozen=True, kw_only=True):
-    """What came of it."""
+    """The result of `close_conflict`."""
 
     message: str = ""
-    """Why it is not resolved, and all is as it was before; empty if it is."""
+    """Why the conflict is not resolved, in which case all changes were undone; empty if it is resolved."""
     moves: tuple[RefMove, ...] = ()
 
 
 class InfraError(WeftError):
-    """What it takes to do it did not work; that says nothing about the work."""
+    """The machinery failed; this says nothing about the work of the step."""
 
 
 class ConflictError(WeftError):
-    """Subplans changed the same files in different ways, and nothing but doing one of them anew helps."""
+    """Subplans changed the same files in different ways, and only a rerun of one of them helps."""
 
     def __init__(self, message: str, files: Sequence[str]) -> None:
         super().__init__(message)
@@ -155,9 +157,9 @@ class ConflictError(WeftError):
 
 
 class HeldError(WeftError):
-    """It cannot go on before a person has done something; nothing has moved. The message says what to do."""
+    """A hold: a person must act before a result can be merged or landed. The message says what to do."""
 
-    def __init__(  # noqa: PLR0913 - by name, all of them
+    def __init__(  # noqa: PLR0913 - all are keyword arguments
         self,
         message: str,
         files: Sequence[str] = (),
@@ -171,65 +173,67 @@ class HeldError(WeftError):
         super().__init__(message)
         self.files = tuple(files)
         self.conflict = conflict
-        """Whether two changed the same files in different ways; else something else is in the way."""
+        """Whether two subplans changed the same files in different ways; else something else is in the way."""
         self.waits_for = tuple(waits_for)
-        """What must land first."""
+        """The subplans that must land first."""
         self.asks = asks
-        """Whether nothing is in the way, and a person is only to agree."""
+        """Whether only the approval of a person is missing."""
         self.red = red
         """Whether a verify failed."""
         self.tail = tail
-        """The end of what the verify wrote."""
+        """The end of the verify's output."""
 
 
 class Workspaces(Protocol):
+    """The workspaces of a run."""
+
     def place(self, path: str) -> Path:
-        """Where the subplan works; the directory need not be there yet."""
+        """Returns the directory of a subplan, which need not exist yet."""
         ...
 
     def scratch(self, path: str) -> Path:
-        """Where what a subplan did is verified together with what others did."""
+        """Returns the directory in which a subplan's work is verified together with that of others."""
         ...
 
     def has_history(self, path: str) -> bool:
-        """Whether a workspace is proven before each step, and what the step did is recorded after it."""
+        """Returns whether the workspace is checked before each step and its changes are recorded after it."""
         ...
 
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
-        """A fresh workspace. What an earlier, unfinished try left there goes, and nothing of it is lost."""
+        """Makes a fresh workspace. Leftovers of an earlier, unfinished try are kept as refs and removed."""
         ...
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
-        """Keep the workspace that an earlier run left, if it still holds what that run did of the slice.
+        """Keeps the workspace of an earlier run, if it still holds that run's work on the slice.
 
-        It must build on what the slice builds on now. What a step left there that was cut off goes, where that is
-        known, and nothing of it is lost. If the slice was only to be merged, nothing is touched.
+        The workspace must build on the same commits as the slice does now. Leftovers of an interrupted step are
+        kept as refs and removed, where they are known. If the slice only has to be merged, nothing is touched.
         """
         ...
 
     def accept(self, path: str) -> None:
-        """What is in a workspace now is what its slice starts with: commands that set it up have been run."""
+        """Takes the present contents of a workspace as its starting point, after its setup commands have run."""
         ...
 
     def prove(self, path: str) -> None:
-        """Raises `WeftError` if the workspace is not what was prepared: then no step may start in it."""
+        """Raises `WeftError` if the workspace is not the prepared one, so that no step may start in it."""
         ...
 
     def is_own(self, path: str) -> bool:
-        """Whether nobody but the steps of the subplan works there, so that changes are theirs."""
+        """Returns whether only the steps of the subplan work in the directory, so that all changes are theirs."""
         ...
 
     def watch(self, watch: Watch) -> None:
-        """Note what is there, so that it can be told after the step what it has changed.
+        """Records the present contents, so that the changes of the step can be determined after it.
 
-        Readers that overlap are watched together: the first one that ends after a change is to answer for it.
+        Overlapping read-only steps are watched together: the first that ends after a change is responsible for it.
         """
         ...
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
-        """Steps overlap that may change files, so nobody can tell who did what.
+        """Stops watching, because steps that may write overlap and changes can no longer be attributed.
 
-        Only what was found before is still known, of those jobs whose ends may not be known to everybody yet.
+        Earlier findings about `jobs` are kept: their ends may not be recorded everywhere yet.
         """
         ...
 
@@ -241,73 +245,74 @@ class Workspaces(Protocol):
         ...
 
     def record(self, work: Work) -> Sequence[RefMove]:
-        """Keep what a step has changed."""
+        """Commits the changes of a step."""
         ...
 
     def changed_files(self, path: str, moves: Sequence[RefMove]) -> Sequence[str]:
-        """What the subplan has changed by these moves, as `M src/a.py`; nothing where there is no history."""
+        """Returns the changes in these moves, such as `M src/a.py`; empty for a workspace without history."""
         ...
 
     def has_changed(self, path: str, job: str) -> bool | None:
-        """Whether a step that was watched has changed files, once that is recorded; None: that is not known."""
+        """Returns whether a watched step has changed files, once that is recorded; None if it is not known."""
         ...
 
     def restore(self, path: str, job: str) -> Breach | None:
-        """Undo what a step has changed that may only read, where that can be; nothing of it is lost.
+        """Undoes the changes of a read-only step where possible, and keeps them as refs.
 
-        None: it has changed nothing, or that is not known.
+        Returns None if it has changed nothing, or if that is not known.
         """
         ...
 
     def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
-        """Put what keeps a slice from being merged into its workspace, for an agent to resolve; that is the work.
+        """Writes the conflict that keeps a slice from being merged into its workspace, for an agent to resolve.
 
-        Raises `WeftError` if that cannot be. Whatever an earlier, unfinished try left there is kept, and undone.
+        Raises `WeftError` if that is not possible. Leftovers of an earlier, unfinished try are kept as refs and
+        undone.
         """
         ...
 
     def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
-        """Keep what was made of it if all is settled; else, or if it `failed`, undo it and lose nothing."""
+        """Commits a complete resolution. Otherwise, or if it `failed`, keeps it as a ref and undoes it."""
         ...
 
     def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
-        """The other subplans under way with whose work that of this one is in conflict by now, and the files."""
+        """Returns the running subplans whose present work conflicts with that of this one, with the files."""
         ...
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
-        """What the slices in a group did, in one directory at its place: for its verify, and as its result.
+        """Combines the work of a group's slices in the directory of the group, for its verify and as its result.
 
-        Without some of its parts, nothing but that directory changes. Raises `ConflictError` if what is left does
-        not go together.
+        With `without`, only that directory changes. Raises `ConflictError` if the remaining work cannot be
+        combined.
         """
         ...
 
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
-        """Those parts of a group that it can be gathered without, and what each is built on; none if it cannot."""
+        """Returns the parts that the group can do without, and what each builds on; empty if there are none."""
         ...
 
     def merge(self, request: MergeRequest) -> Merged:
-        """Bring what a subplan did to the subplan around it; that of a group, without some of its parts.
+        """Merges the work of a subplan into its group; the work of a group, without the parts in `without`.
 
-        Raises `ConflictError` or `HeldError` if that cannot be; then nothing has changed.
+        Raises `ConflictError` or `HeldError` if that is not possible; then nothing has changed.
         """
         ...
 
     def publish(self, path: str) -> Merged | None:
-        """What was to be verified has passed: let it move. None if what it was merged with has moved meanwhile."""
+        """Moves the refs to a result that has passed its verify; None if its base has moved meanwhile."""
         ...
 
     def discard(self, path: str) -> None:
-        """What was to be verified is not wanted any more."""
+        """Drops a result that was to be verified."""
         ...
 
     def release(self, path: str) -> bool:
-        """The work of a slice is merged: remove its workspace, unless that holds what is nowhere else.
+        """Removes the workspace of a merged slice, unless it holds work that exists nowhere else.
 
-        Whether it was removed. What is ignored goes with it.
+        Returns whether it was removed. Ignored files are removed with it.
         """
         ...
 
     def put_away(self, path: str) -> None:
-        """A slice has failed: remove its workspace. All that is in it but what is ignored gets a name first."""
+        """Removes the workspace of a failed slice. Everything in it but ignored files is first kept as a ref."""
         ...

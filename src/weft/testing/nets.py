@@ -1,6 +1,6 @@
-"""Nets whose state spaces are known, to try an analysis on.
+"""Nets with published state spaces, to test analyses on.
 
-The figures are the answers of the Model Checking Contest 2023, examination StateSpace.
+The figures are the results of the Model Checking Contest 2023, examination StateSpace.
 """
 
 import re
@@ -13,12 +13,14 @@ from weft.net.plain import PlainNet
 
 
 class Published(NamedTuple):
+    """The published figures of a net."""
+
     states: int
     arcs: int
     place_bound: int
-    """Most tokens in a place."""
+    """The most tokens in a place."""
     marking_bound: int
-    """Most tokens in a marking."""
+    """The most tokens in a marking."""
 
 
 PUBLISHED: Mapping[tuple[str, int], Published] = {
@@ -30,7 +32,7 @@ PUBLISHED: Mapping[tuple[str, int], Published] = {
     ("house_construction", 2): Published(1_501, 4_780, 2, 12),
     ("house_construction", 5): Published(1_187_984, 7_191_110, 5, 30),
 }
-"""Model Checking Contest 2023, StateSpace: the figures of a constructor below, called with a number."""
+"""The figures by constructor below and its argument (Model Checking Contest 2023, StateSpace)."""
 
 
 def kanban(n: int) -> PlainNet:
@@ -75,9 +77,9 @@ def fms(n: int) -> PlainNet:
 def philosophers(n: int) -> PlainNet:
     """Dining philosophers, forks taken one at a time (Model Checking Contest 2023, StateSpace)."""
     rules = (
-        f"T{i} + F{left} > A{i}\nT{i} + F{i} > B{i}\nA{i} + F{i} > E{i}\nB{i} + F{left} > E{i}\n"
-        f"E{i} > T{i} + F{left} + F{i}\n"
-        for i, left in ((i, (i - 1) % n) for i in range(n))
+        f"T{i} + F{left_fork} > A{i}\nT{i} + F{i} > B{i}\nA{i} + F{i} > E{i}\nB{i} + F{left_fork} > E{i}\n"
+        f"E{i} > T{i} + F{left_fork} + F{i}\n"
+        for i, left_fork in ((i, (i - 1) % n) for i in range(n))
     )
     return net_of("".join(rules), {f"{kind}{i}": 1 for kind in "TF" for i in range(n)})
 
@@ -108,7 +110,7 @@ def house_construction(n: int) -> PlainNet:
 
 
 def net_of(rules: str, initial: Mapping[str, int]) -> PlainNet:
-    """The net with a transition t1, t2, … for each line like `a + 2 b > c`; `initial` marks places."""
+    """Returns a net with a transition t1, t2, … for each line such as `a + 2 b > c`. `initial` marks places."""
     numbers = {place: number for number, place in enumerate(initial)}
 
     def arcs(side: str) -> Arcs:
@@ -120,18 +122,18 @@ def net_of(rules: str, initial: Mapping[str, int]) -> PlainNet:
         return tuple(weights.items())
 
     sides = [line.split(">") for line in rules.splitlines() if line.strip()]
-    rows = [(arcs(taken), arcs(given)) for taken, given in sides]
+    rows = [(arcs(inputs), arcs(outputs)) for inputs, outputs in sides]
     return PlainNet(
         place_ids=tuple(map(PlaceId, numbers)),
         transition_ids=tuple(TransitionId(f"t{number}") for number in range(1, len(sides) + 1)),
-        inputs=tuple(taken for taken, _ in rows),
-        outputs=tuple(given for _, given in rows),
+        inputs=tuple(inputs for inputs, _ in rows),
+        outputs=tuple(outputs for _, outputs in rows),
         initial=tuple(initial.get(place, 0) for place in numbers),
     )
 
 
 def _term(term: str) -> tuple[int, str]:
-    found = re.fullmatch(r"\s*(?:(\d+)\s+)?(\S+)\s*", term)
-    if found is None:
+    match = re.fullmatch(r"\s*(?:(\d+)\s+)?(\S+)\s*", term)
+    if match is None:
         raise ValueError(f"not a place with an optional weight before it: {term!r}")
-    return int(found[1] or 1), found[2]
+    return int(match[1] or 1), match[2]

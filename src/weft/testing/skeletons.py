@@ -1,7 +1,7 @@
-"""Workflow nets to test and to measure with.
+"""Workflow nets for tests and benchmarks.
 
-`plan_skeleton` is what a plan with dependencies compiles to, as large as wished. `refined_workflow` grows a
-small sound net from a single step, and `mutated` spoils a net so that it may or may not be sound.
+`plan_skeleton` is the control part of a plan with dependencies, of any size. `refined_workflow` grows a small
+sound net from a single step, and `mutated` changes a net so that it may or may not be sound.
 """
 
 from random import Random
@@ -14,7 +14,7 @@ from weft.net.plain import PlainNet
 
 
 class NetSketch:
-    """A plain net in the making: places come into being when an arc first names them."""
+    """A plain net under construction: a place is created when an arc first names it."""
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}
@@ -43,23 +43,23 @@ class NetSketch:
 def plan_skeleton(
     slices: int, rng: Random, *, steps: int = 3, attempts: int = 3, dependencies: int = 3
 ) -> PlainNet:
-    """The control part of a plan: slices of steps, each tried several times, with joins between slices.
+    """Returns the control part of a plan: slices of steps with several attempts, and joins between slices.
 
-    A slice begins when up to `dependencies` earlier ones have ended, or at once if it is a root. It is
-    skipped, or its steps are taken in turn. Attempts are unrolled: after each the step is ok, or the next
-    attempt follows, or the last one gives up, which ends the slice. Every slice ends exactly once.
+    A slice starts when its up to `dependencies` predecessors have ended, or at once if it has none. It is
+    skipped, or its steps run in turn. Attempts are unrolled: after each, the step is ok, or the next attempt
+    follows, or the last attempt gives up, which ends the slice. Every slice ends exactly once.
     """
     needs = [sorted(rng.sample(range(n), rng.randint(0, min(n, dependencies)))) for n in range(slices)]
-    wanted_by: list[list[int]] = [[] for _ in range(slices)]
-    for number, earlier in enumerate(needs):
-        for other in earlier:
-            wanted_by[other].append(number)
+    dependents: list[list[int]] = [[] for _ in range(slices)]
+    for number, dependencies_of_slice in enumerate(needs):
+        for dependency in dependencies_of_slice:
+            dependents[dependency].append(number)
     sketch = NetSketch()
     sketch.add("begin", ["source"], [f"{n}.ready.0.0" for n in range(slices) if not needs[n]])
     for number in range(slices):
         _add_slice(sketch, number, needs[number], steps=steps, attempts=attempts)
-        ended = [f"{number}.before.{other}" for other in wanted_by[number]]
-        sketch.add(f"{number}.close", [f"{number}.end"], [*ended, f"{number}.closed"])
+        signals = [f"{number}.before.{dependency}" for dependency in dependents[number]]
+        sketch.add(f"{number}.close", [f"{number}.end"], [*signals, f"{number}.closed"])
     sketch.add("finish", [f"{n}.closed" for n in range(slices)], ["sink"])
     return sketch.net(source=1)
 
@@ -68,13 +68,13 @@ def _add_slice(sketch: NetSketch, number: int, needs: list[int], *, steps: int, 
     end = f"{number}.end"
     first = f"{number}.ready.0.0"
     if needs:
-        sketch.add(f"{number}.join", [f"{other}.before.{number}" for other in needs], [first])
+        sketch.add(f"{number}.join", [f"{dependency}.before.{number}" for dependency in needs], [first])
     sketch.add(f"{number}.skip", [first], [end])
     for step in range(steps):
         following = f"{number}.ready.{step + 1}.0" if step + 1 < steps else end
         for attempt in range(attempts):
             at = f"{step}.{attempt}"
-            ready, run, result = (f"{number}.{what}.{at}" for what in ("ready", "run", "result"))
+            ready, run, result = (f"{number}.{phase}.{at}" for phase in ("ready", "run", "result"))
             sketch.add(f"{number}.start.{at}", [ready], [run])
             sketch.add(f"{number}.done.{at}", [run], [result])
             sketch.add(f"{number}.ok.{at}", [result], [following])
@@ -85,10 +85,10 @@ def _add_slice(sketch: NetSketch, number: int, needs: list[int], *, steps: int, 
 
 
 def refined_workflow(rng: Random, refinements: int, *, loops: bool = True) -> PlainNet:
-    """A sound free-choice workflow net: one step, refined time and again.
+    """Returns a sound free-choice workflow net: one step, refined repeatedly.
 
-    A random transition is replaced by two in sequence, by an alternative of two, by two side by side, or
-    (with `loops`) gets a way back. None of these makes a sound net unsound.
+    A random transition is replaced by two in sequence, by a choice of two, by two in parallel, or (with `loops`)
+    by a loop. None of these makes a sound net unsound.
     """
     sketch = NetSketch()
     sketch.add("t", ["source"], ["sink"])
@@ -116,7 +116,7 @@ def refined_workflow(rng: Random, refinements: int, *, loops: bool = True) -> Pl
 
 
 def mutated(net: PlainNet, rng: Random, changes: int) -> PlainNet:
-    """The net with some arcs moved, added or taken away; the result may or may not be a workflow net."""
+    """Returns the net with some arcs moved, added or removed; the result may or may not be a workflow net."""
     rows = [[list(arcs) for arcs in net.inputs], [list(arcs) for arcs in net.outputs]]
     for _ in range(changes):
         arcs = rng.choice(rng.choice(rows))
@@ -124,7 +124,7 @@ def mutated(net: PlainNet, rng: Random, changes: int) -> PlainNet:
         change = rng.choice(["add", "drop", "move"])
         if change != "add" and arcs:
             arcs.pop(rng.randrange(len(arcs)))
-        if change != "drop" and place not in {other for other, _ in arcs}:
+        if change != "drop" and place not in {target for target, _ in arcs}:
             arcs.append((place, 1))
     inputs, outputs = ([tuple(arcs) for arcs in side] for side in rows)
     return replace(net, inputs=tuple(inputs), outputs=tuple(outputs))

@@ -38,16 +38,16 @@ class Played:
         return self.request["method"], self.request["params"]
 
     def answer(self, result: object) -> "Played":
-        self._take(self.client.hear({"jsonrpc": "2.0", "id": self.request["id"], "result": result}))
+        self._take(self.client.receive({"jsonrpc": "2.0", "id": self.request["id"], "result": result}))
         return self
 
     def refuse(self, **error: object) -> "Played":
-        self._take(self.client.hear({"jsonrpc": "2.0", "id": self.request["id"], "error": error}))
+        self._take(self.client.receive({"jsonrpc": "2.0", "id": self.request["id"], "error": error}))
         return self
 
     def update(self, what: str, /, **more: object) -> "Played":
         told = {"sessionId": "s1", "update": {"sessionUpdate": what, **more}}
-        assert self._take(self.client.hear({"method": "session/update", "params": told})) == []
+        assert self._take(self.client.receive({"method": "session/update", "params": told})) == []
         return self
 
     def say(self, text: str, **more: object) -> "Played":
@@ -55,7 +55,7 @@ class Played:
 
     def ask(self, method: str, params: object) -> Mapping[str, Any]:
         """What the server asks meanwhile; what it is answered."""
-        (message,) = self._take(self.client.hear({"id": "q", "method": method, "params": params}))
+        (message,) = self._take(self.client.receive({"id": "q", "method": method, "params": params}))
         return message
 
     def permission(self, **tool: object) -> object:

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.acp.talks import BEGUN, CAN, HELLO, Played, prompted
-from weft.agents.acp.ends import Done, Failed, Stopped, Trouble
+from weft.agents.acp.ends import Completed, Failed, ServerError, Stopped
 
 # --- from the first request to the prompt ---
 
@@ -40,7 +40,7 @@ def test_another_version_is_refused_with_a_reason(version: object) -> None:
 @pytest.mark.parametrize("begun", [{}, {"sessionId": ""}, {"sessionId": 5}, None, []])
 def test_a_conversation_without_a_name_is_none(begun: object) -> None:
     end = prompted(begun).client.end
-    assert end == Failed("Fake began a conversation that it gave no name to")
+    assert end == Failed("Fake started a conversation without a session id")
 
 
 # --- conversations that go on ---
@@ -57,7 +57,7 @@ def test_what_was_said_before_is_no_answer() -> None:
     talk = Played(session="s1").answer(HELLO).say("An old answer").answer(None)
     talk.update("tool_call", toolCallId="t")
     talk.answer({"stopReason": "end_turn"})
-    assert talk.client.end == Done("")
+    assert talk.client.end == Completed("")
 
 
 def test_one_that_can_only_resume_is_asked_to() -> None:
@@ -68,7 +68,7 @@ def test_one_that_can_only_resume_is_asked_to() -> None:
 def test_one_that_cannot_go_on_says_so() -> None:
     end = Played(session="s1").answer({"protocolVersion": 1}).client.end
     assert end == Failed(
-        "`fake` cannot go on with a conversation (no `loadSession`): take `resume` out of the step"
+        "`fake` cannot resume a conversation (no `loadSession`): take `resume` out of the step"
     )
 
 
@@ -87,7 +87,7 @@ def test_one_that_cannot_fork_never_goes_on_with_the_conversation_itself() -> No
 
 def test_a_conversation_that_is_gone_is_told_by_its_name() -> None:
     end = Played(session="s1").answer(HELLO).refuse(code=-32603, message="Internal error").client.end
-    assert end == Trouble("the conversation 's1' cannot be gone on with: Internal error")
+    assert end == ServerError("the conversation 's1' cannot be resumed: Internal error")
 
 
 # --- what is chosen before the prompt ---
@@ -126,7 +126,7 @@ def test_of_many_models_the_first_are_named() -> None:
 
 def test_a_model_that_is_not_taken_is_an_end() -> None:
     end = prompted(MODELS, model="b").refuse(code=-32602, message="Invalid params").client.end
-    assert end == Trouble("`session/set_model` failed: Invalid params")
+    assert end == ServerError("`session/set_model` failed: Invalid params")
 
 
 MODES = {**BEGUN, "modes": {"currentModeId": "yolo", "availableModes": [{"id": "yolo"}, {"id": "plan"}]}}
@@ -150,24 +150,24 @@ def test_without_such_a_mode_the_work_goes_on_as_permissions_are_still_refused()
 def test_the_result_is_what_was_said_last() -> None:
     talk = prompted().say("I will look.").update("tool_call", toolCallId="t", kind="read", title="a.txt")
     talk.say("It is ").update("usage_update", used=5, size=10).say("done.").answer({"stopReason": "end_turn"})
-    assert talk.client.end == Done("It is done.")
+    assert talk.client.end == Completed("It is done.")
     assert talk.logs == ["read: a.txt"]
 
 
 def test_what_is_said_after_a_permission_is_another_message() -> None:
     talk = prompted().say("I will run it.")
     talk.permission(kind="execute")
-    assert talk.say("It ran.").answer({"stopReason": "end_turn"}).client.end == Done("It ran.")
+    assert talk.say("It ran.").answer({"stopReason": "end_turn"}).client.end == Completed("It ran.")
 
 
 def test_what_comes_before_the_prompt_is_no_answer() -> None:
     talk = prompted(MODES, read_only=True).say("An old answer").answer({}).update("tool_call", toolCallId="t")
-    assert talk.answer({"stopReason": "end_turn"}).client.end == Done("")
+    assert talk.answer({"stopReason": "end_turn"}).client.end == Completed("")
 
 
 def test_who_says_nothing_after_the_last_tool_has_said_what_came_before() -> None:
     talk = prompted().say("I will write it.").update("tool_call", toolCallId="t")
-    assert talk.answer({"stopReason": "end_turn"}).client.end == Done("I will write it.")
+    assert talk.answer({"stopReason": "end_turn"}).client.end == Completed("I will write it.")
 
 
 def test_who_neither_says_nor_does_anything_is_not_done() -> None:
@@ -183,25 +183,25 @@ def test_another_conversation_is_not_listened_to() -> None:
         "sessionId": "s2",
         "update": {"sessionUpdate": "agent_message_chunk", "content": {"text": "No."}},
     }
-    assert talk.client.hear({"method": "session/update", "params": other}) == []
-    assert talk.client.hear({"method": "something/else", "params": other}) == []
-    assert talk.answer({"stopReason": "end_turn"}).client.end == Done("Mine.")
+    assert talk.client.receive({"method": "session/update", "params": other}) == []
+    assert talk.client.receive({"method": "something/else", "params": other}) == []
+    assert talk.answer({"stopReason": "end_turn"}).client.end == Completed("Mine.")
 
 
 def test_an_answer_to_nothing_is_passed_over() -> None:
     talk = prompted()
-    assert talk.client.hear({"id": 99, "result": {"stopReason": "end_turn"}}) == []
+    assert talk.client.receive({"id": 99, "result": {"stopReason": "end_turn"}}) == []
     assert talk.client.end is None
 
 
 def test_after_the_end_nothing_is_heard() -> None:
     talk = prompted().say("Done.").answer({"stopReason": "end_turn"}).say("And more")
-    assert talk.client.end == Done("Done.")
+    assert talk.client.end == Completed("Done.")
 
 
 def test_what_it_costs_is_known_while_it_works() -> None:
     talk = prompted().update("usage_update", used=5, size=9, cost={"amount": 0.25, "currency": "USD"})
-    assert talk.client.spent.cost == 250_000
+    assert talk.client.spending.cost == 250_000
 
 
 # --- permissions ---
@@ -251,7 +251,7 @@ def test_a_turn_is_cancelled_and_its_end_is_waited_for() -> None:
     usage = {"totalTokens": 3, "inputTokens": 2, "outputTokens": 1}
     talk.answer({"stopReason": "cancelled", "usage": usage})
     assert talk.client.end == Stopped()
-    assert talk.client.spent.tokens is not None
+    assert talk.client.spending.tokens is not None
 
 
 def test_a_turn_that_ends_in_an_error_when_it_is_cancelled_was_stopped() -> None:
@@ -321,4 +321,4 @@ def test_no_message_whatever_is_in_it_breaks_the_client(
     for result in (HELLO, BEGUN)[:depth]:
         talk.answer(result)
     for message in messages:
-        assert isinstance(talk.client.hear(message), list)
+        assert isinstance(talk.client.receive(message), list)

@@ -1,26 +1,33 @@
 import pytest
 
-from weft.agents.acp.ends import Done, Failed, Trouble, sign_in, trouble_of, turn_ended
+from weft.agents.acp.ends import (
+    Completed,
+    Failed,
+    ServerError,
+    describe_sign_in,
+    interpret_error,
+    interpret_turn_end,
+)
 
 GOOSE = {"authMethods": [{"id": "goose-provider"}]}
 LATER_GOOSE = {"agentInfo": {"name": "Goose"}}
 
 
 def ended(result: object, text: str = "Yes.", introduction: object = None) -> object:
-    return turn_ended("Fake", introduction, result, text, did_nothing=False)
+    return interpret_turn_end("Fake", introduction, result, text, did_nothing=False)
 
 
 def test_the_end_of_a_turn_is_the_end_of_the_work() -> None:
-    assert ended({"stopReason": "end_turn"}) == Done("Yes.")
+    assert ended({"stopReason": "end_turn"}) == Completed("Yes.")
 
 
 @pytest.mark.parametrize(
     ("reason", "why"),
     [
-        ("refusal", "the model refused to go on (I will not.)"),
+        ("refusal", "the model refused to continue (I will not.)"),
         ("max_tokens", "it met the limit on how many tokens it may write or read"),
         ("max_turn_requests", "it met its own limit on how often it asks the model in a turn"),
-        ("cancelled", "it says that its turn was cancelled, which nobody here asked for"),
+        ("cancelled", "it reports that its turn was cancelled, although Weft did not cancel it"),
         ("whatever", "it ended its turn for the reason 'whatever'"),
         (None, "it ended its turn for the reason ''"),
     ],
@@ -34,7 +41,7 @@ def test_an_answer_without_anything_in_it_is_no_end_of_work() -> None:
 
 
 def test_who_refuses_without_a_word_has_refused() -> None:
-    assert ended({"stopReason": "refusal"}, "") == Failed("the model refused to go on")
+    assert ended({"stopReason": "refusal"}, "") == Failed("the model refused to continue")
 
 
 # --- goose ---
@@ -45,7 +52,7 @@ SAID = "Ran into this error: Rate limit exceeded: slow down.\n\nPlease retry if 
 @pytest.mark.parametrize("introduction", [GOOSE, LATER_GOOSE])
 def test_an_error_that_goose_tells_in_prose_is_found(introduction: object) -> None:
     end = ended({"stopReason": "end_turn"}, SAID, introduction)
-    assert end == Trouble("Rate limit exceeded: slow down.")
+    assert end == ServerError("Rate limit exceeded: slow down.")
 
 
 def test_a_limit_of_goose_that_it_tells_in_prose_is_found() -> None:
@@ -54,11 +61,11 @@ def test_a_limit_of_goose_that_it_tells_in_prose_is_found() -> None:
 
 
 def test_an_answer_of_goose_is_one() -> None:
-    assert ended({"stopReason": "end_turn"}, "Yes.", GOOSE) == Done("Yes.")
+    assert ended({"stopReason": "end_turn"}, "Yes.", GOOSE) == Completed("Yes.")
 
 
 def test_what_another_agent_says_of_errors_is_its_work() -> None:
-    assert ended({"stopReason": "end_turn"}, SAID) == Done(SAID)
+    assert ended({"stopReason": "end_turn"}, SAID) == Completed(SAID)
 
 
 # --- errors ---
@@ -81,11 +88,11 @@ def test_what_another_agent_says_of_errors_is_its_work() -> None:
 def test_an_error_is_told_with_all_its_words_and_its_status(
     error: object, text: str, status: int | None
 ) -> None:
-    assert trouble_of("session/prompt", error, None) == Trouble(text, status)
+    assert interpret_error("session/prompt", error, None) == ServerError(text, status)
 
 
 def test_an_error_before_the_prompt_says_of_what() -> None:
-    assert trouble_of("session/new", {"message": "no"}, None).text == "`session/new` failed: no"
+    assert interpret_error("session/new", {"message": "no"}, None).text == "`session/new` failed: no"
 
 
 # --- signing in ---
@@ -96,11 +103,11 @@ def test_how_to_sign_in_is_said_in_the_words_of_the_server() -> None:
         {"id": "a", "name": "Log in", "description": "Run `x login`"},
         {"id": "b", "name": "Key", "type": "env_var", "vars": [{"name": "X_KEY"}, {"name": "Y_KEY"}]},
     ]
-    assert sign_in("Fake", methods) == (
+    assert describe_sign_in("Fake", methods) == (
         "sign in to Fake outside of Weft: Log in: Run `x login`; or Key: set X_KEY, Y_KEY"
     )
 
 
 @pytest.mark.parametrize("methods", [None, [], [{}], "x"])
 def test_a_server_that_does_not_say_how_is_named(methods: object) -> None:
-    assert sign_in("Fake", methods) == "sign in to Fake outside of Weft, or set its key"
+    assert describe_sign_in("Fake", methods) == "sign in to Fake outside of Weft, or set its key"

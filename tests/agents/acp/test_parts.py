@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from weft.agents.acp.choices import CAUTIOUS, Choice, cautious, offers
-from weft.agents.acp.permissions import CANCELLED, READING, chosen, is_allowed
-from weft.agents.acp.said import LONGEST, Said
+from weft.agents.acp.choices import CAUTIOUS, Choice, choose_cautious_mode, list_offers
+from weft.agents.acp.permissions import CANCELLED, READING, choose_option, is_allowed
+from weft.agents.acp.said import LONGEST, LastMessage
 
 # --- permissions ---
 
@@ -25,14 +25,14 @@ def options(*kinds: object) -> dict[str, Any]:
     ],
 )
 def test_what_binds_least_is_chosen(allowed: bool, kinds: tuple[str, ...], option: str) -> None:
-    assert chosen(options(*kinds), allowed=allowed) == {
+    assert choose_option(options(*kinds), allowed=allowed) == {
         "outcome": {"outcome": "selected", "optionId": option}
     }
 
 
 @pytest.mark.parametrize("params", [options("allow_once"), {"options": [{"kind": "reject_once"}]}, {}, None])
 def test_if_nothing_says_it_nothing_is_chosen(params: object) -> None:
-    assert chosen(params, allowed=False) == CANCELLED
+    assert choose_option(params, allowed=False) == CANCELLED
 
 
 def test_reading_is_always_allowed_and_the_rest_only_if_one_may_write() -> None:
@@ -56,10 +56,10 @@ def test_options_are_found_by_their_category_or_name_also_in_groups() -> None:
             {"id": 5, "category": "model"},
         ]
     }
-    found = offers(session, "model")
+    found = list_offers(session, "model")
     assert [offer.values for offer in found] == [("a", "b"), ("c",)]
-    assert found[0].of("b") == Choice("session/set_config_option", {"configId": "llm", "value": "b"})
-    assert found[0].of("a") is None
+    assert found[0].choose("b") == Choice("session/set_config_option", {"configId": "llm", "value": "b"})
+    assert found[0].choose("a") is None
 
 
 def modes(*names: str, current: str = "") -> dict[str, Any]:
@@ -68,21 +68,21 @@ def modes(*names: str, current: str = "") -> dict[str, Any]:
 
 def test_the_most_cautious_mode_is_preferred() -> None:
     for worse, better in zip(CAUTIOUS[1:], CAUTIOUS[:-1], strict=True):
-        assert cautious(modes("yolo", worse, better)) == Choice(
+        assert choose_cautious_mode(modes("yolo", worse, better)) == Choice(
             "session/set_mode", {"modeId": better}, is_optional=True
         )
 
 
 @pytest.mark.parametrize("session", [modes("yolo"), modes("plan", "ask", current="plan"), {}, None])
 def test_where_there_is_no_better_one_the_mode_stays(session: object) -> None:
-    assert cautious(session) is None
+    assert choose_cautious_mode(session) is None
 
 
 # --- words ---
 
 
 def said(*pieces: tuple[object, object]) -> str:
-    words = Said()
+    words = LastMessage()
     for text, message in pieces:
         words.add(text, message)
     return words.text

@@ -109,10 +109,10 @@ def test_who_refuses_has_failed_and_who_was_never_asked_has_cost_nothing(shop: S
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("no-such-agent", "`no-such-agent` was not found; install it, or mend `command` of the agent"),
+        ("no-such-agent", "`no-such-agent` was not found; install it, or fix `command` of the agent"),
         (
             "./folder",
-            "`folder` could not be started: Permission denied; mend `command` of the agent",
+            "`folder` could not be started: Permission denied; fix `command` of the agent",
         ),
     ],
 )

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from weft.agents.acp.client import Brief, Client
-from weft.agents.acp.ends import Done, Trouble
-from weft.agents.acp.messages import Lines, Noise, TooLong
+from weft.agents.acp.ends import Completed, ServerError
+from weft.agents.acp.messages import LineDecoder, Noise, TooLong
 from weft.plan.prices import Usage
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -16,9 +16,9 @@ USES = ("gemini", "goose", "opencode")
 def replayed(name: str) -> Client:
     client = Client(Brief(server="`it`", prompt="append a line to hello.txt", cwd="/trees/repo"))
     client.start()
-    for line in Lines().feed((RECORDED / f"{name}.jsonl").read_bytes()):
+    for line in LineDecoder().feed((RECORDED / f"{name}.jsonl").read_bytes()):
         assert not isinstance(line, Noise | TooLong)
-        client.hear(line)
+        client.receive(line)
     return client
 
 
@@ -29,11 +29,11 @@ def test_there_is_one_of_each() -> None:
 
 @pytest.mark.parametrize("use", USES)
 def test_work_that_was_done_is_done(use: str) -> None:
-    assert replayed(f"{use}.good").end == Done("Done: appended one line to hello.txt.")
+    assert replayed(f"{use}.good").end == Completed("Done: appended one line to hello.txt.")
 
 
 def test_what_it_cost_is_known_as_far_as_each_tells_it() -> None:
-    spent = {use: replayed(f"{use}.good").spent for use in USES}
+    spent = {use: replayed(f"{use}.good").spending for use in USES}
     assert {use: one.cost for use, one in spent.items()} == {"gemini": None, "goose": None, "opencode": 7500}
     assert {use: one.tokens for use, one in spent.items()} == {
         "gemini": Usage(input=2000, output=100),
@@ -54,7 +54,7 @@ def test_a_key_that_is_refused_is_an_error_whatever_way_it_is_told(
     use: str, text: str, status: int | None
 ) -> None:
     client = replayed(f"{use}.refused")
-    assert isinstance(client.end, Trouble)
+    assert isinstance(client.end, ServerError)
     assert client.end.text.startswith(text)
     assert client.end.status == status
 

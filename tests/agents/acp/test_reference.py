@@ -4,7 +4,7 @@ from pathlib import Path
 
 from weft.agents.acp.adapter import invoke
 from weft.agents.acp.choices import CAUTIOUS
-from weft.agents.acp.ends import Failed, turn_ended
+from weft.agents.acp.ends import Failed, interpret_turn_end
 from weft.agents.acp.messages import LONGEST_LINE
 from weft.plan.loading.load import load_plan
 from weft.ports.agent import AgentCall
@@ -27,7 +27,7 @@ def test_it_names_the_modes_for_reading() -> None:
 def test_it_names_all_ends_of_a_turn() -> None:
     (row,) = [line for line in SECTION.splitlines() if line.startswith("| `refusal`")]
     for reason in row.split("|")[1].replace("`", "").split(","):
-        end = turn_ended("x", None, {"stopReason": reason.strip()}, "", did_nothing=False)
+        end = interpret_turn_end("x", None, {"stopReason": reason.strip()}, "", did_nothing=False)
         assert isinstance(end, Failed)
         assert "for the reason" not in end.why
 

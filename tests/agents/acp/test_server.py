@@ -12,8 +12,8 @@ import pytest
 from agents.acp.benches import Bench, wait_until_gone
 from weft.agents.acp import server as servers
 from weft.agents.acp.client import Brief, Client
-from weft.agents.acp.ends import CouldNot, Done, End, Failed, Stopped, Trouble
-from weft.agents.acp.server import Server, Talk
+from weft.agents.acp.ends import Completed, End, Failed, ServerError, Stopped, Unavailable
+from weft.agents.acp.server import Exchange, Server
 
 ENVIRON = {"PATH": os.environ["PATH"], "WEFT_RESULT": "r", "WEFT_SESSION": "s", "WEFT_FORK": "1", "X": "y"}
 
@@ -33,9 +33,9 @@ class Held(Bench):
 
     def run(self, argv: list[str], changed: Callable[[], None] | None = None) -> End:
         server = Server(argv, ENVIRON)
-        talk, code = Talk(self.client, server, self.stop), None
+        talk, code = Exchange(self.client, server, self.stop), None
         try:
-            talk.hold(changed or (lambda: None))
+            talk.run(changed or (lambda: None))
         finally:
             code = server.close()
         return talk.end(code)
@@ -62,7 +62,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
 
 
 def test_a_talk_from_its_beginning_to_its_end(held: Held) -> None:
-    assert held.hold() == Done("Done.")
+    assert held.hold() == Completed("Done.")
     assert [one["method"] for one in held.heard()] == ["initialize", "session/new", "session/prompt"]
 
 
@@ -71,7 +71,7 @@ def test_a_prompt_of_megabytes_gets_through_to_a_server_that_writes_first(held: 
     prompt = "x" * 3_000_000
     held.client = Client(Brief(server="`fake`", prompt=prompt, cwd="/"))
     much = {"text": "loading …" * 100 + "\n", "times": 3_000}
-    assert held.hold(start=[{"write_much": much}]) == Done("Done.")
+    assert held.hold(start=[{"write_much": much}]) == Completed("Done.")
     assert held.heard()[-1]["params"]["prompt"][0]["text"] == prompt
 
 
@@ -79,7 +79,7 @@ def test_what_is_no_message_is_passed_over_and_told_a_few_times(
     held: Held, capfd: pytest.CaptureFixture[str]
 ) -> None:
     much = {"text": "{loading\x1b[31m\n", "times": 100}
-    assert held.hold(start=[{"write": "\n\n"}, {"write_much": much}]) == Done("Done.")
+    assert held.hold(start=[{"write": "\n\n"}, {"write_much": much}]) == Completed("Done.")
     assert capfd.readouterr().err == "no message: {loading\n" * 20
 
 
@@ -95,7 +95,7 @@ def test_what_it_asks_is_answered(held: Held) -> None:
     params = {"sessionId": "s1", "toolCall": {"toolCallId": "t"}, "options": options}
     ask = {"ask": {"method": "session/request_permission", "params": params}}
     ended = [{"write": '{"id": 3, "result": {"stopReason": "end_turn"}}\n'}]
-    assert held.hold(session_prompt=[{"say": "Hm."}, ask], answer=ended) == Done("Hm.")
+    assert held.hold(session_prompt=[{"say": "Hm."}, ask], answer=ended) == Completed("Hm.")
     assert held.heard()[-1]["result"] == {"outcome": {"outcome": "selected", "optionId": "yes"}}
 
 
@@ -115,7 +115,7 @@ LONG = {"text": "x" * 1_000_000, "times": 5}
 def test_news_that_are_too_long_are_passed_over(held: Held, capfd: pytest.CaptureFixture[str]) -> None:
     news = [{"write": '{"method": "session/update", "params": "'}, {"write_much": LONG}, {"write": '"}\n'}]
     usual = [{"say": "Done."}, {"result": {"stopReason": "end_turn"}}]
-    assert held.hold(session_prompt=[*news, *usual]) == Done("Done.")
+    assert held.hold(session_prompt=[*news, *usual]) == Completed("Done.")
     said = "Fake wrote a line that is longer than 4,000,000 bytes; it was passed over\n"
     assert capfd.readouterr().err == said
 
@@ -137,7 +137,7 @@ OWED = "and owed an answer to `session/prompt`"
     [
         (
             [{"complain": "one\n\x1b[31mHTTP 429\n"}, {"exit": 3}],
-            Trouble("one HTTP 429", more=f" (Fake ended (exit code 3) {OWED})"),
+            ServerError("one HTTP 429", more=f" (Fake ended (exit code 3) {OWED})"),
         ),
         ([{"exit": 3}], Failed(f"Fake ended (exit code 3) {OWED}: its work may be half done")),
         (
@@ -162,24 +162,24 @@ def test_the_last_words_of_the_dead_are_read_to_their_end(
 ) -> None:
     monkeypatch.setattr(servers, "_BLOCK", 10)
     server = Server(["/bin/sh", "-c", "echo 0123456789 the last words >&2; exit 3"], ENVIRON)
-    select.select([server.has_ended], [], [])
-    talk = Talk(held.client, server, held.stop)
-    talk.hold(lambda: None)
+    select.select([server.exit_fd], [], [])
+    talk = Exchange(held.client, server, held.stop)
+    talk.run(lambda: None)
     end = talk.end(server.close())
-    assert isinstance(end, Trouble)
+    assert isinstance(end, ServerError)
     assert end.text == "0123456789 the last words"
 
 
 def test_what_it_said_before_it_died_counts(held: Held) -> None:
     actions = [{"say": "Done."}, {"result": {"stopReason": "end_turn"}}, {"exit": 1}]
-    assert held.hold(session_prompt=actions) == Done("Done.")
+    assert held.hold(session_prompt=actions) == Completed("Done.")
 
 
 def test_a_program_that_a_shell_does_not_find_is_named(held: Held) -> None:
     end = held.run(["/bin/sh", "-c", "no-such-agent acp"])
-    assert isinstance(end, CouldNot)
+    assert isinstance(end, Unavailable)
     assert end.why.startswith("`fake` was not found (exit code 127): ")
-    assert end.why.endswith("no-such-agent: not found; install it, or mend `command` of the agent")
+    assert end.why.endswith("no-such-agent: not found; install it, or fix `command` of the agent")
 
 
 def test_a_server_that_closes_its_output_is_ended(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,7 @@ def test_a_server_that_does_not_end_is_killed_with_what_it_started(
 ) -> None:
     monkeypatch.setattr(servers, "PATIENCE", 0.01)
     usual = [{"say": "Done."}, {"result": {"stopReason": "end_turn"}}]
-    assert held.hold(start=[{"child": "child"}], deaf=True, session_prompt=usual) == Done("Done.")
+    assert held.hold(start=[{"child": "child"}], deaf=True, session_prompt=usual) == Completed("Done.")
     wait_until_gone(int((held.work / "child").read_text()))
 
 
@@ -207,7 +207,7 @@ def test_a_turn_is_cancelled_and_what_it_cost_is_heard(held: Held) -> None:
     cancelled = [{"write": f"{ended}\n".replace("'", '"')}]
     end = held.hold(held.stop_when("session/prompt"), session_prompt=[], session_cancel=cancelled)
     assert end == Stopped()
-    assert held.client.spent.tokens is not None
+    assert held.client.spending.tokens is not None
 
 
 def test_a_turn_that_is_not_ended_when_it_is_cancelled_is_not_waited_for(

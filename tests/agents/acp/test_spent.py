@@ -2,12 +2,12 @@ from typing import Any
 
 import pytest
 
-from weft.agents.acp.spent import Spent, unmarked
+from weft.agents.acp.spent import Spending, split_cost_mark
 from weft.plan.prices import Usage
 
 
 def tokens(usage: object, *, used_tools: bool = False, used: int | None = None) -> object:
-    spent = Spent(None)
+    spent = Spending(None)
     spent.update({"used": used})
     spent.end({"usage": usage}, used_tools=used_tools)
     return spent.tokens
@@ -56,7 +56,7 @@ def test_those_of_the_last_request_are_not_those_of_the_turn() -> None:
 
 
 def test_gemini_tells_them_in_a_place_of_its_own() -> None:
-    spent = Spent(None)
+    spent = Spending(None)
     quota = {"token_count": {"input_tokens": 5, "output_tokens": 2}}
     spent.end({"_meta": {"quota": quota}}, used_tools=True)
     assert spent.tokens == Usage(input=5, output=2)
@@ -66,10 +66,10 @@ def test_gemini_tells_them_in_a_place_of_its_own() -> None:
 
 
 def cost(session: str | None, *amounts: object, currency: str = "USD") -> tuple[int | None, str | None]:
-    spent = Spent(session)
+    spent = Spending(session)
     for amount in amounts:
         spent.update({"cost": {"amount": amount, "currency": currency}})
-    return spent.cost, spent.marked("s")
+    return spent.cost, spent.append_cost_mark("s")
 
 
 def test_the_cost_of_a_new_conversation_is_its_own() -> None:
@@ -99,14 +99,14 @@ def test_another_currency_is_not_ours() -> None:
 
 
 def test_the_mark_comes_off_again() -> None:
-    assert unmarked("a#cost=1#cost=20") == ("a#cost=1", 20)
-    assert unmarked("a#b") == ("a#b", None)
+    assert split_cost_mark("a#cost=1#cost=20") == ("a#cost=1", 20)
+    assert split_cost_mark("a#b") == ("a#b", None)
 
 
 def test_a_name_that_cannot_be_written_down_is_none() -> None:
-    assert Spent(None).marked("a\nb") is None
+    assert Spending(None).append_cost_mark("a\nb") is None
 
 
 def test_a_name_that_leaves_no_room_stays_as_it_is() -> None:
-    spent = Spent("x#cost=5")
-    assert spent.marked("n" * 1000) == "n" * 1000
+    spent = Spending("x#cost=5")
+    assert spent.append_cost_mark("n" * 1000) == "n" * 1000

@@ -10,21 +10,21 @@ from weft.agents.builtin.failures import (
     PATIENCE,
     REFUSED,
     UNAVAILABLE,
-    Asked,
-    Failure,
-    of_status,
-    pause,
-    reset_in,
+    RequestFailure,
+    RequestTarget,
+    http_failure,
+    retry_delay,
+    seconds_until_reset,
 )
 
 NOW = 1_800_000_000.0
-ASKED = Asked(url="http://h/v1", model="m", key="THE_KEY", base="THE_URL")
+ASKED = RequestTarget(url="http://h/v1", model="m", key="THE_KEY", base="THE_URL")
 
 
-def failure(status: int, message: str = "no", code: str | None = None, **headers: str) -> Failure:
+def failure(status: int, message: str = "no", code: str | None = None, **headers: str) -> RequestFailure:
     body = json.dumps({"error": {"message": message, "code": code}}).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return of_status(ASKED, status, named, body, now=NOW)
+    return http_failure(ASKED, status, named, body, now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_messages_name_the_key_the_model_and_the_address() -> None:
     assert failure(401).message == "http://h/v1 does not accept the key in THE_KEY (HTTP 401: no)"
     missing = failure(404, "The model `m` does not exist").message
     assert missing.startswith("the model 'm' does not exist at http://h/v1 (HTTP 404: The model")
-    assert failure(404).message == "there is no model at http://h/v1 (HTTP 404: no); mend THE_URL"
-    assert "mend THE_URL" in failure(301).message
+    assert failure(404).message == "there is no model at http://h/v1 (HTTP 404: no); fix THE_URL"
+    assert "fix THE_URL" in failure(301).message
     assert failure(529).message == "the model 'm' is overloaded (HTTP 529: no)"
 
 
@@ -72,7 +72,7 @@ def test_an_account_without_money_is_not_asked_again() -> None:
     ],
 )
 def test_whatever_an_error_says_is_told_in_one_line(body: bytes, said: str) -> None:
-    message = of_status(ASKED, 502, {}, body, now=NOW).message
+    message = http_failure(ASKED, 502, {}, body, now=NOW).message
     assert said in message
     assert len(message) < 700
 
@@ -100,22 +100,27 @@ def test_whatever_an_error_says_is_told_in_one_line(body: bytes, said: str) -> N
     ],
 )
 def test_when_a_limit_ends_is_read_from_headers(headers: dict[str, str], seconds: float | None) -> None:
-    assert reset_in(headers, now=NOW) == (None if seconds is None else pytest.approx(seconds))
+    assert seconds_until_reset(headers, now=NOW) == (None if seconds is None else pytest.approx(seconds))
 
 
 @given(st.text(max_size=12))
 def test_whatever_a_header_says_it_is_seconds_or_nothing(value: str) -> None:
-    wait = reset_in({"retry-after": value}, now=NOW)
+    wait = seconds_until_reset({"retry-after": value}, now=NOW)
     assert wait is None or wait >= 0
 
 
 def test_pauses_double_until_all_retries_are_spent() -> None:
-    failed = Failure(UNAVAILABLE, "x")
-    assert [pause(failed, tried, retries=3, first=1.0) for tried in (1, 2, 3, 4)] == [1.0, 2.0, 4.0, None]
-    assert pause(failed, 1, retries=0, first=1.0) is None
+    failed = RequestFailure(UNAVAILABLE, "x")
+    assert [retry_delay(failed, tried, retries=3, first=1.0) for tried in (1, 2, 3, 4)] == [
+        1.0,
+        2.0,
+        4.0,
+        None,
+    ]
+    assert retry_delay(failed, 1, retries=0, first=1.0) is None
 
 
 def test_what_was_asked_for_is_waited_unless_it_is_too_long_for_a_process() -> None:
-    assert pause(Failure(LIMITED, "x", wait=7), 3, retries=3, first=1.0) == 7
-    assert pause(Failure(LIMITED, "x", wait=PATIENCE + 1), 1, retries=3, first=1.0) is None
-    assert pause(Failure(LIMITED, "x", wait=0, again=False), 1, retries=3, first=1.0) is None
+    assert retry_delay(RequestFailure(LIMITED, "x", wait=7), 3, retries=3, first=1.0) == 7
+    assert retry_delay(RequestFailure(LIMITED, "x", wait=PATIENCE + 1), 1, retries=3, first=1.0) is None
+    assert retry_delay(RequestFailure(LIMITED, "x", wait=0, again=False), 1, retries=3, first=1.0) is None

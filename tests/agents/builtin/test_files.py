@@ -34,7 +34,7 @@ def files(root: Path) -> Files:
 
 def test_a_file_is_read_whole_or_in_part(files: Files) -> None:
     assert files.read("src/a.py") == "one\ntwo\nthree\n"
-    assert files.read("src/a.py", first=2, lines=1) == "two\n\n[1 more lines; go on with first=3]"
+    assert files.read("src/a.py", first=2, lines=1) == "two\n\n[1 more lines; continue with first=3]"
     assert files.read("src/a.py", first=3) == "three\n"
     assert files.read("src/a.py", first=9) == ""
 
@@ -85,7 +85,7 @@ def test_lines_are_found_with_their_place(files: Files, root: Path) -> None:
 
 
 def test_a_long_search_is_cut(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_FOUND", 1)
+    monkeypatch.setattr(module, "_MOST_MATCHES", 1)
     assert files.search("t", path="src") == "src/a.py:2: two\n[there are more]"
 
 

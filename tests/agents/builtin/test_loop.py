@@ -2,16 +2,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.builtin.talks import calls, saids, texts
-from weft.agents.builtin.loop import Ask, End, Use, heard, is_done, next_move, told
-from weft.agents.builtin.talk import Answer, Call, Results, Said, Talk, User
+from weft.agents.builtin.loop import Ask, End, Use, add_answer, add_results, decide_next, is_done
+from weft.agents.builtin.talk import (
+    Conversation,
+    ModelAnswer,
+    ModelMessage,
+    ToolCall,
+    ToolResults,
+    UserMessage,
+)
 
-START: Talk = (User("Do it"),)
-LIST = Call("1", "list_files", {})
-DONE = Call("2", "done", {"text": "All done"})
+START: Conversation = (UserMessage("Do it"),)
+LIST = ToolCall("1", "list_files", {})
+DONE = ToolCall("2", "done", {"text": "All done"})
 
 
-def move(*more: Said | Results | User, asked: int = 0, most: int = 9) -> Ask | Use | End:
-    return next_move((*START, *more), asked=asked, most=most)
+def move(*more: ModelMessage | ToolResults | UserMessage, asked: int = 0, most: int = 9) -> Ask | Use | End:
+    return decide_next((*START, *more), requests=asked, most_requests=most)
 
 
 def test_the_model_is_asked_first() -> None:
@@ -19,88 +26,90 @@ def test_the_model_is_asked_first() -> None:
 
 
 def test_calls_are_done_and_the_model_is_asked_again() -> None:
-    said = Said("I will look", (LIST,))
+    said = ModelMessage("I will look", (LIST,))
     assert move(said) == Use((LIST,))
-    assert move(said, Results((("1", "a.py"),))) == Ask()
+    assert move(said, ToolResults((("1", "a.py"),))) == Ask()
 
 
 def test_who_says_something_and_calls_nothing_has_come_to_the_end() -> None:
-    assert move(Said("That is all")) == End("That is all")
+    assert move(ModelMessage("That is all")) == End("That is all")
 
 
 def test_who_calls_done_has_come_to_the_end_once_all_calls_are_answered() -> None:
-    said = Said("", (LIST, DONE))
+    said = ModelMessage("", (LIST, DONE))
     assert move(said) == Use((LIST, DONE))
-    assert move(said, Results((("1", ""), ("2", "")))) == End("All done")
+    assert move(said, ToolResults((("1", ""), ("2", "")))) == End("All done")
 
 
 def test_a_call_of_done_that_is_wrong_is_no_end() -> None:
-    wrong = Call("1", "done", {}, "no JSON")
-    assert move(Said("", (wrong,)), Results((("1", "error: no JSON"),))) == Ask()
+    wrong = ToolCall("1", "done", {}, "no JSON")
+    assert move(ModelMessage("", (wrong,)), ToolResults((("1", "error: no JSON"),))) == Ask()
 
 
 def test_who_says_nothing_at_all_has_failed() -> None:
-    assert move(Said(" \n")) == End(failed="the model said nothing and called nothing")
+    assert move(ModelMessage(" \n")) == End(failed="the model said nothing and called nothing")
 
 
 def test_the_model_is_not_asked_more_often_than_it_may_be() -> None:
-    said, results = Said("", (LIST,)), Results((("1", ""),))
+    said, results = ModelMessage("", (LIST,)), ToolResults((("1", ""),))
     assert move(said, results, asked=1, most=2) == Ask()
-    stopped = "stopped after 2 turns, as the model came to no end; `--max-turns` allows more"
+    stopped = "stopped after 2 turns, before the model had finished; `--max-turns` allows more"
     assert move(said, results, asked=2, most=2) == End(failed=stopped)
-    assert "after 1 turn, as" in str(move(said, results, asked=1, most=1))
+    assert "after 1 turn, before" in str(move(said, results, asked=1, most=1))
 
 
 def test_an_end_counts_even_if_no_turn_is_left() -> None:
-    assert move(Said("", (DONE,)), Results((("2", ""),)), asked=9) == End("All done")
+    assert move(ModelMessage("", (DONE,)), ToolResults((("2", ""),)), asked=9) == End("All done")
 
 
 def test_a_conversation_that_has_ended_goes_on_with_another_prompt() -> None:
-    assert move(Said("", (DONE,)), Results((("2", ""),)), User("More")) == Ask()
+    assert move(ModelMessage("", (DONE,)), ToolResults((("2", ""),)), UserMessage("More")) == Ask()
 
 
 def test_results_without_anything_before_them_are_asked_about() -> None:
-    assert next_move((Results((("1", ""),)),), asked=0, most=1) == Ask()
+    assert decide_next((ToolResults((("1", ""),)),), requests=0, most_requests=1) == Ask()
 
 
 def test_an_answer_that_was_cut_off_is_gone_on_with() -> None:
-    talk = heard(START, Answer(Said("I wi"), is_cut=True))
-    assert talk[1] == Said("I wi")
+    talk = add_answer(START, ModelAnswer(ModelMessage("I wi"), is_cut=True))
+    assert talk[1] == ModelMessage("I wi")
     assert "cut off" in talk[2].text  # type: ignore[union-attr]
-    assert heard(START, Answer(Said(""), is_cut=True))[1] == Said("…")
-    assert next_move(talk, asked=1, most=2) == Ask()
+    assert add_answer(START, ModelAnswer(ModelMessage(""), is_cut=True))[1] == ModelMessage("…")
+    assert decide_next(talk, requests=1, most_requests=2) == Ask()
 
 
 def test_the_last_call_of_an_answer_that_was_cut_off_is_not_done() -> None:
-    said = heard(START, Answer(Said("", (LIST, DONE)), is_cut=True))[-1]
-    assert isinstance(said, Said)
+    said = add_answer(START, ModelAnswer(ModelMessage("", (LIST, DONE)), is_cut=True))[-1]
+    assert isinstance(said, ModelMessage)
     assert [bool(call.wrong) for call in said.calls] == [False, True]
     assert not is_done(said.calls[1])
 
 
-answers = st.tuples(saids, st.booleans()).map(lambda one: Answer(one[0], is_cut=one[1]))
+answers = st.tuples(saids, st.booleans()).map(lambda one: ModelAnswer(one[0], is_cut=one[1]))
 
 
 @given(st.lists(answers, min_size=1, max_size=8), st.integers(1, 6))
-def test_whatever_the_model_says_it_ends_in_time_and_owes_no_result(given: list[Answer], most: int) -> None:
+def test_whatever_the_model_says_it_ends_in_time_and_owes_no_result(
+    given: list[ModelAnswer], most: int
+) -> None:
     """Each call has exactly one result, in its order, before the model is asked again."""
     talk, asked = START, 0
     for _ in range(4 * len(given) + 4 * most):
-        match next_move(talk, asked=asked, most=most):
+        match decide_next(talk, requests=asked, most_requests=most):
             case End():
                 break
             case Ask():
-                talk = heard(talk, given[asked % len(given)])
+                talk = add_answer(talk, given[asked % len(given)])
                 asked += 1
             case Use(made):
-                talk = told(talk, tuple((call.id, "out") for call in made))
-    assert isinstance(next_move(talk, asked=asked, most=most), End)
+                talk = add_results(talk, tuple((call.id, "out") for call in made))
+    assert isinstance(decide_next(talk, requests=asked, most_requests=most), End)
     assert asked <= most
-    owed = [one.calls for one in talk if isinstance(one, Said) and one.calls]
-    paid = [one.results for one in talk if isinstance(one, Results)]
+    owed = [one.calls for one in talk if isinstance(one, ModelMessage) and one.calls]
+    paid = [one.results for one in talk if isinstance(one, ToolResults)]
     assert [[call.id for call in some] for some in owed] == [[name for name, _ in some] for some in paid]
 
 
 @given(calls, texts)
-def test_only_a_sound_call_of_done_is_one(call: Call, text: str) -> None:
+def test_only_a_sound_call_of_done_is_one(call: ToolCall, text: str) -> None:
     assert is_done(call) == (call.name == "done" and not call.wrong)

@@ -14,10 +14,10 @@ import pytest
 
 from agents.acp.benches import wait_until_gone
 from weft.agents.builtin.settings import APIS
-from weft.agents.builtin.talk import LEFT_OUT
+from weft.agents.builtin.talk import OMITTED
 from weft.agents.report import Report, read_report
 from weft.interpreter import isolated_python
-from weft.testing.models.playing import Asked
+from weft.testing.models.playing import RecordedRequest
 from weft.testing.models.script import rules_of
 from weft.testing.models.server import ModelServer
 
@@ -80,7 +80,7 @@ class Bench:
     def run(self, scenario: str, *args: str, api: str = "chat", **more: str) -> Ended:
         return self.end(self.start(scenario, *args, api=api, **more))
 
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[RecordedRequest, ...]:
         return self.server.asked()
 
 
@@ -140,7 +140,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield Bench(tmp_path, server)
 
 
-def results(asked: Asked) -> list[str]:
+def results(asked: RecordedRequest) -> list[str]:
     """What the model was told last, of its calls."""
     return [one["content"] for one in asked.body["messages"] if one["role"] == "tool"]
 
@@ -215,8 +215,8 @@ def test_a_long_conversation_is_sent_without_its_oldest_results(bench: Bench) ->
     (bench.work / "long").write_text("x" * 100_000)
     assert bench.run("reader").code == 0
     sent = results(bench.asked()[-1])
-    assert [one == LEFT_OUT for one in sent] == [True] * 3 + [False] * 9
-    assert LEFT_OUT not in (bench.logs / "a" / "code.1.session.json").read_text()
+    assert [one == OMITTED for one in sent] == [True] * 3 + [False] * 9
+    assert OMITTED not in (bench.logs / "a" / "code.1.session.json").read_text()
 
 
 @EACH_API
@@ -242,7 +242,7 @@ def test_a_conversation_that_is_gone_is_told(bench: Bench) -> None:
     ended = bench.run("text", WEFT_SESSION="a/other")
     assert ended.code == 1
     assert ended.report.error is not None
-    assert "the conversation 'a/other' cannot be gone on with" in ended.report.error
+    assert "the conversation 'a/other' cannot be resumed" in ended.report.error
     assert ended.report.session is None
 
 
@@ -303,7 +303,7 @@ def test_a_limit_that_ends_at_a_time_is_reported(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("scenario", "problem"),
     [
-        ("loop", "stopped after 3 turns, as the model came to no end; `--max-turns` allows more"),
+        ("loop", "stopped after 3 turns, before the model had finished; `--max-turns` allows more"),
         ("nothing", "the model said nothing and called nothing"),
         ("refusal", "the model refused: I will not."),
     ],

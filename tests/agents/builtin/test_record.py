@@ -6,7 +6,7 @@ import pytest
 
 from agents.builtin.talks import TALK
 from weft.agents.builtin.record import Record
-from weft.agents.builtin.talk import Answer, Said, Used
+from weft.agents.builtin.talk import ModelAnswer, ModelMessage, TokenCounts
 from weft.errors import InputError
 
 
@@ -27,86 +27,86 @@ def told(logs: Path) -> dict[str, Any]:
 
 def test_what_is_spent_adds_up_in_the_report(logs: Path) -> None:
     one = record(logs)
-    one.spent(Answer(Said(""), Used(10, 2, 1), cost=0.25))
-    one.spent(Answer(Said(""), Used(10, 2, 1), cost=0.5))
+    one.add_spending(ModelAnswer(ModelMessage(""), TokenCounts(10, 2, 1), cost=0.25))
+    one.add_spending(ModelAnswer(ModelMessage(""), TokenCounts(10, 2, 1), cost=0.5))
     tokens = {"input": 20, "output": 4, "cached_input": 2}
     assert told(logs) == {"tokens": tokens, "cost_usd": 0.75}
 
 
 def test_a_cost_that_is_not_always_told_is_not_known(logs: Path) -> None:
     one = record(logs)
-    one.spent(Answer(Said(""), cost=0.25))
-    one.spent(Answer(Said("")))
-    one.spent(Answer(Said(""), cost=0.25))
+    one.add_spending(ModelAnswer(ModelMessage(""), cost=0.25))
+    one.add_spending(ModelAnswer(ModelMessage("")))
+    one.add_spending(ModelAnswer(ModelMessage(""), cost=0.25))
     assert "cost_usd" not in told(logs)
 
 
 def test_that_nothing_was_spent_can_be_known(logs: Path) -> None:
     one = record(logs)
-    one.tell(error="no")
+    one.update(error="no")
     assert "tokens" not in told(logs)
-    one.settle()
+    one.report_spending()
     assert (set(told(logs)["tokens"].values()), told(logs)["cost_usd"]) == ({0}, 0)
 
 
 def test_an_error_is_told_with_what_was_spent(logs: Path) -> None:
     one = record(logs)
-    one.spent(Answer(Said(""), Used(1)))
-    one.tell(error="no")
+    one.add_spending(ModelAnswer(ModelMessage(""), TokenCounts(1)))
+    one.update(error="no")
     assert (told(logs)["error"], told(logs)["tokens"]["input"]) == ("no", 1)
 
 
 def test_a_conversation_is_kept_and_gone_on_with_by_its_name(logs: Path) -> None:
-    record(logs).keep(TALK)
-    assert record(logs, "b/code.1.9-1").resumed("a/code.1.2-3") == TALK
+    record(logs).save(TALK)
+    assert record(logs, "b/code.1.9-1").load("a/code.1.2-3") == TALK
     assert (logs / "a" / "code.1.2-3.session.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_conversation_is_told_once_it_is_kept_and_not_before(logs: Path) -> None:
     one = record(logs)
-    one.settle()
+    one.report_spending()
     assert "session" not in told(logs)
-    one.keep(TALK)
+    one.save(TALK)
     assert told(logs)["session"] == "a/code.1.2-3"
-    one.keep(TALK)
-    one.settle()
+    one.save(TALK)
+    one.report_spending()
     assert told(logs)["session"] == "a/code.1.2-3"
 
 
 def test_who_goes_on_with_none_begins_anew(logs: Path) -> None:
-    assert record(logs).resumed(None) == ()
+    assert record(logs).load(None) == ()
 
 
 @pytest.mark.parametrize("session", ["none", "a/none", "../a/x", "../x", "/etc", "a/..", "a/b/c", "a/\0"])
 def test_a_conversation_that_is_not_there_is_told(logs: Path, session: str) -> None:
     with pytest.raises(InputError, match="conversation"):
-        record(logs).resumed(session)
+        record(logs).load(session)
 
 
 def test_of_a_conversation_that_is_gone_it_is_said_what_to_do(logs: Path) -> None:
-    with pytest.raises(InputError, match="take `resume` out of the step, or have the slice done anew"):
-        record(logs).resumed("a/gone")
+    with pytest.raises(InputError, match="take `resume` out of the step, or rerun the slice"):
+        record(logs).load("a/gone")
 
 
 def test_a_conversation_of_elsewhere_is_none(logs: Path) -> None:
     (logs / "a" / "x.session.json").write_text("[]")
     one = Record(f"{logs}/a/b/code.result.json")
     with pytest.raises(InputError, match="there is no conversation"):
-        one.resumed("../x")
+        one.load("../x")
 
 
 @pytest.mark.parametrize("text", ["", "{}x", "[1]"])
 def test_a_conversation_that_is_none_is_told(logs: Path, text: str) -> None:
     (logs / "a" / "x.session.json").write_text(text)
-    with pytest.raises(InputError, match="the conversation 'a/x' cannot be gone on with"):
-        record(logs).resumed("a/x")
+    with pytest.raises(InputError, match="the conversation 'a/x' cannot be resumed"):
+        record(logs).load("a/x")
 
 
 def test_without_a_result_file_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     one = Record(None)
-    one.keep(TALK)
-    one.spent(Answer(Said("")))
+    one.save(TALK)
+    one.add_spending(ModelAnswer(ModelMessage("")))
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(InputError, match="no conversation 'a/x'"):
-        one.resumed("a/x")
+        one.load("a/x")

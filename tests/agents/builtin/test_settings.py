@@ -1,7 +1,7 @@
 import pytest
 
 from weft.agents.builtin import chat, messages
-from weft.agents.builtin.settings import Options, Settings, options_of, settings_of
+from weft.agents.builtin.settings import Options, Settings, parse_options, read_settings
 from weft.errors import InputError
 
 OPENAI = {"OPENAI_API_KEY": "ok"}
@@ -9,11 +9,11 @@ ANTHROPIC = {"ANTHROPIC_API_KEY": "ak"}
 
 
 def settings(*args: str, **environ: str) -> Settings:
-    return settings_of(args, {"WEFT_MODEL": "m", **environ})
+    return read_settings(args, {"WEFT_MODEL": "m", **environ})
 
 
 def test_options_are_read_in_both_ways_of_writing() -> None:
-    assert options_of(()) == Options()
+    assert parse_options(()) == Options()
     args = [
         "--api",
         "chat",
@@ -24,7 +24,7 @@ def test_options_are_read_in_both_ways_of_writing() -> None:
         "0",
         "--retry-wait=0.5",
     ]
-    assert options_of(args) == Options(
+    assert parse_options(args) == Options(
         api="chat", max_turns=7, max_output_tokens=9, retries=0, retry_wait=0.5
     )
 
@@ -44,7 +44,7 @@ def test_options_are_read_in_both_ways_of_writing() -> None:
 )
 def test_options_that_are_wrong_are_told(args: list[str], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        options_of(args)
+        parse_options(args)
 
 
 def test_the_key_that_is_set_says_which_provider_is_meant() -> None:
@@ -81,14 +81,14 @@ def test_a_key_that_is_missing_is_named() -> None:
 
 
 def test_a_key_with_a_line_break_is_told_and_not_shown() -> None:
-    with pytest.raises(InputError, match=r"^OPENAI_API_KEY holds signs that no key has") as caught:
+    with pytest.raises(InputError, match=r"^OPENAI_API_KEY contains characters that no key has") as caught:
         settings(OPENAI_API_KEY="secret\n")
     assert "secret" not in str(caught.value)
 
 
 def test_no_model_is_guessed() -> None:
     with pytest.raises(InputError, match=r"no model is named.* give the agent a `model`"):
-        settings_of((), OPENAI)
+        read_settings((), OPENAI)
 
 
 def test_what_the_step_says_is_read() -> None:

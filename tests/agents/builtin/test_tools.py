@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from weft.agents.builtin.talk import Call
-from weft.agents.builtin.tools import MOST_SAID, TOOLS, Toolbox, offered
+from weft.agents.builtin.talk import ToolCall
+from weft.agents.builtin.tools import MOST_OUTPUT, TOOLS, Toolbox, list_tools
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def toolbox(folder: Path, *, read_only: bool = False, command_timeout: int = 60)
 
 
 def use(box: Toolbox, name: str, **arguments: Any) -> str:
-    return box.use(Call("1", name, arguments))
+    return box.use(ToolCall("1", name, arguments))
 
 
 def test_every_tool_can_be_used(box: Toolbox, tmp_path: Path) -> None:
@@ -65,7 +65,8 @@ def test_a_call_that_is_wrong_is_told(
 
 def test_what_the_model_wrote_wrongly_is_told(box: Toolbox) -> None:
     assert (
-        box.use(Call("1", "shell", {}, "the arguments are not JSON")) == "error: the arguments are not JSON"
+        box.use(ToolCall("1", "shell", {}, "the arguments are not JSON"))
+        == "error: the arguments are not JSON"
     )
 
 
@@ -73,13 +74,13 @@ def test_a_long_result_is_shortened_and_a_name_that_is_no_text_is_replaced(
     box: Toolbox, tmp_path: Path
 ) -> None:
     (tmp_path / "long").write_text("x" * 100_000)
-    assert len(use(box, "read_file", path="long")) < MOST_SAID + 100
+    assert len(use(box, "read_file", path="long")) < MOST_OUTPUT + 100
     (tmp_path / os.fsdecode(b"\xff")).touch()
     assert use(box, "list_files") == "long\n?"
 
 
 def test_who_may_only_read_gets_no_tool_that_changes_anything(tmp_path: Path) -> None:
-    names = [tool.name for tool in offered(read_only=True)]
+    names = [tool.name for tool in list_tools(read_only=True)]
     assert names == ["read_file", "list_files", "search", "done"]
     box = toolbox(tmp_path, read_only=True)
     for name in ("shell", "write_file", "edit_file"):
@@ -90,9 +91,9 @@ def test_who_may_only_read_gets_no_tool_that_changes_anything(tmp_path: Path) ->
 
 
 def test_tools_are_described_by_a_schema() -> None:
-    described = {tool.name: tool.described() for tool in TOOLS}
-    schema = described["shell"]["parameters"]
+    describe = {tool.name: tool.describe() for tool in TOOLS}
+    schema = describe["shell"]["parameters"]
     assert schema["required"] == ["command"]
     assert schema["properties"]["timeout"]["type"] == "integer"
     assert not schema["additionalProperties"]
-    assert all(one["description"] for one in described.values())
+    assert all(one["description"] for one in describe.values())

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from weft.agents.builtin import transport
-from weft.agents.builtin.transport import Answered, LineError, address, post, proxy_for
+from weft.agents.builtin.transport import ConnectionFailedError, HttpResponse, parse_address, post, proxy_for
 from weft.errors import InputError
 
 
@@ -50,7 +50,7 @@ def listener(answer: bytes) -> Iterator[Listener]:
         one.close()
 
 
-def ask(url: str, *, environ: dict[str, str] | None = None, timeout: float = 60) -> Answered:
+def ask(url: str, *, environ: dict[str, str] | None = None, timeout: float = 60) -> HttpResponse:
     return post(url, b"{}", {"x-key": "k"}, environ=environ or {}, timeout=timeout)
 
 
@@ -72,7 +72,7 @@ def test_a_request_is_answered() -> None:
     ],
 )
 def test_an_answer_that_is_none_is_told(answer: bytes, problem: str) -> None:
-    with listener(answer) as server, pytest.raises(LineError, match=problem):
+    with listener(answer) as server, pytest.raises(ConnectionFailedError, match=problem):
         ask(server.url)
 
 
@@ -80,7 +80,7 @@ def test_an_answer_that_is_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(transport, "MOST_BYTES", 3)
     with (
         listener(b"HTTP/1.1 200 OK\r\n\r\nabcd") as server,
-        pytest.raises(LineError, match="longer than 3 bytes"),
+        pytest.raises(ConnectionFailedError, match="longer than 3 bytes"),
     ):
         ask(server.url)
 
@@ -88,20 +88,20 @@ def test_an_answer_that_is_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 def test_that_nobody_is_there_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    with pytest.raises(LineError, match="Connection refused"):
+    with pytest.raises(ConnectionFailedError, match="Connection refused"):
         ask(f"http://127.0.0.1:{port}")
 
 
 def test_that_nothing_comes_is_told() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
-        pytest.raises(LineError, match=r"nothing came for 0\.1 seconds"),
+        pytest.raises(ConnectionFailedError, match=r"nothing came for 0\.1 seconds"),
     ):
         ask(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.1)
 
 
 def test_a_server_without_tls_is_told_if_it_is_wanted() -> None:
-    with listener(b"no") as server, pytest.raises(LineError, match=r"SSL|EOF|WRONG"):
+    with listener(b"no") as server, pytest.raises(ConnectionFailedError, match=r"SSL|EOF|WRONG"):
         ask(server.url.replace("http:", "https:"))
 
 
@@ -138,7 +138,7 @@ def test_a_proxy_is_asked_for_the_whole_address() -> None:
 def test_a_proxy_makes_a_tunnel_for_tls() -> None:
     with (
         listener(b"HTTP/1.1 403 No\r\n\r\n") as proxy,
-        pytest.raises(LineError, match="Tunnel connection failed: 403"),
+        pytest.raises(ConnectionFailedError, match="Tunnel connection failed: 403"),
     ):
         ask("https://model.example/v1", environ={"HTTPS_PROXY": proxy.url})
     assert proxy.heard.startswith(b"CONNECT model.example:443 ")
@@ -159,12 +159,12 @@ def test_a_proxy_makes_a_tunnel_for_tls() -> None:
     ],
 )
 def test_which_proxy_is_used(url: str, environ: dict[str, str], host: str | None) -> None:
-    proxy = proxy_for(address(url), environ)
+    proxy = proxy_for(parse_address(url), environ)
     assert (proxy and proxy.hostname) == host
 
 
 def test_a_proxy_of_another_kind_is_told() -> None:
     with pytest.raises(InputError, match=r"'socks5://p' is no address"):
-        proxy_for(address("http://h"), {"all_proxy": "socks5://p"})
+        proxy_for(parse_address("http://h"), {"all_proxy": "socks5://p"})
     with pytest.raises(InputError, match=r"'https://p' is no proxy that can be used here"):
-        proxy_for(address("http://h"), {"http_proxy": "https://p"})
+        proxy_for(parse_address("http://h"), {"http_proxy": "https://p"})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agents.builtin.talks import BRIEF, TALK
 from weft.agents.builtin import chat, messages
 from weft.agents.builtin.settings import APIS, Api
-from weft.agents.builtin.talk import Answer, Call, Said, Used, User
+from weft.agents.builtin.talk import ModelAnswer, ModelMessage, TokenCounts, ToolCall, UserMessage
 
 NO_ANSWERS: list[Any] = [{}, {"choices": []}, {"error": "x"}]
 APIS_BY_NAME = pytest.mark.parametrize("api", APIS.values(), ids=list(APIS))
@@ -20,7 +20,7 @@ APIS_BY_NAME = pytest.mark.parametrize("api", APIS.values(), ids=list(APIS))
 
 
 def test_a_conversation_as_chat() -> None:
-    body = chat.request(TALK, BRIEF)
+    body = chat.encode_request(TALK, BRIEF)
     assert body["model"] == "m"
     assert body["tools"] == [{"type": "function", "function": BRIEF.tools[0]}]
     assert "max_completion_tokens" not in body
@@ -33,11 +33,11 @@ def test_a_conversation_as_chat() -> None:
 
 
 def test_the_length_of_answers_of_chat_is_only_bounded_if_it_is_said() -> None:
-    assert chat.request(TALK, BRIEF._replace(max_tokens=9))["max_completion_tokens"] == 9
+    assert chat.encode_request(TALK, BRIEF._replace(max_tokens=9))["max_completion_tokens"] == 9
 
 
-def chat_answer(message: dict[str, Any], finish: str = "stop", **usage: Any) -> Answer:
-    return chat.answer({"choices": [{"message": message, "finish_reason": finish}], "usage": usage})
+def chat_answer(message: dict[str, Any], finish: str = "stop", **usage: Any) -> ModelAnswer:
+    return chat.decode_answer({"choices": [{"message": message, "finish_reason": finish}], "usage": usage})
 
 
 def chat_call(arguments: object, **more: object) -> dict[str, Any]:
@@ -48,11 +48,11 @@ def test_an_answer_of_chat_is_understood() -> None:
     raw = chat_call('{"command": "ls"}', extra_content={"signature": "s"})
     usage = {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}
     answer = chat_answer({"content": "So", "tool_calls": [raw]}, "tool_calls", **usage, cost=0.25)
-    said = Said("So", (Call("c1", "shell", {"command": "ls"}),), "chat", (raw,))
-    assert answer == Answer(said, Used(input=6, output=3, cached_input=4), 0.25)
+    said = ModelMessage("So", (ToolCall("c1", "shell", {"command": "ls"}),), "chat", (raw,))
+    assert answer == ModelAnswer(said, TokenCounts(input=6, output=3, cached_input=4), 0.25)
     # What only the provider understands goes back to it, and to no other.
-    assert chat.request((said,), BRIEF)["messages"][1]["tool_calls"] == [raw]
-    assert messages.request((said,), BRIEF)["messages"][0]["content"][1]["input"] == {"command": "ls"}
+    assert chat.encode_request((said,), BRIEF)["messages"][1]["tool_calls"] == [raw]
+    assert messages.encode_request((said,), BRIEF)["messages"][0]["content"][1]["input"] == {"command": "ls"}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_arguments_of_chat_that_are_none_are_told_and_not_sent_back(arguments: o
 
 def test_a_call_of_chat_without_arguments_or_id_is_one_all_the_same() -> None:
     said = chat_answer({"tool_calls": [{"function": {"name": "list_files", "arguments": ""}}]}).said
-    assert (said.calls, said.raw) == ((Call("call_0", "list_files", {}),), ())
+    assert (said.calls, said.raw) == ((ToolCall("call_0", "list_files", {}),), ())
 
 
 def test_text_of_chat_may_come_in_parts() -> None:
@@ -94,14 +94,14 @@ def test_answers_of_chat_that_are_cut_or_refused_are_told() -> None:
 @pytest.mark.parametrize("usage", [{}, {"prompt_tokens": "x", "cost": True, "prompt_tokens_details": 1}])
 def test_what_chat_does_not_tell_of_its_use_is_not_known(usage: dict[str, Any]) -> None:
     answer = chat_answer({"content": "So"}, **usage)
-    assert (answer.used, answer.cost) == (Used(), None)
+    assert (answer.used, answer.cost) == (TokenCounts(), None)
 
 
 # --- messages ---
 
 
 def test_a_conversation_as_messages() -> None:
-    body = messages.request(TALK, BRIEF)
+    body = messages.encode_request(TALK, BRIEF)
     assert (body["model"], body["max_tokens"]) == ("m", 8192)
     assert body["system"][0]["text"] == "Be"
     assert body["tools"] == [{"name": "t", "description": "d", "input_schema": {"type": "object"}}]
@@ -115,13 +115,13 @@ def test_a_conversation_as_messages() -> None:
 
 
 def test_messages_are_never_empty() -> None:
-    body = messages.request((User("x"), Said("")), BRIEF._replace(max_tokens=9))
+    body = messages.encode_request((UserMessage("x"), ModelMessage("")), BRIEF._replace(max_tokens=9))
     assert body["messages"][1]["content"][0]["text"] == "…"
     assert body["max_tokens"] == 9
 
 
-def message_answer(*blocks: Any, stop: str = "end_turn", **usage: Any) -> Answer:
-    return messages.answer({"content": list(blocks), "stop_reason": stop, "usage": usage})
+def message_answer(*blocks: Any, stop: str = "end_turn", **usage: Any) -> ModelAnswer:
+    return messages.decode_answer({"content": list(blocks), "stop_reason": stop, "usage": usage})
 
 
 def test_an_answer_of_messages_is_understood() -> None:
@@ -135,14 +135,14 @@ def test_an_answer_of_messages_is_understood() -> None:
     }
     answer = message_answer(thinking, {"type": "text", "text": "So"}, use, stop="tool_use", **usage)
     raw = (thinking, {"type": "text", "text": "So"}, use)
-    said = Said("So", (Call("c1", "shell", {"command": "ls"}),), "messages", raw)
-    assert answer == Answer(said, Used(input=7, output=3, cached_input=4))
-    assert messages.request((said, User("x")), BRIEF)["messages"][0]["content"] == list(raw)
+    said = ModelMessage("So", (ToolCall("c1", "shell", {"command": "ls"}),), "messages", raw)
+    assert answer == ModelAnswer(said, TokenCounts(input=7, output=3, cached_input=4))
+    assert messages.encode_request((said, UserMessage("x")), BRIEF)["messages"][0]["content"] == list(raw)
 
 
 def test_arguments_of_messages_that_are_none_are_told_and_not_sent_back() -> None:
     said = message_answer({"type": "tool_use", "name": "shell", "input": "{wrong"}).said
-    assert said.calls == (Call("call_0", "shell", {}, "the arguments are no JSON object"),)
+    assert said.calls == (ToolCall("call_0", "shell", {}, "the arguments are no JSON object"),)
     assert said.raw == ()
 
 
@@ -159,7 +159,7 @@ def test_answers_of_messages_that_are_cut_or_refused_are_told() -> None:
 @pytest.mark.parametrize("body", NO_ANSWERS)
 def test_what_is_no_answer_is_told(api: Api, body: Any) -> None:
     with pytest.raises(ValueError, match=r"there (is|are) no `"):
-        api.answer(body)
+        api.decode_answer(body)
 
 
 json_values = st.recursive(
@@ -192,8 +192,8 @@ json_values = st.recursive(
 @given(inner=json_values)
 def test_any_answer_is_understood_or_told_and_can_be_sent_back(api: Api, inner: Any) -> None:
     body = {"choices": [{"message": inner}], "content": inner, "usage": inner}
-    answer = api.answer(body)
-    assert json.dumps(api.request((answer.said, User("x")), BRIEF))
+    answer = api.decode_answer(body)
+    assert json.dumps(api.encode_request((answer.said, UserMessage("x")), BRIEF))
 
 
 @APIS_BY_NAME
@@ -203,5 +203,5 @@ def test_no_key_is_sent_where_there_is_none(api: Api) -> None:
 
 
 def test_addresses_are_made_as_people_write_them() -> None:
-    assert chat.url("http://h/v1/") == "http://h/v1/chat/completions"
-    assert messages.url("http://h") == messages.url("http://h/v1/") == "http://h/v1/messages"
+    assert chat.request_url("http://h/v1/") == "http://h/v1/chat/completions"
+    assert messages.request_url("http://h") == messages.request_url("http://h/v1/") == "http://h/v1/messages"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.decompose.references.aliases import Aliases, loads
+from weft.decompose.references.aliases import Aliases, parse_json
 from weft.decompose.references.manifests import NAMES, projects
 
 
@@ -60,7 +60,7 @@ def test_of_two_with_one_name_the_first_counts() -> None:
 def test_the_most_exact_alias_comes_first(said: str, expected: list[str]) -> None:
     pairs = [("*", "all/*"), ("x/*", "long/*/end"), ("x*/y", "short/x/y"), ("*.js", "scripts/*")]
     aliases = Aliases.of([*pairs, ("x", "exact"), ("x", "also")])
-    assert list(aliases.meant(said)) == expected
+    assert list(aliases.resolve(said)) == expected
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_the_most_exact_alias_comes_first(said: str, expected: list[str]) -> Non
 )
 def test_a_package_says_what_others_may_have(exports: object, said: str, expected: list[str]) -> None:
     found = projects({"q/package.json": json.dumps({"name": "p", "exports": exports}).encode()})
-    assert list(found.exports["p"].meant(said)) == expected
+    assert list(found.exports["p"].resolve(said)) == expected
 
 
 def test_the_main_file_of_a_package_has_its_name() -> None:
     found = projects({"q/package.json": b'{"name": "p", "main": "./lib/a", "module": "m.mjs", "types": 3}'})
-    assert list(found.exports["p"].meant("p")) == ["q/m.mjs", "q/lib/a"]
+    assert list(found.exports["p"].resolve("p")) == ["q/m.mjs", "q/lib/a"]
 
 
 SETTINGS = {
@@ -106,7 +106,7 @@ SETTINGS = {
 )
 def test_settings_give_paths_other_names(folder: str, said: str, expected: list[str]) -> None:
     found = projects(SETTINGS)
-    assert [path for aliases in found.own[folder] for path in aliases.meant(said)] == expected
+    assert [path for aliases in found.own[folder] for path in aliases.resolve(said)] == expected
 
 
 @pytest.mark.parametrize(
@@ -117,20 +117,20 @@ def test_settings_give_paths_other_names(folder: str, said: str, expected: list[
     ],
 )
 def test_comments_and_commas_are_forgiven(text: str) -> None:
-    assert loads(text) == {"a": "//no", "b": [1, 2], "c": "/*,]"}
+    assert parse_json(text) == {"a": "//no", "b": [1, 2], "c": "/*,]"}
 
 
 @pytest.mark.parametrize(
     "text", ['\\"' * 50_000, "/*" * 50_000, '"' * 50_001, "{" * 50_000, ", " * 50_000, "[,]" * 9]
 )
 def test_what_makes_no_sense_is_nothing(text: str) -> None:
-    assert loads(text) == {}
+    assert parse_json(text) == {}
 
 
 def test_very_many_or_very_long_names_are_left_out() -> None:
     many = Aliases.of([("x" * 600, "y"), *((f"{number}*", "z/*") for number in range(9999))])
     assert (len(many.exact), len(many.open)) == (0, 256)
-    assert list(Aliases.of([("a*", "*" * 99)]).meant("abc")) == ["bc" + "*" * 98]
+    assert list(Aliases.of([("a*", "*" * 99)]).resolve("abc")) == ["bc" + "*" * 98]
 
 
 JSON = st.recursive(
@@ -168,5 +168,5 @@ JSON = st.recursive(
 )
 def test_any_manifest_can_be_read(texts: dict[str, str]) -> None:
     found = projects({f"a/{name}": text.encode("utf-8", "replace") for name, text in texts.items()})
-    paths = [path for several in found.own.values() for one in several for path in one.meant("@a/b")]
+    paths = [path for several in found.own.values() for one in several for path in one.resolve("@a/b")]
     assert all(isinstance(path, str) for path in paths)

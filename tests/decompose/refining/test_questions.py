@@ -12,7 +12,7 @@ from decompose.trees import SHAPE, Shape, Tree, signals_for, small_tree
 from weft.decompose.model import Limits, Signals
 from weft.decompose.parts import decompose
 from weft.decompose.refining.answers import SCHEMA
-from weft.decompose.refining.questions import MOST_BYTES_OF_FILES, Questions, Scope, paths
+from weft.decompose.refining.questions import MOST_BYTES_OF_FILES, Questions, Scope, part_paths
 
 
 def asked(tree: Tree, scope: Scope | None = None, goal: str = "Do it.") -> str:
@@ -149,7 +149,7 @@ def test_each_part_is_named_once_and_a_group_after_what_is_in_it(
     whole = decompose(files, limits)
     scopes = Questions(files, limits, "g", most_bytes=most_bytes).scopes(whole)
     named = [path for scope in scopes for path in scope.parts(whole)]
-    assert sorted(named) == sorted(path for path, _part in paths(whole))
+    assert sorted(named) == sorted(path for path, _part in part_paths(whole))
     groups = [path for scope in scopes for path in scope.groups]
     assert all(not later.startswith(f"{path}/") for at, path in enumerate(groups) for later in groups[at:])
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from decompose.refining.anything import ANSWERS
 from decompose.sets import LIMITS, signals
 from decompose.trees import SHAPE, Tree, signals_for, small_tree
-from weft.decompose.invariants import broken
+from weft.decompose.invariants import find_violations
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.parts import decompose
-from weft.decompose.refining.questions import Questions, Scope, paths
+from weft.decompose.refining.questions import Questions, Scope, part_paths
 from weft.decompose.refining.refined import Refined, Refining, Refused
 
 
@@ -26,7 +26,7 @@ def moves(**files: str) -> dict[str, Any]:
 
 
 def part_at(whole: Part, path: str) -> Part:
-    return dict(paths(whole))[path]
+    return dict(part_paths(whole))[path]
 
 
 # --- what is taken ---
@@ -226,7 +226,7 @@ def test_of_very_many_parts_not_all_are_named() -> None:
 @st.composite
 def likely_answers(draw: st.DrawFn, whole: Part) -> Any:
     """About the parts that there are, mostly."""
-    named = dict(paths(whole))
+    named = dict(part_paths(whole))
     one = st.sampled_from([*named, "nowhere"])
     ids = st.sampled_from(["a", "b", "new", "A B"])
     titles = st.sampled_from(["Title", "x\ty", "{{ slice.id }}"])
@@ -242,7 +242,7 @@ def likely_answers(draw: st.DrawFn, whole: Part) -> Any:
 @st.composite
 def valid_moves(draw: st.DrawFn, whole: Part) -> Any:
     """Exchanges: no leaf has more or fewer files afterwards."""
-    leaves = {path: part for path, part in paths(whole) if not part.parts}
+    leaves = {path: part for path, part in part_paths(whole) if not part.parts}
     pairs = draw(st.lists(st.tuples(st.sampled_from([*leaves]), st.sampled_from([*leaves])), max_size=3))
     given = dict[str, str]()
     for one, other in pairs:
@@ -267,7 +267,7 @@ def test_whatever_is_answered_is_refused_or_gives_a_tree_in_which_all_holds(
         assert isinstance(taken, Refused) is bool(faults)
         assert all(fault.isprintable() for fault in faults)
         whole = taken.whole if isinstance(taken, Refined) else whole
-    assert [*broken(whole, files, limits)] == []
+    assert [*find_violations(whole, files, limits)] == []
 
 
 @given(st.data(), signals(most=40), LIMITS)

@@ -4,7 +4,7 @@ from itertools import product
 
 from weft.decompose.model import Limits, Signals
 from weft.decompose.splitting.cutting import cut
-from weft.decompose.splitting.graph import graph_of
+from weft.decompose.splitting.graph import build_graph
 
 
 def cut_paths(uses: set[tuple[str, str]], limits: Limits, *alone: str, levels: int = 6) -> list[set[str]]:
@@ -15,7 +15,7 @@ def cut_paths(uses: set[tuple[str, str]], limits: Limits, *alone: str, levels: i
         tokens=(1,) * len(paths),
         uses=tuple(sorted((numbers[user], numbers[used]) for user, used in uses)),
     )
-    graph = graph_of(signals, limits)
+    graph = build_graph(signals, limits)
     return [{graph.paths[node] for node in group} for group in cut(graph, limits, levels)]
 
 

@@ -5,8 +5,8 @@ import pytest
 from decompose.sets import files
 from weft.decompose.model import Limits, Signals
 from weft.decompose.parts import decompose
-from weft.decompose.splitting.families import families, family_of
-from weft.decompose.splitting.graph import graph_of
+from weft.decompose.splitting.families import family_of, group_by_family
+from weft.decompose.splitting.graph import build_graph
 
 
 @pytest.mark.parametrize(
@@ -29,15 +29,15 @@ def test_the_family_is_the_first_word_without_digits(path: str, family: str) -> 
 
 
 def test_families_that_follow_each_other_are_gathered_and_none_is_torn() -> None:
-    graph = graph_of(files(*(f"{name}_{number}" for name in "abcdef" for number in range(4))), Limits())
-    found = [sorted({graph.paths[node][0] for node in group}) for group in families(graph, 3)]
+    graph = build_graph(files(*(f"{name}_{number}" for name in "abcdef" for number in range(4))), Limits())
+    found = [sorted({graph.paths[node][0] for node in group}) for group in group_by_family(graph, 3)]
     assert found == [["a", "b"], ["c", "d"], ["e", "f"]]
-    assert len(families(graph, 100)) == 6
+    assert len(group_by_family(graph, 100)) == 6
 
 
 def test_a_family_that_is_most_of_all_is_one_group() -> None:
-    graph = graph_of(files("a_0", "z_0", *(f"m_{number}" for number in range(20))), Limits())
-    assert sorted(map(len, families(graph, 4))) == [1, 1, 20]
+    graph = build_graph(files("a_0", "z_0", *(f"m_{number}" for number in range(20))), Limits())
+    assert sorted(map(len, group_by_family(graph, 4))) == [1, 1, 20]
 
 
 NAMES = [f"flat/{name}_{number}.py" for name in ("aws", "azure", "gcp", "git") for number in range(15)]
@@ -61,8 +61,8 @@ def test_files_that_all_use_each_other_are_not_split_by_names() -> None:
 
 
 def test_families_follow_each_other_by_their_names_and_not_by_digits_or_capitals() -> None:
-    graph = graph_of(files("1_zebra", "2_ant", "Bee"), Limits())
-    assert [[graph.paths[node] for node in group] for group in families(graph, 3)] == [
+    graph = build_graph(files("1_zebra", "2_ant", "Bee"), Limits())
+    assert [[graph.paths[node] for node in group] for group in group_by_family(graph, 3)] == [
         ["2_ant"],
         ["Bee"],
         ["1_zebra"],

@@ -5,14 +5,14 @@ import pytest
 from decompose.sets import files
 from weft.decompose.model import Limits
 from weft.decompose.splitting.folders import common_folder, pieces, siblings
-from weft.decompose.splitting.graph import Graph, graph_of
+from weft.decompose.splitting.graph import Graph, build_graph
 
 LIMITS = Limits(max_files_per_subplan=10)
 A_FILE = 100_000
 
 
 def graph(*paths: str) -> Graph:
-    return graph_of(files(*paths), LIMITS)
+    return build_graph(files(*paths), LIMITS)
 
 
 def paths(found: Graph, groups: list[list[int]]) -> list[list[str]]:

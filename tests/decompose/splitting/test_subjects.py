@@ -5,8 +5,8 @@ import pytest
 from decompose.sets import files
 from weft.decompose.model import Limits
 from weft.decompose.parts import decompose
-from weft.decompose.splitting.graph import graph_of
-from weft.decompose.splitting.subjects import subject_name, subjects, with_tests
+from weft.decompose.splitting.graph import build_graph
+from weft.decompose.splitting.subjects import find_subjects, join_tests, subject_name
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_the_name_of_a_test_names_its_subject(path: str, name: str) -> None:
 
 def pairs(*paths: str, uses: tuple[tuple[str, str], ...] = ()) -> dict[str, str]:
     found = files(*paths, uses=uses)
-    return {found.paths[a]: found.paths[b] for a, b in subjects(found.paths, found.uses).items()}
+    return {found.paths[a]: found.paths[b] for a, b in find_subjects(found.paths, found.uses).items()}
 
 
 def test_of_files_with_the_same_name_the_one_in_a_folder_of_the_same_name_is_meant() -> None:
@@ -63,7 +63,7 @@ def test_tests_in_a_tree_of_their_own_are_in_the_slices_of_their_subjects() -> N
 
 def test_a_test_stays_apart_from_a_subject_that_fills_half_an_agent() -> None:
     found = files("a.py", "b.py", "test_a.py")
-    graph = graph_of(found, Limits(max_files_per_subplan=3))
-    assert with_tests(graph, [[0], [1], [2]], {2: 0}) == [[0], [1], [2]]
-    roomy = graph_of(found, Limits(max_files_per_subplan=4))
-    assert with_tests(roomy, [[0], [1], [2]], {2: 0}) == [[0, 2], [1]]
+    graph = build_graph(found, Limits(max_files_per_subplan=3))
+    assert join_tests(graph, [[0], [1], [2]], {2: 0}) == [[0], [1], [2]]
+    roomy = build_graph(found, Limits(max_files_per_subplan=4))
+    assert join_tests(roomy, [[0], [1], [2]], {2: 0}) == [[0, 2], [1]]

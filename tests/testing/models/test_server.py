@@ -14,7 +14,7 @@ import pytest
 
 from testing.models.asking import CHAT, FIRST, MESSAGES, PATHS, get, send
 from weft.testing.models.conversation import Request
-from weft.testing.models.playing import Stage
+from weft.testing.models.playing import ScriptState
 from weft.testing.models.script import rules_of
 from weft.testing.models.server import ModelServer
 
@@ -150,10 +150,10 @@ def test_an_answer_may_have_to_wait_for_what_somebody_else_is_told(server: Model
 
 
 def test_what_was_said_counts_no_more_when_it_is_forgotten() -> None:
-    stage = Stage(OWN)
+    stage = ScriptState(OWN)
     heard = Request(turns=(), tools=(), said=("the word",))
     stage.part("text", "", heard)
-    assert stage.hears("the word")
+    assert stage.wait_for_message("the word")
     stage.forget()
     waiting = threading.Thread(target=stage.hears, args=["the word"])
     waiting.start()
@@ -193,13 +193,13 @@ def test_who_waits_for_others_is_released_when_the_server_closes(name: str) -> N
 
 
 def test_who_comes_when_it_is_over_waits_for_nobody() -> None:
-    stage = Stage(OWN)
+    stage = ScriptState(OWN)
     stage.release()
     part = stage.part("two", "", Request(turns=(), tools=(), said=()))
     assert part is not None
     assert part.barrier is not None
     assert part.barrier.broken
-    assert not stage.hears("the word")
+    assert not stage.wait_for_message("the word")
 
 
 def test_who_hangs_may_go_away(server: ModelServer) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from weft.testing.models.conversation import Tool
 from weft.testing.models.script import Step
-from weft.testing.models.tool_choice import NO_TOOLS, chosen
+from weft.testing.models.tool_choice import NO_TOOLS, choose_calls
 
 
 def tool(name: str, *required: str, **properties: Any) -> Tool:
@@ -12,11 +12,11 @@ def tool(name: str, *required: str, **properties: Any) -> Tool:
 
 
 def shell(*tools: Tool) -> list[tuple[str, Any]]:
-    return chosen(Step(actions=({"shell": "ls"},)), tools)[1]
+    return choose_calls(Step(actions=({"shell": "ls"},)), tools)[1]
 
 
 def write(*tools: Tool) -> list[tuple[str, Any]]:
-    return chosen(Step(actions=({"write": {"path": "a", "content": "b\n"}},)), tools)[1]
+    return choose_calls(Step(actions=({"write": {"path": "a", "content": "b\n"}},)), tools)[1]
 
 
 TEXT = {"type": "string"}
@@ -68,9 +68,9 @@ def test_where_a_command_runs_is_here() -> None:
 
 def test_a_named_tool_is_called_exactly_if_any_tools_are_offered() -> None:
     step = Step(text="so", actions=({"tool": {"name": "odd", "arguments": "{"}},))
-    assert chosen(step, [tool("x")]) == ("so", [("odd", "{")])
-    assert chosen(step, []) == (NO_TOOLS, [])
+    assert choose_calls(step, [tool("x")]) == ("so", [("odd", "{")])
+    assert choose_calls(step, []) == (NO_TOOLS, [])
 
 
 def test_a_step_without_calls_is_said_whatever_is_offered() -> None:
-    assert chosen(Step(text="so"), []) == ("so", [])
+    assert choose_calls(Step(text="so"), []) == ("so", [])

@@ -1,6 +1,8 @@
-"""Any server of the Agent Client Protocol: a coding agent that speaks JSON-RPC with an editor, which here is Weft.
+"""Agents that are servers of the Agent Client Protocol: they speak JSON-RPC with an editor, whose part Weft plays.
 
-A process of ours, one for each step, starts the server and talks with it over standard input and output.
-`client` is what is said, and knows nothing of processes; `messages` is how it is written; `server` is the process
-of the server, and `__main__` our own. `permissions`, `choices`, `said`, `spent` and `ends` read what it says.
+For each step, Weft starts a client process, which starts the server and talks to it over standard input and
+output.
+`client` is the conversation as a state machine without I/O; `messages` encodes and decodes; `server` owns the
+server's process; `__main__` is the client process. `permissions`, `choices`, `said`, `spent` and `ends`
+interpret messages.
 """

@@ -1,7 +1,7 @@
-"""The client's process: `python -m weft.agents.acp COMMAND…` starts that server; the prompt is on standard input.
+"""The client process: `python -m weft.agents.acp COMMAND…` starts that server; the prompt is on standard input.
 
-What the agent said at last is on standard output. Exit code 1 is work that failed, 75 that there was none; the
-report and standard error say why.
+It writes the agent's last message to standard output. Exit code 1 means that the work failed, 75 that it could not
+start; the result file and standard error say why.
 """
 
 import os
@@ -16,9 +16,9 @@ from typing import BinaryIO, assert_never
 from msgspec.structs import asdict
 
 from weft.agents.acp.client import Brief, Client
-from weft.agents.acp.ends import CouldNot, Done, End, Failed, Stopped, Trouble
-from weft.agents.acp.server import INSTALL, Server, Talk, tell
-from weft.agents.failures import Failure, Program, meaning
+from weft.agents.acp.ends import Completed, End, Failed, ServerError, Stopped, Unavailable
+from weft.agents.acp.server import INSTALL, Exchange, Server, log_line
+from weft.agents.failures import Failure, Program, diagnose
 from weft.agents.reporting import COULD_NOT, FAILURE, Reporter
 from weft.agents.words import one_line
 from weft.engine.run.facts import How
@@ -26,9 +26,9 @@ from weft.plan.prices import Usage
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> int:
-    stop = _stops()
+    stop = _watch_sigterm()
     brief = Brief(
-        server=_name(argv),
+        server=_server_name(argv),
         prompt=stdin.read().decode(errors="replace"),
         cwd=os.getcwd(),  # noqa: PTH109
         session=environ.get("WEFT_SESSION") or None,
@@ -36,13 +36,14 @@ def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> in
         read_only=bool(environ.get("WEFT_READ_ONLY")),
         model=environ.get("WEFT_MODEL") or None,
     )
-    work = _Work(Client(brief), Reporter(environ.get("WEFT_RESULT") or None))
+    work = _Session(Client(brief), Reporter(environ.get("WEFT_RESULT") or None))
     return work.settle(work.do(argv, environ, stop))
 
 
-def _stops() -> int:
-    """What becomes readable when somebody wants an end to it."""
+def _watch_sigterm() -> int:
+    """Returns a descriptor that becomes readable when the process receives SIGTERM."""
     read, write = os.pipe()
+    # A further signal must not block the handler when the pipe is full.
     os.set_blocking(write, False)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -52,81 +53,83 @@ def _stops() -> int:
     return read
 
 
-def _name(argv: Sequence[str]) -> str:
-    """Of the server, for people: of a text for a shell, the text."""
+def _server_name(argv: Sequence[str]) -> str:
+    """Returns the server's name for messages: the program, or the text of a shell command."""
     _, *rest = argv
     return f"`{one_line(rest[1]) if rest[:1] == ['-c'] else PurePath(argv[0]).name}`"
 
 
-class _Work:
+class _Session:
     def __init__(self, client: Client, reporter: Reporter) -> None:
         self._client = client
         self._reporter = reporter
-        self._told: dict[str, object] = {}
+        self._last_report: dict[str, object] = {}
 
     def do(self, argv: Sequence[str], environ: Mapping[str, str], stop: int) -> End:
         try:
             server = Server(argv, environ)
         except OSError as error:
-            return _not_started(self._client.name, error)
-        talk, code = Talk(self._client, server, stop), None
+            return _describe_start_failure(self._client.name, error)
+        exchange, code = Exchange(self._client, server, stop), None
         try:
-            talk.hold(self._report)
+            exchange.run(self._report)
         finally:
             code = server.close()
-        return talk.end(code)
+        return exchange.end(code)
 
     def _report(self) -> None:
         client = self._client
-        cost, tokens = client.spent.cost, client.spent.tokens
-        told: dict[str, object] = {
-            "session": None if client.session is None else client.spent.marked(client.session),
+        cost, tokens = client.spending.cost, client.spending.tokens
+        report: dict[str, object] = {
+            "session": None if client.session is None else client.spending.append_cost_mark(client.session),
             "cost_usd": None if cost is None else cost / 1_000_000,
             "tokens": asdict(tokens) if isinstance(tokens, Usage) else tokens,
         }
-        if told != self._told:
-            self._told = told
-            self._reporter.tell(**told)
+        # Updates arrive with every chunk of text; the file is written only when its contents change.
+        if report != self._last_report:
+            self._last_report = report
+            self._reporter.update(**report)
 
     def settle(self, end: End) -> int:
-        """Tell what became of it; the exit code."""
+        """Reports the end of the conversation and returns the exit code."""
+        # Without a prompt nothing was spent. An absent value would mean that the spending is unknown.
         if not self._client.has_prompted:
-            self._reporter.tell(tokens=0, cost_usd=0)
+            self._reporter.update(tokens=0, cost_usd=0)
         match end:
-            case Done(text):
+            case Completed(text):
                 sys.stdout.buffer.write(f"{text}\n".encode(errors="replace"))
                 sys.stdout.buffer.flush()
                 return 0
             case Failed(why):
-                return self._failed(why, FAILURE)
-            case CouldNot(why):
-                return self._failed(why, COULD_NOT)
-            case Trouble():
-                return self._troubled(end)
+                return self._report_failure(why, FAILURE)
+            case Unavailable(why):
+                return self._report_failure(why, COULD_NOT)
+            case ServerError():
+                return self._report_server_error(end)
             case Stopped():
-                waited = self._client.waits_for or "its start"
-                said = f"stopped while {self._client.name} owed an answer to `{waited}`"
-                return self._failed(said, 128 + signal.SIGTERM)
+                pending = self._client.waits_for or "its start"
+                message = f"stopped while {self._client.name} owed an answer to `{pending}`"
+                return self._report_failure(message, 128 + signal.SIGTERM)
             case _:
                 assert_never(end)
 
-    def _troubled(self, end: Trouble) -> int:
+    def _report_server_error(self, end: ServerError) -> int:
         client = self._client
         program = Program(use="acp", name=client.name, end="an end of its turn", sign_in=client.sign_in)
-        found = meaning(Failure(text=end.text, status=end.status), program, at=time.time())
-        code = FAILURE if found.how is How.FAILED else COULD_NOT
-        return self._failed(found.message + end.more, code, limited_until=found.until)
+        diagnosis = diagnose(Failure(text=end.text, status=end.status), program, at=time.time())
+        code = FAILURE if diagnosis.how is How.FAILED else COULD_NOT
+        return self._report_failure(diagnosis.message + end.more, code, limited_until=diagnosis.until)
 
-    def _failed(self, message: str, code: int, **more: object) -> int:
-        self._reporter.tell(error=message, **more)
-        tell(f"error: {message}")
+    def _report_failure(self, message: str, code: int, **more: object) -> int:
+        self._reporter.update(error=message, **more)
+        log_line(f"error: {message}")
         return code
 
 
-def _not_started(name: str, error: OSError) -> CouldNot:
+def _describe_start_failure(name: str, error: OSError) -> Unavailable:
     if isinstance(error, FileNotFoundError):
-        return CouldNot(f"{name} was not found; {INSTALL}")
-    return CouldNot(f"{name} could not be started: {error.strerror}; mend `command` of the agent")
+        return Unavailable(f"{name} was not found; {INSTALL}")
+    return Unavailable(f"{name} could not be started: {error.strerror}; fix `command` of the agent")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How Weft calls a server of the Agent Client Protocol, and what became of it."""
+"""The adapter for servers of the Agent Client Protocol: it starts Weft's own client with the server's command."""
 
 from msgspec.structs import replace
 
@@ -18,5 +18,5 @@ def invoke(call: AgentCall) -> Invocation:
         raise InputError(
             f"the agent {agent.name!r} has no `command`; `use: acp` needs one, as in `command: [goose, acp]`"
         )
-    called = command.invoke(call)
-    return replace(called, argv=(*isolated_python("weft.agents.acp"), *called.argv))
+    invocation = command.invoke(call)
+    return replace(invocation, argv=(*isolated_python("weft.agents.acp"), *invocation.argv))

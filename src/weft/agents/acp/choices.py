@@ -1,28 +1,30 @@
-"""What can be chosen in a conversation before the prompt: a model, and a mode in which nothing is written. Pure.
+"""Choices before the prompt: a model, and a mode that does not write. Pure.
 
-There are two ways to say it: lists of their own (`modes`, `models`), which came first, and options of all kinds
-(`configOptions`), of which some are marked as the same thing.
+Servers offer them in two ways: in the older lists `modes` and `models`, and in `configOptions`, where a category
+marks the options that are a model or a mode.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from weft.agents.streams import inside, objects
+from weft.agents.streams import list_objects, value_at
 
 CAUTIOUS = ("plan", "read-only", "read_only", "smart_approve", "approve", "ask", "default")
-"""Modes by their names, those that write least first; the last of them ask before they write."""
+"""Names of modes, the most restrictive first. The last ones ask before they write."""
 
 
 class Choice(NamedTuple):
+    """A request that selects a model or a mode."""
+
     method: str
     params: Mapping[str, Any]
-    """Besides the conversation."""
+    """The parameters except the session id."""
     is_optional: bool = False
-    """The work can be done without it."""
+    """Whether the work can continue if the server rejects the request."""
 
 
 class Offer(NamedTuple):
-    """Something that can be chosen."""
+    """The values of a setting, and the request that changes it."""
 
     values: tuple[str, ...]
     current: str | None
@@ -30,30 +32,34 @@ class Offer(NamedTuple):
     key: str
     params: Mapping[str, Any]
 
-    def of(self, value: str) -> Choice | None:
-        """None if it is so already."""
+    def choose(self, value: str) -> Choice | None:
+        """Returns the request that selects the value; None if it is selected already."""
         return None if value == self.current else Choice(self.method, {**self.params, self.key: value})
 
 
-def offers(session: object, what: str) -> list[Offer]:
-    """For `model` or `mode`, of the answer to who begins a conversation."""
-    found = list(_options(session, what))
-    plural, one = f"{what}s", f"{what.capitalize()}s"
-    listed = objects(inside(session, plural, f"available{one}"))
-    key = "modelId" if what == "model" else "id"
-    if listed:
-        current = inside(session, plural, f"current{what.capitalize()}Id")
-        found.append(Offer(_texts(listed, key), current, f"session/set_{what}", f"{what}Id", {}))
-    return found
+def list_offers(session: object, setting: str) -> list[Offer]:
+    """Returns the offers for `model` or `mode` in the server's response to `session/new` and its siblings."""
+    offers = list(_offers_from_options(session, setting))
+    plural, capitalized = f"{setting}s", f"{setting.capitalize()}s"
+    entries = list_objects(value_at(session, plural, f"available{capitalized}"))
+    key = "modelId" if setting == "model" else "id"
+    if entries:
+        current = value_at(session, plural, f"current{setting.capitalize()}Id")
+        offers.append(Offer(_values_of(entries, key), current, f"session/set_{setting}", f"{setting}Id", {}))
+    return offers
 
 
-def _options(session: object, what: str) -> Iterator[Offer]:
-    for option in objects(inside(session, "configOptions")):
-        if what in (option.get("category"), option.get("id")) and isinstance(option.get("id"), str):
-            groups = objects(option.get("options"))
-            values = [*groups, *(one for group in groups for one in objects(group.get("options")))]
+def _offers_from_options(session: object, setting: str) -> Iterator[Offer]:
+    for option in list_objects(value_at(session, "configOptions")):
+        if setting in (option.get("category"), option.get("id")) and isinstance(option.get("id"), str):
+            entries = list_objects(option.get("options"))
+            # Entries may be grouped, one level deep.
+            all_entries = [
+                *entries,
+                *(entry for group in entries for entry in list_objects(group.get("options"))),
+            ]
             yield Offer(
-                _texts(values, "value"),
+                _values_of(all_entries, "value"),
                 option.get("currentValue"),
                 "session/set_config_option",
                 "value",
@@ -61,15 +67,15 @@ def _options(session: object, what: str) -> Iterator[Offer]:
             )
 
 
-def _texts(listed: list[Mapping[str, Any]], key: str) -> tuple[str, ...]:
-    return tuple(one[key] for one in listed if isinstance(one.get(key), str))
+def _values_of(entries: list[Mapping[str, Any]], key: str) -> tuple[str, ...]:
+    return tuple(entry[key] for entry in entries if isinstance(entry.get(key), str))
 
 
-def cautious(session: object) -> Choice | None:
-    """The mode for who may only read; None if there is none, or if it is that already."""
+def choose_cautious_mode(session: object) -> Choice | None:
+    """Returns the choice of the most restrictive mode; None if there is none, or if it is selected already."""
     for name in CAUTIOUS:
-        for offer in offers(session, "mode"):
+        for offer in list_offers(session, "mode"):
             if name in offer.values:
-                choice = offer.of(name)
+                choice = offer.choose(name)
                 return None if choice is None else choice._replace(is_optional=True)
     return None

@@ -1,22 +1,23 @@
 """The client's half of a conversation with a server, as a state machine: messages in, messages out. Pure.
 
-    initialize → session/new | load | fork → what is to be chosen → session/prompt → the end of the turn
+    initialize → session/new | load | fork → choices of mode and model → session/prompt → end of the turn
 
-One request is under way at a time, and what it is says where we are. Meanwhile the server tells what it does
-(`session/update`) and asks for permission. What it says wrong is an end with a reason, and never an exception.
+One request is pending at a time, and its method is the state. Meanwhile the server reports progress
+(`session/update`) and asks for permission. An invalid message leads to an end with a reason, never to an
+exception.
 
-We offer a server nothing to do for it: neither files nor terminals, which all of them have of their own.
+The client offers no services for files or terminals; all servers have their own.
 """
 
 from typing import Any, NamedTuple
 
-from weft.agents.acp.choices import Choice, cautious, offers
-from weft.agents.acp.ends import End, Failed, Stopped, sign_in, trouble_of, turn_ended
-from weft.agents.acp.messages import Message, answer, not_found, notification, request
-from weft.agents.acp.permissions import CANCELLED, chosen, is_allowed
-from weft.agents.acp.said import Said
-from weft.agents.acp.spent import Spent, unmarked
-from weft.agents.streams import inside, words
+from weft.agents.acp.choices import Choice, choose_cautious_mode, list_offers
+from weft.agents.acp.ends import End, Failed, Stopped, describe_sign_in, interpret_error, interpret_turn_end
+from weft.agents.acp.messages import Message, method_not_found, notification, request, response
+from weft.agents.acp.permissions import CANCELLED, choose_option, is_allowed
+from weft.agents.acp.said import LastMessage
+from weft.agents.acp.spent import Spending, split_cost_mark
+from weft.agents.streams import as_text, value_at
 from weft.agents.words import one_line
 
 VERSION = 1
@@ -26,10 +27,10 @@ _CAPABILITIES = {"fs": {"readTextFile": False, "writeTextFile": False}, "termina
 
 
 class Brief(NamedTuple):
-    """What is wanted."""
+    """The task of one conversation."""
 
     server: str
-    """Its name for people, as long as it did not say one."""
+    """The name for messages until the server introduces itself."""
     prompt: str
     cwd: str
     session: str | None = None
@@ -39,10 +40,14 @@ class Brief(NamedTuple):
 
 
 class Send(NamedTuple):
+    """A message to the server."""
+
     message: Message
 
 
 class Log(NamedTuple):
+    """A line for the log of the step."""
+
     line: str
 
 
@@ -50,209 +55,223 @@ Out = Send | Log
 
 
 class Client:
+    """The state of the conversation. `end` is set when it is over."""
+
     def __init__(self, brief: Brief) -> None:
         self.end: End | None = None
         self.name = brief.server
-        self.sign_in = sign_in(brief.server, None)
+        self.sign_in = describe_sign_in(brief.server, None)
         self.session: str | None = None
-        self.spent = Spent(brief.session)
+        self.spending = Spending(brief.session)
         self.has_prompted = False
         self.waits_for = ""
-        """The method of the request that is under way."""
+        """The method of the pending request."""
         self._brief = brief
         self._number = 0
         self._introduction: object = None
         self._choices: list[Choice] = []
-        self._said = Said()
+        self._last_message = LastMessage()
         self._kinds: dict[str, object] = {}
         self._used_tools = False
         self._is_stopping = False
 
-    # --- its doors ---
+    # --- inputs ---
 
     def start(self) -> list[Out]:
         about = {"name": "weft", "title": "Weft", "version": "1"}
         params = {"protocolVersion": VERSION, "clientCapabilities": _CAPABILITIES, "clientInfo": about}
-        return self._ask("initialize", params)
+        return self._send_request("initialize", params)
 
-    def hear(self, message: Message) -> list[Out]:
+    def receive(self, message: Message) -> list[Out]:
         if self.end is not None:
             return []
         method, params = message.get("method"), message.get("params")
         if isinstance(method, str) and "id" in message:
-            return self._asked(message["id"], method, params)
+            return self._handle_request(message["id"], method, params)
         if isinstance(method, str):
-            return self._told(method, params)
+            return self._handle_notification(method, params)
+        # Responses to any other id are ignored: only one request is pending at a time.
         if message.get("id") == self._number:
-            return self._answered(message)
+            return self._handle_response(message)
         return []
 
     def stop(self) -> list[Out]:
-        """Ask for an end to the turn; the answer to the prompt is that end."""
+        """Cancels the turn. The server confirms by responding to the prompt."""
         self._is_stopping = True
         if self.waits_for != "session/prompt":
             self.end = Stopped()
             return []
         return [Send(notification("session/cancel", {"sessionId": self.session}))]
 
-    # --- one request after the other ---
+    # --- the sequence of requests ---
 
-    def _ask(self, method: str, params: Message) -> list[Out]:
+    def _send_request(self, method: str, params: Message) -> list[Out]:
         self._number += 1
         self.waits_for = method
         return [Send(request(self._number, method, params))]
 
-    def _answered(self, message: Message) -> list[Out]:
+    def _handle_response(self, message: Message) -> list[Out]:
         result = message.get("result")
         if "error" in message:
-            return self._refused(message["error"])
+            return self._handle_error(message["error"])
         match self.waits_for:
             case "initialize":
-                return self._introduced(result)
+                return self._handle_initialized(result)
             case "session/new" | "session/load" | "session/resume" | "session/fork":
-                return self._begun(result)
+                return self._handle_session(result)
             case "session/prompt":
-                return self._ended(result)
+                return self._handle_turn_end(result)
             case _:
-                return self._chosen()
+                return self._finish_choice()
 
-    def _refused(self, error: object) -> list[Out]:
+    def _handle_error(self, error: object) -> list[Out]:
         if self._is_stopping:
-            return self._over(Stopped())
+            return self._finish(Stopped())
         if self._choices and self._choices[0].is_optional:
-            return [Log(f"{self.name} does not take a mode: {words(error)}"), *self._chosen()]
-        return self._over(trouble_of(self.waits_for, error, self._brief.session))
+            return [Log(f"{self.name} does not take a mode: {as_text(error)}"), *self._finish_choice()]
+        return self._finish(interpret_error(self.waits_for, error, self._brief.session))
 
-    def _over(self, end: End) -> list[Out]:
+    def _finish(self, end: End) -> list[Out]:
         self.end = end
         return []
 
-    def _introduced(self, result: object) -> list[Out]:
+    def _handle_initialized(self, result: object) -> list[Out]:
         self._introduction = result
-        about = inside(result, "agentInfo")
-        self.name = one_line(words(inside(about, "title") or inside(about, "name"))) or self.name
-        self.sign_in = sign_in(self.name, inside(result, "authMethods"))
-        version = inside(result, "protocolVersion")
+        about = value_at(result, "agentInfo")
+        self.name = one_line(as_text(value_at(about, "title") or value_at(about, "name"))) or self.name
+        self.sign_in = describe_sign_in(self.name, value_at(result, "authMethods"))
+        version = value_at(result, "protocolVersion")
         if type(version) is not int or version != VERSION:
-            return self._over(Failed(_OTHER_VERSION.format(name=self.name, version=one_line(words(version)))))
-        return self._begin()
+            return self._finish(
+                Failed(_OTHER_VERSION.format(name=self.name, version=one_line(as_text(version))))
+            )
+        return self._open_session()
 
-    def _begin(self) -> list[Out]:
+    def _open_session(self) -> list[Out]:
         where: dict[str, Any] = {"cwd": self._brief.cwd, "mcpServers": []}
         if self._brief.session is None:
-            return self._ask("session/new", where)
-        can = inside(self._introduction, "agentCapabilities")
-        where["sessionId"] = unmarked(self._brief.session)[0]
+            return self._send_request("session/new", where)
+        can = value_at(self._introduction, "agentCapabilities")
+        where["sessionId"] = split_cost_mark(self._brief.session)[0]
         if self._brief.fork:
-            if inside(can, "sessionCapabilities", "fork") is None:
-                return self._over(Failed(_NO_FORK.format(name=self.name)))
-            return self._ask("session/fork", where)
-        if inside(can, "loadSession") is True:
-            return self._ask("session/load", where)
-        if inside(can, "sessionCapabilities", "resume") is not None:
-            return self._ask("session/resume", where)
-        return self._over(Failed(_NO_LOAD.format(name=self.name)))
+            if value_at(can, "sessionCapabilities", "fork") is None:
+                return self._finish(Failed(_NO_FORK.format(name=self.name)))
+            return self._send_request("session/fork", where)
+        if value_at(can, "loadSession") is True:
+            return self._send_request("session/load", where)
+        if value_at(can, "sessionCapabilities", "resume") is not None:
+            return self._send_request("session/resume", where)
+        return self._finish(Failed(_NO_LOAD.format(name=self.name)))
 
-    def _begun(self, result: object) -> list[Out]:
-        session = inside(result, "sessionId")
+    def _handle_session(self, result: object) -> list[Out]:
+        session = value_at(result, "sessionId")
+        # These responses contain no id; the requested session keeps its own.
         if self.waits_for in {"session/load", "session/resume"}:
-            session = unmarked(self._brief.session or "")[0]
+            session = split_cost_mark(self._brief.session or "")[0]
         if not isinstance(session, str) or not session:
-            return self._over(Failed(f"{self.name} began a conversation that it gave no name to"))
+            return self._finish(Failed(f"{self.name} started a conversation without a session id"))
         self.session = session
-        mode = cautious(result) if self._brief.read_only else None
+        mode = choose_cautious_mode(result) if self._brief.read_only else None
         if mode is not None:
             self._choices.append(mode)
-        if self._brief.model is not None and not self._choose(self._brief.model, result):
+        if self._brief.model is not None and not self._choose_model(self._brief.model, result):
             return []
-        return self._next()
+        return self._send_next()
 
-    def _choose(self, model: str, result: object) -> bool:
-        """Whether there is such a model."""
-        found = offers(result, "model")
-        for offer in found:
+    def _choose_model(self, model: str, result: object) -> bool:
+        """Adds the choice of the model and returns True; ends the conversation if the server does not offer it."""
+        offers = list_offers(result, "model")
+        for offer in offers:
             if model in offer.values:
-                choice = offer.of(model)
+                choice = offer.choose(model)
                 self._choices += [] if choice is None else [choice]
                 return True
-        there = list(dict.fromkeys(value for offer in found for value in offer.values))
-        listed = ", ".join(there[:_SHOWN]) + (", …" if len(there) > _SHOWN else "")
-        why = (
-            f"offers no model {model!r}, but {one_line(listed)}" if there else "has no way to choose a model"
+        models = list(dict.fromkeys(value for offer in offers for value in offer.values))
+        listed = ", ".join(models[:_SHOWN]) + (", …" if len(models) > _SHOWN else "")
+        reason = (
+            f"offers no model {model!r}, but {one_line(listed)}" if models else "has no way to choose a model"
         )
-        self.end = Failed(f"{self.name} {why}; {_MODEL}")
+        self.end = Failed(f"{self.name} {reason}; {_MODEL}")
         return False
 
-    def _chosen(self) -> list[Out]:
+    def _finish_choice(self) -> list[Out]:
         del self._choices[0]
-        return self._next()
+        return self._send_next()
 
-    def _next(self) -> list[Out]:
+    def _send_next(self) -> list[Out]:
         if self._choices:
             choice = self._choices[0]
-            return self._ask(choice.method, {"sessionId": self.session, **choice.params})
+            return self._send_request(choice.method, {"sessionId": self.session, **choice.params})
         self.has_prompted = True
         prompt = [{"type": "text", "text": self._brief.prompt}]
-        return self._ask("session/prompt", {"sessionId": self.session, "prompt": prompt})
+        return self._send_request("session/prompt", {"sessionId": self.session, "prompt": prompt})
 
-    def _ended(self, result: object) -> list[Out]:
-        self.spent.end(result, used_tools=self._used_tools)
+    def _handle_turn_end(self, result: object) -> list[Out]:
+        self.spending.end(result, used_tools=self._used_tools)
         if self._is_stopping:
-            return self._over(Stopped())
-        text = self._said.text
+            return self._finish(Stopped())
+        text = self._last_message.text
         did_nothing = not text.strip() and not self._used_tools
-        return self._over(turn_ended(self.name, self._introduction, result, text, did_nothing=did_nothing))
+        return self._finish(
+            interpret_turn_end(self.name, self._introduction, result, text, did_nothing=did_nothing)
+        )
 
-    # --- what it asks and tells meanwhile ---
+    # --- requests and notifications of the server ---
 
-    def _asked(self, number: object, method: str, params: object) -> list[Out]:
+    def _handle_request(self, number: object, method: str, params: object) -> list[Out]:
         if method != "session/request_permission":
-            return [Send(not_found(number, method))]
-        self._said.pause()
+            return [Send(method_not_found(number, method))]
+        self._last_message.pause()
         self._used_tools = True
-        tool = inside(params, "toolCall")
+        tool = value_at(params, "toolCall")
         if self._is_stopping:
-            return [Send(answer(number, CANCELLED))]
-        kind = inside(tool, "kind") or self._kinds.get(words(inside(tool, "toolCallId")))
+            return [Send(response(number, CANCELLED))]
+        # A request for permission may omit the kind that the tool call has announced before.
+        kind = value_at(tool, "kind") or self._kinds.get(as_text(value_at(tool, "toolCallId")))
         allowed = is_allowed(kind, read_only=self._brief.read_only)
-        log = Log(f"{'allowed' if allowed else 'not allowed'}: {_shown(kind, tool)}")
-        return [log, Send(answer(number, chosen(params, allowed=allowed)))]
+        log = Log(f"{'allowed' if allowed else 'not allowed'}: {_describe_tool_call(kind, tool)}")
+        return [log, Send(response(number, choose_option(params, allowed=allowed)))]
 
-    def _told(self, method: str, params: object) -> list[Out]:
-        """Before the prompt, it is what was said in a conversation that goes on."""
-        if method != "session/update" or not self.has_prompted or inside(params, "sessionId") != self.session:
+    def _handle_notification(self, method: str, params: object) -> list[Out]:
+        # Updates before the prompt replay the history of a resumed conversation.
+        if (
+            method != "session/update"
+            or not self.has_prompted
+            or value_at(params, "sessionId") != self.session
+        ):
             return []
-        update = inside(params, "update")
-        match inside(update, "sessionUpdate"):
+        update = value_at(params, "update")
+        match value_at(update, "sessionUpdate"):
             case "agent_message_chunk":
-                self._said.add(inside(update, "content", "text"), inside(update, "messageId"))
-            case "tool_call" | "tool_call_update" as what:
-                return self._tool(update, begins=what == "tool_call")
+                self._last_message.add(value_at(update, "content", "text"), value_at(update, "messageId"))
+            case "tool_call" | "tool_call_update" as kind:
+                return self._handle_tool(update, is_new=kind == "tool_call")
             case "usage_update":
-                self.spent.update(update)
+                self.spending.update(update)
             case _:
                 pass
         return []
 
-    def _tool(self, call: object, *, begins: bool) -> list[Out]:
-        self._said.pause()
+    def _handle_tool(self, call: object, *, is_new: bool) -> list[Out]:
+        self._last_message.pause()
         self._used_tools = True
-        name, kind = words(inside(call, "toolCallId")), inside(call, "kind")
+        name, kind = as_text(value_at(call, "toolCallId")), value_at(call, "kind")
+        # Bounded, because a server may invent any number of ids.
         if isinstance(kind, str) and (name in self._kinds or len(self._kinds) < _MOST_KINDS):
             self._kinds[name] = kind
-        return [Log(_shown(kind, call))] if begins else []
+        return [Log(_describe_tool_call(kind, call))] if is_new else []
 
 
-def _shown(kind: object, call: object) -> str:
-    """A call of a tool, for people."""
-    return one_line(": ".join(filter(None, (words(kind), words(inside(call, "title"))))))
+def _describe_tool_call(kind: object, call: object) -> str:
+    """Returns a line about a tool call for the log."""
+    return one_line(": ".join(filter(None, (as_text(kind), as_text(value_at(call, "title"))))))
 
 
 _OTHER_VERSION = (
     "{name} speaks version {version} of the Agent Client Protocol, and Weft speaks 1: name a release of it in "
     "`command` that does"
 )
-_NO_LOAD = "{name} cannot go on with a conversation (no `loadSession`): take `resume` out of the step"
+_NO_LOAD = "{name} cannot resume a conversation (no `loadSession`): take `resume` out of the step"
 _NO_FORK = (
     "{name} cannot fork a conversation (no `session/fork`), which a step with `async` needs: take `resume` or "
     "`async` out of the step"

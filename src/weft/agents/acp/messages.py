@@ -1,7 +1,8 @@
-"""JSON-RPC on a line: one object each, and none of them longer than an honest one is.
+"""JSON-RPC messages, one object per line, with a bound on the length of a line.
 
-What a server writes is a stranger's text. Some write warnings to the same place, so what is no message is passed
-over. A line that is too long is told as soon as it is, and no more than its beginning is kept.
+The output of a server is untrusted. Some servers write warnings to the same stream, so lines that are not
+messages are skipped. A line that exceeds the bound is reported at once, and only its beginning is kept in
+memory.
 """
 
 import json
@@ -19,16 +20,16 @@ Message = Mapping[str, Any]
 
 
 class Noise(NamedTuple):
-    """A line that is no message."""
+    """A line that is not a message."""
 
     text: str
 
 
 class TooLong(NamedTuple):
-    """A line that nobody will read."""
+    """A line that exceeds the bound. Its contents are lost."""
 
     is_update: bool
-    """It only told how the work goes on: what a tool has read, say. Nobody waits for it."""
+    """Whether it was a notification of progress, such as the output of a tool, which can be skipped."""
 
 
 # --- to the server ---
@@ -42,39 +43,39 @@ def notification(method: str, params: Message) -> Message:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
-def answer(number: object, result: Message) -> Message:
+def response(number: object, result: Message) -> Message:
     return {"jsonrpc": "2.0", "id": number, "result": result}
 
 
-def not_found(number: object, method: str) -> Message:
+def method_not_found(number: object, method: str) -> Message:
     error = {"code": NOT_FOUND, "message": f"Method not found: {method[:_HEAD]}"}
     return {"jsonrpc": "2.0", "id": number, "error": error}
 
 
-def packed(message: Message) -> bytes:
+def encode(message: Message) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
 # --- from the server ---
 
 
-class Lines:
-    """Bytes in, as they come; out comes what the lines are."""
+class LineDecoder:
+    """Splits a stream of bytes into lines and decodes them."""
 
     def __init__(self) -> None:
         self._line = bytearray()
         self._is_too_long = False
 
     def feed(self, data: bytes) -> list[Message | Noise | TooLong]:
-        found: list[Message | Noise | TooLong] = []
-        *ends, rest = data.split(b"\n")
-        for piece in ends:
-            found += self._add(piece)
+        messages: list[Message | Noise | TooLong] = []
+        *complete_pieces, rest = data.split(b"\n")
+        for piece in complete_pieces:
+            messages += self._add(piece)
             if self._line.strip() and not self._is_too_long:
-                found.append(_read(bytes(self._line)))
+                messages.append(_decode(bytes(self._line)))
             self._line.clear()
             self._is_too_long = False
-        return found + self._add(rest)
+        return messages + self._add(rest)
 
     def _add(self, piece: bytes) -> list[TooLong]:
         if self._is_too_long:
@@ -88,7 +89,7 @@ class Lines:
         return [TooLong(is_update=_UPDATE.search(head) is not None)]
 
 
-def _read(line: bytes) -> Message | Noise:
+def _decode(line: bytes) -> Message | Noise:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,16 +1,17 @@
-"""What a server may do that asks first. Pure.
+"""Answers to a server's requests for permission. Pure.
 
-Nobody is there to be asked, so all is allowed, once each time; but of who may only read, nothing but what reads by
-its own account. A server need not ask: that it wrote nothing is for others to find out.
+No person is present to answer, so every request is allowed, once each time. A read-only step allows only tools
+whose declared kind reads. A server need not ask at all; Weft checks elsewhere that a read-only step changed
+nothing.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.streams import inside, objects
+from weft.agents.streams import list_objects, value_at
 
 READING = frozenset({"read", "search", "think", "fetch"})
-"""Kinds of tools. What has none, or one that we do not know, may do anything."""
+"""Kinds of tools that do not write. A tool of no or an unknown kind may do anything."""
 _ALLOW = ("allow_once", "allow_always")
 _REJECT = ("reject_once", "reject_always")
 CANCELLED = {"outcome": {"outcome": "cancelled"}}
@@ -20,9 +21,9 @@ def is_allowed(kind: object, *, read_only: bool) -> bool:
     return not read_only or (isinstance(kind, str) and kind in READING)
 
 
-def chosen(params: object, *, allowed: bool) -> Mapping[str, Any]:
-    """The answer to who asks, of those that are offered; if none of them says it, nothing is chosen."""
-    options = objects(inside(params, "options"))
+def choose_option(params: object, *, allowed: bool) -> Mapping[str, Any]:
+    """Returns the response that picks a fitting option; it cancels the request if no option fits."""
+    options = list_objects(value_at(params, "options"))
     for kind in _ALLOW if allowed else _REJECT:
         for option in options:
             if option.get("kind") == kind and isinstance(option.get("optionId"), str):

@@ -1,11 +1,13 @@
-"""What the agent said last: the text that came in pieces since it last did something. Pure."""
+"""The last message of the agent: the text chunks that arrived since its last tool call. Pure."""
 
 from weft.agents.report import clean_text
 
 LONGEST = 1_000_000
 
 
-class Said:
+class LastMessage:
+    """Collects the chunks of the current message and drops earlier messages."""
+
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._length = 0
@@ -13,9 +15,10 @@ class Said:
         self._is_over = True
 
     def add(self, text: object, message: object) -> None:
-        """A piece, and the message that it belongs to, if the server says so."""
+        """Appends a chunk. `message` is the id of its message, if the server sends one."""
         if not isinstance(text, str) or not text:
             return
+        # Servers that number their messages may start a new one without a tool call in between.
         if self._is_over or (message is not None and message != self._message):
             self._pieces.clear()
             self._length = 0
@@ -24,7 +27,7 @@ class Said:
         self._length += len(self._pieces[-1])
 
     def pause(self) -> None:
-        """Something else happened; what is said after it is another message."""
+        """Ends the current message: the next chunk starts a new one."""
         self._is_over = True
 
     @property

@@ -1,86 +1,112 @@
-"""What was spent, by a server's account. Pure. What it does not tell, or not clearly, is not known.
+"""The spending that a server reports. Pure. Missing and ambiguous values are unknown.
 
-Tokens come with the end of a turn. They are meant to be those of the whole turn, and with some servers are those
-of its last request to the model. That shows if the size of the conversation was told, too: who has called tools
-has sent it more than once, and cannot have used less than it holds.
+Tokens arrive at the end of a turn. By the protocol they cover the whole turn, but some servers report only the
+last request to the model. The size of the conversation reveals this: an agent that has called tools has sent the
+conversation more than once, so it must have used more tokens than the conversation holds.
 
-A cost is that of the whole conversation since it began. What it was before goes behind the name of the
-conversation, as `NAME#cost=MICRODOLLARS`: nobody but us knows it when the conversation goes on.
+A cost covers the whole conversation since its start. When a step resumes a conversation, Weft must subtract the
+earlier cost, so it appends that cost to the name of the conversation: `NAME#cost=MICRODOLLARS`.
 """
 
 import re
 
 from weft.agents.report import LONGEST_SESSION
-from weft.agents.streams import cost, count, inside, session
+from weft.agents.streams import read_cost, read_count, read_session, value_at
 from weft.plan.prices import Usage
 
 _MARK = re.compile(r"(.+)#cost=(\d{1,12})", re.DOTALL)
 
 
-def unmarked(name: str) -> tuple[str, int | None]:
-    """What the server calls the conversation, and what it had cost; None if that is not known."""
-    found = _MARK.fullmatch(name)
-    return (name, None) if found is None else (found[1], int(found[2]))
+def split_cost_mark(name: str) -> tuple[str, int | None]:
+    """Returns the server's name of the conversation, and its cost so far, or None if that is not known."""
+    mark = _MARK.fullmatch(name)
+    return (name, None) if mark is None else (mark[1], int(mark[2]))
 
 
-class Spent:
+class Spending:
+    """The cost and tokens of one turn."""
+
     def __init__(self, resumed: str | None) -> None:
-        """`resumed` is the conversation that goes on, as we called it."""
-        self._before = 0 if resumed is None else unmarked(resumed)[1]
+        """`resumed` is the marked name of the conversation that the step resumes, if any."""
+        self._before = 0 if resumed is None else split_cost_mark(resumed)[1]
         self._total = self._before or None
-        self._held: int | None = None
+        self._context_size: int | None = None
         self.tokens: Usage | int | None = None
 
-    def update(self, told: object) -> None:
-        """Of the server, while it works."""
-        self._held = count(inside(told, "used"))
-        if inside(told, "cost", "currency") == "USD":
-            # Of a model without a price, some say 0.
-            self._total = cost(inside(told, "cost", "amount")) or self._total
+    def update(self, usage_update: object) -> None:
+        """Reads a `usage_update`, which a server may send while it works."""
+        self._context_size = read_count(value_at(usage_update, "used"))
+        if value_at(usage_update, "cost", "currency") == "USD":
+            # Some servers report 0 for a model without a known price.
+            self._total = read_cost(value_at(usage_update, "cost", "amount")) or self._total
 
     def end(self, result: object, *, used_tools: bool) -> None:
-        """Of a turn."""
-        usage = inside(result, "usage")
+        """Reads the tokens from the response that ends the turn."""
+        usage = value_at(result, "usage")
         if usage is None:
-            quota = inside(result, "_meta", "quota", "token_count")  # Gemini CLI's way
-            given, made = count(inside(quota, "input_tokens")), count(inside(quota, "output_tokens"))
-            self.tokens = None if given is None or made is None else Usage(input=given, output=made)
-        elif not (used_tools and self._is_of_the_last_request(usage)):
-            self.tokens = _tokens(usage)
+            quota = value_at(result, "_meta", "quota", "token_count")  # where Gemini CLI reports tokens
+            input_tokens, output_tokens = (
+                read_count(value_at(quota, "input_tokens")),
+                read_count(value_at(quota, "output_tokens")),
+            )
+            self.tokens = (
+                None
+                if input_tokens is None or output_tokens is None
+                else Usage(input=input_tokens, output=output_tokens)
+            )
+        elif not (used_tools and self._covers_last_request_only(usage)):
+            self.tokens = _parse_tokens(usage)
 
-    def _is_of_the_last_request(self, usage: object) -> bool:
-        total, made = count(inside(usage, "totalTokens")), count(inside(usage, "outputTokens"))
-        return bool(self._held) and total is not None and total - (made or 0) <= (self._held or 0)
+    def _covers_last_request_only(self, usage: object) -> bool:
+        total, output_tokens = (
+            read_count(value_at(usage, "totalTokens")),
+            read_count(value_at(usage, "outputTokens")),
+        )
+        return (
+            bool(self._context_size)
+            and total is not None
+            and total - (output_tokens or 0) <= (self._context_size or 0)
+        )
 
     @property
     def cost(self) -> int | None:
-        """Since the prompt, in micro-dollars."""
+        """The cost of this turn in micro-dollars."""
         if self._total is None or self._before is None or self._total < self._before:
             return None
         return self._total - self._before or None
 
-    def marked(self, name: str) -> str | None:
-        """The conversation, as we call it; None if it has a name that cannot be written down."""
-        known = session(name)
-        if known is None or self._total is None:
-            return known
-        longer = f"{known}#cost={self._total}"
-        return longer if len(longer) <= LONGEST_SESSION else known
+    def append_cost_mark(self, name: str) -> str | None:
+        """Returns the name of the conversation with its cost so far; None if the name is unusable."""
+        session_name = read_session(name)
+        if session_name is None or self._total is None:
+            return session_name
+        marked_name = f"{session_name}#cost={self._total}"
+        return marked_name if len(marked_name) <= LONGEST_SESSION else session_name
 
 
-def _tokens(usage: object) -> Usage | int | None:
-    """By kind, if the numbers add up in one of the ways that are in use; else how many there are in all."""
-    given, made = count(inside(usage, "inputTokens")), count(inside(usage, "outputTokens"))
-    read = count(inside(usage, "cachedReadTokens")) or 0
-    written = count(inside(usage, "cachedWriteTokens")) or 0
-    thought = count(inside(usage, "thoughtTokens")) or 0
-    # Of a turn that was cancelled, some say 0; but the model was asked.
-    total = count(inside(usage, "totalTokens")) or None
-    if given is None or made is None or total is None:
+def _parse_tokens(usage: object) -> Usage | int | None:
+    """Returns the tokens by kind if the numbers add up in one of two known conventions; otherwise their total."""
+    input_tokens, output_tokens = (
+        read_count(value_at(usage, "inputTokens")),
+        read_count(value_at(usage, "outputTokens")),
+    )
+    cache_read = read_count(value_at(usage, "cachedReadTokens")) or 0
+    cache_written = read_count(value_at(usage, "cachedWriteTokens")) or 0
+    thinking = read_count(value_at(usage, "thoughtTokens")) or 0
+    # Some servers report 0 for a cancelled turn, although they have called the model.
+    total = read_count(value_at(usage, "totalTokens")) or None
+    if input_tokens is None or output_tokens is None or total is None:
         return total
-    apart = given + made + read + written
-    if total in {apart, apart + thought}:
-        return Usage(input=given + written, output=total - given - read - written, cached_input=read)
-    if total in {given + made, given + made + thought} and read <= given:
-        return Usage(input=given - read, output=total - given, cached_input=read)
+    disjoint_sum = input_tokens + output_tokens + cache_read + cache_written
+    if total in {disjoint_sum, disjoint_sum + thinking}:
+        return Usage(
+            input=input_tokens + cache_written,
+            output=total - input_tokens - cache_read - cache_written,
+            cached_input=cache_read,
+        )
+    if (
+        total in {input_tokens + output_tokens, input_tokens + output_tokens + thinking}
+        and cache_read <= input_tokens
+    ):
+        return Usage(input=input_tokens - cache_read, output=total - input_tokens, cached_input=cache_read)
     return total

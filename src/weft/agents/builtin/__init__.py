@@ -1,5 +1,6 @@
-"""A small agent of our own, for those who have a key to a model and no agent: it asks the model, and does as told.
+"""Weft's own small agent, for users who have a key to a model and no coding agent.
 
-A process of its own, as every agent is; it starts with each step and so loads only what it needs. `loop` decides,
-`chat` and `messages` are what providers speak, `tools` is what the model may do, and `work` brings them together.
+Like every agent it is a separate process. It starts with each step, so it imports only what it needs. `loop`
+decides the next move, `chat` and `messages` are the providers' protocols, `tools` are the actions of the model,
+and `work` connects them.
 """

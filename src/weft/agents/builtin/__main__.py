@@ -1,8 +1,8 @@
 """The process of the agent: `python -m weft.agents.builtin [--api chat|messages] …`, the prompt on standard input.
 
-Its answer is on standard output. Exit code 1 is work that failed, or that somebody must mend something first: a
-key, a model, an option. 75 says that the model could not be asked now. The report and standard error say
-why.
+It writes its answer to standard output. Exit code 1 means that the work failed, or that the user must fix
+something first: a key, a model, an option. 75 means that the model could not be asked at this moment. The result
+file and standard error say why.
 """
 
 import os
@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import BinaryIO
 
-from weft.agents.builtin.failures import LIMITED, UNAVAILABLE, Failure
+from weft.agents.builtin.failures import LIMITED, UNAVAILABLE, RequestFailure
 from weft.agents.builtin.record import Record
-from weft.agents.builtin.settings import settings_of
+from weft.agents.builtin.settings import read_settings
 from weft.agents.builtin.work import CouldNotAskError, Work
 from weft.agents.limits import UNKNOWN
 from weft.agents.reporting import COULD_NOT, FAILURE
@@ -22,10 +22,11 @@ from weft.errors import WeftError
 
 
 class _StoppedError(BaseException):
-    """Somebody wants an end to it: what it has started is ended on the way out."""
+    """SIGTERM was received. The exception ends running commands on its way out."""
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
+    # A second SIGTERM must not interrupt the clean-up.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise _StoppedError
 
@@ -36,36 +37,36 @@ def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> in
     try:
         return _work(argv, environ, stdin, record)
     except WeftError as error:
-        record.settle()
-        return _failed(record, str(error), FAILURE)
+        record.report_spending()
+        return _report_failure(record, str(error), FAILURE)
     except CouldNotAskError as error:
-        return _could_not_ask(record, error.failure)
+        return _report_request_failure(record, error.failure)
     except _StoppedError:
         return 128 + signal.SIGTERM
 
 
 def _work(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO, record: Record) -> int:
-    settings = settings_of(argv, environ)
-    talk = record.resumed(settings.session)
+    settings = read_settings(argv, environ)
+    talk = record.load(settings.session)
     end = Work(settings, record, os.getcwd(), environ).do(talk, stdin.read().decode(errors="replace"))  # noqa: PTH109
     if end.failed:
-        return _failed(record, end.failed, FAILURE)
+        return _report_failure(record, end.failed, FAILURE)
     sys.stdout.buffer.write(f"{end.text}\n".encode(errors="replace"))
     sys.stdout.buffer.flush()
     return 0
 
 
-def _could_not_ask(record: Record, failure: Failure) -> int:
-    if failure.kind != UNAVAILABLE:  # then nobody knows what became of the request
-        record.settle()
-    limited = {"limited_for": UNKNOWN if failure.wait is None else failure.wait}
-    more = limited if failure.kind == LIMITED else {}
+def _report_request_failure(record: Record, failure: RequestFailure) -> int:
+    if failure.kind != UNAVAILABLE:  # if the connection broke, the cost of the request is not known
+        record.report_spending()
+    limit_keys = {"limited_for": UNKNOWN if failure.wait is None else failure.wait}
+    report_keys = limit_keys if failure.kind == LIMITED else {}
     code = COULD_NOT if failure.kind in {LIMITED, UNAVAILABLE} else FAILURE
-    return _failed(record, failure.message, code, **more)
+    return _report_failure(record, failure.message, code, **report_keys)
 
 
-def _failed(record: Record, message: str, code: int, **more: object) -> int:
-    record.tell(error=message, **more)
+def _report_failure(record: Record, message: str, code: int, **more: object) -> int:
+    record.update(error=message, **more)
     sys.stderr.buffer.write(f"error: {message}\n".encode(errors="replace"))
     return code
 

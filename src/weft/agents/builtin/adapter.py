@@ -1,6 +1,6 @@
-"""How Weft calls its own small agent, and what became of it."""
+"""The adapter for Weft's own small agent."""
 
-from weft.agents.builtin.settings import options_of
+from weft.agents.builtin.settings import parse_options
 from weft.agents.command import PROGRESS_IN, environment, progress
 from weft.agents.reported import judge
 from weft.errors import InputError
@@ -16,6 +16,6 @@ def invoke(call: AgentCall) -> Invocation:
         raise InputError(
             f"the agent {agent.name!r} has no `model`; `use: builtin` needs one, as in `model: NAME`"
         )
-    options_of(agent.args)
+    parse_options(agent.args)
     argv = (*isolated_python("weft.agents.builtin"), *agent.args)
     return Invocation(argv=argv, stdin=call.prompt, env=environment(call))

@@ -1,8 +1,8 @@
-"""What goes wrong when a model is asked, and whether to ask again. Pure.
+"""Failures of a request to a model, and whether to retry. Pure.
 
-Only what may be over in a moment is tried again, a few times: a limit that ends soon, an overload, a fault of
-the server, a line that was cut. A limit that lasts is left to Weft, which waits without a process; and where
-waiting does not help, that is said at once.
+The agent retries, a few times, only what may pass within seconds: a short limit, an overload, a server error, a
+broken connection. Longer limits are left to Weft, which waits without a process. A failure that waiting cannot
+help is reported at once.
 """
 
 import json
@@ -10,126 +10,143 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from weft.agents.builtin.values import table, text
+from weft.agents.builtin.values import as_object, as_text
 
 LIMITED, UNAVAILABLE, REFUSED, FAILED = "limited", "unavailable", "refused", "failed"
-"""A usage limit or an overload; out of order; not let in; a request that the provider does not take."""
+"""Kinds: usage limit or overload; server not working; credentials or address wrong; request invalid."""
 
 PATIENCE = 20.0
-"""Seconds that are worth to be waited here."""
-_LONGEST_SAID = 500
+"""The longest wait in seconds that the agent itself does; Weft does longer ones."""
+_LONGEST_MESSAGE = 500
 _FIRST_ERROR, _NOT_FOUND, _TOO_MANY, _SERVER, _OVERLOADED = 400, 404, 429, 500, 529
-_NOT_LET_IN = {401, 402, 403}
-_NOT_NOW = {408, 409, 425}
+_KEY_REJECTED = {401, 402, 403}
+_RETRYABLE = {408, 409, 425}
 _MILLISECONDS, _EPOCH = 10**11, 10**9
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
 _UNITS = (86_400, 3_600, 60, 1, 0.001)
 
 
-class Failure(NamedTuple):
+class RequestFailure(NamedTuple):
+    """A failed request."""
+
     kind: str
     message: str
     wait: float | None = None
-    """Seconds until it is worth to ask again, if somebody said so."""
+    """Seconds until a retry makes sense, if the provider said so."""
     again: bool = True
-    """Whether to ask again at all."""
+    """Whether a retry can help."""
 
 
-class Asked(NamedTuple):
-    """Who, for what, and with which key: for messages."""
+class RequestTarget(NamedTuple):
+    """The endpoint and the variables that configure it, for messages."""
 
     url: str
     model: str
     key: str
-    """The variable that it is in."""
+    """The variable with the key."""
     base: str
-    """The variable that the address is in."""
+    """The variable with the address."""
 
 
-def pause(failure: Failure, tried: int, *, retries: int, first: float) -> float | None:
-    """Seconds to wait before asking again; None: no more."""
-    if not failure.again or tried > retries:
+def retry_delay(failure: RequestFailure, tries: int, *, retries: int, first: float) -> float | None:
+    """Returns the seconds to wait before the next try; None if there is none."""
+    if not failure.again or tries > retries:
         return None
-    wait = first * 2 ** (tried - 1) if failure.wait is None else failure.wait
+    wait = first * 2 ** (tries - 1) if failure.wait is None else failure.wait
     return wait if wait <= PATIENCE else None
 
 
-def of_line(asked: Asked, error: str) -> Failure:
-    """Nobody answered, or not to the end."""
-    return Failure(UNAVAILABLE, f"{asked.url} does not answer: {error}; its address comes from {asked.base}")
-
-
-def of_body(asked: Asked, status: int, problem: str) -> Failure:
-    return Failure(
-        UNAVAILABLE, f"{asked.url} answers something else than a model does (HTTP {status}): {problem}"
+def connection_failure(target: RequestTarget, error: str) -> RequestFailure:
+    """Returns the failure of a server that did not answer, or not completely."""
+    return RequestFailure(
+        UNAVAILABLE, f"{target.url} does not answer: {error}; its address comes from {target.base}"
     )
 
 
-def of_status(asked: Asked, status: int, headers: Mapping[str, str], body: bytes, *, now: float) -> Failure:
-    said, code = _said(body)
-    told = f"HTTP {status}: {said}" if said else f"HTTP {status}"
+def malformed_answer(target: RequestTarget, status: int, problem: str) -> RequestFailure:
+    return RequestFailure(
+        UNAVAILABLE, f"{target.url} answers something else than a model does (HTTP {status}): {problem}"
+    )
+
+
+def http_failure(
+    target: RequestTarget, status: int, headers: Mapping[str, str], body: bytes, *, now: float
+) -> RequestFailure:
+    message, code = _parse_error(body)
+    summary = f"HTTP {status}: {message}" if message else f"HTTP {status}"
     if status in {_TOO_MANY, _OVERLOADED}:
-        what = "is overloaded" if status == _OVERLOADED else "cannot be asked: a usage limit was met"
-        return Failure(
+        problem = "is overloaded" if status == _OVERLOADED else "cannot be target: a usage limit was met"
+        return RequestFailure(
             LIMITED,
-            f"the model {asked.model!r} {what} ({told})",
-            wait=reset_in(headers, now=now),
+            f"the model {target.model!r} {problem} ({summary})",
+            wait=seconds_until_reset(headers, now=now),
             again=code != "insufficient_quota",
         )
-    if status in _NOT_LET_IN:
-        return Failure(REFUSED, f"{asked.url} does not accept the key in {asked.key} ({told})", again=False)
-    if status == _NOT_FOUND:
-        return _not_found(asked, said, told)
-    if status < _FIRST_ERROR:
-        return Failure(
-            REFUSED, f"{asked.url} answers as no model does ({told}); mend {asked.base}", again=False
+    if status in _KEY_REJECTED:
+        return RequestFailure(
+            REFUSED, f"{target.url} does not accept the key in {target.key} ({summary})", again=False
         )
-    if status >= _SERVER or status in _NOT_NOW:
-        return Failure(UNAVAILABLE, f"{asked.url} is out of order ({told})", wait=reset_in(headers, now=now))
-    return Failure(FAILED, f"{asked.url} does not take the request ({told})", again=False)
+    if status == _NOT_FOUND:
+        return _model_not_found(target, message, summary)
+    if status < _FIRST_ERROR:
+        return RequestFailure(
+            REFUSED, f"{target.url} answers as no model does ({summary}); fix {target.base}", again=False
+        )
+    if status >= _SERVER or status in _RETRYABLE:
+        return RequestFailure(
+            UNAVAILABLE,
+            f"{target.url} is out of order ({summary})",
+            wait=seconds_until_reset(headers, now=now),
+        )
+    return RequestFailure(FAILED, f"{target.url} does not take the request ({summary})", again=False)
 
 
-def _not_found(asked: Asked, said: str, told: str) -> Failure:
-    if "model" in said.lower():
+def _model_not_found(target: RequestTarget, error_text: str, summary: str) -> RequestFailure:
+    if "model" in error_text.lower():
         message = (
-            f"the model {asked.model!r} does not exist at {asked.url} ({told}); mend `model` in the plan"
+            f"the model {target.model!r} does not exist at {target.url} ({summary}); fix `model` in the plan"
         )
     else:
-        message = f"there is no model at {asked.url} ({told}); mend {asked.base}"
-    return Failure(REFUSED, message, again=False)
+        message = f"there is no model at {target.url} ({summary}); fix {target.base}"
+    return RequestFailure(REFUSED, message, again=False)
 
 
-def _said(body: bytes) -> tuple[str, str]:
-    """The message of an error, and its code, if it has one."""
-    plain = body.decode(errors="replace")
+def _parse_error(body: bytes) -> tuple[str, str]:
+    """Returns the message and the code of an error in the body of a response."""
+    body_text = body.decode(errors="replace")
     try:
-        error = table(json.loads(plain)).get("error")
+        error = as_object(json.loads(body_text)).get("error")
     except (ValueError, RecursionError):
         error = None
-    said = text(table(error).get("message")) or text(error) or plain
-    return " ".join(said[:_LONGEST_SAID].split()), text(table(error).get("code"))
+    message = as_text(as_object(error).get("message")) or as_text(error) or body_text
+    return " ".join(message[:_LONGEST_MESSAGE].split()), as_text(as_object(error).get("code"))
 
 
 # --- when a limit ends ---
 
 
-def reset_in(headers: Mapping[str, str], *, now: float) -> float | None:
-    """In how many seconds a limit ends, as the headers of an answer say, whose names are in small letters."""
-    asked_for = (_number(headers.get("retry-after-ms"), 0.001), _seconds(headers.get("retry-after"), now))
-    found = [wait for wait in asked_for if wait is not None]
-    # Else of several limits those count that are used up, and the one of them that lasts longest.
-    resets = [_seconds(value, now) for name, value in headers.items() if _is_reset(name, headers)]
-    found = found or [wait for wait in resets if wait is not None]
-    return max(found, default=None)
+def seconds_until_reset(headers: Mapping[str, str], *, now: float) -> float | None:
+    """Returns the seconds until the limit ends, by the headers of a response; None if they do not say."""
+    retry_headers = (
+        _parse_number(headers.get("retry-after-ms"), 0.001),
+        _parse_wait(headers.get("retry-after"), now),
+    )
+    waits = [wait for wait in retry_headers if wait is not None]
+    # Without `retry-after`, the exhausted limits count, and of these the one that lasts longest.
+    resets = [
+        _parse_wait(value, now) for name, value in headers.items() if _is_exhausted_reset(name, headers)
+    ]
+    waits = waits or [wait for wait in resets if wait is not None]
+    return max(waits, default=None)
 
 
-def _is_reset(name: str, headers: Mapping[str, str]) -> bool:
+def _is_exhausted_reset(name: str, headers: Mapping[str, str]) -> bool:
     if "ratelimit" not in name or "reset" not in name:
         return False
-    return _number(headers.get(name.replace("reset", "remaining"), "0"), 1) == 0
+    return _parse_number(headers.get(name.replace("reset", "remaining"), "0"), 1) == 0
 
 
-def _number(value: str | None, unit: float) -> float | None:
+def _parse_number(value: str | None, unit: float) -> float | None:
     try:
         number = float(value or "")
     except ValueError:
@@ -137,25 +154,25 @@ def _number(value: str | None, unit: float) -> float | None:
     return number * unit if 0 <= number < 10**15 else None
 
 
-def _seconds(value: str | None, now: float) -> float | None:
-    """From now: of seconds, of a time, of a duration such as 6m0s; None if it is none of these."""
-    number = _number(value, 1)
+def _parse_wait(value: str | None, now: float) -> float | None:
+    """Returns the seconds from now for a number, a time, or a duration such as 6m0s; None for other text."""
+    number = _parse_number(value, 1)
     if number is None:
-        return _duration(value or "") or _until(value or "", now)
+        return _parse_duration(value or "") or _parse_date(value or "", now)
     if number > _EPOCH:
         number = (number / 1000 if number > _MILLISECONDS else number) - now
     return max(number, 0.0)
 
 
-def _duration(value: str) -> float | None:
-    found = _DURATION.fullmatch(value)
-    if found is None or not value:
+def _parse_duration(value: str) -> float | None:
+    match = _DURATION.fullmatch(value)
+    if match is None or not value:
         return None
-    return sum(float(part) * unit for part, unit in zip(found.groups("0"), _UNITS, strict=True))
+    return sum(float(part) * unit for part, unit in zip(match.groups("0"), _UNITS, strict=True))
 
 
-def _until(value: str, now: float) -> float | None:
-    from datetime import UTC, datetime  # noqa: PLC0415 - few answers have a date
+def _parse_date(value: str, now: float) -> float | None:
+    from datetime import UTC, datetime  # noqa: PLC0415 - few responses contain a date
     from email.utils import parsedate_to_datetime  # noqa: PLC0415
 
     for read in (datetime.fromisoformat, parsedate_to_datetime):

@@ -1,4 +1,4 @@
-"""Files of the worktree, and no others: each path is followed to where it really leads before anything is done."""
+"""File tools of the model, restricted to the worktree: each path is resolved, links included, before its use."""
 
 import os
 import re
@@ -12,17 +12,19 @@ from types import FrameType
 MOST_BYTES = 5_000_000
 _MOST_LINES = 2_000
 _MOST_LISTED = 1_000
-_MOST_FOUND = 200
+_MOST_MATCHES = 200
 _LONGEST_LINE = 500
 _SEARCH_SECONDS = 30
 _GIT = ".git"
 
 
 class ToolError(Exception):
-    """What the model is told instead of a result."""
+    """An error message for the model instead of a result."""
 
 
 class Files:
+    """The files below the working directory."""
+
     def __init__(self, root: str) -> None:
         self._root = os.path.realpath(root)
 
@@ -30,40 +32,42 @@ class Files:
 
     def read(self, path: str, first: int = 1, lines: int = _MOST_LINES) -> str:
         all_lines = self._text(path).splitlines(keepends=True)
-        begin = max(first, 1) - 1
-        part = all_lines[begin : begin + max(lines, 1)]
-        left = len(all_lines) - begin - len(part)
+        start = max(first, 1) - 1
+        part = all_lines[start : start + max(lines, 1)]
+        remaining = len(all_lines) - start - len(part)
         return "".join(part) + (
-            f"\n[{left:,} more lines; go on with first={begin + len(part) + 1}]" if left > 0 else ""
+            f"\n[{remaining:,} more lines; continue with first={start + len(part) + 1}]"
+            if remaining > 0
+            else ""
         )
 
     def list(self, path: str = ".", pattern: str = "*") -> str:
-        """Those further up come first."""
-        found: list[str] = []
+        """Lists matching names level by level, those nearest to the top first."""
+        matches: list[str] = []
         for name in self._names(path):
-            plain = name.rstrip("/")
-            if fnmatchcase(plain, pattern) or fnmatchcase(os.path.basename(plain), pattern):  # noqa: PTH119
-                if len(found) == _MOST_LISTED:
-                    return "\n".join([*found, "[there are more]"])
-                found.append(name)
-        return "\n".join(found) or "[there are none]"
+            bare_name = name.rstrip("/")
+            if fnmatchcase(bare_name, pattern) or fnmatchcase(os.path.basename(bare_name), pattern):  # noqa: PTH119
+                if len(matches) == _MOST_LISTED:
+                    return "\n".join([*matches, "[there are more]"])
+                matches.append(name)
+        return "\n".join(matches) or "[there are none]"
 
     def search(self, pattern: str, path: str = ".", files: str = "*") -> str:
         try:
-            wanted = re.compile(pattern)
+            expression = re.compile(pattern)
         except re.error as error:
             raise ToolError(f"that is no regular expression: {error}") from None
-        with _at_most(_SEARCH_SECONDS):
-            found: list[str] = []
-            for line in self._lines(path, files):
-                if wanted.search(line[2]):
-                    if len(found) == _MOST_FOUND:
-                        return "\n".join([*found, "[there are more]"])
-                    found.append(f"{line[0]}:{line[1]}: {line[2][:_LONGEST_LINE]}")
-        return "\n".join(found) or "[nothing is found]"
+        with _limit_time(_SEARCH_SECONDS):
+            matches: list[str] = []
+            for name, number, line in self._lines(path, files):
+                if expression.search(line):
+                    if len(matches) == _MOST_MATCHES:
+                        return "\n".join([*matches, "[there are more]"])
+                    matches.append(f"{name}:{number}: {line[:_LONGEST_LINE]}")
+        return "\n".join(matches) or "[nothing is found]"
 
     def _lines(self, path: str, files: str) -> Iterator[tuple[str, int, str]]:
-        """With the name of the file, and the number."""
+        """Yields the name of the file, the line number and the line, for all text files that match."""
         top = self._place(path)
         names = [self._name(top)] if os.path.isfile(top) else self._names(path)  # noqa: PTH113
         for name in names:
@@ -71,7 +75,7 @@ class Files:
                 continue
             try:
                 text = self._text(name)
-            except ToolError:  # gone meanwhile, too large, or none of text
+            except ToolError:  # removed meanwhile, too large, or binary
                 continue
             for number, line in enumerate(text.splitlines(), 1):
                 yield name, number, line
@@ -83,9 +87,9 @@ class Files:
         return self._write(place, content.encode(errors="replace"))
 
     def _write(self, place: str, data: bytes) -> str:
-        with _words_for_errors():
+        with _explain_os_errors():
             os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
-            # What was a file when it was looked at is no link now, either.
+            # O_NOFOLLOW: the file may have been replaced by a link since its path was resolved.
             descriptor = os.open(
                 place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666
             )
@@ -105,14 +109,15 @@ class Files:
         self._write(place, data.replace(old.encode(errors="replace"), new.encode(errors="replace")))
         return f"replaced it {'once' if times == 1 else f'{times} times'} in {path}"
 
-    # --- where things are ---
+    # --- paths ---
 
     def _place(self, path: str) -> str:
-        """Where a path leads, symbolic links and all."""
+        """Resolves a path, symbolic links included; raises `ToolError` if it leaves the working directory."""
         try:
             place = os.path.realpath(os.path.join(self._root, path))  # noqa: PTH118
         except (OSError, ValueError) as error:
             raise ToolError(f"{path!r} is no path: {error}") from None
+        # With the slash, so that /work-other does not count as a part of /work.
         if place != self._root and not place.startswith(f"{self._root.rstrip('/')}/"):
             raise ToolError(f"{path!r} leads out of the working directory; only what is in it can be used")
         return place
@@ -136,7 +141,8 @@ class Files:
 
     def _data(self, path: str) -> bytes:
         place = self._place(path)
-        with _words_for_errors():
+        with _explain_os_errors():
+            # O_NONBLOCK, because opening a FIFO would hang otherwise.
             descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
             with os.fdopen(descriptor, "rb") as stream:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -147,12 +153,12 @@ class Files:
         return data
 
     def _names(self, path: str) -> Iterator[str]:
-        """Of all that is below, directories with a `/`, level by level; links are named and not followed."""
+        """Yields all names below a directory, level by level. Directories end in `/`; links are not followed."""
         folders = [self._place(path)]
         while folders:
             below: list[str] = []
             for folder in folders:
-                with _words_for_errors():
+                with _explain_os_errors():
                     entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
                 for entry in entries:
                     if entry.name == _GIT:
@@ -165,7 +171,7 @@ class Files:
 
 
 @contextmanager
-def _words_for_errors() -> Generator[None]:
+def _explain_os_errors() -> Generator[None]:
     try:
         yield
     except IsADirectoryError as error:
@@ -175,16 +181,16 @@ def _words_for_errors() -> Generator[None]:
 
 
 @contextmanager
-def _at_most(seconds: int) -> Generator[None]:
-    """Some expressions search for ages."""
+def _limit_time(seconds: int) -> Generator[None]:
+    """Interrupts a search that takes too long: some regular expressions need exponential time."""
 
-    def ring(_signal: int, _frame: FrameType | None) -> None:
+    def raise_timeout(_signal: int, _frame: FrameType | None) -> None:
         raise ToolError(f"the search took longer than {seconds} seconds; try a simpler expression")
 
-    before = signal.signal(signal.SIGALRM, ring)
+    previous_handler = signal.signal(signal.SIGALRM, raise_timeout)
     signal.alarm(seconds)
     try:
         yield
     finally:
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous_handler)

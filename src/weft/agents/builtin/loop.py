@@ -1,79 +1,88 @@
-"""What comes next in a conversation. Pure: all it knows is what was said.
+"""Decide the next move in a conversation. Pure: the decision follows from the messages alone.
 
-The model is asked; it calls tools, and is told what came out, until it calls `done` or says something without
-calling anything. So a conversation that was kept can go on wherever nothing is owed: behind what the user said,
-behind results, or at its end, with another prompt.
+The model is asked, calls tools and receives their output, until it calls `done` or answers without a call. A
+stored conversation can therefore be resumed wherever no output is missing: after a prompt, after tool results,
+or at its end with another prompt.
 """
 
 from typing import NamedTuple
 
-from weft.agents.builtin.talk import Answer, Call, Results, Said, Talk, User
+from weft.agents.builtin.talk import (
+    Conversation,
+    ModelAnswer,
+    ModelMessage,
+    ToolCall,
+    ToolResults,
+    UserMessage,
+)
 
 DONE = "done"
-NOT_DONE = "It was not done, as the work was said to be done."
+SKIPPED = "It was not done, as the work was said to be done."
 _CUT = "Your answer was cut off, as it was too long. Go on, in smaller steps."
 
 
 class Ask(NamedTuple):
-    """The model, with all that was said."""
+    """Send the conversation to the model."""
 
 
 class Use(NamedTuple):
-    """Tools."""
+    """Run these tool calls."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[ToolCall, ...]
 
 
 class End(NamedTuple):
+    """The work is over, with the final text or a failure."""
+
     text: str = ""
     failed: str = ""
-    """Why; empty if it did not."""
+    """The reason for a failure; empty on success."""
 
 
-def next_move(talk: Talk, *, asked: int, most: int) -> Ask | Use | End:
-    """`asked` is how often the model was asked, of the `most` times that it may be."""
+def decide_next(talk: Conversation, *, requests: int, most_requests: int) -> Ask | Use | End:
+    """Returns the next move, given the number of requests to the model so far and the limit on them."""
     match talk[-1]:
-        case Said(text, ()):
+        case ModelMessage(text, ()):
             return End(text) if text.strip() else End(failed="the model said nothing and called nothing")
-        case Said(_, calls):
+        case ModelMessage(_, calls):
             return Use(calls)
-        case Results():
-            done = _done(talk)
-            if done is not None:
-                return End(str(done.arguments.get("text", "")))
-        case User():
+        case ToolResults():
+            done_call = _find_done_call(talk)
+            if done_call is not None:
+                return End(str(done_call.arguments.get("text", "")))
+        case UserMessage():
             pass
-    if asked >= most:
-        turns = "1 turn" if most == 1 else f"{most} turns"
-        return End(failed=f"stopped after {turns}, as the model came to no end; `--max-turns` allows more")
+    if requests >= most_requests:
+        turns = "1 turn" if most_requests == 1 else f"{most_requests} turns"
+        return End(failed=f"stopped after {turns}, before the model had finished; `--max-turns` allows more")
     return Ask()
 
 
-def _done(talk: Talk) -> Call | None:
+def _find_done_call(talk: Conversation) -> ToolCall | None:
     before = talk[-2] if len(talk) > 1 else None
-    return _done_of(before.calls) if isinstance(before, Said) else None
+    return _first_done(before.calls) if isinstance(before, ModelMessage) else None
 
 
-def _done_of(calls: tuple[Call, ...]) -> Call | None:
+def _first_done(calls: tuple[ToolCall, ...]) -> ToolCall | None:
     return next((call for call in calls if is_done(call)), None)
 
 
-def is_done(call: Call) -> bool:
+def is_done(call: ToolCall) -> bool:
     return call.name == DONE and not call.wrong
 
 
-def heard(talk: Talk, answer: Answer) -> Talk:
-    """With what the model said."""
-    said = answer.said
+def add_answer(talk: Conversation, answer: ModelAnswer) -> Conversation:
+    """Returns the conversation with the answer of the model. A call that was cut off is marked as malformed."""
+    message = answer.said
     if not answer.is_cut:
-        return (*talk, said)
-    if not said.calls:
-        return (*talk, Said(said.text or "…"), User(_CUT))
-    # Of a call that was cut off nobody knows what it would have been.
-    *whole, last = said.calls
-    return (*talk, Said(said.text, (*whole, Call(last.id, last.name, {}, _CUT))))
+        return (*talk, message)
+    if not message.calls:
+        return (*talk, ModelMessage(message.text or "…"), UserMessage(_CUT))
+    # The limit cut the last call off, so its arguments cannot be trusted.
+    *whole, last = message.calls
+    return (*talk, ModelMessage(message.text, (*whole, ToolCall(last.id, last.name, {}, _CUT))))
 
 
-def told(talk: Talk, results: tuple[tuple[str, str], ...]) -> Talk:
-    """With what came out of the tools."""
-    return (*talk, Results(results))
+def add_results(talk: Conversation, results: tuple[tuple[str, str], ...]) -> Conversation:
+    """Returns the conversation with the outputs of the tools."""
+    return (*talk, ToolResults(results))

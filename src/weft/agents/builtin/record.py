@@ -1,15 +1,21 @@
-"""What the agent leaves: a report of what it spent, and the conversation, each in a file that is always whole.
+"""The files that the agent writes: the result file and the conversation. Both are replaced atomically.
 
-Both are next to each other, and the name of a conversation is that of its file: `FOLDER/NAME`. Who goes on with
-one gets another, which begins with a copy; so a conversation never changes once its process has ended, and any
-number of steps may go on with it.
+They are in the same directory, and the name of a conversation is that of its file: `FOLDER/NAME`. A step that
+resumes a conversation writes a copy under a new name. A conversation therefore never changes after its process has
+ended, and any number of steps can resume it.
 """
 
 import json
 import os
 from typing import Any
 
-from weft.agents.builtin.talk import Answer, Talk, Used, packed, unpacked
+from weft.agents.builtin.talk import (
+    Conversation,
+    ModelAnswer,
+    TokenCounts,
+    decode_conversation,
+    encode_conversation,
+)
 from weft.agents.reporting import write_json
 from weft.errors import InputError
 
@@ -18,55 +24,58 @@ _PARTS = 2
 
 
 class Record:
+    """The report and the conversation of one process."""
+
     def __init__(self, result_file: str | None) -> None:
         self._file = result_file
-        self._used = Used()
+        self._tokens = TokenCounts()
         self._cost: float | None = 0.0
-        self._told: dict[str, Any] = {}
+        self._report: dict[str, Any] = {}
         if result_file is not None:
             stem = result_file.removesuffix(_RESULT)
             folder, name = os.path.split(os.path.abspath(stem))  # noqa: PTH100
             self._root, self._name = os.path.split(folder)
             self._name += f"/{name}"
 
-    def spent(self, answer: Answer) -> None:
-        self._used += answer.used
+    def add_spending(self, answer: ModelAnswer) -> None:
+        self._tokens += answer.used
         self._cost = None if self._cost is None or answer.cost is None else self._cost + answer.cost
-        self.settle()
+        self.report_spending()
 
-    def settle(self) -> None:
-        """What was spent is all known; it may be nothing."""
-        self.tell(tokens=self._used._asdict(), cost_usd=self._cost)
+    def report_spending(self) -> None:
+        """Reports the spending so far, even if it is zero: an absent value would mean that it is unknown."""
+        self.update(tokens=self._tokens._asdict(), cost_usd=self._cost)
 
-    def tell(self, **more: object) -> None:
-        self._told |= more
+    def update(self, **changes: object) -> None:
+        self._report |= changes
         if self._file is not None:
-            write_json(self._file, {name: value for name, value in self._told.items() if value is not None})
+            write_json(self._file, {name: value for name, value in self._report.items() if value is not None})
 
     # --- the conversation ---
 
-    def keep(self, talk: Talk) -> None:
-        """From now on it can be gone on with, so it is told; also if the process is ended in the next moment."""
+    def save(self, talk: Conversation) -> None:
+        """Writes the conversation, then reports its name: from now on it can be resumed, even after a kill."""
         if self._file is None:
             return
-        write_json(self._session_file(self._name), packed(talk))
-        if "session" not in self._told:
-            self.tell(session=self._name)
+        write_json(self._session_file(self._name), encode_conversation(talk))
+        # Reported only after the first write: a reported conversation must exist.
+        if "session" not in self._report:
+            self.update(session=self._name)
 
-    def resumed(self, session: str | None) -> Talk:
-        """What was said before; raises `InputError`."""
+    def load(self, session: str | None) -> Conversation:
+        """Returns the conversation that the step resumes, or an empty one; raises `InputError`."""
         if session is None:
             return ()
         parts = session.split("/")
         if self._file is None or len(parts) != _PARTS or {"", ".", ".."} & set(parts):
-            raise InputError(f"there is no conversation {session!r} to go on with")
+            raise InputError(f"there is no conversation {session!r} to resume")
         try:
             with open(self._session_file(session), encoding="utf-8") as stream:  # noqa: PTH123
-                return unpacked(json.load(stream))
+                return decode_conversation(json.load(stream))
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(
-                f"the conversation {session!r} cannot be gone on with: {error}; it is kept with the logs of its "
-                "run: take `resume` out of the step, or have the slice done anew"
+                f"the conversation {session!r} cannot be resumed: {error}; it is stored with the logs of its "
+                "run: take `resume` out of the step, or rerun the slice"
             ) from None
 
     def _session_file(self, session: str) -> str:

@@ -1,7 +1,7 @@
-"""Commands of the model: bounded in time and in what is kept of their output, and with an end to all they start.
+"""Run shell commands of the model, with bounds on time and output, and kill every process they leave behind.
 
-A command ends when its shell does. Whatever it has left behind is killed then: it has a mark in its environment,
-which no program removes by accident, so that a session of its own or another parent does not hide it.
+A command ends when its shell does. Processes that it left behind are then killed. They are found by a variable in
+their environment, which they keep even in a session of their own or under another parent.
 """
 
 import os
@@ -16,17 +16,17 @@ from time import monotonic, sleep
 MARK = "WEFT_BUILTIN_COMMAND"
 _SHELL = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"  # noqa: PTH110
 _SECRET = ("_API_KEY", "_AUTH_TOKEN")
-_OURS = ("WEFT_RESULT", "WEFT_SESSION")
+_PRIVATE = ("WEFT_RESULT", "WEFT_SESSION")
 _HALF = 10_000
-"""Bytes that are kept of the beginning of an output, and of its end."""
+"""Bytes of the beginning and of the end of an output that are kept."""
 _LAST_READS = 16
-_CHASES = 200
+_KILL_ROUNDS = 200
 _PAUSE = 0.01
 _numbers = count(1)
 
 
 class Output:
-    """The beginning and the end of what was written."""
+    """The beginning and the end of an output."""
 
     def __init__(self) -> None:
         self._head = bytearray()
@@ -47,63 +47,64 @@ class Output:
 
 
 def run(command: str, *, root: str, environ: Mapping[str, str], seconds: float) -> str:
-    """What it wrote, and how it ended, for the model."""
+    """Runs a command and returns its output and the way it ended, as text for the model."""
     mark = f"{os.getpid()}.{next(_numbers)}"
     output = Output()
     process = None
-    is_in_time = False
+    ended_in_time = False
     try:
-        process = subprocess.Popen(  # noqa: S603 - whatever the model says, within the step's worktree
+        process = subprocess.Popen(  # noqa: S603 - the model may run any command in the step's worktree
             [_SHELL, "-c", command],
             cwd=root,
-            env={**_given(environ), MARK: mark},
+            env={**_command_environment(environ), MARK: mark},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            # A session of its own, so that one signal reaches every process that does not leave it.
             start_new_session=True,
         )
-        is_in_time = _watch(process, output, monotonic() + seconds)
-    except (OSError, ValueError) as error:  # too long for the system, or with a sign that it cannot hold
+        ended_in_time = _collect_output(process, output, monotonic() + seconds)
+    except (OSError, ValueError) as error:  # the command is too long, or contains a NUL character
         output.add(f"it could not be started: {error}".encode())
     finally:
-        code = _end(process, mark)
-    how = f"exit code {code}" if is_in_time else f"ended, as it took longer than {seconds:g} seconds"
-    return f"{output.text()}\n[{how if process else 'failed'}]"
+        code = _end_processes(process, mark)
+    ending = f"exit code {code}" if ended_in_time else f"ended, as it took longer than {seconds:g} seconds"
+    return f"{output.text()}\n[{ending if process else 'failed'}]"
 
 
-def _given(environ: Mapping[str, str]) -> dict[str, str]:
-    """Keys are for the agent, and nothing that a command needs."""
+def _command_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Removes keys and Weft's own variables, which a command does not need."""
     return {
-        name: value for name, value in environ.items() if not name.endswith(_SECRET) and name not in _OURS
+        name: value for name, value in environ.items() if not name.endswith(_SECRET) and name not in _PRIVATE
     }
 
 
-def _watch(process: subprocess.Popen[bytes], output: Output, until: float) -> bool:
-    """Whether its shell has ended in time."""
+def _collect_output(process: subprocess.Popen[bytes], output: Output, deadline: float) -> bool:
+    """Collects output until the shell exits, and returns whether it did so in time."""
     assert process.stdout is not None
     pipe = process.stdout.fileno()
     os.set_blocking(pipe, False)
-    end = os.pidfd_open(process.pid)
+    exit_fd = os.pidfd_open(process.pid)
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
-        selector.register(end, selectors.EVENT_READ)
+        selector.register(exit_fd, selectors.EVENT_READ)
         try:
-            while (left := until - monotonic()) > 0:
-                ready = {key.fd for key, _ in selector.select(left)}
-                if end in ready:
-                    # What it left behind may write on and on.
+            while (remaining := deadline - monotonic()) > 0:
+                ready = {key.fd for key, _ in selector.select(remaining)}
+                if exit_fd in ready:
+                    # A bounded number of reads: a process left behind may write for ever.
                     for _ in range(_LAST_READS):
-                        _read(pipe, output)
+                        _read_chunk(pipe, output)
                     return True
-                if not _read(pipe, output):
+                if not _read_chunk(pipe, output):
                     selector.unregister(pipe)
             return False
         finally:
-            os.close(end)
+            os.close(exit_fd)
 
 
-def _read(pipe: int, output: Output) -> bool:
-    """Whether there may be more."""
+def _read_chunk(pipe: int, output: Output) -> bool:
+    """Returns whether more output may follow."""
     with suppress(BlockingIOError):
         data = os.read(pipe, 65_536)
         output.add(data)
@@ -111,34 +112,35 @@ def _read(pipe: int, output: Output) -> bool:
     return True
 
 
-def _end(process: subprocess.Popen[bytes] | None, mark: str) -> int | None:
-    """Its exit code; nothing of it is alive then."""
+def _end_processes(process: subprocess.Popen[bytes] | None, mark: str) -> int | None:
+    """Kills all processes of the command and returns the exit code of its shell."""
     code = None
     if process is not None:
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # not waited for yet: the number is still its own
+            os.killpg(process.pid, signal.SIGKILL)  # the shell is not reaped yet, so its number is not reused
         code = process.wait()
         assert process.stdout is not None
         process.stdout.close()
-    for _ in range(_CHASES):
-        if not _kill(f"{MARK}={mark}".encode()):
+    # Repeated until none is found: a marked process may fork while /proc is being read.
+    for _ in range(_KILL_ROUNDS):
+        if not _kill_marked(f"{MARK}={mark}".encode()):
             break
         sleep(_PAUSE)
     return code
 
 
-def _kill(mark: bytes) -> bool:
-    """Whether there was anybody."""
-    found = [int(name) for name in os.listdir("/proc") if name.isdecimal() and _has(name, mark)]  # noqa: PTH208
-    for pid in found:
+def _kill_marked(mark: bytes) -> bool:
+    """Kills all processes with the mark and returns whether there were any."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal() and _has_mark(name, mark)]  # noqa: PTH208
+    for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-    return bool(found)
+    return bool(pids)
 
 
-def _has(pid: str, mark: bytes) -> bool:
+def _has_mark(pid: str, mark: bytes) -> bool:
     try:
         with open(f"/proc/{pid}/environ", "rb") as stream:  # noqa: PTH123
             return mark in stream.read().split(b"\0")
-    except OSError:  # gone, or somebody else's
+    except OSError:  # the process has ended, or belongs to another user
         return False

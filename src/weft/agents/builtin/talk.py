@@ -1,115 +1,120 @@
-"""A conversation with a model, whoever provides it; as it is kept in a file, too."""
+"""A conversation with a model, independent of the provider, and its form in a file."""
 
 from typing import Any, NamedTuple, cast
 
 
-class User(NamedTuple):
+class UserMessage(NamedTuple):
+    """A prompt."""
+
     text: str
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
+    """A call of a tool by the model."""
+
     id: str
     name: str
     arguments: dict[str, Any]
     wrong: str = ""
-    """Why it cannot be done: what the model wrote is no such thing."""
+    """Why the call is malformed; empty if it is not."""
 
 
-class Said(NamedTuple):
-    """By the model."""
+class ModelMessage(NamedTuple):
+    """A message of the model: text and tool calls."""
 
     text: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     api: str = ""
     raw: tuple[Any, ...] = ()
-    """The same as it came, for the provider of this `api`: some want back what only they understand."""
+    """The original parts for a provider of the same `api`: some require fields back that only they understand."""
 
 
-class Results(NamedTuple):
-    """Of the calls before, in their order: ids, and what came out."""
+class ToolResults(NamedTuple):
+    """The outputs of the calls in the previous message: pairs of call id and output, in order."""
 
     results: tuple[tuple[str, str], ...]
 
 
-Message = User | Said | Results
-Talk = tuple[Message, ...]
+Message = UserMessage | ModelMessage | ToolResults
+Conversation = tuple[Message, ...]
 
-_KINDS: dict[str, type[Message]] = {"user": User, "said": Said, "results": Results}
+_KINDS: dict[str, type[Message]] = {"user": UserMessage, "said": ModelMessage, "results": ToolResults}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
-LEFT_OUT = "[left out: the conversation has become long]"
+OMITTED = "[left out: the conversation has become long]"
 
 
-class Used(NamedTuple):
-    """Tokens by kind; none is counted twice."""
+class TokenCounts(NamedTuple):
+    """Tokens by kind. The kinds do not overlap."""
 
     input: int = 0
     output: int = 0
     cached_input: int = 0
 
-    def __add__(self, other: object) -> "Used":
-        if not isinstance(other, Used):
+    def __add__(self, other: object) -> "TokenCounts":
+        if not isinstance(other, TokenCounts):
             return NotImplemented
-        return Used(*map(sum, zip(self, other, strict=True)))
+        return TokenCounts(*map(sum, zip(self, other, strict=True)))
 
 
-class Answer(NamedTuple):
-    """What a provider sent."""
+class ModelAnswer(NamedTuple):
+    """The answer of a provider."""
 
-    said: Said
-    used: Used = Used()
+    said: ModelMessage
+    used: TokenCounts = TokenCounts()
     cost: float | None = None
-    """In dollars; None is what it does not tell."""
+    """In dollars; None if the provider does not report it."""
     is_cut: bool = False
-    """It met the limit on its length."""
+    """Whether the answer reached the limit on its length."""
     refused: str = ""
+    """Why the model refused; empty if it did not."""
 
 
 # --- in a file ---
 
 
-def packed(talk: Talk) -> list[Any]:
+def encode_conversation(talk: Conversation) -> list[Any]:
     return [[_NAMES[type(message)], *message] for message in talk]
 
 
-def unpacked(value: object) -> Talk:
-    """Raises `ValueError` if it is no conversation."""
+def decode_conversation(value: object) -> Conversation:
+    """Reads a conversation from JSON; raises `ValueError` if the value is not one."""
     try:
-        return tuple(_message(*one) for one in cast("list[Any]", value))
+        return tuple(_decode_message(*entry) for entry in cast("list[Any]", value))
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError("it is no conversation") from error
 
 
-def _message(kind: str, *values: Any) -> Message:  # noqa: ANN401
+def _decode_message(kind: str, *values: Any) -> Message:  # noqa: ANN401
     match _KINDS[kind](*values):
-        case Said(text, calls, api, raw):
-            return Said(text, tuple(Call(*call) for call in calls), api, tuple(raw))
-        case Results(results):
-            return Results(tuple((name, text) for name, text in results))
+        case ModelMessage(model_text, calls, api, raw):
+            return ModelMessage(model_text, tuple(ToolCall(*call) for call in calls), api, tuple(raw))
+        case ToolResults(results):
+            return ToolResults(tuple((name, model_text) for name, model_text in results))
         case user:
             return user
 
 
-# --- kept short ---
+# --- limits on length ---
 
 
-def shortened(text: str, most: int) -> str:
-    """With its beginning and its end, if it is longer than that."""
-    if len(text) <= most:
+def shorten(text: str, most_characters: int) -> str:
+    """Replaces the middle of a text that is too long by a note."""
+    if len(text) <= most_characters:
         return text
-    half = most // 2
+    half = most_characters // 2
     gap = f"\n[… {len(text) - 2 * half:,} characters left out …]\n"
     return text[:half] + gap + text[len(text) - half :]
 
 
-def trimmed(talk: Talk, most: int) -> Talk:
-    """Without the oldest results of tools, if all of them are more than so many characters; the last stay."""
-    rest = most
-    kept: list[Message] = []
+def trim_results(talk: Conversation, most_characters: int) -> Conversation:
+    """Replaces the oldest tool outputs by a note until the rest fits. The latest outputs always stay."""
+    remaining = most_characters
+    messages: list[Message] = []
     for message in reversed(talk):
-        if isinstance(message, Results):
+        if isinstance(message, ToolResults):
             size = sum(len(text) for _, text in message.results)
-            if size > rest and kept:
-                message = Results(tuple((name, LEFT_OUT) for name, _ in message.results))  # noqa: PLW2901
-            rest -= size
-        kept.append(message)
-    return tuple(reversed(kept))
+            if size > remaining and messages:
+                message = ToolResults(tuple((name, OMITTED) for name, _ in message.results))  # noqa: PLW2901
+            remaining -= size
+        messages.append(message)
+    return tuple(reversed(messages))

@@ -1,36 +1,41 @@
-"""What the model may do: tools by name, what each takes, and what is told if a call is none."""
+"""The tools of the model: their descriptions, the check of arguments, and the calls."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from weft.agents.builtin.files import Files, ToolError
 from weft.agents.builtin.loop import DONE
-from weft.agents.builtin.talk import Call, shortened
+from weft.agents.builtin.talk import ToolCall, shorten
 
-MOST_SAID = 30_000
-"""Characters of a result."""
+MOST_OUTPUT = 30_000
+"""Characters of one result that the model receives."""
 _KINDS: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
 
 
 class Parameter(NamedTuple):
+    """A parameter of a tool."""
+
     about: str
     kind: str = "string"
     required: bool = False
 
 
 class Tool(NamedTuple):
+    """A tool as the model sees it."""
+
     name: str
     about: str
     parameters: Mapping[str, Parameter]
     changes: bool = False
     """Whether it may change something."""
 
-    def described(self) -> dict[str, Any]:
-        """For the model, with a schema."""
+    def describe(self) -> dict[str, Any]:
+        """Returns the description for the model, with a JSON schema."""
         properties = {
-            name: {"type": one.kind, "description": one.about} for name, one in self.parameters.items()
+            name: {"type": parameter.kind, "description": parameter.about}
+            for name, parameter in self.parameters.items()
         }
-        required = [name for name, one in self.parameters.items() if one.required]
+        required = [name for name, parameter in self.parameters.items() if parameter.required]
         schema = {
             "type": "object",
             "properties": properties,
@@ -64,7 +69,7 @@ TOOLS = (
     ),
     Tool(
         "write_file",
-        "Write a file anew, with the directories it needs.",
+        "Write a whole file, with the directories it needs.",
         {"path": Parameter(_PATH, required=True), "content": Parameter("all of it", required=True)},
         changes=True,
     ),
@@ -101,11 +106,11 @@ TOOLS = (
 )
 
 
-def offered(*, read_only: bool) -> tuple[Tool, ...]:
+def list_tools(*, read_only: bool) -> tuple[Tool, ...]:
     return tuple(tool for tool in TOOLS if not (read_only and tool.changes))
 
 
-def _done(text: str) -> str:
+def _finish(text: str) -> str:
     return text
 
 
@@ -117,45 +122,47 @@ class Toolbox:
         self._root = root
         self._environ = environ
         self._command_timeout = command_timeout
-        self._tools = {tool.name: tool for tool in offered(read_only=read_only)}
-        self._ways: dict[str, Callable[..., str]] = {
+        self._tools = {tool.name: tool for tool in list_tools(read_only=read_only)}
+        self._functions: dict[str, Callable[..., str]] = {
             "shell": self._shell,
             "read_file": files.read,
             "write_file": files.write,
             "edit_file": files.edit,
             "list_files": files.list,
             "search": files.search,
-            DONE: _done,
+            DONE: _finish,
         }
 
-    def use(self, call: Call) -> str:
-        """What the model is told; never fails."""
+    def use(self, call: ToolCall) -> str:
+        """Runs a call and returns its output, or an error message for the model. Never raises."""
         try:
-            given = self._checked(call)
-            told = shortened(self._ways[call.name](**given), MOST_SAID) or "[nothing]"
-            return told.encode(errors="replace").decode()  # names of files may hold anything
+            arguments = self._check_arguments(call)
+            output = shorten(self._functions[call.name](**arguments), MOST_OUTPUT) or "[nothing]"
+            return output.encode(errors="replace").decode()  # names of files may contain lone surrogates
         except ToolError as error:
             return f"error: {error}"
 
-    def _checked(self, call: Call) -> dict[str, Any]:
+    def _check_arguments(self, call: ToolCall) -> dict[str, Any]:
         if call.name not in self._tools:
             raise ToolError(f"there is no tool {call.name!r}; the tools are {', '.join(self._tools)}")
         if call.wrong:
             raise ToolError(call.wrong)
         parameters = self._tools[call.name].parameters
-        given = {name: value for name, value in call.arguments.items() if value is not None}
-        for name, value in given.items():
+        arguments = {name: value for name, value in call.arguments.items() if value is not None}
+        for name, value in arguments.items():
             if name not in parameters:
                 raise ToolError(f"there is no argument {name!r}; the arguments are {', '.join(parameters)}")
             if type(value) is not _KINDS[parameters[name].kind]:
                 raise ToolError(f"`{name}` must be of type {parameters[name].kind}")
-        missing = [name for name, one in parameters.items() if one.required and name not in given]
+        missing = [
+            name for name, parameter in parameters.items() if parameter.required and name not in arguments
+        ]
         if missing:
             raise ToolError(f"the argument `{missing[0]}` is missing")
-        return given
+        return arguments
 
     def _shell(self, command: str, timeout: int | None = None) -> str:
         seconds = min(max(timeout or self._command_timeout, 1), self._command_timeout)
-        from weft.agents.builtin import shell  # noqa: PLC0415 - slow to load, and some tasks need no command
+        from weft.agents.builtin import shell  # noqa: PLC0415 - slow to import, and some tasks need no command
 
         return shell.run(command, root=self._root, environ=self._environ, seconds=seconds)

@@ -1,4 +1,4 @@
-"""The agent at work: it does what `loop` says comes next, until that is the end."""
+"""Run the agent: perform the moves that `loop` decides until the end."""
 
 import json
 import sys
@@ -6,18 +6,25 @@ import time
 from collections.abc import Mapping
 
 from weft.agents.builtin.chat import Brief
-from weft.agents.builtin.failures import Asked, Failure, of_body, of_line, of_status, pause
-from weft.agents.builtin.loop import NOT_DONE, Ask, End, Use, heard, is_done, next_move, told
+from weft.agents.builtin.failures import (
+    RequestFailure,
+    RequestTarget,
+    connection_failure,
+    http_failure,
+    malformed_answer,
+    retry_delay,
+)
+from weft.agents.builtin.loop import SKIPPED, Ask, End, Use, add_answer, add_results, decide_next, is_done
 from weft.agents.builtin.record import Record
 from weft.agents.builtin.settings import Settings
-from weft.agents.builtin.talk import Answer, Call, Talk, User, shortened, trimmed
-from weft.agents.builtin.tools import Toolbox, offered
-from weft.agents.builtin.transport import LineError, post
-from weft.agents.builtin.values import table
+from weft.agents.builtin.talk import Conversation, ModelAnswer, ToolCall, UserMessage, shorten, trim_results
+from weft.agents.builtin.tools import Toolbox, list_tools
+from weft.agents.builtin.transport import ConnectionFailedError, post
+from weft.agents.builtin.values import as_object
 from weft.agents.words import one_line
 
 _MOST_REMEMBERED = 300_000
-"""Characters of results that the model is sent again; as many as most models can read, with room for the rest."""
+"""Characters of tool output that are sent again. Most models can read as much, with room for the rest."""
 _LONGEST_PROMPT = 1_000_000
 _OK = 200
 
@@ -32,14 +39,16 @@ _NO_RIGHTS = "You may read files, but change nothing."
 
 
 class CouldNotAskError(Exception):
-    """The model cannot be reached, or must not be asked any more for now."""
+    """The model cannot be reached, or its usage limit forbids further requests for now."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: RequestFailure) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
 
 class Work:
+    """One task of the agent: the model, its tools and the record."""
+
     def __init__(self, settings: Settings, record: Record, root: str, environ: Mapping[str, str]) -> None:
         self._settings = settings
         self._record = record
@@ -53,77 +62,81 @@ class Work:
         self._brief = Brief(
             model=settings.model,
             system=_SYSTEM.format(root=root, rights=_NO_RIGHTS if settings.read_only else _RIGHTS),
-            tools=[tool.described() for tool in offered(read_only=settings.read_only)],
+            tools=[tool.describe() for tool in list_tools(read_only=settings.read_only)],
             max_tokens=settings.options.max_output_tokens,
         )
         api = settings.api
-        self._asked = Asked(url=settings.url, model=settings.model, key=api.KEY, base=api.BASE)
+        self._target = RequestTarget(url=settings.url, model=settings.model, key=api.KEY, base=api.BASE)
 
-    def do(self, talk: Talk, prompt: str) -> End:
-        """Raises `CouldNotAskError`."""
-        wish = User(shortened(prompt, _LONGEST_PROMPT))
-        if talk[-1:] != (wish,):  # else it was asked before and never answered
-            talk = (*talk, wish)
-        asked = 0
+    def do(self, talk: Conversation, prompt: str) -> End:
+        """Continues the conversation with the prompt until its end; raises `CouldNotAskError`."""
+        prompt_message = UserMessage(shorten(prompt, _LONGEST_PROMPT))
+        if talk[-1:] != (prompt_message,):  # otherwise an interrupted process has sent this prompt already
+            talk = (*talk, prompt_message)
+        requests = 0
         while True:
-            match next_move(talk, asked=asked, most=self._settings.options.max_turns):
+            match decide_next(talk, requests=requests, most_requests=self._settings.options.max_turns):
                 case Ask():
-                    self._record.keep(talk)
-                    asked += 1
+                    self._record.save(talk)
+                    requests += 1
                     answer = self._ask(talk)
-                    self._record.spent(answer)
+                    self._record.add_spending(answer)
                     if answer.refused:
                         return End(failed=f"the model refused: {one_line(answer.refused)}")
-                    talk = heard(talk, answer)
+                    talk = add_answer(talk, answer)
                 case Use(calls):
-                    talk = told(talk, self._use(calls))
+                    talk = add_results(talk, self._use(calls))
                 case End() as end:
-                    self._record.keep(talk)
+                    self._record.save(talk)
                     return end
 
-    def _use(self, calls: tuple[Call, ...]) -> tuple[tuple[str, str], ...]:
+    def _use(self, calls: tuple[ToolCall, ...]) -> tuple[tuple[str, str], ...]:
         results: list[tuple[str, str]] = []
         is_over = False
         for call in calls:
-            _tell(f"{call.name} {json.dumps(call.arguments)}")
-            results.append((call.id, NOT_DONE if is_over else self._tools.use(call)))
+            _log(f"{call.name} {json.dumps(call.arguments)}")
+            results.append((call.id, SKIPPED if is_over else self._tools.use(call)))
             is_over = is_over or is_done(call)
         return tuple(results)
 
     # --- the model ---
 
-    def _ask(self, talk: Talk) -> Answer:
+    def _ask(self, talk: Conversation) -> ModelAnswer:
         options = self._settings.options
-        body = json.dumps(self._settings.api.request(trimmed(talk, _MOST_REMEMBERED), self._brief)).encode()
-        tried = 0
+        body = json.dumps(
+            self._settings.api.encode_request(trim_results(talk, _MOST_REMEMBERED), self._brief)
+        ).encode()
+        tries = 0
         while True:
             answer = self._try(body)
-            if isinstance(answer, Answer):
+            if isinstance(answer, ModelAnswer):
                 return answer
-            tried += 1
-            wait = pause(answer, tried, retries=options.retries, first=options.retry_wait)
+            tries += 1
+            wait = retry_delay(answer, tries, retries=options.retries, first=options.retry_wait)
             if wait is None:
                 raise CouldNotAskError(answer)
-            _tell(f"{answer.message}; asking again in {wait:g} s")
+            _log(f"{answer.message}; asking again in {wait:g} s")
             time.sleep(wait)
 
-    def _try(self, body: bytes) -> Answer | Failure:
+    def _try(self, body: bytes) -> ModelAnswer | RequestFailure:
         settings = self._settings
         headers = {"user-agent": "weft", **settings.api.headers(settings.key)}
         timeout = settings.options.request_timeout
         try:
-            answered = post(settings.url, body, headers, environ=self._environ, timeout=timeout)
-        except LineError as error:
-            return of_line(self._asked, str(error))
-        if answered.status != _OK:
-            return of_status(self._asked, answered.status, answered.headers, answered.body, now=time.time())
+            response = post(settings.url, body, headers, environ=self._environ, timeout=timeout)
+        except ConnectionFailedError as error:
+            return connection_failure(self._target, str(error))
+        if response.status != _OK:
+            return http_failure(
+                self._target, response.status, response.headers, response.body, now=time.time()
+            )
         try:
-            return settings.api.answer(table(json.loads(answered.body)))
+            return settings.api.decode_answer(as_object(json.loads(response.body)))
         except (ValueError, RecursionError) as error:
-            return of_body(self._asked, answered.status, one_line(str(error)))
+            return malformed_answer(self._target, response.status, one_line(str(error)))
 
 
-def _tell(line: str) -> None:
-    """For whoever reads the log."""
+def _log(line: str) -> None:
+    """Writes a line to the log of the step."""
     sys.stderr.buffer.write(f"{one_line(line)}\n".encode(errors="replace"))
     sys.stderr.buffer.flush()

@@ -1,8 +1,8 @@
-"""Other names of files, for scripts: what `package.json` exports and imports, and the paths of `tsconfig.json`.
+"""Aliases of JavaScript and TypeScript files: exports and imports of `package.json`, and paths of `tsconfig.json`.
 
-Each is a pattern with at most one `*` and some paths, of which the first that is there is meant. They are written
-by anybody: what is too long or too much is left out, and no path leads out of the set, since only files of the set
-are ever found.
+An alias is a pattern with at most one `*` and a list of paths, of which the first that exists counts. Aliases are
+untrusted: those that are too long or too many are ignored, and no path leads out of the set, because only files
+of the set are ever looked up.
 """
 
 import json
@@ -12,128 +12,148 @@ from typing import cast
 
 from msgspec import Struct
 
-from weft.decompose.paths import below, folder_of
+from weft.decompose.paths import folder_of, resolve_path
 
 PACKAGE = "package.json"
 SETTINGS = frozenset({"tsconfig.json", "tsconfig.base.json", "jsconfig.json"})
 _MOST = 256  # patterns of one file, and paths of one pattern
 _LONGEST = 512
-_FURTHER = 8  # settings that extend others
-_NOT_JSON = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
-_COMMA_TOO_MUCH = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
+_MOST_EXTENDED = 8  # settings that extend others
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
 _Object = Mapping[str, object]
 
 
 class Aliases(Struct, frozen=True):
+    """Patterns and the paths that they stand for."""
+
     exact: Mapping[str, tuple[str, ...]]
     open: tuple[tuple[str, str, tuple[str, ...]], ...]
-    """What comes before the `*`, what comes after it, and the paths; the longest first."""
+    """The text before the `*`, the text after it, and the paths; the longest first."""
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> "Aliases":
-        """Of patterns and paths."""
+        """Builds aliases from pairs of pattern and path."""
         exact, wide = dict[str, list[str]](), dict[str, list[str]]()
         for pattern, path in pairs:
             if len(pattern) + len(path) < _LONGEST:
                 paths = (wide if "*" in pattern else exact).setdefault(pattern, [])
                 paths.append(path)
-        parted = [(pattern.partition("*"), tuple(paths[:_MOST])) for pattern, paths in wide.items()]
-        longest_first = sorted(parted, key=lambda one: (-len(one[0][0]), -len(one[0][2]), one))[:_MOST]
+        split_patterns = [(pattern.partition("*"), tuple(paths[:_MOST])) for pattern, paths in wide.items()]
+        # The most specific pattern wins, as in Node.js and TypeScript.
+        longest_first = sorted(
+            split_patterns, key=lambda entry: (-len(entry[0][0]), -len(entry[0][2]), entry)
+        )[:_MOST]
         return cls(
             {name: tuple(paths[:_MOST]) for name, paths in exact.items()},
-            tuple((begin, end, paths) for (begin, _star, end), paths in longest_first),
+            tuple((prefix, suffix, paths) for (prefix, _star, suffix), paths in longest_first),
         )
 
-    def meant(self, said: str) -> Iterator[str]:
-        """Where it may be, best first."""
-        yield from self.exact.get(said, ())
-        for begin, end, paths in self.open:
-            if len(said) >= len(begin) + len(end) and said.startswith(begin) and said.endswith(end):
-                middle = said[len(begin) : len(said) - len(end)]
+    def resolve(self, name: str) -> Iterator[str]:
+        """Yields the paths that a name may mean, the best first."""
+        yield from self.exact.get(name, ())
+        for prefix, suffix, paths in self.open:
+            if len(name) >= len(prefix) + len(suffix) and name.startswith(prefix) and name.endswith(suffix):
+                middle = name[len(prefix) : len(name) - len(suffix)]
                 yield from (path.replace("*", middle, 1) for path in paths)
 
 
-def loads(text: str) -> _Object:
-    """An object, though there be comments and commas too many; empty if it is none."""
+def parse_json(text: str) -> _Object:
+    """Parses a JSON object that may have comments and trailing commas; empty if it is invalid."""
     try:
-        found: object = json.loads(text)
+        value: object = json.loads(text)
     except (ValueError, RecursionError):
         try:
-            found = json.loads(_COMMA_TOO_MUCH.sub(r"\1", _NOT_JSON.sub(r"\1", text)))
+            value = json.loads(_TRAILING_COMMA.sub(r"\1", _COMMENT.sub(r"\1", text)))
         except (ValueError, RecursionError):
             return {}
-    return objects(found)
+    return as_object(value)
 
 
-def objects(found: object) -> _Object:
-    return cast("_Object", found) if isinstance(found, dict) else {}
+def as_object(value: object) -> _Object:
+    return cast("_Object", value) if isinstance(value, dict) else {}
 
 
-def texts(found: object) -> list[str]:
-    """Itself, or those in a list."""
-    several = cast("list[object]", found) if isinstance(found, list) else [found]
-    return [text for text in several if isinstance(text, str)]
+def as_texts(value: object) -> list[str]:
+    """Returns a string as a list, or the strings of a list."""
+    values = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [text for text in values if isinstance(text, str)]
 
 
 # package.json
 
 
-def of_package(data: _Object, folder: str) -> Aliases:
-    """By what others call the package; only what it lets them have."""
-    name = "".join(texts(data.get("name"))[:1])
+def package_exports(data: _Object, folder: str) -> Aliases:
+    """Returns the exports of a package by the name that others use."""
+    name = "".join(as_texts(data.get("name"))[:1])
     exports = data.get("exports")
-    entries = objects(exports) if any(key.startswith(".") for key in objects(exports)) else {".": exports}
+    entries = as_object(exports) if any(key.startswith(".") for key in as_object(exports)) else {".": exports}
     pairs = [
-        (name + key.removeprefix("."), below(folder, path))
-        for key, found in entries.items()
-        for path in _leaves(found)
+        (name + key.removeprefix("."), resolve_path(folder, path))
+        for key, entry in entries.items()
+        for path in _collect_paths(entry)
     ]
-    mains = [path for key in ("source", "module", "main", "types") for path in texts(data.get(key))]
-    return Aliases.of([*pairs, *((name, below(folder, path)) for path in mains)])
+    mains = [path for key in ("source", "module", "main", "types") for path in as_texts(data.get(key))]
+    return Aliases.of([*pairs, *((name, resolve_path(folder, path)) for path in mains)])
 
 
-def of_own(data: _Object, folder: str) -> Aliases:
-    """What a package calls its own files."""
-    imports = objects(data.get("imports"))
-    pairs = [(key, below(folder, path)) for key, found in imports.items() for path in _leaves(found)]
-    usual = [(f"{sign}/*", below(folder, f"{place}*")) for sign in "@~" for place in ("src/", "")]
+def package_imports(data: _Object, folder: str) -> Aliases:
+    """Returns the names that a package uses for its own files."""
+    imports = as_object(data.get("imports"))
+    pairs = [
+        (key, resolve_path(folder, path)) for key, entry in imports.items() for path in _collect_paths(entry)
+    ]
+    usual = [
+        (f"{prefix}/*", resolve_path(folder, f"{folder_prefix}*"))
+        for prefix in "@~"
+        for folder_prefix in ("src/", "")
+    ]
     return Aliases.of([*pairs, *usual])
 
 
-def _leaves(found: object) -> list[str]:
-    """Paths under any condition, in the order in which they stand there."""
-    paths, left = list[str](), [found]
-    while left and len(paths) < _MOST:
-        one = left.pop()
-        paths.extend(texts(one))
-        left.extend(reversed(list(objects(one).values())))
+def _collect_paths(entry: object) -> list[str]:
+    """Returns the paths under all conditions, in order."""
+    paths, pending = list[str](), [entry]
+    while pending and len(paths) < _MOST:
+        current = pending.pop()
+        paths.extend(as_texts(current))
+        pending.extend(reversed(list(as_object(current).values())))
     return paths
 
 
 # tsconfig.json
 
 
-def of_settings(path: str, settings: Mapping[str, _Object]) -> Aliases:
-    """Paths that hold below the folder of settings; what these extend counts where they say nothing."""
+def settings_paths(path: str, settings: Mapping[str, _Object]) -> Aliases:
+    """Returns the paths that apply below the folder of a settings file, including those of extended files."""
     base, paths = None, dict[str, list[str]]()
-    for place, data in _extended(path, settings):
-        options, folder = objects(data.get("compilerOptions")), folder_of(place)
-        for url in texts(options.get("baseUrl")):
-            base = below(folder, url)
-        if said := objects(options.get("paths")):
-            around = folder if base is None else base
-            paths = {key: [below(around, one) for one in texts(found)] for key, found in said.items()}
-    whole = [] if base is None else [("*", below(base, "*"))]
-    return Aliases.of([*((key, one) for key, found in paths.items() for one in found), *whole])
+    for place, data in _with_extended(path, settings):
+        options, folder = as_object(data.get("compilerOptions")), folder_of(place)
+        for url in as_texts(options.get("baseUrl")):
+            base = resolve_path(folder, url)
+        if path_patterns := as_object(options.get("paths")):
+            path_base = folder if base is None else base
+            paths = {
+                key: [resolve_path(path_base, target) for target in as_texts(targets)]
+                for key, targets in path_patterns.items()
+            }
+    whole = [] if base is None else [("*", resolve_path(base, "*"))]
+    return Aliases.of([*((key, target) for key, targets in paths.items() for target in targets), *whole])
 
 
-def _extended(path: str, settings: Mapping[str, _Object]) -> list[tuple[str, _Object]]:
-    """The file and what it extends, the furthest first."""
-    found, left = list[tuple[str, _Object]](), [path]
-    while left and len(found) < _FURTHER:
-        place = left.pop()
+def _with_extended(path: str, settings: Mapping[str, _Object]) -> list[tuple[str, _Object]]:
+    """Returns the settings file and those it extends, the most distant first."""
+    files, pending = list[tuple[str, _Object]](), [path]
+    while pending and len(files) < _MOST_EXTENDED:
+        place = pending.pop()
         if place in settings:
-            found.append((place, settings[place]))
-            near = [below(folder_of(place), one) for one in texts(settings[place].get("extends"))]
-            left.extend(end for one in near for end in (one, f"{one}.json", f"{one}/tsconfig.json"))
-    return found[::-1]
+            files.append((place, settings[place]))
+            candidates = [
+                resolve_path(folder_of(place), target) for target in as_texts(settings[place].get("extends"))
+            ]
+            pending.extend(
+                candidate
+                for target in candidates
+                for candidate in (target, f"{target}.json", f"{target}/tsconfig.json")
+            )
+    return files[::-1]

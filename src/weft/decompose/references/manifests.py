@@ -1,7 +1,6 @@
-"""What projects call themselves and their files: a reference by that name is one to their files.
+"""Names that projects give themselves and their files, from their manifests. References use these names.
 
-A manifest is as hostile as any file: it is read in time that grows with its length, whatever is in it, and one
-that makes no sense names nothing.
+A manifest is untrusted, like any file: it is read in time linear in its length, and an invalid one names nothing.
 """
 
 import re
@@ -9,16 +8,16 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from weft.decompose.paths import below, folder_of
+from weft.decompose.paths import folder_of, resolve_path
 from weft.decompose.references.aliases import (
     PACKAGE,
     SETTINGS,
     Aliases,
-    loads,
-    of_own,
-    of_package,
-    of_settings,
-    texts,
+    as_texts,
+    package_exports,
+    package_imports,
+    parse_json,
+    settings_paths,
 )
 
 NAMES = frozenset({"go.mod", "Cargo.toml", PACKAGE}) | SETTINGS
@@ -27,43 +26,49 @@ _CRATE_NAME = re.compile(r"""\s*name\s*=\s*["']([\w-]+)["']""")
 
 
 class Projects(Struct, frozen=True, kw_only=True):
+    """The names that the manifests of a set define."""
+
     packages: Mapping[str, str] = {}
-    """Folders by name: modules of Go, packages of npm, crates."""
+    """Folders by name: Go modules, npm packages and crates."""
     exports: Mapping[str, Aliases] = {}
-    """What packages of npm let others have, by name."""
+    """The exports of npm packages, by name of the package."""
     own: Mapping[str, tuple[Aliases, ...]] = {}
-    """Names that hold below a folder."""
+    """Aliases that apply below a folder."""
 
 
 def projects(manifests: Mapping[str, bytes]) -> Projects:
-    """From the contents of manifests by path. Of two with one name, the first in the order of paths counts."""
+    """Reads manifests by path. If two define the same name, the first in the order of paths counts."""
     packages, exports, own = dict[str, str](), dict[str, Aliases](), dict[str, list[Aliases]]()
-    said = {path: manifests[path].decode("utf-8", "replace") for path in sorted(manifests)}
-    settings = {path: loads(text) for path, text in said.items() if _name(path) in SETTINGS}
-    for path, text in said.items():
-        folder, name = folder_of(path), _name(path)
+    texts_by_path = {path: manifests[path].decode("utf-8", "replace") for path in sorted(manifests)}
+    settings = {
+        path: parse_json(text) for path, text in texts_by_path.items() if _file_name(path) in SETTINGS
+    }
+    for path, text in texts_by_path.items():
+        folder, name = folder_of(path), _file_name(path)
         if name in SETTINGS:
-            own.setdefault(folder, []).append(of_settings(path, settings))
+            own.setdefault(folder, []).append(settings_paths(path, settings))
         elif name == PACKAGE:
-            data = loads(text)
-            own.setdefault(folder, []).append(of_own(data, folder))
-            for called in texts(data.get("name"))[:1]:
-                packages.setdefault(called, folder)
-                exports.setdefault(called, of_package(data, folder))
+            data = parse_json(text)
+            own.setdefault(folder, []).append(package_imports(data, folder))
+            for package_name in as_texts(data.get("name"))[:1]:
+                packages.setdefault(package_name, folder)
+                exports.setdefault(package_name, package_exports(data, folder))
         else:
-            for called, place in _of_go(text, folder) if name == "go.mod" else _of_cargo(text, folder):
-                packages.setdefault(called, place)
+            for package_name, package_folder in (
+                _go_packages(text, folder) if name == "go.mod" else _cargo_packages(text, folder)
+            ):
+                packages.setdefault(package_name, package_folder)
     return Projects(
-        packages=packages, exports=exports, own={folder: tuple(several) for folder, several in own.items()}
+        packages=packages, exports=exports, own={folder: tuple(aliases) for folder, aliases in own.items()}
     )
 
 
-def _name(path: str) -> str:
+def _file_name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _of_go(text: str, folder: str) -> Iterator[tuple[str, str]]:
-    """The module, and others that are taken from folders beside it."""
+def _go_packages(text: str, folder: str) -> Iterator[tuple[str, str]]:
+    """Yields the module, and modules that `replace` takes from local folders."""
     for line in text.splitlines():
         match line.split("//")[0].replace('"', "").split():
             case ["module", name]:
@@ -71,15 +76,15 @@ def _of_go(text: str, folder: str) -> Iterator[tuple[str, str]]:
             case ["replace", name, *_version, "=>", place] | [name, *_version, "=>", place] if (
                 place[0] == "."
             ):
-                yield name, below(folder, place)
+                yield name, resolve_path(folder, place)
             case _:
                 pass
 
 
-def _of_cargo(text: str, folder: str) -> Iterator[tuple[str, str]]:
-    """The crate, and its library if that is called otherwise.
+def _cargo_packages(text: str, folder: str) -> Iterator[tuple[str, str]]:
+    """Yields the crate, and its library if that has another name.
 
-    Line by line: what reads all of TOML may take forever for some that nobody writes but to do harm.
+    It scans lines instead of parsing TOML: a TOML parser may take very long for malicious input.
     """
     table = ""
     for line in text.splitlines():

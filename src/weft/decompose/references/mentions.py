@@ -1,20 +1,20 @@
-"""What a file says about others: its imports and includes, as written there, and the names it takes from each.
+"""Mentions: the imports and includes of a file as they are written, and the names it takes from each.
 
-Read with tree-sitter, whose parsers go on after an error: half a file, or one of an older version of its language,
-still tells what it refers to. Each language has a query for the statements that matter and a way to read one.
-What a statement is about is taken from its text, not from nodes further down: that is faster, and no depth of
-nesting is too deep for it.
+Files are parsed with tree-sitter, which continues after errors: half a file, or a file in an older version of its
+language, still yields its references. Each language has a query for the relevant statements and a function that
+reads one. The function reads the text of the statement instead of its child nodes: that is faster, and no depth
+of nesting is too deep for it.
 
-| language | what | names |
+| language | target | names |
 | --- | --- | --- |
 | Python | `package.module`, with leading dots if relative | after `import` |
-| JavaScript, TypeScript | what is between the quotes | as in the other file; what has none there, as here |
-| Go, C, C++ | the path | |
-| Rust | `crate::a`; `mod:a` or `path:a.rs` for a module in a file of its own | the last of each `use` |
-| Java | the class; `a.b.*` for a package, the own one too | whatever may be a class |
+| JavaScript, TypeScript | the text between the quotes | as in the other file, or as in this one if it has none
+there | | Go, C, C++ | the path | | | Rust | `crate::a`; `mod:a` or `path:a.rs` for a module in a file of its own
+| the last of each `use` | | Java | the class; `a.b.*` for a package, including the file's own | every name that
+may be a class |
 
-The empty name stands for all of it. Java has no word for what is taken from a package: every name that begins as
-those of classes do counts.
+The empty name stands for the whole target. Java does not name what a file uses from a package, so every name that
+looks like a class counts.
 """
 
 import re
@@ -31,28 +31,30 @@ from weft.decompose.references.heads import Signs, Word, head, word
 
 Tree = Any  # a node of tree-sitter, which is an extra
 Mentions = Mapping[str, Collection[str]]
-"""What is meant, and which names of it; a name may be there several times."""
+"""The names taken from each target; a name may occur several times."""
 _Reader = Callable[[Tree], Iterable[tuple[str, str]]]
 _More = Callable[[bytes, dict[str, list[str]]], Mentions]
 
 _BEGIN = attrgetter("start_byte")
 _PARSED = 64 * 1024  # bytes of a file
-_LONGEST = 1000  # is no name any more
+_LONGEST = 1000  # anything longer is not a name
 _DEEPEST = 32  # names of one path, and lists in lists
 PYTHON, SCRIPT, GO, RUST, JAVA, C = "python", "script", "go", "rust", "java", "c"
 
 
 class Language(Struct, frozen=True, kw_only=True):
+    """A language whose mentions can be read."""
+
     family: str
     """Languages of one family refer to each other's files."""
     package: str
-    """Where the grammar is."""
+    """The Python package with the grammar."""
     signs: Signs
     query: str
     read: _Reader
     grammar: str = "language"
     more: _More = lambda _text, found: found
-    """Adds what is said elsewhere than in statements."""
+    """Adds mentions that are not statements."""
 
 
 def _text(node: Tree) -> str:
@@ -63,7 +65,7 @@ def _path(node: Tree) -> Iterator[tuple[str, str]]:
     yield _text(node).strip("\"'`<>"), ""
 
 
-_SAID = r"[^;{]{0,400}"  # may go over several lines
+_STATEMENT_REST = r"[^;{]{0,400}"  # may span several lines
 
 
 def _signs(*words: Word) -> Signs:
@@ -80,14 +82,14 @@ def _python(statement: Tree) -> list[tuple[str, str]]:
     text = _text(statement)
     if "\n" in text or "(" in text:
         text = _PYTHON_NOISE.sub(" ", text)
-    module, _import, names = text.partition(" import ")  # is how nearly all are written
+    module, _import, names = text.partition(" import ")  # nearly all are written so
     if not names:
         module, names = (*_IMPORT.split(text, maxsplit=1), "")[:2]
-    taken = [words[0] for item in names.split(",") if (words := item.split(None, 1))]
+    imported = [words[0] for item in names.split(",") if (words := item.split(None, 1))]
     module = module.removeprefix("from").strip()
     if not module:
-        return [(name, "") for name in taken]
-    return [(module, "" if name == "*" else name) for name in taken]
+        return [(name, "") for name in imported]
+    return [(module, "" if name == "*" else name) for name in imported]
 
 
 # JavaScript and TypeScript
@@ -117,23 +119,23 @@ def _script(node: Tree) -> Iterable[tuple[str, str]]:
     if node.type == "variable_declarator":
         call = node.child_by_field_name("value")
         source = call.child_by_field_name("arguments").named_children[0]
-        said = _text(node.child_by_field_name("name"))
+        clause = _text(node.child_by_field_name("name"))
     else:
         source = node.child_by_field_name("source")
-        said = str(node.text[: source.start_byte - node.start_byte], "utf-8", "replace")
-    what = _text(source).strip("\"'`")
-    return [(what, name) for name in _script_names(said)]
+        clause = str(node.text[: source.start_byte - node.start_byte], "utf-8", "replace")
+    target = _text(source).strip("\"'`")
+    return [(target, name) for name in _script_names(clause)]
 
 
-def _script_names(said: str) -> list[str]:
-    """`D, {a as b, default as c}`: D, a, c. What is left of the statement around it is no name."""
-    before, brace, inside = _SCRIPT_NOISE.sub(" ", said).partition("{")
+def _script_names(clause: str) -> list[str]:
+    """Returns the imported names: D, a and c for `D, {a as b, default as c}`."""
+    before, brace, inside = _SCRIPT_NOISE.sub(" ", clause).partition("{")
     words = [word for word in _SCRIPT_NAME.findall(before) if word not in {"import", "export", "from"}]
     names = words[:1] if "*" not in before else []
     for item in inside.partition("}")[0].split(",") if brace else ():
-        found = _SCRIPT_NAME.findall(item)
-        if found and "..." not in item:
-            names.append(found[-1] if found[0] == "default" else found[0])
+        words_of_item = _SCRIPT_NAME.findall(item)
+        if words_of_item and "..." not in item:
+            names.append(words_of_item[-1] if words_of_item[0] == "default" else words_of_item[0])
     return names or [""]
 
 
@@ -146,36 +148,40 @@ _RUST_PATH = re.compile(r'#\s*\[\s*path\s*=\s*"([^"]*)"')
 
 def _rust(node: Tree) -> Iterable[tuple[str, str]]:
     if node.type == "use_declaration":
-        said = _text(node.child_by_field_name("argument"))
+        argument = _text(node.child_by_field_name("argument"))
         return (
-            _rust_names(said) if "super" not in said else _rust_outside(_rust_names(said), _rust_depth(node))
+            _rust_names(argument)
+            if "super" not in argument
+            else _rust_leave_modules(_rust_names(argument), _rust_depth(node))
         )
     name = _text(node.child_by_field_name("name"))
     if node.type == "extern_crate_declaration":
         return [(name, "")]
-    before = node.prev_named_sibling
-    place = (
-        _RUST_PATH.match(_text(before)) if before is not None and before.type == "attribute_item" else None
+    previous = node.prev_named_sibling
+    path_attribute = (
+        _RUST_PATH.match(_text(previous))
+        if previous is not None and previous.type == "attribute_item"
+        else None
     )
-    return [(f"path:{place[1]}" if place else f"mod:{name}", "")]
+    return [(f"path:{path_attribute[1]}" if path_attribute else f"mod:{name}", "")]
 
 
 def _rust_names(text: str) -> Iterator[tuple[str, str]]:
-    """`a::{b, c::{self, D}, e as f}`: b of a, all of a::c, D of a::c, e of a."""
+    """Yields target and name. For `a::{b, c::{self, D}, e as f}`: b of a, all of a::c, D of a::c, e of a."""
     lists, base, own = list[list[str]](), list[str](), list[str]()
-    for found in _RUST_TOKEN.findall(text):
-        if found == "{":
+    for lexeme in _RUST_TOKEN.findall(text):
+        if lexeme == "{":
             lists.append(base)
             base, own = base + own, []
             if len(lists) + len(base) > _DEEPEST:
                 return
-        elif found in {",", "}"}:
+        elif lexeme in {",", "}"}:
             yield from _rust_path(base, own)
             own = []
-            if found == "}" and lists:
+            if lexeme == "}" and lists:
                 base = lists.pop()
         else:
-            own.append(found.removeprefix("r#"))
+            own.append(lexeme.removeprefix("r#"))
     yield from _rust_path(base, own)
 
 
@@ -188,27 +194,29 @@ def _rust_path(base: list[str], own: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _rust_depth(node: Tree) -> int:
-    """In how many modules it is that have no file of their own."""
+    """Counts the enclosing modules without a file of their own."""
     depth = 0
     while (node := node.parent) is not None:
         depth += node.type == "mod_item"
     return depth
 
 
-def _rust_outside(found: Iterable[tuple[str, str]], depth: int) -> Iterator[tuple[str, str]]:
-    """As said outside of them; what is in the same file is left out."""
-    for what, name in found:
-        way = what.split("::")
-        supers = next((number for number, one in enumerate(way) if one != "super"), len(way))
+def _rust_leave_modules(mentions: Iterable[tuple[str, str]], depth: int) -> Iterator[tuple[str, str]]:
+    """Rewrites paths with `super` as seen from outside the inline modules; omits targets in the same file."""
+    for target, name in mentions:
+        names = target.split("::")
+        supers = next(
+            (number for number, name_in_path in enumerate(names) if name_in_path != "super"), len(names)
+        )
         if supers == 0 or supers > depth:
-            yield "::".join(way[min(supers, depth) :]), name
+            yield "::".join(names[min(supers, depth) :]), name
 
 
-def _rust_inline(text: bytes, found: dict[str, list[str]]) -> Mentions:
+def _rust_inline(text: bytes, mentions: dict[str, list[str]]) -> Mentions:
     for path in set(_RUST_INLINE.findall(text)):
-        what, _colons, name = str(path, "ascii").rpartition("::")
-        found.setdefault(intern(what), []).append(intern(name))
-    return found
+        target, _colons, name = str(path, "ascii").rpartition("::")
+        mentions.setdefault(intern(target), []).append(intern(name))
+    return mentions
 
 
 # Java
@@ -217,20 +225,20 @@ _CLASS_NAME = re.compile(rb"[A-Z]\w*")
 
 
 def _java(node: Tree) -> Iterator[tuple[str, str]]:
-    everything = node.type == "package_declaration" or any(
+    is_wildcard = node.type == "package_declaration" or any(
         child.type == "asterisk" for child in node.children
     )
     for child in node.children:
         if child.type in {"scoped_identifier", "identifier"}:
-            yield _text(child) + ".*" * everything, ""
+            yield _text(child) + ".*" * is_wildcard, ""
 
 
-def _java_names(text: bytes, found: dict[str, list[str]]) -> Mentions:
-    packages = [what for what in found if what.endswith(".*")]
+def _java_names(text: bytes, mentions: dict[str, list[str]]) -> Mentions:
+    packages = [target for target in mentions if target.endswith(".*")]
     code, *commented = text.split(b"/*") if packages else [b""]
     code += b"".join(part.partition(b"*/")[2] for part in commented)
     names = tuple([intern(str(name, "ascii")) for name in set(_CLASS_NAME.findall(code))])
-    return {**found, **dict.fromkeys(packages, names)}
+    return {**mentions, **dict.fromkeys(packages, names)}
 
 
 _C_QUERY = "(preproc_include path: [(string_literal) (system_lib_string)] @mention)"
@@ -279,7 +287,7 @@ _GO = Language(
 _RUST = Language(
     family=RUST,
     package="tree_sitter_rust",
-    signs=_signs(word("use", r"(?!\w)" + _SAID), word("mod", r"\s"), word("extern", r"\s")),
+    signs=_signs(word("use", r"(?!\w)" + _STATEMENT_REST), word("mod", r"\s"), word("extern", r"\s")),
     query="[(use_declaration) (mod_item !body) (extern_crate_declaration)] @mention",
     read=_rust,
     more=_rust_inline,
@@ -287,7 +295,7 @@ _RUST = Language(
 _JAVA = Language(
     family=JAVA,
     package="tree_sitter_java",
-    signs=_signs(word("import", r"\s" + _SAID), word("package", r"\s" + _SAID)),
+    signs=_signs(word("import", r"\s" + _STATEMENT_REST), word("package", r"\s" + _STATEMENT_REST)),
     query="[(package_declaration) (import_declaration)] @mention",
     read=_java,
     more=_java_names,
@@ -315,12 +323,12 @@ def language_of(path: str) -> Language | None:
 
 
 def mentions(language: Language, text: bytes) -> Mentions:
-    found = dict[str, list[str]]()
+    names_by_target = dict[str, list[str]]()
     for node in _statements(language, text):
-        for what, name in language.read(node):
-            if len(what) + len(name) < _LONGEST:
-                found.setdefault(intern(what), []).append(intern(name))
-    return language.more(text, found)
+        for target, name in language.read(node):
+            if len(target) + len(name) < _LONGEST:
+                names_by_target.setdefault(intern(target), []).append(intern(name))
+    return language.more(text, names_by_target)
 
 
 def _statements(language: Language, text: bytes) -> list[Tree]:
@@ -328,9 +336,9 @@ def _statements(language: Language, text: bytes) -> list[Tree]:
     if not text:
         return []
     parser, cursor = _parser(language.package, language.grammar, language.query)
-    found: dict[str, list[Tree]] = cursor.captures(parser.parse(text).root_node)
-    # They come in the order of addresses in memory.
-    return sorted(found.get("mention", []), key=_BEGIN)
+    captures: dict[str, list[Tree]] = cursor.captures(parser.parse(text).root_node)
+    # tree-sitter returns captures in no stable order.
+    return sorted(captures.get("mention", []), key=_BEGIN)
 
 
 @cache

@@ -1,7 +1,7 @@
-"""From files and history to signals.
+"""Compute signals from files and history.
 
-The cost of a set is bounded by reading less of each file the more there are: what a file refers to is said near
-its top, and sizes are known without reading.
+To bound the cost, less of each file is read the more files there are: references are near the top of a file, and
+sizes are known without reading.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from weft.decompose.attachments import attachments_of, is_note
+from weft.decompose.attachments import find_attachments, is_note
 from weft.decompose.model import A_COMMIT, Signals
 from weft.decompose.references.index import Index
 from weft.decompose.references.manifests import projects
@@ -20,29 +20,33 @@ from weft.decompose.references.resolving import resolve
 _READ_IN_ALL = 512 * 1024 * 1024
 _READ_OF_ONE = (4 * 1024, 256 * 1024)
 _BYTES_PER_TOKEN = 4
-_FACES = frozenset({"__init__", "index", "mod", "lib"})  # what a folder shows to others, as languages have it
-_PASSED_ON = 8  # times, or it goes round
-FILES_OF_A_COMMIT = 30  # a commit that changed more says nothing about any two of them
+_FACES = frozenset(
+    {"__init__", "index", "mod", "lib"}
+)  # files that represent their folder, by the rules of languages
+_PASSED_ON = 8  # re-exports to follow; a longer chain may be a circle
+FILES_OF_A_COMMIT = 30  # a commit with more files says nothing about any two of them
 
 
 class Source(Struct, frozen=True, kw_only=True):
+    """A file of the set."""
+
     path: str
-    """From the root of the set, with `/`."""
+    """Relative to the root of the set, with `/`."""
     size: int
     text: bytes = b""
-    """Its beginning, see `bytes_to_read`; empty if it could not be read, is not text, or in no known language."""
+    """The beginning, see `bytes_to_read`; empty if it is unreadable, not text, or in an unknown language."""
     is_asset: bool = False
-    """No agent reads or writes it: it is no text, or a program made it."""
+    """Whether no agent reads or writes it, because it is not text or a program generated it."""
 
 
 def bytes_to_read(files: int) -> int:
-    """How much of each, so that all of it is read in bearable time."""
+    """Returns how many bytes to read of each file, so that the total stays bounded."""
     least, most = _READ_OF_ONE
     return max(least, min(most, _READ_IN_ALL // max(files, 1)))
 
 
 def is_read(path: str) -> bool:
-    """Whether what is in it says anything."""
+    """Returns whether the contents of a file can contain references that Weft understands."""
     return language_of(path) is not None
 
 
@@ -53,9 +57,9 @@ def signals_of(
     *,
     name: str = "",
 ) -> Signals:
-    """`sources` may come in any order, and each is looked at once; `commits` are the paths that each changed.
+    """Computes the signals. `sources` may be in any order; `commits` lists the paths that each commit changed.
 
-    `name` is that of the folder that paths begin in.
+    `name` is the name of the root folder.
     """
     by_path, sizes, assets = dict[str, Mentions](), dict[str, int](), set[str]()
     for source in sources:
@@ -75,67 +79,67 @@ def signals_of(
         uses=tuple(references.uses()),
         together=_together(index.numbers, commits),
         symbols=references.symbols(),
-        attachments=attachments_of(paths, tokens, assets),
+        attachments=find_attachments(paths, tokens, assets),
     )
 
 
 class _References:
-    """Who uses whom, and for what.
+    """References between files, and the names they import.
 
-    What a file only passes on is not its own: who takes a name from `__init__.py`, which takes it from elsewhere,
-    uses what is elsewhere.
+    A re-exported name belongs to the file that defines it: a file that imports a name from `__init__.py`, which
+    imports it from elsewhere, uses that other file.
     """
 
-    def __init__(self, index: Index, said: Mapping[str, Mentions]) -> None:
+    def __init__(self, index: Index, mentions_by_path: Mapping[str, Mentions]) -> None:
         self._index = index
-        self._said = said
-        self._passed_on = dict[int, Mapping[str, int]]()
-        self._taken = Counter[tuple[int, str]]()
+        self._mentions = mentions_by_path
+        self._reexports = dict[int, Mapping[str, int]]()
+        self._import_counts = Counter[tuple[int, str]]()
 
     def uses(self) -> Iterator[tuple[int, int]]:
-        """Sorted, none twice, none to itself."""
+        """Yields pairs of user and used file; sorted and unique, without self-references."""
         for number, path in enumerate(self._index.paths):
-            if path in self._said:
-                found = {self._source(*one) for one in self._meant(path)}
-                self._taken.update(one for one in found if one[1] and one[0] != number)
+            if path in self._mentions:
+                targets = {self._source(*target) for target in self._targets(path)}
+                self._import_counts.update(target for target in targets if target[1] and target[0] != number)
                 yield from (
-                    (number, used) for used in sorted({used for used, _name in found}) if used != number
+                    (number, used) for used in sorted({used for used, _name in targets}) if used != number
                 )
 
     def symbols(self) -> tuple[str, ...]:
-        """For each file what most others take from it, the first by name of several; known after `uses`."""
+        """Returns for each file the name that others import most. Must be called after `uses`."""
         most = dict[int, tuple[int, str]]()
-        for (file, name), times in self._taken.items():
+        for (file, name), times in self._import_counts.items():
             most[file] = min(most.get(file, (0, "")), (-times, name))
         return tuple(most[file][1] if file in most else "" for file in range(len(self._index.paths)))
 
-    def _meant(self, path: str) -> Iterator[tuple[int, str]]:
+    def _targets(self, path: str) -> Iterator[tuple[int, str]]:
         if language := language_of(path):
-            for what, names in self._said[path].items():
-                yield from resolve(self._index, language.family, path, what, names)
+            for target, names in self._mentions[path].items():
+                yield from resolve(self._index, language.family, path, target, names)
 
     def _source(self, file: int, name: str) -> tuple[int, str]:
         for _ in range(_PASSED_ON):
-            further = self._passes_on(file).get(name) if name else None
-            if further is None:
+            next_file = self._find_reexports(file).get(name) if name else None
+            if next_file is None:
                 break
-            file = further
+            file = next_file
         return file, name
 
-    def _passes_on(self, file: int) -> Mapping[str, int]:
-        """Files by what this one takes from them, if it is one that others look into a folder through."""
-        if file not in self._passed_on:
+    def _find_reexports(self, file: int) -> Mapping[str, int]:
+        """Returns the files behind the names that this file re-exports, if it represents its folder."""
+        if file not in self._reexports:
             path = self._index.paths[file]
-            is_face = path.rpartition("/")[2].partition(".")[0] in _FACES and path in self._said
-            taken = self._meant(path) if is_face else ()
-            self._passed_on[file] = {name: used for used, name in taken if name and used != file}
-        return self._passed_on[file]
+            is_interface = path.rpartition("/")[2].partition(".")[0] in _FACES and path in self._mentions
+            targets = self._targets(path) if is_interface else ()
+            self._reexports[file] = {name: used for used, name in targets if name and used != file}
+        return self._reexports[file]
 
 
 def _together(
     numbers: Mapping[str, int], commits: Iterable[Sequence[str]]
 ) -> tuple[tuple[int, int, int], ...]:
-    """A commit is shared by all pairs that a file of it is in: one of many files says little about any two."""
+    """Adds up the weights of commits by pair of files. The more files a commit changed, the less a pair gets."""
     shares = Counter[tuple[int, int]]()
     for changed in commits:
         if len(changed) <= FILES_OF_A_COMMIT:

@@ -1,8 +1,8 @@
-"""What an agent may answer about parts: names and words for them, and files that belong elsewhere.
+"""The answer of an agent about parts: texts for them, and files that belong elsewhere.
 
-All of it is somebody else's text that becomes a plan, and words for other agents. So it is read fail-closed: every
-key is known, every value is plain text of bounded length, and all that is wrong is said at once, in sentences that
-the agent itself can be told.
+The answer is untrusted text that becomes part of a plan and of prompts for other agents. It is therefore read
+strictly: only known keys, only plain text of bounded length. All faults are collected, as sentences that can be
+sent back to the agent.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,11 +16,11 @@ from weft.decompose.words import shown
 
 LONGEST_TITLE = 200
 LONGEST_PROMPT = 4_000
-_ON_A_PROMPT_S_LINES = "\n\t"
+_ALLOWED_IN_PROMPTS = "\n\t"
 
 
 class Words(Struct, frozen=True, kw_only=True):
-    """For the part of this path; None is what stays as it is."""
+    """New texts for the part of this path; None keeps the present text."""
 
     part: str
     id: str | None = None
@@ -29,24 +29,30 @@ class Words(Struct, frozen=True, kw_only=True):
 
 
 class Move(Struct, frozen=True, kw_only=True):
+    """The move of a file to another leaf."""
+
     file: str
     to: str
     """The path of a leaf."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
+    """A valid answer."""
+
     parts: tuple[Words, ...] = ()
     moves: tuple[Move, ...] = ()
 
 
-def _texts(required: Sequence[str], **properties: Mapping[str, object]) -> dict[str, object]:
+def _list_schema(required: Sequence[str], **properties: Mapping[str, object]) -> dict[str, object]:
     return {
         "type": "array",
         "items": {
             "type": "object",
             "additionalProperties": False,
             "required": list(required),
-            "properties": {name: {"type": "string", **more} for name, more in properties.items()},
+            "properties": {
+                name: {"type": "string", **constraints} for name, constraints in properties.items()
+            },
         },
     }
 
@@ -55,21 +61,21 @@ SCHEMA: dict[str, object] = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
-        "parts": _texts(
+        "parts": _list_schema(
             ["part"],
             part={},
             id={"pattern": f"^{ID.pattern}$"},
             title={"minLength": 1, "maxLength": LONGEST_TITLE},
             prompt={"minLength": 1, "maxLength": LONGEST_PROMPT},
         ),
-        "moves": _texts(["file", "to"], file={}, to={}),
+        "moves": _list_schema(["file", "to"], file={}, to={}),
     },
 }
-"""What agents are shown; that texts are plain ones cannot be said in it."""
+"""The schema that agents see. It cannot express that texts must be plain."""
 
 
 def read_answer(value: object) -> tuple[Answer, list[str]]:
-    """What can be understood of it, and all that is wrong with its form."""
+    """Returns the valid part of the answer, and all faults of its form."""
     reader = _Reader()
     answer = reader.answer(value)
     return answer, reader.faults
@@ -80,59 +86,59 @@ class _Reader:
         self.faults: list[str] = []
 
     def answer(self, value: object) -> Answer:
-        table = self._table(value, "the answer", SCHEMA)
-        parts = [self._words(given, where) for where, given in self._items(table, "parts")]
-        moves = [self._move(given, where) for where, given in self._items(table, "moves")]
+        keys = self._table(value, "the answer", SCHEMA)
+        parts = [self._words(entry, where) for where, entry in self._items(keys, "parts")]
+        moves = [self._move(entry, where) for where, entry in self._items(keys, "moves")]
         return Answer(parts=tuple(filter(None, parts)), moves=tuple(filter(None, moves)))
 
-    def _items(self, table: Mapping[str, object], name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-        given = table.get(name, [])
-        if not isinstance(given, list):
-            self.faults.append(f"`{name}` must be a list, and is {_kind(given)}")
+    def _items(self, keys: Mapping[str, object], name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+        entries = keys.get(name, [])
+        if not isinstance(entries, list):
+            self.faults.append(f"`{name}` must be a list, and is {_describe_type(entries)}")
             return
         schema = cast("Any", SCHEMA)["properties"][name]["items"]
-        for number, item in enumerate(cast("list[object]", given), 1):
+        for number, entry in enumerate(cast("list[object]", entries), 1):
             where = f"{name}, entry {number}"
-            yield where, self._table(item, where, schema)
+            yield where, self._table(entry, where, schema)
 
     def _table(self, value: object, where: str, schema: Mapping[str, Any]) -> Mapping[str, object]:
-        """What is in it by names that are known."""
+        """Returns the known keys of an object, and reports the others."""
         if not isinstance(value, dict):
-            self.faults.append(f"{where} must be an object, and is {_kind(value)}")
+            self.faults.append(f"{where} must be an object, and is {_describe_type(value)}")
             return {}
-        given = cast("dict[str, object]", value)
-        known: Mapping[str, object] = schema["properties"]
-        for name in (name for name in given if name not in known):
-            self.faults.append(f"{where} has the key {shown(name)}; there are {', '.join(known)}")
+        keys = cast("dict[str, object]", value)
+        allowed: Mapping[str, object] = schema["properties"]
+        for name in (name for name in keys if name not in allowed):
+            self.faults.append(f"{where} has the key {shown(name)}; there are {', '.join(allowed)}")
         for name in schema.get("required", ()):
-            if name not in given:
+            if name not in keys:
                 self.faults.append(f"{where} lacks `{name}`")
-        return {name: one for name, one in given.items() if name in known}
+        return {name: entry for name, entry in keys.items() if name in allowed}
 
-    def _words(self, given: Mapping[str, object], where: str) -> Words | None:
-        part = self._text(given, "part", f"in {where}")
+    def _words(self, keys: Mapping[str, object], where: str) -> Words | None:
+        part = self._text(keys, "part", f"in {where}")
         if part is None:
             return None
         where = f"of part {shown(part)}"
         return Words(
             part=part,
-            id=self._text(given, "id", where, _id),
-            title=self._text(given, "title", where, _title),
-            prompt=self._text(given, "prompt", where, _prompt),
+            id=self._text(keys, "id", where, _check_id),
+            title=self._text(keys, "title", where, _check_title),
+            prompt=self._text(keys, "prompt", where, _check_prompt),
         )
 
-    def _move(self, given: Mapping[str, object], where: str) -> Move | None:
-        file, to = (self._text(given, name, f"in {where}") for name in ("file", "to"))
+    def _move(self, keys: Mapping[str, object], where: str) -> Move | None:
+        file, to = (self._text(keys, name, f"in {where}") for name in ("file", "to"))
         return None if file is None or to is None else Move(file=file, to=to)
 
     def _text(
-        self, given: Mapping[str, object], name: str, where: str, read: Callable[[str], str] = str
+        self, keys: Mapping[str, object], name: str, where: str, read: Callable[[str], str] = str
     ) -> str | None:
-        """None if it is not there, or wrong, which is then told."""
-        value = given.get(name)
+        """Returns the text under a key; None if it is missing, or invalid, which is reported."""
+        value = keys.get(name)
         if not isinstance(value, str):
-            if name in given:
-                self.faults.append(f"`{name}` {where} must be text, and is {_kind(value)}")
+            if name in keys:
+                self.faults.append(f"`{name}` {where} must be text, and is {_describe_type(value)}")
             return None
         try:
             return read(value)
@@ -141,7 +147,7 @@ class _Reader:
             return None
 
 
-def _kind(value: object) -> str:
+def _describe_type(value: object) -> str:
     match value:
         case None:
             return "null"
@@ -157,32 +163,32 @@ def _kind(value: object) -> str:
             return "a number"
 
 
-# Kinds of text; what each raises goes on a sentence
+# Checks of texts; the message of each ValueError completes a sentence
 
 
-def _id(text: str) -> str:
+def _check_id(text: str) -> str:
     if not ID.fullmatch(text):
         allowed = f"up to {LONGEST_ID} small letters, digits, - and _, the first a letter or digit"
         raise ValueError(f"is {shown(text)}; an id has {allowed}")
     return text
 
 
-def _title(text: str) -> str:
-    return _plain(text, LONGEST_TITLE, besides="")
+def _check_title(text: str) -> str:
+    return _check_plain(text, LONGEST_TITLE, allowed="")
 
 
-def _prompt(text: str) -> str:
-    return _plain(text, LONGEST_PROMPT, besides=_ON_A_PROMPT_S_LINES)
+def _check_prompt(text: str) -> str:
+    return _check_plain(text, LONGEST_PROMPT, allowed=_ALLOWED_IN_PROMPTS)
 
 
-def _plain(text: str, longest: int, *, besides: str) -> str:
-    """The text with all blanks in it as the usual one, for there are many, and nobody sees the difference."""
+def _check_plain(text: str, longest: int, *, allowed: str) -> str:
+    """Returns the text with every kind of space replaced by the usual one, because they look alike."""
     if len(text) > longest:
         raise ValueError(f"has {len(text):,} characters, and {longest:,} are the most")
-    plain = "".join(" " if category(sign) == "Zs" else sign for sign in text).strip()
+    plain = "".join(" " if category(char) == "Zs" else char for char in text).strip()
     if not plain:
         raise ValueError("is empty")
-    odd = next((sign for sign in plain if not sign.isprintable() and sign not in besides), None)
-    if odd is not None:
-        raise ValueError(f"has the character U+{ord(odd):04X}, which is no plain text")
+    unprintable = next((char for char in plain if not char.isprintable() and char not in allowed), None)
+    if unprintable is not None:
+        raise ValueError(f"has the character U+{ord(unprintable):04X}, which is not plain text")
     return plain

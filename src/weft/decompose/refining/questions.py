@@ -1,11 +1,11 @@
-"""What an agent is asked about a tree of parts, in as many questions as it takes.
+"""The questions to an agent about a tree of parts, as many as it takes.
 
-A question shows whole subtrees, files and all, as many as have room in it: there each part may get names and
-words, and files may move from any slice to any other. Groups that are too large for one question come last. Each
-is shown with the titles of its parts only, which have their final words by then, for it comes after them.
+A question shows as many whole subtrees, with their files, as fit into it: the agent may name each of these parts
+and write prompts, and move files between their slices. Groups that are too large for one question come last.
+They are shown with only the titles of their parts, which are final by then.
 
-So each part is named in exactly one question, no file is asked about twice, and the paths in a question are those
-of the tree at the time when it is asked.
+Each part is therefore named in exactly one question, no file occurs in two, and the paths in a question are
+those of the tree at the time of the question.
 """
 
 import json
@@ -20,44 +20,46 @@ from weft.decompose.words import risk_lines, shown
 WHOLE = "everything"
 """The path of a tree that is one leaf."""
 MOST_BYTES = 100_000
-"""Of parts in one question, and of what is answered about them."""
+"""The most bytes of one question and its answer."""
 _BYTES_OF_ANSWER = 500
-"""About one part: models cannot say as much as they can read."""
+"""The estimated answer about one part. Models can write less than they can read."""
 MOST_BYTES_OF_FILES = 16_000
-"""In one slice; one that fits an agent has far fewer."""
+"""The most bytes of the files of one slice; a slice that fits an agent has far fewer."""
 _PARTS_SHOWN = 12
 _RISKS_SHOWN = 5
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """What a question is about, by paths."""
+    """The parts that a question is about, by path."""
 
     subtrees: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
-    """Shown without what is in their parts."""
+    """Shown without the contents of their parts."""
 
     def parts(self, whole: Part) -> dict[str, Part]:
-        """Those that may be named; among their leaves, files may be moved."""
+        """Returns the parts that the agent may name. Files may be moved between their leaves."""
         named = {*self.subtrees, *self.groups}
         inside = tuple(f"{path}/" for path in self.subtrees)
-        return {path: part for path, part in paths(whole) if path in named or path.startswith(inside)}
+        return {path: part for path, part in part_paths(whole) if path in named or path.startswith(inside)}
 
 
-def paths(whole: Part) -> Iterator[tuple[str, Part]]:
-    """All parts but the whole, each after the group it is in; or the whole, if it is a leaf."""
+def part_paths(whole: Part) -> Iterator[tuple[str, Part]]:
+    """Yields all parts except the whole, each after its group; only the whole if it is a leaf."""
     if not whole.parts:
         yield WHOLE, whole
     for part in whole.parts:
-        yield from _below(part, part.id)
+        yield from _walk(part, part.id)
 
 
-def _below(part: Part, path: str) -> Iterator[tuple[str, Part]]:
+def _walk(part: Part, path: str) -> Iterator[tuple[str, Part]]:
     yield path, part
-    for one in part.parts:
-        yield from _below(one, f"{path}/{one.id}")
+    for child in part.parts:
+        yield from _walk(child, f"{path}/{child.id}")
 
 
 class Questions:
+    """Divides a tree into questions and writes them."""
+
     def __init__(self, signals: Signals, limits: Limits, goal: str, *, most_bytes: int = MOST_BYTES) -> None:
         self._tokens = dict(zip(signals.paths, signals.tokens, strict=True))
         self._symbols = dict(zip(signals.paths, signals.symbols, strict=False))
@@ -65,77 +67,78 @@ class Questions:
         self._goal = goal.strip()
         self._most_bytes = most_bytes
 
-    # Which there are
+    # Scopes
 
     def scopes(self, whole: Part) -> list[Scope]:
-        """In the order in which they are to be asked."""
+        """Returns the scopes of all questions, in the order of asking."""
         sizes = self._sizes(whole)
         subtrees, groups = list[tuple[str, int]](), list[tuple[str, int]]()
-        covered = "/"  # no path begins with it
-        for path, part in paths(whole):
+        covered = "/"  # no path starts with it
+        for path, part in part_paths(whole):
+            # A parent is in a question already, with its whole subtree.
             if path.startswith(covered):
                 continue
             if sizes[path] <= self._most_bytes or not part.parts:
                 subtrees.append((path, sizes[path]))
                 covered = f"{path}/"
             else:
-                groups.append((path, _BYTES_OF_ANSWER + _bytes(_outline(path, part))))
+                groups.append((path, _BYTES_OF_ANSWER + _byte_size(_outline(path, part))))
         return [
-            *(Scope(subtrees=some) for some in _packed(subtrees, self._most_bytes)),
-            *(Scope(groups=some) for some in _packed(reversed(groups), self._most_bytes)),
+            *(Scope(subtrees=paths_in_scope) for paths_in_scope in _pack(subtrees, self._most_bytes)),
+            *(Scope(groups=paths_in_scope) for paths_in_scope in _pack(reversed(groups), self._most_bytes)),
         ]
 
     def _sizes(self, whole: Part) -> dict[str, int]:
-        """Of subtrees."""
+        """Returns the size in bytes of each subtree in a question, with its answer."""
         sizes = dict[str, int]()
-        for path, part in reversed(list(paths(whole))):
-            below = sum(sizes[f"{path}/{one.id}"] for one in part.parts)
-            sizes[path] = _BYTES_OF_ANSWER + _bytes(self._lines(path, part)) + below
+        for path, part in reversed(list(part_paths(whole))):
+            below = sum(sizes[f"{path}/{child.id}"] for child in part.parts)
+            sizes[path] = _BYTES_OF_ANSWER + _byte_size(self._lines(path, part)) + below
         return sizes
 
-    # What they say
+    # Texts
 
     def text(self, whole: Part, scope: Scope) -> str:
-        named = scope.parts(whole)
-        described = [*_risks("", whole.risks)] if len(named) == sum(1 for _ in paths(whole)) else []
-        for path, part in named.items():
+        parts = scope.parts(whole)
+        described = [*_risk_lines("", whole.risks)] if len(parts) == sum(1 for _ in part_paths(whole)) else []
+        for path, part in parts.items():
             described += _outline(path, part) if path in scope.groups else self._lines(path, part)
         instructions = _instructions(self._goal, self._limits, are_slices=bool(scope.subtrees))
         return "\n".join((instructions, *described))
 
     def _lines(self, path: str, part: Part) -> Iterator[str]:
-        yield from _head(path, part)
-        yield from _risks(f"{path}/", part.risks) if part.parts else self._files(part.files)
+        yield from _heading(path, part)
+        yield from _risk_lines(f"{path}/", part.risks) if part.parts else self._files(part.files)
 
     def _files(self, files: Sequence[str]) -> Iterator[str]:
-        """Names that cannot be written down are counted; such a file stays where it is."""
-        told, room = 0, MOST_BYTES_OF_FILES
+        """Yields a line for each file. Files with unprintable names are only counted; they cannot be moved."""
+        count, room = 0, MOST_BYTES_OF_FILES
         for file in filter(str.isprintable, files):
             symbol = self._symbols.get(file)
             line = f"  - {file} ({self._tokens[file]:,} tokens{f', {shown(symbol)}' if symbol else ''})"
-            room -= _bytes([line])
+            room -= _byte_size([line])
             if room < 0:
                 break
-            told += 1
+            count += 1
             yield line
-        if told < len(files):
-            yield f"  and {len(files) - told:,} more"
+        if count < len(files):
+            yield f"  and {len(files) - count:,} more"
 
 
-def _packed(items: Iterable[tuple[str, int]], room: int) -> Iterator[tuple[str, ...]]:
-    """Neighbours together, as long as there is room."""
-    here, used = list[str](), 0
+def _pack(items: Iterable[tuple[str, int]], room: int) -> Iterator[tuple[str, ...]]:
+    """Packs neighbours into batches of at most `room` bytes."""
+    batch, batch_size = list[str](), 0
     for path, size in items:
-        if here and used + size > room:
-            yield tuple(here)
-            here, used = [], 0
-        here.append(path)
-        used += size
-    if here:
-        yield tuple(here)
+        if batch and batch_size + size > room:
+            yield tuple(batch)
+            batch, batch_size = [], 0
+        batch.append(path)
+        batch_size += size
+    if batch:
+        yield tuple(batch)
 
 
-def _bytes(lines: Iterable[str]) -> int:
+def _byte_size(lines: Iterable[str]) -> int:
     return sum(len(line.encode()) + 1 for line in lines)
 
 
@@ -176,8 +179,8 @@ The parts:
 
 
 def _instructions(goal: str, limits: Limits, *, are_slices: bool) -> str:
-    about = _ABOUT_SLICES if are_slices else _ABOUT_GROUPS
-    return f"{_TASK}\n{about}\n{_FORM}".format(
+    rules = _ABOUT_SLICES if are_slices else _ABOUT_GROUPS
+    return f"{_TASK}\n{rules}\n{_FORM}".format(
         goal=goal,
         schema=json.dumps(SCHEMA),
         longest_id=LONGEST_ID,
@@ -189,7 +192,7 @@ def _instructions(goal: str, limits: Limits, *, are_slices: bool) -> str:
     )
 
 
-def _head(path: str, part: Part) -> Iterator[str]:
+def _heading(path: str, part: Part) -> Iterator[str]:
     kind = f"a group of {len(part.parts):,} parts" if part.parts else "a slice"
     yield f"{path}: {kind}, {len(part.files):,} files, {part.tokens:,} tokens"
     yield f"  title: {part.title}"
@@ -198,11 +201,11 @@ def _head(path: str, part: Part) -> Iterator[str]:
 
 
 def _outline(path: str, part: Part) -> Iterator[str]:
-    yield from _head(path, part)
-    yield from (f"  - {one.id}: {one.title}" for one in part.parts[:_PARTS_SHOWN])
+    yield from _heading(path, part)
+    yield from (f"  - {child.id}: {child.title}" for child in part.parts[:_PARTS_SHOWN])
     if len(part.parts) > _PARTS_SHOWN:
         yield f"  and {len(part.parts) - _PARTS_SHOWN:,} more"
 
 
-def _risks(inside: str, risks: Sequence[Risk]) -> Iterator[str]:
+def _risk_lines(inside: str, risks: Sequence[Risk]) -> Iterator[str]:
     return (f"  {line}" for line in risk_lines(risks, most=_RISKS_SHOWN, inside=inside))

@@ -1,11 +1,11 @@
-"""A tree of parts as an agent would have it: its answer is checked, and then the tree is made anew.
+"""Refine a tree of parts with the answer of an agent: check the answer, then rebuild the tree.
 
-What an agent says decides two things only: what parts are called, and in which leaf a file is. All else, the
-files and tokens of groups, the order, the risks, what is too large, is computed from that as for the tree that
-Weft made. So no answer can give a file to two leaves, or make a circle of dependencies: there are no words for it.
+An answer decides only two things: the texts of parts, and the leaf of each file. Everything else (files and
+tokens of groups, order, risks, `too_large`) is computed from these, as for the original tree. An answer
+therefore cannot put a file into two leaves or create circular dependencies, because it cannot express them.
 
-What is left to check are names and limits. A limit that a leaf keeps to must be kept. One that it is beyond
-already, because nothing could split it, must not be passed any further.
+What remains to be checked are texts and limits. A leaf within a limit must stay within it. A leaf that already
+exceeds a limit, because it could not be split, must not grow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,30 +13,34 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.decompose.invariants import broken
+from weft.decompose.invariants import find_violations
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.naming import Names
 from weft.decompose.refining.answers import Answer, Words, read_answer
 from weft.decompose.refining.checking import Check
 from weft.decompose.refining.questions import WHOLE, Scope
-from weft.decompose.waiting import with_order
+from weft.decompose.waiting import add_order
 
 _AS_IT_IS = Words(part="")
 
 
 class Refused(Struct, frozen=True):
+    """An answer that was rejected."""
+
     faults: tuple[str, ...]
-    """All of them, each a sentence."""
+    """All faults, each a sentence."""
 
 
 class Refined(Struct, frozen=True, kw_only=True):
+    """The tree after an answer."""
+
     whole: Part
     renamed: int
-    """Parts that have another id."""
+    """The number of parts with a new id."""
     worded: int
-    """Parts that were given a title or a prompt."""
+    """The number of parts with a new title or prompt."""
     moved: int
-    """Files."""
+    """The number of files in another leaf."""
 
 
 class Refining:
@@ -48,25 +52,27 @@ class Refining:
         self._numbers = {path: number for number, path in enumerate(signals.paths)}
 
     def refined(self, whole: Part, scope: Scope, value: object) -> Refined | Refused:
-        """What an answer makes of the tree; it may be any JSON."""
+        """Applies an answer, which may be any JSON value, to the tree."""
         answer, faults = read_answer(value)
-        named = scope.parts(whole)
-        faults += dict.fromkeys(Check(named, self._tokens, self._limits).faults(answer, whole))
-        made = None if faults else with_order(self._part("", whole, _Draft.of(answer, named)), self._signals)
-        if made is None or (faults := [*broken(made, self._signals, self._limits)]):
+        parts = scope.parts(whole)
+        faults += dict.fromkeys(Check(parts, self._tokens, self._limits).faults(answer, whole))
+        new_whole = (
+            None if faults else add_order(self._part("", whole, _Draft.of(answer, parts)), self._signals)
+        )
+        if new_whole is None or (faults := [*find_violations(new_whole, self._signals, self._limits)]):
             return Refused(tuple(faults))
         return Refined(
-            whole=made,
-            renamed=sum(words.id not in (None, named[words.part].id) for words in answer.parts),
+            whole=new_whole,
+            renamed=sum(words.id not in (None, parts[words.part].id) for words in answer.parts),
             worded=sum(bool(words.title or words.prompt) for words in answer.parts),
             moved=len(answer.moves),
         )
 
     def _part(self, path: str, part: Part, draft: "_Draft") -> Part:
         words = draft.words.get(path or WHOLE if not part.parts else path, _AS_IT_IS)
-        parts = [self._part(f"{path}/{one.id}" if path else one.id, one, draft) for one in part.parts]
+        parts = [self._part(f"{path}/{child.id}" if path else child.id, child, draft) for child in part.parts]
         files = (
-            sorted(file for one in parts for file in one.files)
+            sorted(file for child in parts for file in child.files)
             if parts
             else draft.files.get(path, part.files)
         )
@@ -86,20 +92,20 @@ class Refining:
 
 
 class _Draft(Struct, frozen=True, kw_only=True):
-    """What an answer says, by paths of parts."""
+    """The contents of an answer by path of part."""
 
     words: Mapping[str, Words]
     files: Mapping[str, Sequence[str]]
-    """Of leaves that have others than before; sorted."""
+    """The files of each leaf after the moves; sorted."""
 
     @classmethod
     def of(cls, answer: Answer, named: Mapping[str, Part]) -> "_Draft":
-        to = {move.file: move.to for move in answer.moves}
+        target_of = {move.file: move.to for move in answer.moves}
         leaves = {path: part.files for path, part in named.items() if not part.parts}
         files = dict[str, list[str]]()
         for path, inside in leaves.items():
             for file in inside:
-                files.setdefault(to.get(file, path), []).append(file)
+                files.setdefault(target_of.get(file, path), []).append(file)
         return cls(
             words={words.part: words for words in answer.parts},
             files={path: sorted(inside) for path, inside in files.items()},

@@ -1,12 +1,12 @@
-"""A last look at every file: it moves to the leaf that it is most bound to.
+"""Move single files to the leaf to which they are linked most.
 
-A tree that is cut from above loses something: what was put in different parts at first stays apart, though further
-down there would be a place for it. So in the end single files change over, wherever they are in the tree, to
-leaves that have room. That brings leaves near to what could be had without a tree.
+A top-down split has a flaw: files that the first cut separates stay apart, even if a leaf further down would suit
+both. In the end, single files therefore move to any leaf of the tree that has room. The result is nearly as good
+as a partition without a tree.
 
-A folder binds, too: as much as a reference if all of it is in the leaf, and less the less of it is there. So files
-do not leave their folder for little, and come back to where most of it is. No leaf gives away more than half of
-what it had, so that leaves stay even.
+A folder counts as a link, too: as much as a reference if the leaf has all of the folder, and less the less it has.
+Files therefore do not leave their folder for a weak link, and return to the leaf with most of it. No leaf gives
+away more than half of its files, so that leaves stay even.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,20 @@ from weft.decompose.splitting.links import Group, groups_by_node, total
 _ROUNDS = 3
 
 
-def moved(graph: Graph, leaves: Sequence[Group], limits: Limits) -> list[list[int]]:
-    """The same leaves with other nodes, sorted. None is given more than the limits allow, or left with too few."""
-    moving = _Moving(graph, leaves, limits)
-    to_look_at: Sequence[int] = graph.nodes
+def move_nodes(graph: Graph, leaves: Sequence[Group], limits: Limits) -> list[list[int]]:
+    """Returns the leaves after the moves, sorted. No leaf exceeds the limits or keeps too few files."""
+    mover = _NodeMover(graph, leaves, limits)
+    candidates: Sequence[int] = graph.nodes
     for _ in range(_ROUNDS):
-        changed = [node for node in to_look_at if moving.try_to_move(node)]
-        to_look_at = sorted({other for node in changed for other, _weight in graph.links.at(node)})
-    return moving.leaves()
+        moved_nodes = [node for node in candidates if mover.try_to_move(node)]
+        # Only neighbours of moved nodes can gain by a move in the next round.
+        candidates = sorted(
+            {neighbour for node in moved_nodes for neighbour, _weight in graph.links.at(node)}
+        )
+    return mover.leaves()
 
 
-class _Moving:
+class _NodeMover:
     def __init__(self, graph: Graph, leaves: Sequence[Group], limits: Limits) -> None:
         self._graph = graph
         self._limits = limits
@@ -40,24 +43,28 @@ class _Moving:
         self._folders = _Folders(graph.paths, self._leaf_of)
 
     def leaves(self) -> list[list[int]]:
-        found: list[list[int]] = [[] for _ in self._files]
+        leaves: list[list[int]] = [[] for _ in self._files]
         for node, leaf in enumerate(self._leaf_of):
-            found[leaf].append(node)
-        return found
+            leaves[leaf].append(node)
+        return leaves
 
     def try_to_move(self, node: int) -> bool:
-        here = self._leaf_of[node]
-        bound = {here: 0}
-        for other, weight in self._graph.links.at(node):
-            leaf = self._leaf_of[other]
-            bound[leaf] = bound.get(leaf, 0) + weight
-        if len(bound) == 1 or self._files[here] - self._graph.files[node] < self._to_keep[here]:
+        own_leaf = self._leaf_of[node]
+        weights = {own_leaf: 0}
+        for neighbour, weight in self._graph.links.at(node):
+            leaf = self._leaf_of[neighbour]
+            weights[leaf] = weights.get(leaf, 0) + weight
+        if len(weights) == 1 or self._files[own_leaf] - self._graph.files[node] < self._to_keep[own_leaf]:
             return False
-        for leaf in bound:
-            bound[leaf] += REFERENCE * self._folders.beside(node, leaf, here) // self._folders.others(node)
-        better = [leaf for leaf in bound if bound[leaf] > bound[here] and self._has_room(leaf, node)]
+        for leaf in weights:
+            weights[leaf] += (
+                REFERENCE * self._folders.beside(node, leaf, own_leaf) // self._folders.others(node)
+            )
+        better = [
+            leaf for leaf in weights if weights[leaf] > weights[own_leaf] and self._has_room(leaf, node)
+        ]
         if better:
-            self._move(node, min(better, key=lambda leaf: (-bound[leaf], leaf)))
+            self._move(node, min(better, key=lambda leaf: (-weights[leaf], leaf)))
         return bool(better)
 
     def _has_room(self, leaf: int, node: int) -> bool:
@@ -67,16 +74,16 @@ class _Moving:
         )
 
     def _move(self, node: int, leaf: int) -> None:
-        here = self._leaf_of[node]
+        own_leaf = self._leaf_of[node]
         for sums, values in ((self._files, self._graph.files), (self._tokens, self._graph.tokens)):
-            sums[here] -= values[node]
+            sums[own_leaf] -= values[node]
             sums[leaf] += values[node]
-        self._folders.move(node, here, leaf)
+        self._folders.move(node, own_leaf, leaf)
         self._leaf_of[node] = leaf
 
 
 class _Folders:
-    """How many nodes of each folder are in each leaf."""
+    """The number of nodes of each folder in each leaf."""
 
     def __init__(self, paths: Sequence[str], leaf_of: Sequence[int]) -> None:
         by_folder = dict[str, dict[int, int]]()
@@ -87,13 +94,13 @@ class _Folders:
         self._sizes = [sizes[folder_of(path)] for path in paths]
 
     def beside(self, node: int, leaf: int, own: int) -> int:
-        """How many of the same folder are in the leaf, without the node itself, which is in its own."""
+        """Counts the other nodes of the same folder in a leaf. `own` is the leaf of the node itself."""
         return self._leaves_of[node].get(leaf, 0) - (leaf == own)
 
     def others(self, node: int) -> int:
         return max(1, self._sizes[node] - 1)
 
-    def move(self, node: int, here: int, there: int) -> None:
+    def move(self, node: int, old_leaf: int, new_leaf: int) -> None:
         leaves = self._leaves_of[node]
-        leaves[here] -= 1
-        leaves[there] = leaves.get(there, 0) + 1
+        leaves[old_leaf] -= 1
+        leaves[new_leaf] = leaves.get(new_leaf, 0) + 1

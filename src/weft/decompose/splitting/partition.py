@@ -1,8 +1,8 @@
-"""Balanced parts with little between them: METIS, behind one function.
+"""Balanced parts with few links between them: METIS behind one function.
 
-It is given whole numbers, a fixed seed and nodes in a fixed order, so it answers the same every time. It is asked
-for two parts at a time. For more at once it may find that one of them gets no nodes, and says so on standard
-output, where a plan is expected.
+METIS gets integers, a fixed seed and nodes in a fixed order, so its result is reproducible. It is called for two
+parts at a time. If it makes more at once, one may stay empty, and METIS then prints a warning to standard
+output, where Weft prints the plan.
 """
 
 from collections.abc import Sequence
@@ -11,39 +11,45 @@ from weft.decompose.splitting.links import Links
 
 _SEED = 1
 _IMBALANCE = (10, 500)
-"""In thousandths: how much larger than its share a part may be, at least and at most."""
+"""In thousandths: the least and the most by which a part may exceed its share."""
 
 
 def partition(loads: Sequence[int], links: Links, parts: int, *, most: int) -> list[list[int]]:
-    """Nodes by part, of two or more; none is empty, so there may be fewer.
+    """Returns at most `parts` groups of nodes, none empty.
 
-    A node without load goes wherever it cuts least. `most` is the load that a part should not be above: what that
-    is above its share is freedom to cut less.
+    A node without load goes wherever it cuts least. `most` is the load that a part should not exceed; the
+    difference to its share is freedom to cut fewer links.
     """
-    found, pending = list[list[int]](), [(list(range(len(loads))), links, parts)]
+    groups, pending = list[list[int]](), [(list(range(len(loads))), links, parts)]
     while pending:
-        nodes, among, number = pending.pop()
-        halves = _halves([loads[node] for node in nodes], among, number, most) if len(nodes) > 1 else ()
+        nodes, subgraph, part_count = pending.pop()
+        halves = (
+            _halves([loads[node] for node in nodes], subgraph, part_count, most) if len(nodes) > 1 else ()
+        )
         if not halves or not all(halves):
-            found.append(nodes)
+            groups.append(nodes)
             continue
-        numbers = (number // 2, number - number // 2)
-        found += [[nodes[at] for at in half] for half, own in zip(halves, numbers, strict=True) if own == 1]
-        again = [(half, own) for half, own in zip(halves, numbers, strict=True) if own > 1]
-        inside = among.within([half for half, _own in again])
-        pending += [
-            ([nodes[at] for at in half], theirs, own)
-            for (half, own), theirs in zip(again, inside, strict=True)
+        numbers = (part_count // 2, part_count - part_count // 2)
+        groups += [
+            [nodes[index] for index in half]
+            for half, count in zip(halves, numbers, strict=True)
+            if count == 1
         ]
-    return found
+        open_halves = [(half, count) for half, count in zip(halves, numbers, strict=True) if count > 1]
+        inner_links = subgraph.within([half for half, _own in open_halves])
+        pending += [
+            ([nodes[index] for index in half], half_links, count)
+            for (half, count), half_links in zip(open_halves, inner_links, strict=True)
+        ]
+    return groups
 
 
 def _halves(loads: Sequence[int], links: Links, parts: int, most: int) -> tuple[list[int], list[int]]:
-    """Two parts of the nodes; the first has the load for half of the parts, rounded down."""
+    """Splits the nodes in two; the first half has the load of half of the parts, rounded down."""
     import pymetis  # noqa: PLC0415 - an extra, needed nowhere else
 
     first = parts // 2 / parts
-    answer = pymetis.part_graph(
+    result = pymetis.part_graph(
         2,
         adjacency=pymetis.CSRAdjacency(links.starts, links.neighbours),
         vweights=loads,
@@ -53,13 +59,13 @@ def _halves(loads: Sequence[int], links: Links, parts: int, most: int) -> tuple[
         options=pymetis.Options(seed=_SEED, ufactor=_imbalance(sum(loads), parts, most)),
     )
     sides: tuple[list[int], list[int]] = ([], [])
-    for node, side in enumerate(answer.vertex_part):
+    for node, side in enumerate(result.vertex_part):
         sides[side].append(node)
     return sides
 
 
 def _imbalance(load: int, parts: int, most: int) -> int:
-    """The freedom there is, shared by as many cuts in two as are still to come."""
+    """Returns the allowed imbalance, divided among the bisections still to come."""
     least, largest = _IMBALANCE
     free = (most * parts / max(1, load)) ** (1 / (parts - 1).bit_length())
     return max(least, min(largest, int(1000 * (free - 1))))

@@ -1,7 +1,7 @@
-"""Tests and the files that they test.
+"""Tests and their subjects, the files that they test.
 
-A test that is in another slice than its subject fails until both slices are done, and no agent can run it. So a
-test and its subject are one node from the beginning, unless that would fill more than half of an agent's share.
+A test in another slice than its subject fails until both slices are done, and no agent can run it. A test and its
+subject are therefore one node from the start, unless that would fill more than half of an agent's capacity.
 
 The name of a test names its subject: `test_model.py`, `model_test.go`, `model.spec.ts` and `ModelTest.java` test
 `model`. Of several files of that name the test means the one that it refers to, else the one whose folder has the
@@ -37,74 +37,80 @@ _USUAL = frozenset(
 _AMBIGUOUS = -1
 
 _Key = tuple[str, tuple[str, ...]]
-"""What a file is called, and the last folders that it is in."""
+"""The name of a file and its last folders."""
 
 
 def subject_name(path: str) -> str:
-    """The name that a test has for its subject; empty if the file is no test."""
+    """Returns the name of a test's subject; empty if the file is not a test."""
     name, dot, ending = path.rpartition("/")[2].rpartition(".")
     match = _TEST.fullmatch(name) if dot and ending.lower() in _CODE else None
     return next(filter(None, match.groups()), "") if match else ""
 
 
-def subjects(paths: Sequence[str], uses: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """For each test whose subject is clear, the number of that file."""
+def find_subjects(paths: Sequence[str], uses: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Returns the subject of each test for which it is clear."""
     tests = {file: name for file, path in enumerate(paths) if (name := subject_name(path))}
     used = dict[int, set[int]]()
-    for user, other in uses:
-        if user in tests and other not in tests and _name(paths[other]) == tests[user]:
-            used.setdefault(user, set()).add(other)
-    by_name = _by_name(paths, tests)
+    for user, used_file in uses:
+        if user in tests and used_file not in tests and _stem(paths[used_file]) == tests[user]:
+            used.setdefault(user, set()).add(used_file)
+    by_name = _index_by_name(paths, tests)
     subject_of = dict[int, int]()
     for test, name in tests.items():
-        meant = used.get(test, set())
-        subject = next(iter(meant)) if len(meant) == 1 else _beside(by_name, paths[test], name)
+        candidates = used.get(test, set())
+        subject = (
+            next(iter(candidates)) if len(candidates) == 1 else _find_by_folder(by_name, paths[test], name)
+        )
         if subject != _AMBIGUOUS:
             subject_of[test] = subject
     return subject_of
 
 
-def with_tests(graph: Graph, groups: Sequence[Group], tests: Mapping[int, int]) -> list[Group]:
-    """The groups, with those of a test and of its subject joined where the result is small enough."""
+def join_tests(graph: Graph, groups: Sequence[Group], tests: Mapping[int, int]) -> list[Group]:
+    """Joins the group of each test with that of its subject, if the result is small enough."""
     group_of = {file: number for number, group in enumerate(groups) for file in group}
     members = [list(group) for group in groups]
     loads = [total(graph.loads, group) for group in groups]
     for test, subject in tests.items():
-        own, other = group_of[test], group_of[subject]
-        if own != other and len(members[own]) == 1 and loads[own] + loads[other] <= _LARGEST:
-            members[other] += members[own]
-            loads[other] += loads[own]
-            members[own] = []
-            group_of[test] = other
+        test_group, subject_group = group_of[test], group_of[subject]
+        if (
+            test_group != subject_group
+            and len(members[test_group]) == 1
+            and loads[test_group] + loads[subject_group] <= _LARGEST
+        ):
+            members[subject_group] += members[test_group]
+            loads[subject_group] += loads[test_group]
+            members[test_group] = []
+            group_of[test] = subject_group
     return sorted((sorted(group) for group in members if group), key=lambda group: group[0])
 
 
-def _by_name(paths: Sequence[str], tests: Mapping[int, str]) -> dict[_Key, int]:
-    """Files that are no tests, each by all keys that name it."""
+def _index_by_name(paths: Sequence[str], tests: Mapping[int, str]) -> dict[_Key, int]:
+    """Returns the files that are not tests by every key that names them."""
     numbers = dict[_Key, int]()
     for file, path in enumerate(paths):
         if file not in tests and path.rpartition(".")[2].lower() in _CODE:
-            for key in _keys(_name(path), path):
+            for key in _keys(_stem(path), path):
                 numbers[key] = _AMBIGUOUS if key in numbers else file
     return numbers
 
 
-def _beside(by_name: Mapping[_Key, int], path: str, name: str) -> int:
-    """The file of this name in the folder that most resembles that of the test."""
-    keys = [key for key in _keys(name, path) if key[1] or not _folders(path)]
+def _find_by_folder(by_name: Mapping[_Key, int], path: str, name: str) -> int:
+    """Returns the file of this name in the folder that most resembles the test's folder."""
+    keys = [key for key in _keys(name, path) if key[1] or not _meaningful_folders(path)]
     return next((by_name[key] for key in keys if key in by_name), _AMBIGUOUS)
 
 
 def _keys(name: str, path: str) -> Iterator[_Key]:
-    folders = _folders(path)
+    folders = _meaningful_folders(path)
     for length in range(min(2, len(folders)), -1, -1):
         yield name, folders[len(folders) - length :]
 
 
-def _folders(path: str) -> tuple[str, ...]:
-    """Those that tell something."""
+def _meaningful_folders(path: str) -> tuple[str, ...]:
+    """Returns the folders of a path without those that have no meaning, such as `src`."""
     return tuple(folder for folder in folder_of(path).split("/") if folder and folder not in _USUAL)
 
 
-def _name(path: str) -> str:
+def _stem(path: str) -> str:
     return path.rpartition("/")[2].partition(".")[0]

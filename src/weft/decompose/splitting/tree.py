@@ -1,4 +1,4 @@
-"""The shape of the tree: which files are in which leaf, and which leaves are in which group."""
+"""Build the shape of the tree: the files of each leaf, and the leaves of each group."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -8,17 +8,19 @@ from msgspec import Struct
 from weft.decompose.model import Limits
 from weft.decompose.splitting.cutting import cut
 from weft.decompose.splitting.graph import Graph
-from weft.decompose.splitting.knots import knots
+from weft.decompose.splitting.knots import join_circles
 from weft.decompose.splitting.links import Group, total
-from weft.decompose.splitting.moving import moved
-from weft.decompose.splitting.subjects import subjects, with_tests
+from weft.decompose.splitting.moving import move_nodes
+from weft.decompose.splitting.subjects import find_subjects, join_tests
 
 
 class Node(Struct, frozen=True, kw_only=True):
+    """A node of the tree."""
+
     files: Group
-    """By number, sorted."""
+    """Numbers of files, sorted."""
     children: list["Node"]
-    """None, or two and more, in the order of their first files."""
+    """Empty, or at least two, in the order of their first files."""
 
     def leaves(self) -> Iterator[Group]:
         if not self.children:
@@ -27,37 +29,38 @@ class Node(Struct, frozen=True, kw_only=True):
             yield from child.leaves()
 
 
-def tree_of(graph: Graph, uses: Sequence[tuple[int, int]], limits: Limits) -> Node:
-    """From above: into parts, and these into parts. Then single files go where they belong."""
-    together = with_tests(graph, knots(graph, uses), subjects(graph.paths, uses))
-    units = graph.joined(together) if len(together) < len(graph.paths) else graph
-    if not beyond(units, units.nodes, limits):
+def build_tree(graph: Graph, uses: Sequence[tuple[int, int]], limits: Limits) -> Node:
+    """Splits the files top-down, then moves single files to the leaf they belong to."""
+    unit_files = join_tests(graph, join_circles(graph, uses), find_subjects(graph.paths, uses))
+    units = graph.joined(unit_files) if len(unit_files) < len(graph.paths) else graph
+    if not exceeds_limits(units, units.nodes, limits):
         return Node(files=graph.nodes, children=[])
-    cut_from_above = _split(units, units.nodes, limits, limits.depth_for(len(graph.paths)))
-    leaves = moved(units, list(cut_from_above.leaves()), limits)
-    files = (sorted(file for unit in leaf for file in together[unit]) for leaf in leaves)
-    return _with_leaves(cut_from_above, files)
+    unmoved_tree = _split(units, units.nodes, limits, limits.depth_for(len(graph.paths)))
+    # The shape of the tree is final here; moves change only the contents of leaves.
+    leaves = move_nodes(units, list(unmoved_tree.leaves()), limits)
+    files = (sorted(file for unit in leaf for file in unit_files[unit]) for leaf in leaves)
+    return _with_leaves(unmoved_tree, files)
 
 
 def _split(graph: Graph, names: Group, limits: Limits, levels: int) -> Node:
-    """The nodes of the graph, which have these names in the whole, are more than one agent should take."""
+    """Splits a graph that is too large for one agent. `names` are the numbers of its nodes in the whole graph."""
     groups = cut(graph, limits, levels)
-    again = [group for group in groups if levels > 1 and beyond(graph, group, limits)]
-    split = {
+    large_groups = [group for group in groups if levels > 1 and exceeds_limits(graph, group, limits)]
+    subtrees = {
         group[0]: _split(part, [names[node] for node in group], limits, levels - 1)
-        for group, part in zip(again, graph.parts(again), strict=True)
+        for group, part in zip(large_groups, graph.parts(large_groups), strict=True)
     }
     return Node(
         files=names,
         children=[
-            split.get(group[0]) or Node(files=[names[node] for node in group], children=[])
+            subtrees.get(group[0]) or Node(files=[names[node] for node in group], children=[])
             for group in groups
         ],
     )
 
 
 def _with_leaves(node: Node, leaves: Iterator[Group]) -> Node:
-    """The same shape with other leaves, one after the other."""
+    """Returns a tree of the same shape with the leaves replaced in order."""
     if not node.children:
         return Node(files=next(leaves), children=[])
     children = sorted(
@@ -66,8 +69,8 @@ def _with_leaves(node: Node, leaves: Iterator[Group]) -> Node:
     return Node(files=sorted(chain.from_iterable(child.files for child in children)), children=children)
 
 
-def beyond(graph: Graph, nodes: Group, limits: Limits) -> bool:
-    """Whether it is to be split further."""
+def exceeds_limits(graph: Graph, nodes: Group, limits: Limits) -> bool:
+    """Returns whether the nodes are too many for one leaf."""
     return (
         total(graph.files, nodes) > limits.max_files_per_subplan
         or total(graph.tokens, nodes) > limits.max_tokens_per_subplan

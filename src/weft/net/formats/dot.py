@@ -6,7 +6,7 @@ from weft.net.formats.drawing import drawn_arcs, drawn_tokens, visible
 from weft.net.model import Net, PlaceKind
 from weft.net.plain import PlainNet
 
-# Graphviz reads entities inside labels, so `&` is no letter either.
+# Graphviz interprets entities inside labels, so `&` must be escaped too.
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
 
 

@@ -1,4 +1,4 @@
-"""What is drawn of a net, whatever the format: its arcs with their labels, tokens, and names that show."""
+"""The parts of a drawing that DOT and Mermaid share: arcs with labels, tokens, and printable names."""
 
 import re
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ _MAX_DOTS = 3
 
 
 def visible(text: str) -> str:
-    """The text with a sign for each character that cannot be drawn, or would break a line."""
-    return _UNPRINTABLE.sub(lambda found: _sign(found.group()), text)
+    """Replaces each character that cannot be drawn, or that would break a line, by a symbol."""
+    return _UNPRINTABLE.sub(lambda match: _replacement(match.group()), text)
 
 
-def _sign(character: str) -> str:
+def _replacement(character: str) -> str:
     code = ord(character)
     return chr(0x2400 + code) if code < 0x20 else "\ufffd"  # noqa: PLR2004  the control pictures
 

@@ -43,16 +43,16 @@ def _arcs_to_json(arcs: Iterable[Arc]) -> list[dict[str, Any]]:
 
 
 def net_from_json(data: object) -> Net:
-    """The net of `net_to_json`; what is left out has its usual value, anything wrong is a NetError."""
-    top = _Object(data, "", needed=("weft", "net"))
+    """Reads the net that `net_to_json` wrote. Omitted keys have defaults; raises `NetError` if it is invalid."""
+    top = _Object(data, "", required=("weft", "net"))
     if top.number("weft") != VERSION:
         raise top.wrong("weft", f"version {VERSION} is needed")
-    net = _Object(top.values["net"], "net", needed=("places", "transitions"))
+    net = _Object(top.values["net"], "net", required=("places", "transitions"))
     return Net(net.each("places", _place), net.each("transitions", _transition))
 
 
 def marking_from_json(data: object) -> Marking:
-    """The marking of `Marking.to_json`; anything wrong is a NetError."""
+    """Reads the marking that `Marking.to_json` wrote; raises `NetError` if it is invalid."""
     marking = _Object(data, "", optional=("tokens", "running"))
     return Marking(
         {PlaceId(id_): count for id_, count in marking.counts("tokens").items()},
@@ -65,38 +65,38 @@ def dump_net(net: Net) -> str:
 
 
 def load_net(text: str | bytes, *, file: str) -> Net:
-    """The net of `dump_net`; anything wrong is a FileFormatError that begins with the name `file`."""
+    """Reads the net that `dump_net` wrote; raises `FileFormatError`, with the name `file`, if it is invalid."""
     try:
-        return net_from_json(_decoded(text, file))
+        return net_from_json(_parse(text, file))
     except NetError as error:
         raise FileFormatError(str(error), file=file) from None
 
 
-def _decoded(text: str | bytes, file: str) -> object:
+def _parse(text: str | bytes, file: str) -> object:
     try:
-        return cast("object", json.loads(text, object_pairs_hook=_without_doubles))
+        return cast("object", json.loads(text, object_pairs_hook=_reject_duplicates))
     except json.JSONDecodeError as error:
-        said = f"not JSON: {error.msg}; a net in JSON is needed"
-        raise FileFormatError(said, file=file, line=error.lineno, column=error.colno) from None
+        message = f"not JSON: {error.msg}; a net in JSON is needed"
+        raise FileFormatError(message, file=file, line=error.lineno, column=error.colno) from None
     except UnicodeDecodeError as error:
-        said = f"not text: {error.reason} at byte {error.start}; JSON in UTF-8 is needed"
-        raise FileFormatError(said, file=file) from None
+        message = f"not text: {error.reason} at byte {error.start}; JSON in UTF-8 is needed"
+        raise FileFormatError(message, file=file) from None
     except (RecursionError, ValueError):  # too many brackets, too many digits
-        said = "nested too deep, or a number too long; a net in JSON is needed"
-        raise FileFormatError(said, file=file) from None
+        message = "nested too deep, or a number too long; a net in JSON is needed"
+        raise FileFormatError(message, file=file) from None
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
         keys = [key for key, _ in pairs]
-        double = next(key for key in keys if keys.count(key) > 1)
-        raise NetError(f"the key {_REPR.repr(double)} stands twice in one object; keys must differ")
+        duplicate = next(key for key in keys if keys.count(key) > 1)
+        raise NetError(f"the key {_REPR.repr(duplicate)} stands twice in one object; keys must differ")
     return values
 
 
 def _place(data: object, path: str) -> Place:
-    place = _Object(data, path, needed=("id",), optional=("kind", "tokens"))
+    place = _Object(data, path, required=("id",), optional=("kind", "tokens"))
     kind = place.text("kind", PlaceKind.CONTROL)
     if kind not in tuple(PlaceKind):
         raise place.wrong("kind", f"one of {', '.join(PlaceKind)} is needed")
@@ -107,7 +107,7 @@ def _place(data: object, path: str) -> Place:
 
 def _transition(data: object, path: str) -> Transition:
     needed, optional = ("id", "inputs", "outcomes"), ("action", "priority")
-    transition = _Object(data, path, needed=needed, optional=optional)
+    transition = _Object(data, path, required=needed, optional=optional)
     return Transition(
         id=TransitionId(transition.text("id")),
         inputs=transition.each("inputs", _arc),
@@ -118,30 +118,30 @@ def _transition(data: object, path: str) -> Transition:
 
 
 def _outcome(data: object, path: str) -> Outcome:
-    outcome = _Object(data, path, needed=("name", "outputs"))
+    outcome = _Object(data, path, required=("name", "outputs"))
     return Outcome(name=OutcomeName(outcome.text("name")), outputs=outcome.each("outputs", _arc))
 
 
 def _arc(data: object, path: str) -> Arc:
-    arc = _Object(data, path, needed=("place",), optional=("weight",))
+    arc = _Object(data, path, required=("place",), optional=("weight",))
     return Arc(PlaceId(arc.text("place")), arc.number("weight", 1, least=1))
 
 
 class _Object:
-    """A JSON object whose keys are checked, and where in the whole it stands."""
+    """A JSON object with checked keys, and its path in the document."""
 
     def __init__(
-        self, data: object, path: str, *, needed: tuple[str, ...] = (), optional: tuple[str, ...] = ()
+        self, data: object, path: str, *, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()
     ) -> None:
         self._path = path
         if not isinstance(data, Mapping):
             raise _wrong(path, data, "an object is needed")
         self.values = cast("Mapping[str, object]", data)
         for key in self.values:
-            if key not in needed and key not in optional:
-                allowed = ", ".join((*needed, *optional))
+            if key not in required and key not in optional:
+                allowed = ", ".join((*required, *optional))
                 raise NetError(f"{path or 'the whole'}: the key {_REPR.repr(key)}; allowed are {allowed}")
-        for key in needed:
+        for key in required:
             if key not in self.values:
                 raise NetError(f"{self._path_to(key)}: missing; it is needed")
 
@@ -159,8 +159,8 @@ class _Object:
 
     def number(self, key: str, usual: int = 0, *, least: int | None = None) -> int:
         value = self.values.get(key, usual)
-        if type(value) is not int or (least is not None and value < least):  # True is no number here
-            raise self.wrong(key, _whole(least))
+        if type(value) is not int or (least is not None and value < least):  # a boolean is not a number
+            raise self.wrong(key, _describe_integer(least))
         return value
 
     def each(self, key: str, read: Callable[[object, str], T]) -> tuple[T, ...]:
@@ -168,8 +168,8 @@ class _Object:
         if not isinstance(value, list | tuple):
             raise self.wrong(key, "a list is needed")
         path = self._path_to(key)
-        items = cast("Iterable[object]", value)
-        return tuple(read(item, f"{path}[{number}]") for number, item in enumerate(items))
+        entries = cast("Iterable[object]", value)
+        return tuple(read(entry, f"{path}[{number}]") for number, entry in enumerate(entries))
 
     def counts(self, key: str) -> dict[str, int]:
         value = self.values.get(key, {})
@@ -181,12 +181,12 @@ class _Object:
             if not isinstance(id_, str):
                 raise _wrong(path, id_, "ids that are strings are needed")
             if type(count) is not int or count < 0:
-                raise _wrong(f"{path}[{_REPR.repr(id_)}]", count, _whole(0))
+                raise _wrong(f"{path}[{_REPR.repr(id_)}]", count, _describe_integer(0))
             counts[id_] = count
         return counts
 
 
-def _whole(least: int | None) -> str:
+def _describe_integer(least: int | None) -> str:
     return "a whole number is needed" if least is None else f"a whole number ≥ {least} is needed"
 
 

@@ -6,8 +6,8 @@ from weft.net.formats.drawing import drawn_arcs, drawn_tokens, visible
 from weft.net.model import Net, PlaceKind
 from weft.net.plain import PlainNet
 
-# All else is written by its number. Mermaid looks into its own text with patterns before it parses it
-# (directives, comments, styles, Markdown), so what has a meaning anywhere is nowhere left as it is.
+# All other characters are written as entity codes. Mermaid searches its source with patterns before it parses it
+# (directives, comments, styles, Markdown), so a character with any special meaning is escaped everywhere.
 _PLAIN = frozenset(" _-/.,()=●")
 
 
@@ -32,5 +32,5 @@ def _lines(net: Net | PlainNet) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """The text with entity codes; one blank at least, as a label must not be empty."""
+    """Returns the text with entity codes; at least a space, because a label must not be empty."""
     return "".join(c if c in _PLAIN or c.isalnum() else f"#{ord(c)};" for c in visible(text)) or " "

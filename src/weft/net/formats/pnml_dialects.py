@@ -1,9 +1,9 @@
-"""The elements and attributes that tools write into PNML, and what each means for the behaviour of a net.
+"""The elements and attributes that tools write into PNML, and their effect on the behaviour of a net.
 
-The reader fails closed. An element or attribute is either read, or is known to only describe the net
-(skipped), or belongs to a known class of nets that is more than a place/transition net (refused by the name
-of the class), or is unknown (refused as such). A net without its inhibitor arcs or its weights has another
-behaviour, and the answer about it would be wrong.
+The reader fails closed. An element or attribute is read, or known to be descriptive only (skipped), or belongs
+to a known class of nets beyond place/transition nets (refused, with the name of the class), or unknown (refused
+as such). A net without its inhibitor arcs or its weights would behave differently, and the verdict on it would
+be wrong.
 
 Four dialects are read besides the standard (ISO 15909-2, grammar of 2009):
 
@@ -35,7 +35,7 @@ TYPES = (
     "PTNet",
     "",
 )
-"""The types of place/transition nets; WoPeD and others leave the type out."""
+"""The types of place/transition nets; WoPeD and others omit the type."""
 
 COLOURED = "a coloured net"
 TIMED = "a timed net"
@@ -62,7 +62,7 @@ REFUSED = {
 
 ARC_TYPES = {
     "normal": None,
-    "timed": None,  # TAPAAL calls each arc to a transition so; its interval says whether it is
+    "timed": None,  # TAPAAL marks every arc to a transition as timed; its interval decides
     "inhibitor": INHIBITOR,
     "tapnInhibitor": INHIBITOR,
     "transport": TIMED,
@@ -70,20 +70,20 @@ ARC_TYPES = {
     "read": "a net with read arcs",
     "test": "a net with read arcs",
 }
-"""The types of arcs, and what a net with such an arc is, unless it is plain."""
+"""The types of arcs, and the class of a net with such an arc; None for a plain one."""
 
 
 class Label(NamedTuple):
-    """A text that must be one of a few, because another changes the behaviour."""
+    """A label with few allowed texts, because others change the behaviour."""
 
     allowed: frozenset[str]
-    """In small letters."""
+    """In lowercase."""
     otherwise: str
-    """What the net is with any other text."""
+    """The class of a net with any other text."""
 
 
 UNTIMED = Label(frozenset({"[0,inf)", "[0,infinity)", "[0,∞)"}), TIMED)
-"""The interval of an arc, without blanks."""
+"""The interval of an arc, without spaces."""
 FIXED_ATTRIBUTES = {
     "invariant": Label(frozenset({"<inf", "< inf"}), TIMED),
     "urgent": Label(frozenset({"false"}), TIMED),
@@ -91,7 +91,7 @@ FIXED_ATTRIBUTES = {
     "active": Label(frozenset({"true"}), COMPONENTS),
 }
 FIXED_LABELS = {
-    # PIPE means by 0 that there is no bound.
+    # In PIPE, 0 means that there is no bound.
     "capacity": Label(frozenset({"0"}), "a net with capacities"),
     "tagged": Label(frozenset({"false"}), "a net with tagged tokens"),
     "player": Label(frozenset({"0"}), GAME),
@@ -102,7 +102,7 @@ NUMBER_LABELS = {"initialMarking": 0, "inscription": 1}
 """The labels that are numbers, and the smallest allowed."""
 TYPE_LABELS = ("type", "arctype")
 TRAIT_LABELS = ("timed", "priority")
-"""Labels that leave the behaviour as it is if all transitions have the same."""
+"""Labels that do not affect the behaviour if all transitions have the same text."""
 LABELS = (*NUMBER_LABELS, *TYPE_LABELS, *TRAIT_LABELS, *FIXED_LABELS)
 
 REQUIRED: dict[str, tuple[str, ...]] = {
@@ -141,10 +141,10 @@ DESCRIPTIVE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("place", "referencePlace", "referenceTransition", *LABELS), _REMARKS),
     "token": (),
 }
-"""For each element that is read: the elements inside it that change nothing, and are skipped whole."""
+"""For each element that is read: the elements inside it that have no effect and are skipped entirely."""
 
 _LAYOUT = ("name", "displayName", "positionX", "positionY", "nameOffsetX", "nameOffsetY", "angle", "tapered")
-# How TAPAAL draws lots in its statistical simulation; without time, each firing stays possible.
+# Probabilities of TAPAAL's statistical simulation; without time, they do not make any firing impossible.
 _CHANCES = (
     "weight",
     "firingMode",
@@ -170,4 +170,4 @@ ATTRIBUTES: dict[str, frozenset[str]] = {
     **dict.fromkeys(TYPE_LABELS, frozenset({"value"})),
     "token": frozenset({"id", "enabled", "red", "green", "blue"}),
 }
-"""The attributes that are read or change nothing; of elements that are not here, all."""
+"""The attributes that are read or have no effect. Elements that are not listed may have any."""

@@ -1,4 +1,4 @@
-"""Joins the parts of a PNML document into a net, when all of them are known.
+"""Join the parts of a PNML document into a net, once all of them have been read.
 
 References and arcs may point forward in the file, so `PartGraph` gets the parts only at the end.
 """
@@ -20,6 +20,8 @@ shown = _REPR.repr
 
 
 class Position(NamedTuple):
+    """A place in the file; both count from 1."""
+
     line: int
     column: int
 
@@ -33,15 +35,15 @@ class Part:
 
     element: str
     id: str
-    """The XML id, unless a note of ours gives a node another; of an arc without id, its ends."""
+    """The XML id, unless Weft's `<toolspecific>` gives a node another. An arc without an id has its ends."""
     at: Position
     ends: tuple[str, ...] = ()
-    """XML ids: the source and target of an arc, the node that a reference stands for."""
+    """XML ids: source and target of an arc, or the node that a reference stands for."""
     number: int | None = None
     """Tokens or weight, if stated."""
     kind: PlaceKind = PlaceKind.CONTROL
     traits: dict[str, str] = field(default_factory=dict)
-    """Of a transition: the labels that must be the same for all."""
+    """The labels of a transition that must be the same for all transitions."""
 
     def __str__(self) -> str:
         return f"{self.element} {shown(self.id)}"
@@ -62,7 +64,7 @@ class PartGraph:
         places, transitions = (list(self._all(element)) for element in ("place", "transition"))
         self._check_ids((*places, *transitions))
         self._check_traits(transitions)
-        inputs, outputs = self._joined()
+        inputs, outputs = self._join_arcs()
         return PlainNet(
             place_ids=tuple(PlaceId(place.id) for place in places),
             transition_ids=tuple(TransitionId(transition.id) for transition in transitions),
@@ -76,26 +78,26 @@ class PartGraph:
         return (self._parts[id_] for id_ in self._ids[element])
 
     def _check_ids(self, nodes: Iterable[Part]) -> None:
-        """XML ids differ already; the ids that notes of ours put in their place must differ too."""
-        seen: dict[str, Part] = {}
+        """Checks that the ids from Weft's `<toolspecific>` elements differ. XML ids have been checked already."""
+        nodes_by_id: dict[str, Part] = {}
         for node in nodes:
-            first = seen.setdefault(node.id, node)
+            first = nodes_by_id.setdefault(node.id, node)
             if first is not node:
                 raise self._wrong(f"{node} has the id of line {first.at.line}", "ids must differ", node.at)
 
     def _check_traits(self, transitions: list[Part]) -> None:
-        """Immediate transitions fire before timed ones, and a high priority before a low one."""
+        """Checks that all transitions have the same traits: timing and priority decide which one fires first."""
         for trait in TRAIT_LABELS:
             stated = [(transition, transition.traits.get(trait)) for transition in transitions]
-            other = next(((node, value) for node, value in stated if value != stated[0][1]), None)
-            if other is not None:
+            deviation = next(((node, value) for node, value in stated if value != stated[0][1]), None)
+            if deviation is not None:
                 first = f"{shown(stated[0][1] or '')} for {stated[0][0]}"
-                message = f"<{trait}> is {shown(other[1] or '')} for {other[0]} and {first}"
+                message = f"<{trait}> is {shown(deviation[1] or '')} for {deviation[0]} and {first}"
                 allowed = "all transitions must have the same, since others decide which one fires first"
-                raise self._wrong(message, allowed, other[0].at)
+                raise self._wrong(message, allowed, deviation[0].at)
 
-    def _joined(self) -> tuple[list[dict[int, int]], list[dict[int, int]]]:
-        """For each transition the weights of its arcs, by place number: inputs and outputs."""
+    def _join_arcs(self) -> tuple[list[dict[int, int]], list[dict[int, int]]]:
+        """Returns for each transition the weights of its input and output arcs by place number."""
         places = self._numbers("place", "referencePlace")
         transitions = self._numbers("transition", "referenceTransition")
         inputs: list[dict[int, int]] = [{} for _ in self._ids["transition"]]
@@ -107,13 +109,13 @@ class PartGraph:
             elif source in transitions and target in places and arc.element != "inputArc":
                 place, arcs = places[target], outputs[transitions[source]]
             else:
-                message = f"{arc} leads from {self._described(source)} to {self._described(target)}"
+                message = f"{arc} leads from {self._describe(source)} to {self._describe(target)}"
                 raise self._wrong(message, _JOINS[arc.element], arc.at)
             arcs[place] = arcs.get(place, 0) + (arc.number or 1)
         return inputs, outputs
 
     def _numbers(self, element: str, reference: str) -> dict[str, int]:
-        """The number of each node, and of the node at the end of each chain of references."""
+        """Returns the number of each node, and of the node at the end of each chain of references."""
         numbers = {id_: number for number, id_ in enumerate(self._ids[element])}
         for start in self._ids[reference]:
             chain = {start}
@@ -121,7 +123,7 @@ class PartGraph:
             while (ref := last.ends[0]) not in numbers:
                 following = self._parts.get(ref)
                 if following is None or following.element != reference:
-                    message = f"{last} refers to {self._described(ref)}"
+                    message = f"{last} refers to {self._describe(ref)}"
                     raise self._wrong(message, f"a {element} or {reference} is needed", last.at)
                 if ref in chain:
                     raise self._wrong(f"{last} closes a circle", f"a {element} is needed", last.at)
@@ -130,7 +132,7 @@ class PartGraph:
             numbers.update(dict.fromkeys(chain, numbers[ref]))
         return numbers
 
-    def _described(self, id_: str) -> str:
+    def _describe(self, id_: str) -> str:
         return str(self._parts.get(id_) or f"{shown(id_)} (no such node)")
 
 

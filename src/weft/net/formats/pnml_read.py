@@ -1,13 +1,13 @@
-"""Reads PNML (ISO 15909-2): place/transition nets of the 2009 grammar, and of the dialects in use.
+"""Read PNML (ISO 15909-2): place/transition nets of the 2009 grammar, and of the dialects in use.
 
-The document passes by as a stream of expat's events and is never held as a tree. `_Reader` turns the
-events into parts that know their line and column; `PartGraph` then joins them, as references and arcs may
-point forward. `pnml_dialects` lists the elements and attributes that are read, skipped or refused; everything
-else is refused too, because a net read wrongly is worse than one not read.
+The document is processed as a stream of expat events and never held as a tree. `_Reader` turns the events into
+parts with line and column; `PartGraph` joins them at the end, because references and arcs may point forward.
+`pnml_dialects` lists the elements and attributes that are read, skipped or refused. Everything else is refused
+too, because a net that is read wrongly is worse than a net that is not read.
 
-Such files come from anywhere. There is no DTD, hence no entity to expand or load; the depth of nesting
-and the length of one piece of markup are bounded; and expat gets the data in small pieces, because after
-an error it still runs to the end of the piece it has.
+Files are untrusted. A DTD is refused, so there is no entity to expand or load. The depth of nesting and the
+length of one piece of markup are bounded. Expat gets the data in small pieces, because after an error it still
+runs to the end of its current piece.
 """
 
 import re
@@ -24,7 +24,7 @@ from weft.net.plain import PlainNet
 
 _ALLOWED_TYPES = ", ".join(map(repr, dialects.TYPES))
 _KINDS = tuple(PlaceKind)
-# Those that expat and Python can do; for others pyexpat raises errors of its own.
+# The encodings that both expat and Python support; for others pyexpat raises errors of its own.
 _ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")
 
 _MAX_DEPTH = 64
@@ -65,7 +65,7 @@ _TOP = Position(1, 1)
 
 
 class _Reader:
-    """Takes expat's events; knows which elements are open and which part is being filled."""
+    """Handles expat's events; tracks the open elements and the part being read."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -108,8 +108,8 @@ class _Reader:
             pending = self._fed - max(self._parser.CurrentByteIndex, 0)
             if pending > _MAX_MARKUP:
                 raise self._wrong("a tag or comment without end", f"{_MAX_MARKUP} bytes are allowed")
-            # Before the root element the pieces are tiny: a DTD gets no time to declare anything. And a
-            # piece is never shorter than the markup that waits for its end: expat scans that again.
+            # Before the root element the pieces are tiny, so that a DTD cannot declare anything before it is
+            # refused. A piece is never shorter than the unfinished markup, which expat scans again each time.
             piece = chunk[start : start + max(_PIECE if self._depth else _PROLOG_PIECE, pending)]
             start += len(piece)
             self._fed += len(piece)
@@ -129,8 +129,8 @@ class _Reader:
             self._parser.Parse(piece, final)
         except expat.ExpatError as error:
             at = Position(error.lineno, error.offset + 1)
-            said = expat.ErrorString(error.code)
-            raise self._wrong(f"not well-formed XML: {said}", "PNML is needed", at) from None
+            description = expat.ErrorString(error.code)
+            raise self._wrong(f"not well-formed XML: {description}", "PNML is needed", at) from None
 
     def _here(self) -> Position:
         return Position(self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1)
@@ -140,7 +140,7 @@ class _Reader:
         return FileFormatError(f"{message}; {allowed}", file=self._file, line=line, column=column)
 
     def _refused(self, message: str, class_: str, at: Position | None = None) -> FileFormatError:
-        """The error for a net that is more than a plain one."""
+        """Returns the error for a net of a class that is not plain."""
         return self._wrong(f"{message}: this is {class_}", dialects.PLAIN_ONLY, at)
 
     # --- expat's events ---
@@ -153,7 +153,7 @@ class _Reader:
         raise self._wrong(f"a DOCTYPE ({shown(name)})", "no DTD and no entities are allowed")
 
     def _start(self, tag: str, attributes: _Attributes) -> None:
-        self._deeper(tag, attributes)
+        self._enter(tag, attributes)
         parent = self._open[-1]
         name = _CHILDREN[parent].get(tag)
         if name is None and tag not in _SKIPPED.get(parent, ()):
@@ -171,14 +171,14 @@ class _Reader:
         if name in self._on_close:
             self._on_close[name](name)
 
-    def _deeper(self, _tag: str, _attributes: _Attributes) -> None:
+    def _enter(self, _tag: str, _attributes: _Attributes) -> None:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise self._wrong(f"{self._depth} elements, one in the other", f"{_MAX_DEPTH} are allowed")
 
     def _skip(self) -> None:
         self._skipped_depth = self._depth
-        self._parser.StartElementHandler = self._deeper
+        self._parser.StartElementHandler = self._enter
         self._parser.EndElementHandler = self._end_skipped
 
     def _end_skipped(self, _tag: str) -> None:
@@ -199,10 +199,10 @@ class _Reader:
         if name in dialects.REFUSED or (parent, name) == ("place", "type"):
             class_ = dialects.REFUSED.get(name, dialects.COLOURED)
             return self._refused(f"the element {shown(name)} inside <{parent}>", class_)
-        of = f" of namespace {shown(namespace)}" if namespace not in dialects.NAMESPACES else ""
+        origin = f" of namespace {shown(namespace)}" if namespace not in dialects.NAMESPACES else ""
         allowed = (*dialects.CONTENT[parent], *dialects.DESCRIPTIVE.get(parent, ()))
         message = (
-            f"the element {shown(name)}{of} inside <{parent}> is not known and could change the behaviour"
+            f"the element {shown(name)}{origin} inside <{parent}> is not known and could change the behaviour"
         )
         return self._wrong(message, f"allowed there: {', '.join(dict.fromkeys(allowed)) or 'none'}")
 
@@ -210,7 +210,7 @@ class _Reader:
         allowed = dialects.ATTRIBUTES.get(name)
         if allowed is None or attributes.keys() <= allowed:
             return
-        # An attribute of another namespace, such as xml:space, is none of PNML.
+        # An attribute of another namespace, such as xml:space, does not belong to PNML.
         unknown = next((key for key in attributes if key not in allowed and " " not in key), None)
         if unknown is not None:
             message = (
@@ -218,10 +218,10 @@ class _Reader:
             )
             raise self._wrong(message, f"allowed there: {', '.join(sorted(allowed)) or 'none'}")
 
-    # --- elements that begin: each returns whether its content is read ---
+    # --- starts of elements: each handler returns whether the content is read ---
 
     def _open_net(self, name: str, attributes: _Attributes) -> bool:
-        if self._nets:  # the others are only noted, to be named at the end
+        if self._nets:  # further nets are only recorded, for the error message at the end
             self._nets.append((attributes.get("id", ""), self._here()))
             return False
         self._open_part(name, attributes)
@@ -326,7 +326,7 @@ class _Reader:
             self._token_class = class_
         return True
 
-    # --- texts, and elements that end ---
+    # --- texts, and ends of elements ---
 
     def _characters(self, characters: str) -> None:
         self._text = (self._text or "") + characters
@@ -337,7 +337,7 @@ class _Reader:
     def _close_text(self, _name: str) -> None:
         self._parser.CharacterDataHandler = None
 
-    def _stated(self, name: str) -> str:
+    def _label_text(self, name: str) -> str:
         if self._text is None:
             raise self._wrong(f"<{name}> of {self._part} has no <text>", "it needs one", self._label_at)
         return self._text.strip(_XML_SPACE)
@@ -345,7 +345,7 @@ class _Reader:
     def _close_number(self, name: str) -> None:
         if self._part.number is not None:
             raise self._wrong(f"a second <{name}> of {self._part}", "one is allowed", self._label_at)
-        self._read_number(name, self._stated(name), self._text_at)
+        self._read_number(name, self._label_text(name), self._text_at)
 
     def _read_number(self, name: str, text: str, at: Position) -> None:
         least = dialects.NUMBER_LABELS.get(name, 1)
@@ -387,11 +387,11 @@ class _Reader:
             raise self._wrong(f"{self._part} has the type {shown(type_)}", "only 'normal' is allowed", at)
 
     def _close_trait(self, name: str) -> None:
-        self._part.traits[name] = self._stated(name)
+        self._part.traits[name] = self._label_text(name)
 
     def _close_fixed(self, name: str) -> None:
         message = f"<{name}> of {self._part} is"
-        self._check_fixed(message, self._stated(name), dialects.FIXED_LABELS[name], self._label_at)
+        self._check_fixed(message, self._label_text(name), dialects.FIXED_LABELS[name], self._label_at)
 
     def _check_fixed(self, message: str, text: str, label: Label, at: Position) -> None:
         if text.lower() not in label.allowed:

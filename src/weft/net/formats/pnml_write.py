@@ -1,8 +1,8 @@
-"""Writes PNML (ISO 15909-2): a place/transition net of the 2009 grammar, on one page.
+"""Write PNML (ISO 15909-2): a place/transition net of the 2009 grammar, on one page.
 
-PNML asks of an id what XML asks of a name; ours may hold `/`, spaces, anything. A node whose id will not
-do gets another one in the file, and the real one stands, with the kind of a place, in a `<toolspecific>`
-element of ours. So other tools can load the file, and `read_pnml` gives back the very same net.
+In PNML an id must be an XML name; in Weft it may contain `/`, spaces or any other character. A node whose id is
+not an XML name gets another one in the file, and a `<toolspecific>` element stores the real id and the kind of a
+place. Other tools can therefore load the file, and `read_pnml` returns exactly the same net.
 """
 
 import re
@@ -15,21 +15,21 @@ from weft.net.plain import PlainNet
 NAMESPACE = "http://www.pnml.org/version-2009/grammar/pnml"
 PTNET = "http://www.pnml.org/version-2009/grammar/ptnet"
 TOOL, TOOL_VERSION = "weft", "1"
-"""Who signs the `<toolspecific>` elements that are ours."""
+"""The attributes of Weft's own `<toolspecific>` elements."""
 MAX_DIGITS = 1000
-"""Of a weight or a marking: more is an attack or an accident, and slow to convert."""
+"""The most digits of a weight or a marking. More is an attack or an accident, and slow to convert."""
 
 # XML allows some letters beyond ASCII too, but its editions and tools differ on which.
 _XML_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*")
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# White space as numbers, or the next parser makes blanks of it.
+# White space is written as character references, because parsers normalize it to spaces otherwise.
 _ESCAPES = str.maketrans({
     "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;",
 })  # fmt: skip
 
 
 def write_pnml(net: PlainNet, *, name: str = "net") -> str:
-    """The net as a PNML document, to be stored as UTF-8; `name` is only for people."""
+    """Returns the net as a PNML document, to be stored as UTF-8. `name` is for readers only."""
     return "".join(f"{line}\n" for line in _document(net, name))
 
 
@@ -40,26 +40,26 @@ def _document(net: PlainNet, name: str) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield f'<pnml xmlns="{NAMESPACE}">'
     yield f'  <net id="{ids.fresh("net")}" type="{PTNET}">'
-    yield f"    <name><text>{_escaped(name, 'the name of the net')}</text></name>"
+    yield f"    <name><text>{_escape(name, 'the name of the net')}</text></name>"
     yield f'    <page id="{ids.fresh("page")}">'
     for xml_id, id_, kind, tokens in zip(places, net.place_ids, net.place_kinds, net.initial, strict=True):
-        count = _number(tokens, 0, f"the marking of place {id_!r}")
+        count = _format_number(tokens, 0, f"the marking of place {id_!r}")
         marking = f"<initialMarking><text>{count}</text></initialMarking>" if tokens else ""
-        yield _node("place", xml_id, id_, kind=kind, label=marking)
-    for xml_id, own_id in zip(transitions, net.transition_ids, strict=True):
-        yield _node("transition", xml_id, own_id)
-    for xml_id, taken, given in zip(transitions, net.inputs, net.outputs, strict=True):
-        for place, weight in _ends(taken, places):
-            yield _arc(ids.fresh("a"), place, xml_id, weight)
-        for place, weight in _ends(given, places):
-            yield _arc(ids.fresh("a"), xml_id, place, weight)
+        yield _format_node("place", xml_id, id_, kind=kind, label=marking)
+    for xml_id, transition_id in zip(transitions, net.transition_ids, strict=True):
+        yield _format_node("transition", xml_id, transition_id)
+    for xml_id, inputs, outputs in zip(transitions, net.inputs, net.outputs, strict=True):
+        for place, weight in _ends(inputs, places):
+            yield _format_arc(ids.fresh("a"), place, xml_id, weight)
+        for place, weight in _ends(outputs, places):
+            yield _format_arc(ids.fresh("a"), xml_id, place, weight)
     yield "    </page>"
     yield "  </net>"
     yield "</pnml>"
 
 
 class _XmlIds:
-    """One id for each element: the node's own where it will do, else a letter and a number."""
+    """Assigns an XML id to each element: the node's own id if it is an XML name, else a letter and a number."""
 
     def __init__(self, net: PlainNet) -> None:
         self._taken = {id_ for id_ in (*net.place_ids, *net.transition_ids) if _XML_NAME.fullmatch(id_)}
@@ -76,10 +76,10 @@ class _XmlIds:
         return f"{prefix}{number}"
 
 
-def _node(
+def _format_node(
     element: str, xml_id: str, id_: str, *, kind: PlaceKind = PlaceKind.CONTROL, label: str = ""
 ) -> str:
-    shown = _escaped(id_, f"the {element} id")
+    shown = _escape(id_, f"the {element} id")
     note = f' id="{shown}"' if xml_id != id_ else ""
     if kind is not PlaceKind.CONTROL:
         note += f' kind="{kind}"'
@@ -90,25 +90,27 @@ def _node(
 
 def _ends(arcs: Arcs, places: list[str]) -> Iterator[tuple[str, str]]:
     for place, weight in arcs:
-        yield places[place], _number(weight, 1, f"the weight of an arc at place {places[place]!r}")
+        yield places[place], _format_number(weight, 1, f"the weight of an arc at place {places[place]!r}")
 
 
-def _arc(xml_id: str, source: str, target: str, weight: str) -> str:
+def _format_arc(xml_id: str, source: str, target: str, weight: str) -> str:
     label = f"<inscription><text>{weight}</text></inscription>" if weight != "1" else ""
     return f'      <arc id="{xml_id}" source="{source}" target="{target}">{label}</arc>'
 
 
-def _number(value: int, least: int, what: str) -> str:
+def _format_number(value: int, least: int, subject: str) -> str:
     if type(value) is not int or value < least:
-        raise NetError(f"{what} is {value!r}; a whole number ≥ {least} is needed")
+        raise NetError(f"{subject} is {value!r}; a whole number ≥ {least} is needed")
     if value >= 10**MAX_DIGITS:
-        raise NetError(f"{what} has more than {MAX_DIGITS} digits; PNML is written with {MAX_DIGITS} at most")
+        raise NetError(
+            f"{subject} has more than {MAX_DIGITS} digits; PNML is written with {MAX_DIGITS} at most"
+        )
     return str(value)
 
 
-def _escaped(text: str, what: str) -> str:
-    bad = _FORBIDDEN.search(text)
-    if bad or not text:
-        said = f"has the character {bad.group()!r}" if bad else "is empty"
-        raise NetError(f"{what} {text!r} {said}, which XML does not allow")
+def _escape(text: str, subject: str) -> str:
+    forbidden = _FORBIDDEN.search(text)
+    if forbidden or not text:
+        problem = f"has the character {forbidden.group()!r}" if forbidden else "is empty"
+        raise NetError(f"{subject} {text!r} {problem}, which XML does not allow")
     return text.translate(_ESCAPES)

@@ -1,5 +1,5 @@
-"""A model that plays a script: a server on loopback which speaks what providers of models speak.
+"""A scripted model: a server on loopback that speaks the protocols of model providers.
 
-So agents can be tried for real, with no key and no network: what they send is on record, and what they are
-answered is known beforehand. `script` says what can be answered, `server` how it is started.
+Real agents can be tested with it, without a key or a network: their requests are recorded, and the answers are
+known in advance. `script` describes the answers, `server` the server.
 """

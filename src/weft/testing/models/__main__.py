@@ -1,7 +1,7 @@
-"""`python -m weft.testing.models [SCRIPT] [--port N] [--log FILE]`: a scripted model, until it is told to end.
+"""`python -m weft.testing.models [SCRIPT] [--port N] [--log FILE]`: runs a scripted model until SIGTERM or SIGINT.
 
-The first line of its output is its address. With `--log`, what was asked is written there, a line of JSON for each
-request, when it ends; `GET /_log` tells it at any time. SCRIPT is a file, see `weft.testing.models.script`.
+The first line of its output is its address. With `--log` it writes the requests to a file when it ends, one line
+of JSON each; `GET /_log` returns them at any time. SCRIPT is a file, see `weft.testing.models.script`.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from weft.errors import WeftError
 from weft.testing.models.script import Rule, read_script
 from weft.testing.models.server import ModelServer
 
-_WRONG = 2
+_EXIT_BAD_SCRIPT = 2
 
 
 def main(argv: Sequence[str]) -> int:
@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
         rules = _rules(options.script)
     except (WeftError, OSError) as error:
         sys.stderr.write(f"error: {options.script}: {error}\n")
-        return _WRONG
+        return _EXIT_BAD_SCRIPT
     stops = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stops)  # before there are other threads, which inherit it
     with ModelServer(rules, port=options.port) as server:
@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.flush()
         signal.sigwait(stops)
         if options.log is not None:
-            lines = [json.dumps(asked.summary()) + "\n" for asked in server.asked()]
+            lines = [json.dumps(request.summary()) + "\n" for request in server.asked()]
             options.log.write_text("".join(lines), encoding="utf-8")
     return 0
 

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, which most providers and local servers speak."""
+"""OpenAI's Chat Completions protocol, which most providers and local servers speak."""
 
 import json
 import re
@@ -12,7 +12,7 @@ Event = tuple[str | None, object]
 
 CREATED = 1_700_000_000
 _INJECTED = re.compile(r"<(info-msg|system-reminder)>.*?</\1>", re.DOTALL)
-"""What agents add in the name of the user."""
+"""Text that agents add in the user's name."""
 _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
 _KINDS = {
     400: "invalid_request_error",
@@ -26,11 +26,11 @@ _KINDS = {
 
 def read(body: Mapping[str, Any]) -> Request:
     tools = [table(tool["function"]) for tool in tables(body.get("tools")) if "function" in tool]
-    messages = [one for one in tables(body.get("messages")) if not _is_injected(one)]
+    messages = [message for message in tables(body.get("messages")) if not _is_injected(message)]
     return Request(
         turns=_turns(messages),
         tools=tuple(Tool(str(tool.get("name")), table(tool.get("parameters"))) for tool in tools),
-        said=tuple(text_of(one.get("content")) for one in messages if one.get("role") == "user"),
+        said=tuple(text_of(message.get("content")) for message in messages if message.get("role") == "user"),
     )
 
 
@@ -40,32 +40,32 @@ def _is_injected(message: Mapping[str, Any]) -> bool:
 
 
 def _turns(messages: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Of goose one reply comes back as several messages, with results between them.
+    """Returns the turns of the model. goose sends one reply back as several messages, with results between them.
 
-    So neighbours are one turn, and so are calls whose ids tell that they came together.
+    Adjacent messages are therefore one turn, and so are calls whose ids show that they belong to one reply.
     """
     turns: list[str] = []
-    seen: set[str] = set()
-    goes_on = False
+    replies_seen: set[str] = set()
+    continues_turn = False
     for message in messages:
         if message.get("role") != "assistant":
-            goes_on = False
+            continues_turn = False
             continue
         replies = {reply_of(str(call.get("id"))) for call in tables(message.get("tool_calls"))}
-        if replies & seen:
+        if replies & replies_seen:
             continue
-        seen |= replies
+        replies_seen |= replies
         turn = CALLS if replies else SAYS
-        if goes_on:
+        if continues_turn:
             turns[-1] = CALLS if CALLS in {turn, turns[-1]} else SAYS
         else:
             turns.append(turn)
-        goes_on = True
+        continues_turn = True
     return tuple(turns)
 
 
 def reply_of(call_id: str) -> str:
-    """The part of our ids of calls that those of one reply share."""
+    """Returns the part of a call id that all calls of one reply share."""
     return call_id.rpartition("_")[0] or call_id
 
 

@@ -1,9 +1,9 @@
-"""What a request says, whatever its protocol, and what it is answered.
+"""Requests and replies, independent of the protocol.
 
-A server that kept conversations could not tell an agent that was killed and goes on from a new one. So it keeps
-none: each request holds the whole conversation, and the step to play is the number of the model's turns with calls
-of tools since its last turn without. Any number of agents can share a server, and what they add in the name of the
-user confuses nobody.
+A server with stored conversations could not distinguish a resumed agent from a new one. It therefore stores
+none: each request contains the whole conversation, and the number of the step is the number of the model's turns
+with tool calls since its last turn without. Any number of agents can share a server, and messages that agents
+add in the user's name do no harm.
 """
 
 from collections.abc import Mapping
@@ -13,21 +13,25 @@ from weft.testing.models.script import Tokens
 from weft.testing.models.values import tables
 
 CALLS, SAYS = "calls", "says"
-"""Turns of the model: with calls of tools, or without."""
+"""Kinds of turns of the model: with tool calls, or without."""
 
 
 class Tool(NamedTuple):
+    """A tool that a request offers."""
+
     name: str
     schema: Mapping[str, Any]
     is_custom: bool = False
-    """It takes text instead of an object."""
+    """Whether it takes text instead of an object."""
 
 
 class Request(NamedTuple):
+    """A request of an agent."""
+
     turns: tuple[str, ...]
     tools: tuple[Tool, ...]
     said: tuple[str, ...]
-    """By the user."""
+    """The messages of the user."""
 
     @property
     def step(self) -> int:
@@ -35,23 +39,27 @@ class Request(NamedTuple):
 
 
 class Call(NamedTuple):
+    """A tool call in a reply."""
+
     id: str
     name: str
     arguments: Any
 
 
 class Reply(NamedTuple):
+    """The answer to a request."""
+
     id: str
     model: str
     text: str
     calls: tuple[Call, ...]
     usage: Tokens
     body: Mapping[str, Any]
-    """Of the request."""
+    """The body of the request."""
 
 
 def text_of(content: object) -> str:
-    """Of a message, which is text or a list of parts."""
+    """Returns the text of a message, which is a string or a list of parts."""
     if isinstance(content, str):
         return content
     texts = [part.get("text") for part in tables(content)]

@@ -1,4 +1,4 @@
-"""Gemini's contents."""
+"""Gemini's generateContent protocol."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,9 +24,9 @@ def read(body: Mapping[str, Any]) -> Request:
         for function in tables(tool.get("functionDeclarations") or tool.get("function_declarations"))
     ]
     return Request(
-        turns=tuple(_turn(one.get("parts")) for one in contents if one.get("role") == "model"),
-        tools=tuple(Tool(str(one.get("name")), _schema(one)) for one in declared),
-        said=tuple(text_of(one.get("parts")) for one in contents if one.get("role") != "model"),
+        turns=tuple(_turn(entry.get("parts")) for entry in contents if entry.get("role") == "model"),
+        tools=tuple(Tool(str(entry.get("name")), _schema(entry)) for entry in declared),
+        said=tuple(text_of(entry.get("parts")) for entry in contents if entry.get("role") != "model"),
     )
 
 
@@ -39,19 +39,19 @@ def _schema(function: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def whole(reply: Reply) -> dict[str, Any]:
-    said = [{"text": reply.text}] if reply.text or not reply.calls else []
-    called = [
+    texts = [{"text": reply.text}] if reply.text or not reply.calls else []
+    calls = [
         {"functionCall": {"id": call.id, "name": call.name, "args": call.arguments}} for call in reply.calls
     ]
-    content = {"role": "model", "parts": [*said, *called]}
-    used = reply.usage
+    content = {"role": "model", "parts": [*texts, *calls]}
+    usage = reply.usage
     return {
         "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
         "usageMetadata": {
-            "promptTokenCount": used.input,
-            "candidatesTokenCount": used.output,
-            "totalTokenCount": used.input + used.output,
-            "cachedContentTokenCount": used.cached,
+            "promptTokenCount": usage.input,
+            "candidatesTokenCount": usage.output,
+            "totalTokenCount": usage.input + usage.output,
+            "cachedContentTokenCount": usage.cached,
         },
         "modelVersion": reply.model,
         "responseId": reply.id,

@@ -1,4 +1,4 @@
-"""Anthropic's messages."""
+"""Anthropic's Messages protocol."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,9 +21,11 @@ def read(body: Mapping[str, Any]) -> Request:
     messages = tables(body.get("messages"))
     tools = [tool for tool in tables(body.get("tools")) if "name" in tool and not tool.get("defer_loading")]
     return Request(
-        turns=tuple(_turn(one.get("content")) for one in messages if one.get("role") == "assistant"),
+        turns=tuple(
+            _turn(message.get("content")) for message in messages if message.get("role") == "assistant"
+        ),
         tools=tuple(Tool(tool["name"], table(tool.get("input_schema"))) for tool in tools),
-        said=tuple(text_of(one.get("content")) for one in messages if one.get("role") == "user"),
+        said=tuple(text_of(message.get("content")) for message in messages if message.get("role") == "user"),
     )
 
 
@@ -66,8 +68,8 @@ def stream(reply: Reply) -> Iterator[tuple[str | None, object]]:
 
 def _events(message: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     usage = {**message["usage"], "output_tokens": 1}
-    begun: dict[str, Any] = {**message, "content": [], "stop_reason": None, "usage": usage}
-    yield "message_start", {"message": begun}
+    started: dict[str, Any] = {**message, "content": [], "stop_reason": None, "usage": usage}
+    yield "message_start", {"message": started}
     for index, block in enumerate(message["content"]):
         empty: dict[str, Any] = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
         yield "content_block_start", {"index": index, "content_block": empty}
@@ -84,8 +86,8 @@ def _deltas(block: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         for piece in pieces_of(block["text"]):
             yield {"type": "text_delta", "text": piece}
         return
-    given = block["input"]
-    for piece in pieces_of(given if isinstance(given, str) else json.dumps(given)):
+    arguments = block["input"]
+    for piece in pieces_of(arguments if isinstance(arguments, str) else json.dumps(arguments)):
         yield {"type": "input_json_delta", "partial_json": piece}
 
 

@@ -1,4 +1,4 @@
-"""Which step of which rule answers a request; and what was asked, on record."""
+"""Choose the rule and step that answer a request, and record the requests."""
 
 import re
 from collections import Counter, deque
@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 from weft.testing.models.conversation import Call, Reply, Request
 from weft.testing.models.script import Rule, Step
-from weft.testing.models.tool_choice import chosen
+from weft.testing.models.tool_choice import choose_calls
 
 _MARK = re.compile(r"\[\[scenario:([\w-]+)\]\]")
 _MOST_RECORDS = 5000
 DROPPED, HUNG = "dropped", "hung"
 
 
-class Asked(NamedTuple):
-    """One request, and what became of it."""
+class RecordedRequest(NamedTuple):
+    """A request and its outcome."""
 
     api: str
     scenario: str
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
     turns: tuple[str, ...]
     has_key: bool
     agent: str
-    """What the program calls itself."""
+    """The user agent of the program."""
     answered: int | str
     """The status, or `dropped` or `hung`."""
     text: str
@@ -40,8 +40,8 @@ class Asked(NamedTuple):
         return {name: value for name, value in self._asdict().items() if name != "body"}
 
 
-class Part(NamedTuple):
-    """What is to be played."""
+class ChosenStep(NamedTuple):
+    """The step that answers a request."""
 
     rule: Rule
     number: int
@@ -49,45 +49,47 @@ class Part(NamedTuple):
     barrier: Barrier | None
 
 
-class Stage:
-    """Used by many threads at once."""
+class ScriptState:
+    """The progress of a script. Safe for use by many threads."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = tuple(rules)
         self._lock = Lock()
         self._played: Counter[tuple[int, str]] = Counter()
         self._barriers: dict[tuple[int, int, str], Barrier] = {}
-        self._heard = {step.after: Event() for rule in rules for step in rule.steps if step.after}
+        self._message_events = {step.after: Event() for rule in rules for step in rule.steps if step.after}
         self._is_over = False
-        self._records: deque[Asked] = deque(maxlen=_MOST_RECORDS)
+        self._records: deque[RecordedRequest] = deque(maxlen=_MOST_RECORDS)
         self._replies = 0
 
-    def part(self, name: str, tag: str, request: Request) -> Part | None:
-        """None: there is no such rule, or none of that name fits."""
-        self._hear(request.said)
-        name = self._named_in(request.said) or name or self._rules[0].name
+    def part(self, name: str, tag: str, request: Request) -> ChosenStep | None:
+        """Returns the step for a request; None if no rule of that name fits."""
+        self._note_messages(request.said)
+        name = self._find_mark(request.said) or name or self._rules[0].name
         with self._lock:
             for number, rule in enumerate(self._rules):
                 if rule.name == name and rule.fits(request.said, self._played[number, tag]):
                     self._played[number, tag] += 1
-                    place = min(request.step, len(rule.steps) - 1)
-                    step = rule.steps[place]
-                    return Part(rule, place, step, self._barrier((number, place, tag), step.together))
+                    step_number = min(request.step, len(rule.steps) - 1)
+                    step = rule.steps[step_number]
+                    return ChosenStep(
+                        rule, step_number, step, self._barrier((number, step_number, tag), step.together)
+                    )
         return None
 
-    def _hear(self, said: Sequence[str]) -> None:
-        for text, event in self._heard.items():
-            if any(text in one for one in said):
+    def _note_messages(self, messages: Sequence[str]) -> None:
+        for text, event in self._message_events.items():
+            if any(text in message for message in messages):
                 event.set()
 
-    def hears(self, text: str) -> bool:
-        """Waits until somebody has said it; False if nobody will any more."""
-        self._heard[text].wait()
+    def wait_for_message(self, text: str) -> bool:
+        """Waits until a message contains the text; returns False if the server is closing."""
+        self._message_events[text].wait()
         return not self._is_over
 
-    def _named_in(self, said: Sequence[str]) -> str | None:
-        """The newest mark in what the user says."""
-        marks = [mark for text in said for mark in _MARK.findall(text)]
+    def _find_mark(self, messages: Sequence[str]) -> str | None:
+        """Returns the last scenario mark in the user's messages."""
+        marks = [mark for text in messages for mark in _MARK.findall(text)]
         return marks[-1] if marks else None
 
     def _barrier(self, where: tuple[int, int, str], parties: int) -> Barrier | None:
@@ -99,35 +101,40 @@ class Stage:
         return barrier
 
     def reply(self, step: Step, request: Request, model: str, body: Mapping[str, Any]) -> Reply:
-        text, calls = chosen(step, request.tools)
+        text, calls = choose_calls(step, request.tools)
         with self._lock:
             self._replies += 1
-            name = f"{self._replies:06}"
-        made = [Call(f"call_{name}_{number}", tool, given) for number, (tool, given) in enumerate(calls)]
-        return Reply(id=name, model=model, text=text, calls=tuple(made), usage=step.usage, body=body)
+            reply_id = f"{self._replies:06}"
+        tool_calls = [
+            Call(f"call_{reply_id}_{number}", tool, arguments)
+            for number, (tool, arguments) in enumerate(calls)
+        ]
+        return Reply(
+            id=reply_id, model=model, text=text, calls=tuple(tool_calls), usage=step.usage, body=body
+        )
 
-    def note(self, asked: Asked) -> None:
+    def note(self, request: RecordedRequest) -> None:
         with self._lock:
-            self._records.append(asked)
+            self._records.append(request)
 
-    def asked(self) -> tuple[Asked, ...]:
+    def asked(self) -> tuple[RecordedRequest, ...]:
         with self._lock:
             return tuple(self._records)
 
     def forget(self) -> None:
-        """As if nothing had been asked yet."""
+        """Resets the state to that of a new server."""
         with self._lock:
             self._records.clear()
             self._played.clear()
             self._barriers.clear()
-            for event in self._heard.values():
+            for event in self._message_events.values():
                 event.clear()
 
     def release(self) -> None:
-        """Whoever waits for others waits no longer."""
+        """Releases all requests that wait for others."""
         with self._lock:
             self._is_over = True
             for barrier in self._barriers.values():
                 barrier.abort()
-            for event in self._heard.values():
+            for event in self._message_events.values():
                 event.set()

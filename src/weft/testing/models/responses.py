@@ -1,4 +1,4 @@
-"""OpenAI's responses, which Codex speaks."""
+"""OpenAI's Responses protocol, which Codex speaks."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,13 +14,15 @@ _LOCAL_SHELL = Tool("local_shell", {"properties": {"command": {"type": "array"}}
 
 
 def read(body: Mapping[str, Any]) -> Request:
-    given = body.get("input")
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else tables(given)
-    said = [one for one in items if _kind(one) == "message" and one.get("role") == "user"]
+    input_value = body.get("input")
+    items = (
+        [{"role": "user", "content": input_value}] if isinstance(input_value, str) else tables(input_value)
+    )
+    user_messages = [item for item in items if _kind(item) == "message" and item.get("role") == "user"]
     return Request(
         turns=_turns(items),
-        tools=tuple(tool for one in tables(body.get("tools")) for tool in _tool(one)),
-        said=tuple(text_of(one.get("content")) for one in said),
+        tools=tuple(tool for item in tables(body.get("tools")) for tool in _tool(item)),
+        said=tuple(text_of(item.get("content")) for item in user_messages),
     )
 
 
@@ -29,21 +31,21 @@ def _kind(item: Mapping[str, Any]) -> str:
 
 
 def _turns(items: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Text and calls of one reply are items of their own; so are calls that were made together."""
+    """Returns the turns of the model. The text and each call of one reply are separate items of the input."""
     turns: list[str] = []
-    seen: set[str] = set()
-    said_just_now = False
+    replies_seen: set[str] = set()
+    follows_text = False
     for item in items:
         kind = _kind(item)
         if kind == "message" and item.get("role") == "assistant":
             turns.append(SAYS)
-            said_just_now = True
+            follows_text = True
             continue
         reply = reply_of(str(item.get("call_id")))
-        if kind in _CALLS and reply not in seen:
-            seen.add(reply)
-            turns[len(turns) - said_just_now :] = [CALLS]
-        said_just_now = False
+        if kind in _CALLS and reply not in replies_seen:
+            replies_seen.add(reply)
+            turns[len(turns) - follows_text :] = [CALLS]
+        follows_text = False
     return tuple(turns)
 
 
@@ -115,22 +117,22 @@ def stream(reply: Reply) -> Iterator[Event]:
 
 
 def _events(response: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    begun: dict[str, Any] = {**response, "status": "in_progress", "output": [], "usage": None}
-    yield "response.created", {"response": begun}
-    yield "response.in_progress", {"response": begun}
+    started: dict[str, Any] = {**response, "status": "in_progress", "output": [], "usage": None}
+    yield "response.created", {"response": started}
+    yield "response.in_progress", {"response": started}
     for index, item in enumerate(response["output"]):
-        at = {"output_index": index, "item_id": item["id"]}
-        fresh = {**item, "status": "in_progress", **_empty(item)}
-        yield "response.output_item.added", {"output_index": index, "item": fresh}
+        position = {"output_index": index, "item_id": item["id"]}
+        added = {**item, "status": "in_progress", **_empty(item)}
+        yield "response.output_item.added", {"output_index": index, "item": added}
         for kind, data in _pieces(item):
-            yield kind, {**at, **data}
+            yield kind, {**position, **data}
         yield "response.output_item.done", {"output_index": index, "item": item}
     yield "response.completed", {"response": response}
 
 
 def _empty(item: Mapping[str, Any]) -> dict[str, Any]:
-    begun: dict[str, dict[str, Any]] = {"message": {"content": []}, "function_call": {"arguments": ""}}
-    return begun.get(item["type"], {})
+    empty_fields: dict[str, dict[str, Any]] = {"message": {"content": []}, "function_call": {"arguments": ""}}
+    return empty_fields.get(item["type"], {})
 
 
 def _pieces(item: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -144,5 +146,5 @@ def _pieces(item: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     elif item["type"] == "function_call":
         for piece in pieces_of(item["arguments"]):
             yield "response.function_call_arguments.delta", {"delta": piece}
-        done = {"arguments": item["arguments"], "name": item["name"]}
-        yield "response.function_call_arguments.done", done
+        summary = {"arguments": item["arguments"], "name": item["name"]}
+        yield "response.function_call_arguments.done", summary

@@ -1,4 +1,4 @@
-"""Rules that are always there, for the things that models do to agents."""
+"""Built-in rules for typical behaviour of models, good and bad."""
 
 from weft.testing.models.script import Rule, rules_of
 
@@ -27,7 +27,7 @@ SCENARIOS: tuple[Rule, ...] = rules_of(
         ],
         # mini-SWE-agent ends when a command prints this.
         "mini": [_APPEND, {"shell": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && echo done"}],
-        # Aider has no tools: what it shall change is text in the answer.
+        # Aider has no tools: its edits are text in the answer.
         "aider": [
             {
                 "text": "I will add the line.\n\nhello.txt\n```\n<<<<<<< SEARCH\nhello\n=======\n"
@@ -65,4 +65,4 @@ SCENARIOS: tuple[Rule, ...] = rules_of(
         {"name": "flaky", "steps": _EDIT},
     ]
 )
-"""Without a name the first is played."""
+"""A request without a name gets the first rule."""

@@ -1,24 +1,25 @@
-"""What a scripted model answers: rules, each a list of steps, and one answer plays one step.
+"""Scripts of answers: a list of rules, each with steps. Each request gets the answer of one step.
 
 A script is JSON: a list of rules, or for short an object of lists of steps by name.
 
-    [{"name": "mend", "times": 1, "steps": [{"http": 429, "retry_after": 1}]},
-     {"name": "mend", "prompt_contains": "failed", "steps": [{"shell": "echo ok > a"}, {"text": "Mended."}]},
-     {"name": "mend", "steps": [{"text": "Nothing to do."}]}]
+    [{"name": "fix", "times": 1, "steps": [{"http": 429, "retry_after": 1}]},
+     {"name": "fix", "prompt_contains": "failed", "steps": [{"shell": "echo ok > a"}, {"text": "Fixed."}]},
+     {"name": "fix", "steps": [{"text": "Nothing to do."}]}]
 
-The first rule of its name is played that fits: some message of the user contains `prompt_contains`, and it was not
-played `times` times yet. Which step of it, the request tells by itself, see `conversation`; the last is repeated.
+The first rule with the requested name that fits answers: a message of the user contains `prompt_contains`, and
+the rule has answered fewer than `times` requests. The request itself determines the step, see `conversation`;
+the last step is repeated.
 
     text      what the model says; alone, it ends its turn
     shell     calls whatever tool the request offers for commands
     write     {"path": …, "content": …}: the same for files
-    tool      {"name": …, "arguments": …}: calls exactly this; arguments that are text are sent as they are, right
-              or wrong
+    tool      {"name": …, "arguments": …}: calls exactly this; arguments that are text are sent unchanged, even if
+              they are invalid
     actions   several of these three in one answer
     usage     {"input": …, "output": …, "cached": …}: the tokens it claims to have used
     delay     seconds before it answers
-    together  so many requests must have come to this step before any of them is answered
-    after     it is answered only when some message of a user, in whatever request, has contained this text
+    together  so many requests must have reached this step before any of them is answered
+    after     the step waits until a user message in any request has contained this text
     slow      seconds between the pieces of a stream
     http      an error with this status; `message`, `retry_after` and `headers` say more
     raw       this text instead of JSON
@@ -36,7 +37,7 @@ from weft.testing.models.values import listed, table
 
 
 class Tokens(NamedTuple):
-    """What each answer claims unless its step says otherwise; round, so that sums are seen at a glance."""
+    """The usage that an answer reports unless its step sets it. Round numbers make sums easy to read."""
 
     input: int = 1000
     output: int = 50
@@ -65,10 +66,10 @@ class Rule(NamedTuple):
     prompt_contains: str | None = None
     times: int | None = None
 
-    def fits(self, said: tuple[str, ...], played: int) -> bool:
-        looked_for = self.prompt_contains
+    def fits(self, messages: tuple[str, ...], played: int) -> bool:
+        required_text = self.prompt_contains
         return (self.times is None or played < self.times) and (
-            looked_for is None or any(looked_for in text for text in said)
+            required_text is None or any(required_text in text for text in messages)
         )
 
 
@@ -88,31 +89,31 @@ def rules_of(value: object) -> tuple[Rule, ...]:
 
 
 def _rule(value: object, where: str) -> Rule:
-    given = _checked(value, _RULE, where)
-    if not {"name", "steps"} <= given.keys():
+    keys = _check_keys(value, _RULE, where)
+    if not {"name", "steps"} <= keys.keys():
         raise InputError(f"{where}: it needs a `name` and `steps`")
-    steps = tuple(_step(step, f"{where}, step {number}") for number, step in enumerate(given["steps"], 1))
+    steps = tuple(_step(step, f"{where}, step {number}") for number, step in enumerate(keys["steps"], 1))
     return Rule(
-        name=given["name"],
+        name=keys["name"],
         steps=steps,
-        prompt_contains=given.get("prompt_contains"),
-        times=given.get("times"),
+        prompt_contains=keys.get("prompt_contains"),
+        times=keys.get("times"),
     )
 
 
 def _step(value: object, where: str) -> Step:
-    given = _checked(value, _STEP, where)
-    actions = [{name: given.pop(name)} for name in _ACTIONS if name in given]
-    actions += [_checked(action, _ACTIONS, f"{where}, `actions`") for action in given.pop("actions", ())]
-    if "usage" in given:
-        given["usage"] = Tokens(**_checked(given["usage"], _TOKENS, f"{where}, `usage`"))
-    headers = {name: str(text) for name, text in given.pop("headers", {}).items()}
-    if "retry_after" in given:
-        headers["retry-after"] = str(given.pop("retry_after"))
-    return Step(**given, actions=tuple(actions), headers=headers)
+    keys = _check_keys(value, _STEP, where)
+    actions = [{name: keys.pop(name)} for name in _ACTIONS if name in keys]
+    actions += [_check_keys(action, _ACTIONS, f"{where}, `actions`") for action in keys.pop("actions", ())]
+    if "usage" in keys:
+        keys["usage"] = Tokens(**_check_keys(keys["usage"], _TOKENS, f"{where}, `usage`"))
+    headers = {name: str(text) for name, text in keys.pop("headers", {}).items()}
+    if "retry_after" in keys:
+        headers["retry-after"] = str(keys.pop("retry_after"))
+    return Step(**keys, actions=tuple(actions), headers=headers)
 
 
-# --- what values may be ---
+# --- kinds of values ---
 
 
 class _Kind(NamedTuple):
@@ -120,16 +121,16 @@ class _Kind(NamedTuple):
     fits: Callable[[Any], bool]
 
 
-def _checked(value: object, known: Mapping[str, _Kind], where: str) -> dict[str, Any]:
+def _check_keys(value: object, kinds: Mapping[str, _Kind], where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"{where}: must be an object with any of {', '.join(known)}")
-    given = cast("dict[str, Any]", value)
-    for name, one in given.items():
-        if name not in known:
-            raise InputError(f"{where}: there is no key {name!r}; the keys are {', '.join(known)}")
-        if not known[name].fits(one):
-            raise InputError(f"{where}: `{name}` must be {known[name].words}")
-    return dict(given)
+        raise InputError(f"{where}: must be an object with any of {', '.join(kinds)}")
+    entries = cast("dict[str, Any]", value)
+    for name, entry in entries.items():
+        if name not in kinds:
+            raise InputError(f"{where}: there is no key {name!r}; the keys are {', '.join(kinds)}")
+        if not kinds[name].fits(entry):
+            raise InputError(f"{where}: `{name}` must be {kinds[name].words}")
+    return dict(entries)
 
 
 def _is_text(value: object) -> bool:

@@ -1,13 +1,13 @@
-"""The server: it listens on 127.0.0.1 only, at a free port, and answers as the script says.
+"""The server of a scripted model. It listens only on 127.0.0.1, on a free port, and answers by the script.
 
-    http://127.0.0.1:PORT/s/NAME/v1        the base address of an agent that is to meet the rules called NAME
-    http://127.0.0.1:PORT/s/NAME~TAG/v1    the same; it is counted for TAG alone, which is on record, too
-    http://127.0.0.1:PORT/v1               the first rule there is
+    http://127.0.0.1:PORT/s/NAME/v1        the base address for an agent that gets the rules called NAME
+    http://127.0.0.1:PORT/s/NAME~TAG/v1    the same, counted separately for TAG, which is also recorded
+    http://127.0.0.1:PORT/v1               the first rule
 
-`[[scenario:NAME]]` in a prompt goes before the address. `GET /_log` tells what was asked, `GET /_bodies` all that
-was sent, and `POST /_reset` forgets it.
+`[[scenario:NAME]]` in a prompt overrides the address. `GET /_log` returns the requests in brief, `GET /_bodies`
+their bodies, and `POST /_reset` clears both.
 
-Whoever closes the server ends all that goes on in it: each connection is cut and each thread has ended then.
+Closing the server cuts every connection and waits until every thread has ended.
 """
 
 import json
@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self, cast
 
 from weft.testing.models.answering import Answers
-from weft.testing.models.playing import Asked, Stage
+from weft.testing.models.playing import RecordedRequest, ScriptState
 from weft.testing.models.scenarios import SCENARIOS
 from weft.testing.models.script import Rule
 from weft.testing.models.values import table
@@ -31,11 +31,14 @@ _ROUTE = re.compile(r"/s/([^/~]+)(?:~([^/]*))?(/.*)")
 
 
 class ModelServer:
+    """A running scripted model. Use it as a context manager."""
+
     def __init__(self, rules: Sequence[Rule] = (), *, port: int = 0) -> None:
-        """`rules` come before those that are always there, see `scenarios`."""
-        self._stage = Stage((*rules, *SCENARIOS))
+        """`rules` take precedence over the built-in rules in `scenarios`."""
+        self._state = ScriptState((*rules, *SCENARIOS))
         self._server = _Server(("127.0.0.1", port), _Handler)
-        self._server.stage = self._stage
+        self._server.stage = self._state
+        # A short poll interval, so that `shutdown` returns quickly.
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
 
@@ -44,16 +47,16 @@ class ModelServer:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def scenario(self, name: str, tag: str = "") -> str:
-        """The address for agents that add `/v1/…` to it."""
+        """Returns the address for agents that append `/v1/…` to it."""
         return f"{self.url}/s/{name}{tag and '~'}{tag}"
 
-    def asked(self) -> tuple[Asked, ...]:
-        """All requests, in the order in which their answers began."""
-        return self._stage.asked()
+    def asked(self) -> tuple[RecordedRequest, ...]:
+        """Returns all requests, in the order in which their answers started."""
+        return self._state.asked()
 
     def close(self) -> None:
         self._server.shutdown()
-        self._stage.release()
+        self._state.release()
         self._server.cut_all()
         self._server.server_close()
         self._thread.join()
@@ -68,7 +71,7 @@ class ModelServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = False
     request_queue_size = 256
-    stage: Stage
+    stage: ScriptState
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         super().__init__(address, handler)
@@ -76,10 +79,10 @@ class _Server(ThreadingHTTPServer):
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as the base has it
+    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - the signature of the base class
         with self._lock:
             self._open.add(request)
-        if self.closing.is_set():  # it came while all were being cut
+        if self.closing.is_set():  # it arrived while `cut_all` was running
             _cut(request)
         super().process_request_thread(request, client_address)
 
@@ -95,8 +98,8 @@ class _Server(ThreadingHTTPServer):
                 _cut(connection)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """Clients that go away are what this is for; anything else is a bug, and is shown."""
-        import sys  # noqa: PLC0415 - for this alone
+        """Ignores clients that disconnect, which tests do on purpose; any other error is a bug and is shown."""
+        import sys  # noqa: PLC0415 - needed only here
 
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
@@ -112,44 +115,44 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "ScriptedModel"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401
-        """The records tell more."""
+        """Logs nothing: the records contain more."""
 
     def do_GET(self) -> None:
         path = self._path()
         stage = cast("_Server", self.server).stage
         if path == "/_log":
-            self.send_json(200, [asked.summary() for asked in stage.asked()])
+            self.send_json(200, [request.summary() for request in stage.asked()])
         elif path == "/_bodies":
-            self.send_json(200, [asked.body for asked in stage.asked()])
+            self.send_json(200, [request.body for request in stage.asked()])
         elif self.headers.get("upgrade"):  # Codex tries a websocket first
             self.send_json(426, {"error": {"message": "there is no websocket here"}})
         elif path.endswith("/models"):
-            listed = [{"id": name, "object": "model", "type": "model", "name": name} for name in _MODELS]
-            self.send_json(200, {"object": "list", "data": listed, "has_more": False, "models": []})
+            models = [{"id": name, "object": "model", "type": "model", "name": name} for name in _MODELS]
+            self.send_json(200, {"object": "list", "data": models, "has_more": False, "models": []})
         else:
-            self._not_here()
+            self._send_not_found()
 
     def do_POST(self) -> None:
         raw = self._body()
         path = self._path()
         server = cast("_Server", self.server)
-        found = wire_of(path)
+        wire = wire_of(path)
         if path == "/_reset":
             server.stage.forget()
             self.send_json(200, {})
         elif counts_tokens(path):
             self.send_json(200, {"input_tokens": 1000, "totalTokens": 1000})
-        elif found is None:
-            self._not_here()
+        elif wire is None:
+            self._send_not_found()
         else:
             route = _ROUTE.fullmatch(path)
             name, tag = (route[1], route[2] or "") if route else ("", "")
-            Answers(self, server.stage, server.closing, found).answer(path, name, tag, _json(raw))
+            Answers(self, server.stage, server.closing, wire).answer(path, name, tag, _parse_json(raw))
 
     def _path(self) -> str:
         return self.path.partition("?")[0]
 
-    def _not_here(self) -> None:
+    def _send_not_found(self) -> None:
         self.send_json(404, {"error": {"message": f"nothing is at {self.path}"}})
 
     def _body(self) -> bytes:
@@ -158,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             data = b"".join(iter(self._chunk, b""))
         if self.headers.get("content-encoding") == "gzip":
-            import gzip  # noqa: PLC0415 - few agents do that
+            import gzip  # noqa: PLC0415 - few agents compress requests
 
             data = gzip.decompress(data)
         return data
@@ -175,18 +178,18 @@ class _Handler(BaseHTTPRequestHandler):
     def send_text(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
         data = text.encode()
         self.send_response(status)
-        for name, said in {
+        for name, value in {
             "content-type": "application/json",
             "content-length": str(len(data)),
             **(headers or {}),
         }.items():
-            self.send_header(name, said)
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
 
 
-def _json(raw: bytes) -> dict[str, Any]:
-    """What is no object counts as an empty one."""
+def _parse_json(raw: bytes) -> dict[str, Any]:
+    """Parses a JSON object; anything else counts as an empty one."""
     try:
         return table(json.loads(raw))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Agents name their tools differently: which one of those offered runs a command, and which one writes a file."""
+"""Choose among the tools that an agent offers: which one runs a command, and which one writes a file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from weft.testing.models.script import Step
 from weft.testing.models.values import listed, table
 
 NO_TOOLS = "Scripted title"
-"""What is said instead if the request offers no tool that would do; agents ask so for titles and summaries."""
+"""The answer if the request offers no suitable tool: agents send such requests for titles and summaries."""
 
 _SHELLS = (
     *("bash", "shell", "shell_command", "exec_command", "run_shell_command", "local_shell", "terminal"),
@@ -21,28 +21,28 @@ _WRITERS = (
 )
 _SAMPLES: dict[str, Any] = {"boolean": False, "integer": 60, "number": 60, "array": [], "object": {}}
 
-Chosen = tuple[str, Any]
+ToolUse = tuple[str, Any]
 """The name of a tool, and its arguments."""
 
 
-def chosen(step: Step, tools: Sequence[Tool]) -> tuple[str, list[Chosen]]:
-    """What is said and called."""
-    calls = [call for action in step.actions for call in _call(action, tools)]
+def choose_calls(step: Step, tools: Sequence[Tool]) -> tuple[str, list[ToolUse]]:
+    """Returns the text and the tool calls of a step."""
+    calls = [call for action in step.actions for call in _choose_calls(action, tools)]
     if step.actions and not calls:
         return NO_TOOLS, []
     return step.text, calls
 
 
-def _call(action: Mapping[str, Any], tools: Sequence[Tool]) -> Iterable[Chosen]:
+def _choose_calls(action: Mapping[str, Any], tools: Sequence[Tool]) -> Iterable[ToolUse]:
     if "tool" in action:
         return [(action["tool"]["name"], action["tool"]["arguments"])] if tools else []
     if "shell" in action:
-        return _shell(tools, action["shell"])
-    return _write(tools, **action["write"])
+        return _call_shell(tools, action["shell"])
+    return _call_writer(tools, **action["write"])
 
 
-def _shell(tools: Sequence[Tool], command: str) -> list[Chosen]:
-    tool = _named(tools, _SHELLS) or next(
+def _call_shell(tools: Sequence[Tool], command: str) -> list[ToolUse]:
+    tool = _find_by_name(tools, _SHELLS) or next(
         (tool for tool in tools if {"command", "cmd"} & set(listed(tool.schema.get("required")))), None
     )
     if tool is None:
@@ -52,13 +52,13 @@ def _shell(tools: Sequence[Tool], command: str) -> list[Chosen]:
     value: object = command
     if table(properties.get(key)).get("type") == "array":
         value = [command] if key == "commands" else ["bash", "-lc", command]
-    return [(tool.name, _completed(tool, {key: value}))]
+    return [(tool.name, _complete_arguments(tool, {key: value}))]
 
 
-def _write(tools: Sequence[Tool], path: str, content: str) -> list[Chosen]:
-    tool = _named(tools, _WRITERS)
+def _call_writer(tools: Sequence[Tool], path: str, content: str) -> list[ToolUse]:
+    tool = _find_by_name(tools, _WRITERS)
     if tool is None:
-        return _shell(tools, f"cat > {path} <<'SCRIPTED_EOF'\n{content}SCRIPTED_EOF\n")
+        return _call_shell(tools, f"cat > {path} <<'SCRIPTED_EOF'\n{content}SCRIPTED_EOF\n")
     properties = _properties(tool)
     arguments = {
         _key(properties, ("path", "file_path", "filePath", "absolute_path", "filename")): path,
@@ -66,10 +66,10 @@ def _write(tools: Sequence[Tool], path: str, content: str) -> list[Chosen]:
     }
     if "create" in listed(table(properties.get("command")).get("enum")):
         arguments["command"] = "create"
-    return [(tool.name, _completed(tool, arguments))]
+    return [(tool.name, _complete_arguments(tool, arguments))]
 
 
-def _named(tools: Sequence[Tool], names: Sequence[str]) -> Tool | None:
+def _find_by_name(tools: Sequence[Tool], names: Sequence[str]) -> Tool | None:
     offered = {tool.name.lower(): tool for tool in tools}
     return next((offered[name] for name in names if name in offered), None)
 
@@ -82,8 +82,8 @@ def _key(properties: Mapping[str, Any], names: Sequence[str]) -> str:
     return next((name for name in names if name in properties), names[0])
 
 
-def _completed(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-    """With something harmless for whatever else the tool cannot do without."""
+def _complete_arguments(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Adds harmless values for the other required arguments of the tool."""
     properties = _properties(tool)
     missing = [name for name in listed(tool.schema.get("required")) if name not in arguments]
     return arguments | {name: _sample(table(properties.get(name)), name) for name in missing}

@@ -1,4 +1,4 @@
-"""Values of JSON that anybody may have sent: what is not of the kind that is wanted counts as nothing."""
+"""Read untrusted JSON values. A value of an unexpected type counts as empty."""
 
 from typing import Any, cast
 
@@ -12,4 +12,4 @@ def table(value: object) -> dict[str, Any]:
 
 
 def tables(value: object) -> list[dict[str, Any]]:
-    return [table(one) for one in listed(value)]
+    return [table(entry) for entry in listed(value)]

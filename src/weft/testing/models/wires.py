@@ -1,4 +1,4 @@
-"""The protocols there are, each a module, by how the path of a request ends."""
+"""The supported protocols, each a module, by the end of the request path."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,34 +9,36 @@ from weft.testing.models.conversation import Reply, Request
 
 
 class Wire(Protocol):
+    """A protocol of a provider."""
+
     def read(self, body: Mapping[str, Any]) -> Request: ...
 
     def whole(self, reply: Reply) -> dict[str, Any]: ...
 
     def stream(self, reply: Reply) -> Iterator[tuple[str | None, object]]:
-        """The same as events, each a name or None, and data."""
+        """Yields the reply as events: a name or None, and data."""
         ...
 
     def failure(self, status: int, message: str) -> dict[str, Any]: ...
 
 
-class _Way(NamedTuple):
+class _Route(NamedTuple):
     path: "re.Pattern[str]"
     name: str
     wire: Wire
 
 
-_WAYS = (
-    _Way(re.compile(r"/chat/completions$"), "chat", chat),
-    _Way(re.compile(r"/responses$"), "responses", responses),
-    _Way(re.compile(r"/messages$"), "messages", messages),
-    _Way(re.compile(r":(generateContent|streamGenerateContent)$"), "gemini", gemini),
+_ROUTES = (
+    _Route(re.compile(r"/chat/completions$"), "chat", chat),
+    _Route(re.compile(r"/responses$"), "responses", responses),
+    _Route(re.compile(r"/messages$"), "messages", messages),
+    _Route(re.compile(r":(generateContent|streamGenerateContent)$"), "gemini", gemini),
 )
 
 
 def wire_of(path: str) -> tuple[str, Wire] | None:
-    """Its name, and the module."""
-    return next(((way.name, way.wire) for way in _WAYS if way.path.search(path)), None)
+    """Returns the name and the module of the protocol; None for an unknown path."""
+    return next(((route.name, route.wire) for route in _ROUTES if route.path.search(path)), None)
 
 
 def counts_tokens(path: str) -> bool:
@@ -48,6 +50,6 @@ def wants_stream(path: str, body: Mapping[str, Any]) -> bool:
 
 
 def model_of(path: str, body: Mapping[str, Any]) -> str:
-    """Gemini has it in the path."""
-    found = re.search(r"/models/([^/:]+):", path)
-    return str(body.get("model") or (found and found[1]) or "scripted")
+    """Returns the model that the request names; Gemini names it in the path."""
+    match = re.search(r"/models/([^/:]+):", path)
+    return str(body.get("model") or (match and match[1]) or "scripted")
