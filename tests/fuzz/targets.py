@@ -22,7 +22,7 @@ from agents.recorded import LEAVE_A_FILE, OUTPUTS, USES, call_of
 from faults.journal_damage import make_project
 from fuzz import corpus
 from fuzz.mutations import mutated
-from weft.agents.acp.messages import Lines
+from weft.agents.acp.messages import LineDecoder
 from weft.agents.adapters import adapter_of
 from weft.agents.report import read_report
 from weft.agents.script import read_script
@@ -122,7 +122,7 @@ def read_result(_folder: Path, data: bytes) -> None:
 
 
 def read_messages(_folder: Path, data: bytes) -> None:
-    lines = Lines()
+    lines = LineDecoder()
     for start in range(0, len(data), 50):
         lines.feed(data[start : start + 50])
 

@@ -32,8 +32,8 @@ class WorkspaceRequest(Struct, frozen=True, kw_only=True):
     sparse: tuple[str, ...] = ()
     """The only directories of the repository to check out; empty for all."""
     without: tuple[str, ...] = ()
-    """Subplans whose work the slice does not start with unless its dependencies need it. They wait for a person, and a
-    slice that holds their work could not land before them."""
+    """Subplans whose work the slice does not start with unless its dependencies need it. They wait for a person,
+    and a slice that holds their work could not land before them."""
 
 
 class Continued(Struct, frozen=True, kw_only=True):

@@ -155,7 +155,7 @@ def test_what_was_said_counts_no_more_when_it_is_forgotten() -> None:
     stage.part("text", "", heard)
     assert stage.wait_for_message("the word")
     stage.forget()
-    waiting = threading.Thread(target=stage.hears, args=["the word"])
+    waiting = threading.Thread(target=stage.wait_for_message, args=["the word"])
     waiting.start()
     assert waiting.is_alive()
     stage.part("text", "", heard)
