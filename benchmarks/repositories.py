@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from weft.app.places import Places
-from weft.workspaces.git.ground import Ground
-from weft.workspaces.git.names import Names
-from weft.workspaces.git.program import Git
-from weft.workspaces.git.repository import open_repository, resolve_ends
+from weft.app.project.places import Places
+from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.repository import open_repository, resolve_ends
+from weft.workspaces.git.plan_repository import Ground
 from weft.workspaces.worktrees import WorktreeWorkspaces
 
 Files = Mapping[str, str]

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from random import Random
 from time import process_time
 
-from weft.engine.subplans import Subplan, SubplanGroup, Work
 from weft.ids import OutcomeName, PlaceId, TransitionId
-from weft.net.agenda import Agenda
 from weft.net.game import Firing, TokenGame
 from weft.net.model import Arcs, Net, NetBuilder, PlaceKind
 from weft.net.plain import PlainNet
+from weft.subplans.agenda import Agenda
+from weft.subplans.model import Subplan, SubplanGroup, Work
 from weft.testing.skeletons import NetSketch, plan_skeleton
 
 _DONE = (OutcomeName("done"),)

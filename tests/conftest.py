@@ -23,12 +23,12 @@ _TESTS = Path(__file__).parent
 _THOROUGH = {
     "e2e", "sim", "benchmarks", "plan/compile/test_soundness.py", "plan/compile/test_equal_plans.py",
     "workspaces/test_worktrees_crashes.py", "workspaces/test_worktrees_machine.py", "hosts/test_faults.py",
-    "runtime/test_recovery.py", "net/test_soundness.py", "engine/test_simulate.py",
+    "runtime/test_recovery.py", "net/test_soundness.py", "subplans/test_simulate.py",
 }  # fmt: skip
 # A process of ours takes twice the time while it is measured. So only these tests measure the processes that they
 # start: they cover the modules that run in no process of the tests themselves.
 _WITH_MEASURED_PROCESSES = {
-    "agents", "hosts", "testing", "app/test_background.py", "cli/test_init_command.py",
+    "agents", "hosts", "testing", "app/run/test_background.py", "cli/commands/test_init_command.py",
     "cli/test_steering_commands.py",
 }  # fmt: skip
 _MEASURES_PROCESSES = "COVERAGE_PROCESS_CONFIG"
@@ -60,7 +60,7 @@ def _heed_signals() -> None:
 
 
 def _be_in_no_project() -> None:
-    from weft.app.places import project_around  # noqa: PLC0415 - what is imported here is not measured
+    from weft.app.project.places import project_around  # noqa: PLC0415 - what is imported here is not measured
 
     around = project_around(Path(tempfile.gettempdir()))
     if around is not None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.engine.run.run_state import RunState
+from weft.engine.messages.run_status import RunState
 from weft.engine.states import SubplanExecutionState
 
 ROOT = Path(__file__).parents[1]

@@ -11,7 +11,7 @@ from benchmarks.compare.table import Row, at_most
 from benchmarks.compare.worktrees import Making, files_of, spent
 from benchmarks.repositories import Project, project
 from weft.ports.workspaces import WorkspaceRequest
-from weft.workspaces.git.foreign import Wanted, admit
+from weft.workspaces.git.clones.foreign import Wanted, admit
 
 _IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 

@@ -12,9 +12,9 @@ from benchmarks.compare.going import going, steps_plan, write_plan
 from benchmarks.compare.measuring import Sizes, cpu, micro
 from benchmarks.compare.processes import cpu_of, megabytes_of
 from benchmarks.compare.table import Row, at_most
-from weft.app.files import Source
-from weft.app.plans import load
-from weft.app.run_beginning import recovered
+from weft.app.project.files import Source
+from weft.app.project.plans import load
+from weft.app.run.setup import recovered
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
 from weft.store.sqlite import open_reader

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.compare.processes import environment, is_there
-from weft.engine.run.events import Recorded
+from weft.engine.messages.events import Recorded
 from weft.errors import WeftError
 from weft.store.sqlite import SqliteReader, open_reader
 

@@ -9,10 +9,10 @@ from benchmarks.compare.processes import Cost, median_costs
 from benchmarks.compare.table import Row, at_most
 from benchmarks.compare.worktrees import files_of, spent
 from benchmarks.repositories import Files, Project, project
-from weft.ports.landing import Entry
+from weft.ports.target import Entry
 from weft.ports.workspaces import MergeRequest, Work, WorkspaceRequest
-from weft.workspaces.git.foreseeing import Foresight
-from weft.workspaces.git.names import Names
+from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.merges.conflict_forecast import Foresight
 from weft.workspaces.worktrees import WorktreeWorkspaces
 
 # Landing

@@ -16,8 +16,8 @@ from benchmarks.plan_texts import SMALL, plan_text
 from weft.garbage import without_gc
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.compiled import CompiledPlan
-from weft.plan.loading.load import load_plan
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.loader.load import load_plan
 from weft.plan.proof.prove import prove
 from weft.plan.report.check import check_report
 from weft.plan.text.document import Limits

@@ -8,14 +8,14 @@ from statistics import mean
 from benchmarks import shapes
 from benchmarks.compare.measuring import Measured, Sizes, cpu, in_turn, micro
 from benchmarks.compare.table import Row, at_most
-from weft.engine.dispatch import Dispatch
-from weft.engine.results import SubplanEvent
-from weft.engine.simulate import simulate
-from weft.engine.subplans import ParallelExecutionConfig
-from weft.engine.tree import read_tree
 from weft.net.soundness import Soundness, soundness
 from weft.net.verdict import Answer
-from weft.runtime.dispatcher import ParallelSubplanDispatcher
+from weft.subplans.dispatch import Dispatch
+from weft.subplans.dispatcher import ParallelSubplanDispatcher
+from weft.subplans.model import ParallelExecutionConfig
+from weft.subplans.results import SubplanEvent
+from weft.subplans.simulate import simulate
+from weft.subplans.tree import read_tree
 
 AT_ONCE = 10
 CONFIG = ParallelExecutionConfig(max_parallel=AT_ONCE)

@@ -17,9 +17,9 @@ from benchmarks.compare.going import WEFT, events_of, write_plan
 from benchmarks.compare.measuring import Sizes
 from benchmarks.compare.processes import cost_of
 from benchmarks.compare.table import Row, at_most
-from weft.engine.run.facts import Ended
-from weft.engine.simulate import Simulation, simulate
-from weft.engine.subplans import ParallelExecutionConfig, Subplan
+from weft.engine.messages.facts import Ended
+from weft.subplans.model import ParallelExecutionConfig, Subplan
+from weft.subplans.simulate import Simulation, simulate
 
 SLOTS = 4
 TASKS = 16

@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from weft.workspaces.git.history import files_of_commits
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.base.history import files_of_commits
+from weft.workspaces.git.base.program import Git
 
 NOW, LATER = "refs/heads/main", "refs/heads/later"
 _BEGIN, _DAY = 1_700_000_000, 86_400

@@ -25,8 +25,8 @@ from benchmarks.decomposition.dividing import (
 from benchmarks.decomposition.fetching import archive_of, files_in
 from benchmarks.decomposition.histories import Tree, build, later_commits
 from benchmarks.decomposition.packages import Package, releases_of
-from weft.app.decomposing import propose
-from weft.app.source_files import files_below
+from weft.app.decompose.decompose import propose
+from weft.app.decompose.source_files import files_below
 from weft.decompose.attachments import without_strays
 from weft.decompose.model import Limits, Signals
 from weft.decompose.parts import decompose

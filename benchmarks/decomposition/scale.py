@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.decomposition.fetching import archive_of, files_in
 from benchmarks.decomposition.packages import PACKAGES, releases_of
-from weft.app.decomposing import propose
+from weft.app.decompose.decompose import propose
 from weft.decompose.model import Limits
 
 IN_A_FOLDER = 20

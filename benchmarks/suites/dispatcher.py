@@ -5,12 +5,12 @@ import tracemalloc
 from time import process_time
 
 from benchmarks import shapes
-from weft.engine.dispatch import Dispatch
-from weft.engine.results import SubplanEvent, SubplanResult
-from weft.engine.simulate import Simulation, simulate
-from weft.engine.subplans import AnySubplan, ParallelExecutionConfig
-from weft.engine.tree import read_tree
-from weft.runtime.dispatcher import ParallelSubplanDispatcher
+from weft.subplans.dispatch import Dispatch
+from weft.subplans.dispatcher import ParallelSubplanDispatcher
+from weft.subplans.model import AnySubplan, ParallelExecutionConfig
+from weft.subplans.results import SubplanEvent, SubplanResult
+from weft.subplans.simulate import Simulation, simulate
+from weft.subplans.tree import read_tree
 
 TEN_AT_ONCE = ParallelExecutionConfig(max_parallel=10)
 

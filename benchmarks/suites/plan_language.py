@@ -3,8 +3,8 @@
 from benchmarks.plan_texts import plan_text
 from weft.net.model import Net
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.compiled import CompiledPlan
-from weft.plan.loading.load import load_plan
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.loader.load import load_plan
 from weft.plan.model import Plan
 from weft.plan.proof.prove import Proof, prove
 from weft.plan.report.check import CheckReport, check_report

@@ -7,14 +7,14 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.compare.going import WEFT, steps_plan, write_plan
 from benchmarks.compare.processes import Cost, cost_of
-from weft.engine.run.engine import Engine
-from weft.engine.run.events import Event
-from weft.engine.run.facts import AnyFact
-from weft.engine.run.simulate import Happening, Simulator
+from weft.engine.engine import Engine
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import AnyFact
+from weft.engine.simulate import Happening, Simulator
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.compiled import CompiledPlan
-from weft.plan.loading.load import load_plan
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.loader.load import load_plan
 from weft.ports.journal import RunRecord
 from weft.store.sqlite import open_journal
 

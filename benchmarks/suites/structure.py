@@ -3,14 +3,14 @@
 from msgspec.structs import replace
 
 from benchmarks import shapes
-from weft.engine.compile import compile_tree
-from weft.engine.subplans import ParallelExecutionConfig
-from weft.engine.tree import read_tree
 from weft.ids import PlaceId, TransitionId
 from weft.net.formats import read_pnml, write_pnml
 from weft.net.plain import PlainNet, unfold
 from weft.net.soundness import Soundness, soundness
 from weft.net.verdict import Answer
+from weft.subplans.compile import compile_tree
+from weft.subplans.model import ParallelExecutionConfig
+from weft.subplans.tree import read_tree
 
 
 def proved(net: PlainNet) -> Soundness:

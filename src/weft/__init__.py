@@ -8,21 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weft.engine.results import AggregateSubplanError as AggregateSubplanError
-    from weft.engine.results import SubplanEvent as SubplanEvent
-    from weft.engine.results import SubplanExecutionError as SubplanExecutionError
-    from weft.engine.results import SubplanResult as SubplanResult
-    from weft.engine.simulate import Behaviour as Behaviour
-    from weft.engine.simulate import Simulation as Simulation
-    from weft.engine.simulate import simulate as simulate
     from weft.engine.states import FailureReason as FailureReason
     from weft.engine.states import SubplanExecutionState as SubplanExecutionState
     from weft.engine.states import SubplanTracker as SubplanTracker
-    from weft.engine.subplans import FailureMode as FailureMode
-    from weft.engine.subplans import ParallelExecutionConfig as ParallelExecutionConfig
-    from weft.engine.subplans import Policy as Policy
-    from weft.engine.subplans import Subplan as Subplan
-    from weft.engine.subplans import SubplanGroup as SubplanGroup
     from weft.errors import ConfigError as ConfigError
     from weft.errors import FileFormatError as FileFormatError
     from weft.errors import InputError as InputError
@@ -34,7 +22,6 @@ if TYPE_CHECKING:
     from weft.errors import SubplanTreeError as SubplanTreeError
     from weft.errors import UnknownOutcomeError as UnknownOutcomeError
     from weft.errors import WeftError as WeftError
-    from weft.net.agenda import Agenda as Agenda
     from weft.net.explore import Exploration as Exploration
     from weft.net.explore import explore as explore
     from weft.net.game import Firing as Firing
@@ -49,36 +36,49 @@ if TYPE_CHECKING:
     from weft.net.plain import PlainNet as PlainNet
     from weft.net.plain import unfold as unfold
     from weft.plan.compile.compile import compile_plan as compile_plan
-    from weft.plan.loading.load import load_plan as load_plan
+    from weft.plan.loader.load import load_plan as load_plan
     from weft.plan.model import Plan as Plan
     from weft.plan.text.problems import PlanError as PlanError
-    from weft.runtime.dispatcher import ParallelSubplanDispatcher as ParallelSubplanDispatcher
-    from weft.runtime.limiter import AsyncSemaphoreLimiter as AsyncSemaphoreLimiter
+    from weft.subplans.agenda import Agenda as Agenda
+    from weft.subplans.dispatcher import ParallelSubplanDispatcher as ParallelSubplanDispatcher
+    from weft.subplans.limiter import AsyncSemaphoreLimiter as AsyncSemaphoreLimiter
+    from weft.subplans.model import FailureMode as FailureMode
+    from weft.subplans.model import ParallelExecutionConfig as ParallelExecutionConfig
+    from weft.subplans.model import Policy as Policy
+    from weft.subplans.model import Subplan as Subplan
+    from weft.subplans.model import SubplanGroup as SubplanGroup
+    from weft.subplans.results import AggregateSubplanError as AggregateSubplanError
+    from weft.subplans.results import SubplanEvent as SubplanEvent
+    from weft.subplans.results import SubplanExecutionError as SubplanExecutionError
+    from weft.subplans.results import SubplanResult as SubplanResult
+    from weft.subplans.simulate import Behaviour as Behaviour
+    from weft.subplans.simulate import Simulation as Simulation
+    from weft.subplans.simulate import simulate as simulate
 
 _HOMES = {
-    "weft.engine.results": (
+    "weft.subplans.results": (
         "AggregateSubplanError", "SubplanEvent", "SubplanExecutionError", "SubplanResult",
     ),
-    "weft.engine.simulate": ("Behaviour", "Simulation", "simulate"),
+    "weft.subplans.simulate": ("Behaviour", "Simulation", "simulate"),
     "weft.engine.states": ("FailureReason", "SubplanExecutionState", "SubplanTracker"),
-    "weft.engine.subplans": (
+    "weft.subplans.model": (
         "FailureMode", "ParallelExecutionConfig", "Policy", "Subplan", "SubplanGroup",
     ),
     "weft.errors": (
         "ConfigError", "FileFormatError", "InputError", "MoveError", "NetError", "NotEnabledError",
         "NotRunningError", "StateError", "SubplanTreeError", "UnknownOutcomeError", "WeftError",
     ),
-    "weft.net.agenda": ("Agenda",),
+    "weft.subplans.agenda": ("Agenda",),
     "weft.net.explore": ("Exploration", "explore"),
     "weft.net.game": ("Firing", "TokenGame"),
     "weft.net.model": ("Arc", "Marking", "Net", "Outcome", "Place", "PlaceKind", "Transition"),
     "weft.net.plain": ("PlainNet", "unfold"),
     "weft.plan.compile.compile": ("compile_plan",),
-    "weft.plan.loading.load": ("load_plan",),
+    "weft.plan.loader.load": ("load_plan",),
     "weft.plan.model": ("Plan",),
     "weft.plan.text.problems": ("PlanError",),
-    "weft.runtime.dispatcher": ("ParallelSubplanDispatcher",),
-    "weft.runtime.limiter": ("AsyncSemaphoreLimiter",),
+    "weft.subplans.dispatcher": ("ParallelSubplanDispatcher",),
+    "weft.subplans.limiter": ("AsyncSemaphoreLimiter",),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -7,8 +7,8 @@ WeftError
 │   ├── FileFormatError         a file that is not what it should be; says file, line and column
 │   ├── PlanError               a plan or configuration; says all that is wrong (in `weft.plan.text.problems`)
 │   │   └── ConvertError        a plan of another system (in `weft.plan.convert`)
-│   ├── VariablesError          settings in environment variables (in `weft.plan.loading.variables`)
-│   ├── NotApprovedError        commands that came with a project, and nobody approved (in `weft.app.approval`)
+│   ├── VariablesError          settings in environment variables (in `weft.plan.loader.variables`)
+│   ├── NotApprovedError        commands of a project without the user's approval (in `weft.app.project.approval`)
 │   ├── TooLargeToDrawError     a picture that nobody could read (in `weft.plan.pictures`)
 │   ├── PreflightError          a machine or repository where a run would fail (in `weft.app.preflight.findings`)
 │   ├── ConfigError             a setting of the wrong type or out of its range
@@ -21,11 +21,11 @@ WeftError
 ├── RenderError                 a template does not fit the values there are (in `weft.plan.templates.values`)
 ├── ConflictError               subplans changed the same files differently (in `weft.ports.workspaces`)
 ├── WorkspaceError              a workspace is not as it was left (in `weft.workspaces.errors`)
-├── AnswerRefusedError          what an agent answered cannot be taken (in `weft.app.refining`)
+├── AnswerRefusedError          what an agent answered cannot be taken (in `weft.app.decompose.refine`)
 ├── BusyError                   another process runs plans here (in `weft.store.errors`)
 ├── DamagedError                the journal does not hold what was written (in `weft.store.errors`)
 ├── LeaseLostError              another process has taken over (in `weft.store.errors`)
-└── SubplanExecutionError       a subplan failed (in `weft.engine.results`, as is its group)
+└── SubplanExecutionError       a subplan failed (in `weft.subplans.results`, as is its group)
 
 A bug in Weft is none of these.
 """

@@ -7,7 +7,7 @@ import pytest
 from agents.calls import NOW, call, ended
 from weft.agents.adapters import adapter_of
 from weft.agents.command import invoke, judge, progress
-from weft.engine.run.facts import How
+from weft.engine.messages.facts import How
 from weft.errors import InputError
 from weft.plan.prices import Usage
 from weft.ports.agent import Progress, Verdict, is_metered

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.recorded import judged, output, verdict
-from weft.engine.run.facts import How
+from weft.engine.messages.facts import How
 
 TELL_EARLY = {
     "claude": "5f0c1d9e-0001-4000-8000-00000000c1ad",

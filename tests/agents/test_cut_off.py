@@ -13,7 +13,7 @@ import pytest
 from agents.calls import ended
 from agents.recorded import USES, call_of, left, output, verdict
 from weft.agents.adapters import adapter_of
-from weft.engine.run.facts import How
+from weft.engine.messages.facts import How
 from weft.plan.prices import Usage
 from weft.ports.agent import Verdict, is_metered
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from agents.calls import NOW, ended
 from agents.recorded import EXIT_CODES, LEAVE_A_FILE, USES, call_of, judged, output, verdict
 from weft.agents.adapters import adapter_of
-from weft.agents.limits import UNKNOWN
-from weft.engine.run.facts import How
+from weft.agents.shared.usage_limits import UNKNOWN
+from weft.engine.messages.facts import How
 from weft.plan.language.adapters import ADAPTERS
 from weft.ports.agent import Verdict, is_metered
 

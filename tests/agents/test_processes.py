@@ -11,10 +11,10 @@ from agents.recorded import OUTPUTS
 from contracts.host_contract import end_of, ends
 from hosts.places import ENV, Place
 from weft.agents.adapters import adapter_of
-from weft.engine.run.facts import Ended, How
-from weft.engine.run.orders import Launch
+from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.orders import Launch
 from weft.hosts.local import LocalHost
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
 from weft.ports.host import JobEnded, Why
 from weft.runtime.jobs import Jobs

@@ -10,7 +10,7 @@ import pytest
 from agents.calls import ended
 from agents.recorded import call_of, judged, output, verdict
 from weft.agents import aider, claude, codex, mini_swe_agent, opencode, pi, vibe
-from weft.engine.run.facts import How
+from weft.engine.messages.facts import How
 from weft.plan.prices import Usage
 from weft.ports.agent import Progress
 

@@ -8,8 +8,8 @@ import pytest
 
 from weft.agents import script
 from weft.agents.player import main
-from weft.agents.report import read_report
-from weft.plan.loading.load import load_plan
+from weft.agents.shared.result_file import read_report
+from weft.plan.loader.load import load_plan
 from weft.runtime.environment import StepIdentity
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "agents.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 
 from agents.calls import NOW, call, ended
 from weft.agents.scripted import invoke, judge
-from weft.engine.run.facts import How
+from weft.engine.messages.facts import How
 from weft.errors import InputError
 from weft.ports.agent import AgentCall, Verdict
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app.journals import Book, open_book
-from weft.engine.run.events import Event
+from weft.app.record.journal import Book, open_book
+from weft.engine.messages.events import Event
 from weft.ports.journal import RunRecord
 from weft.store.sqlite import SqliteJournal, open_journal
 

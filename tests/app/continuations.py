@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 
 from engine.run.stories import Ends
-from weft.app.slice_progress import SliceProgress, progress_of
-from weft.engine.run.engine import Engine
-from weft.engine.run.events import Event
-from weft.engine.run.facts import AnyFact, EarlierSlice, RunStarted
-from weft.engine.run.orders import Launch, Ordered, Prepare
-from weft.engine.run.simulate import Happening, SimulatedRun, Simulator
-from weft.plan.compile.compiled import CompiledPlan
+from weft.app.history.slice_progress import SliceProgress, progress_of
+from weft.engine.engine import Engine
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import AnyFact, EarlierSlice, RunStarted
+from weft.engine.messages.orders import Launch, Ordered, Prepare
+from weft.engine.simulate import Happening, SimulatedRun, Simulator
+from weft.plan.compile.plan_net import CompiledPlan
 
 
 def play(

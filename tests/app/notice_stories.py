@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from weft.engine.run.events import Event, Recorded
+from weft.engine.messages.events import Event, Recorded
 
 
 def event(kind: str, subplan: str = "", step: str = "", outcome: str = "", **data: Any) -> Event:

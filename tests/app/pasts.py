@@ -9,13 +9,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from weft.app.run_choice import choose
-from weft.engine.run.events import Event
-from weft.engine.run.facts import RunStarted
+from weft.app.run.selection import choose
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import RunStarted
 from weft.plan.digests import plan_digest
-from weft.plan.loading.load import load_plan
+from weft.plan.display.show import record_plan
+from weft.plan.loader.load import load_plan
 from weft.plan.model import Plan
-from weft.plan.showing.show import record_plan
 from weft.ports.journal import RunRecord
 from weft.store.sqlite import SqliteJournal, open_journal
 

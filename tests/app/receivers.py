@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from weft.app.notices import Notice
+from weft.app.notify.notices import Notice
 
 NOTICE = Notice(
     event="conflict", plan="notes", run="r1", subplan="cli", title="notes: cli is in conflict", text="-x <b>",

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from weft.app.run_view import RunView
-from weft.engine.run.events import Event
-from weft.plan.loading.load import load_plan
+from weft.app.views.run_view import RunView
+from weft.engine.messages.events import Event
+from weft.plan.loader.load import load_plan
 from weft.plan.model import Plan
 
 PIPELINES = {

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from weft.app.earlier_runs import earlier_runs
-from weft.app.run_past import kept_of
-from weft.engine.run.run_state import UNFINISHED
+from weft.app.history.completed_work import kept_of
+from weft.app.history.earlier_runs import earlier_runs
+from weft.engine.messages.run_status import UNFINISHED
 from weft.plan.digests import plan_digest
-from weft.plan.loading.load import Surroundings, load_plan
+from weft.plan.loader.load import Surroundings, load_plan
 from weft.store.sqlite import SqliteJournal, open_journal
 
 DUMP = Path(__file__).with_name("data") / "unfinished.sql"

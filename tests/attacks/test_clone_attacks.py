@@ -19,7 +19,7 @@ from weft.errors import WeftError
 from weft.plan.sandbox import Sandbox
 from weft.runtime.sandbox.boxes import Boxes
 from weft.runtime.sandbox.view import Grounds, Needs
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.base.program import Git
 from workspaces.git.repositories import surroundings
 from workspaces.worlds import NAMES, World, repository_in
 

@@ -28,7 +28,7 @@ from benchmarks.decomposition.histories import build, later_commits, seen, surro
 from benchmarks.decomposition.measuring import Comparison, Kept, Measured, measured
 from benchmarks.decomposition.packages import PACKAGES, Package, Release, releases, releases_of
 from benchmarks.decomposition.quality import losses, report
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.base.program import Git
 
 
 def leaves_of(*sizes: int) -> list[list[str]]:

@@ -17,7 +17,7 @@ from msgspec import structs
 from cli.suggestions import check_suggestions
 from hosts.places import is_reaper, pids, proc
 from weft.cli.main import cli
-from weft.engine.run.events import Event
+from weft.engine.messages.events import Event
 from weft.store.sqlite import open_journal, open_reader
 
 WEFT = str(Path(sysconfig.get_path("scripts")) / "weft")

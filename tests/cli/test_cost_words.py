@@ -3,10 +3,10 @@
 import pytest
 
 from app.run_stories import Story, slices
-from weft.cli.live.cost_words import cost_words
-from weft.cli.live.words import roughly
-from weft.cli.run_summary import summary_lines
-from weft.engine.run.facts import EarlierSpending, RunStarted
+from weft.cli.text.run_summary import summary_lines
+from weft.cli.wording.costs import cost_words
+from weft.cli.wording.words import roughly
+from weft.engine.messages.facts import EarlierSpending, RunStarted
 
 
 def running(**plan) -> Story:

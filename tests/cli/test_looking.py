@@ -13,7 +13,7 @@ from e2e.repositories import Repository
 from test_interpreter import SHADOWS
 from weft.cli.effects import Effect, WeftCommand
 from weft.cli.main import cli
-from workspaces.git.test_repository_programs import PROGRAMS
+from workspaces.git.base.test_repository_programs import PROGRAMS
 
 PLAN = """
 merge: {mode: auto}

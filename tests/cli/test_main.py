@@ -17,7 +17,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from weft.app import nets
+from weft.app.inspect import nets
 from weft.cli.main import EXIT_BUG, cli, exit_code
 from weft.cli.output import PROGRESS_AFTER, PROGRESS_EVERY, Progress, clean, progress_on_terminal, write_text
 from weft.errors import StateError
@@ -293,7 +293,7 @@ def test_help_loads_nothing_heavy() -> None:
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(said.stdout.split())
     assert "click" in loaded
-    assert not loaded & {"numpy", "anyio", "asyncio", "rich", "weft.app.nets", "weft.net.model"}
+    assert not loaded & {"numpy", "anyio", "asyncio", "rich", "weft.app.inspect.nets", "weft.net.model"}
 
 
 def test_what_goes_with_the_process_is_not_searched_for_garbage_when_it_ends() -> None:

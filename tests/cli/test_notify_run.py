@@ -141,5 +141,5 @@ finally:
         command, cwd=project.root, env=project.env, capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.split())
-    assert "weft.app.notified" in loaded
-    assert not loaded & {"weft.app.notifying", "weft.app.notices", "http.client", "tempfile"}
+    assert "weft.app.notify.hook" in loaded
+    assert not loaded & {"weft.app.notify.notifier", "weft.app.notify.notices", "http.client", "tempfile"}

@@ -11,11 +11,11 @@ import pytest
 from app.run_stories import Story, slices
 from cli.running import Project
 from store.books import sign
-from weft.app.run_rows import StepFailure
-from weft.cli.live.cells import Style
-from weft.cli.live.words import what_failed
-from weft.cli.run_screen import screen
-from weft.cli.run_summary import summary_lines
+from weft.app.views.rows import StepFailure
+from weft.cli.live.screen import screen
+from weft.cli.text.run_summary import summary_lines
+from weft.cli.wording.cells import Style
+from weft.cli.wording.words import what_failed
 
 RULE = "on_result: step.look.result == 'no' (fail)"
 PLAN = """

@@ -445,7 +445,7 @@ def test_twenty_commands_at_once_leave_the_run_as_the_last_one_wants_it(project:
 
 
 def test_a_coordinator_that_hangs_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.app.run_control.PATIENCE", 0.0)
+    monkeypatch.setattr("weft.app.control.control.PATIENCE", 0.0)
     started(project)
     (pid,) = project.coordinators()
     os.kill(pid, signal.SIGSTOP)

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import fields
 
-from weft.engine.run.events import Event
-from weft.engine.run.facts import (
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import (
     Answered,
     AnyFact,
     EarlierSlice,

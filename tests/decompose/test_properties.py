@@ -6,8 +6,8 @@ from hypothesis import given
 from decompose.sets import LIMITS, VALID_ID, all_parts, leaf_waits, reached, signals
 from weft.decompose.model import DEPTH_FOR_FEW_FILES, FEW_FILES, Limits, Signals
 from weft.decompose.parts import decompose
-from weft.decompose.splitting.graph import LOAD_OF_AN_AGENT, build_graph
-from weft.decompose.splitting.knots import find_circles
+from weft.decompose.split.cycles import find_circles
+from weft.decompose.split.graph import LOAD_OF_AN_AGENT, build_graph
 
 
 @given(signals(), LIMITS)

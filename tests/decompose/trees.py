@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from weft.decompose.model import Limits, Part, Signals
-from weft.decompose.refining.questions import Questions, Scope
-from weft.decompose.refining.refined import Refined, Refining, Refused
+from weft.decompose.refinement.questions import Questions, Scope
+from weft.decompose.refinement.tree import Refined, Refining, Refused
 
 Shape = Mapping[str, "Shape | Sequence[str]"]
 LIMITS = Limits(min_files_per_subplan=2, max_files_per_subplan=4, max_tokens_per_subplan=1_000)

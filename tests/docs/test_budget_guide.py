@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from engine.run.stories import agent, group, leaf, plan, tell
-from weft.engine.run.simulate import Happening
-from weft.plan.loading.load import load_plan, read_config
+from weft.engine.simulate import Happening
+from weft.plan.loader.load import load_plan, read_config
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "budget.md").read_text(encoding="utf-8")
 PLAN, PRICES = re.findall(r"^```yaml\n(.*?)^```", GUIDE, flags=re.MULTILINE | re.DOTALL)

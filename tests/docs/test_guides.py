@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from cli.running import Project
 from weft.cli.main import cli
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from workspaces.git.repositories import repository
 
 ROOT = Path(__file__).parents[2]

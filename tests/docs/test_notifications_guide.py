@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 from app.receivers import NOTICE
-from weft.app.notify_ways import ANSWER_SECONDS, COMMAND_SECONDS
-from weft.app.notifying import LAST_SECONDS, MOST_WAITING
+from weft.app.notify.channels import ANSWER_SECONDS, COMMAND_SECONDS
+from weft.app.notify.notifier import LAST_SECONDS, MOST_WAITING
 from weft.plan.language.notify import EVENTS
-from weft.plan.loading.load import read_config
+from weft.plan.loader.load import read_config
 
 TEXT = (Path(__file__).parents[2] / "docs" / "guide" / "notifications.md").read_text(encoding="utf-8")
 

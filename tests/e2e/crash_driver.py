@@ -16,14 +16,14 @@ from typing import Any
 
 from e2e.projects import Project
 from e2e.repositories import Repository
-from weft.app.run_status import StatusMirror
+from weft.app.run.status_files import StatusMirror
 from weft.hosts.link import Link
 from weft.hosts.local import LocalHost
 from weft.runtime.effects import Effects
 from weft.store.sqlite import SqliteJournal
 from weft.workspaces.directories import DirectoryWorkspaces
-from weft.workspaces.git import landing
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.checkouts import advance_branch
 
 POINTS: dict[str, list[tuple[Any, str]]] = {
     "append": [(SqliteJournal, "append"), (SqliteJournal, "add_run")],
@@ -34,7 +34,7 @@ POINTS: dict[str, list[tuple[Any, str]]] = {
     "close": [(StatusMirror, "close")],
     "work": [(DirectoryWorkspaces, name) for name in ("prepare", "accept", "merge", "gather")],
 }
-OF_GIT: dict[str, list[tuple[Any, str]]] = {"git": [(Git, "ask")], "forward": [(landing, "_forward")]}
+OF_GIT: dict[str, list[tuple[Any, str]]] = {"git": [(Git, "ask")], "forward": [(advance_branch, "_forward")]}
 """Only in repositories."""
 KILLED = -signal.SIGKILL
 

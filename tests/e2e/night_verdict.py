@@ -13,7 +13,7 @@ from pathlib import Path
 
 from e2e.nights import Night, Slice, groups_of, verify_line
 from hosts.places import pids, proc
-from weft.engine.run.events import Event
+from weft.engine.messages.events import Event
 
 EXPLAINED = frozenset({"worktree-dirty", "unmerged", "branch-without-worktree"})
 """What `weft doctor` reports about results that are held."""

@@ -22,7 +22,7 @@ from msgspec import Struct, field, json
 
 from e2e.repositories import AS_ADA, Repository, Said
 from hosts.places import proc
-from weft.app.places import Places
+from weft.app.project.places import Places
 from weft.store.sqlite import open_reader
 
 MOST_CENTS = 5

@@ -11,14 +11,14 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from hosts.places import is_reaper, pids, proc
-from weft.app.files import Source
-from weft.app.journals import Book
-from weft.app.places import Places
-from weft.app.run_beginning import Wish
-from weft.app.run_questions import answer
-from weft.app.run_stage import Begun
-from weft.app.runs import run_plan
-from weft.engine.run.events import Event, Recorded
+from weft.app.control.questions import answer
+from weft.app.project.files import Source
+from weft.app.project.places import Places
+from weft.app.record.journal import Book
+from weft.app.run.run import run_plan
+from weft.app.run.session import Begun
+from weft.app.run.setup import Wish
+from weft.engine.messages.events import Event, Recorded
 from weft.store.sqlite import open_reader
 
 ENVIRON = {"PATH": os.environ["PATH"], "HOME": "/dev/null/home"}

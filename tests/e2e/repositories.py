@@ -10,7 +10,7 @@ from time import sleep
 from typing import Self
 
 from e2e.projects import ENVIRON, Outcome, Project
-from weft.engine.run.events import Event
+from weft.engine.messages.events import Event
 from weft.errors import InputError
 
 WEFT = [sys.executable, "-m", "weft"]

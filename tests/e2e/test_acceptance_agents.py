@@ -11,7 +11,7 @@ from msgspec import Struct
 from e2e.projects import Outcome
 from e2e.repositories import Repository
 from store.books import quick_folder
-from weft.testing.models.playing import RecordedRequest
+from weft.testing.models.playback import RecordedRequest
 from weft.testing.models.script import rules_of
 from weft.testing.models.server import ModelServer
 

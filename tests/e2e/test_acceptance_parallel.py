@@ -11,7 +11,7 @@ import pytest
 from e2e.projects import Outcome, Project
 from e2e.turnstile import Turnstile
 from hosts.places import pids, proc
-from weft.engine.run.events import Event
+from weft.engine.messages.events import Event
 
 
 def slices(count: int, run: str, *, more: str = "") -> str:

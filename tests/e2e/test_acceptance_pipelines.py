@@ -7,7 +7,7 @@ import pytest
 
 from e2e.projects import Outcome, Project
 from e2e.turnstile import Turnstile
-from weft.engine.run.events import Event
+from weft.engine.messages.events import Event
 
 
 def run_steps(project: Project, *steps: str, more: str = "", **wish: object) -> Outcome:

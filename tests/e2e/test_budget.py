@@ -10,10 +10,10 @@ import pytest
 
 from cli.running import Project as Typed
 from e2e.projects import Project
-from weft.app.journals import Book
-from weft.app.places import Places
-from weft.app.run_replay import replay
-from weft.engine.run.events import Event
+from weft.app.inspect.replay import replay
+from weft.app.project.places import Places
+from weft.app.record.journal import Book
+from weft.engine.messages.events import Event
 from weft.store.sqlite import open_reader
 
 TELLS = """

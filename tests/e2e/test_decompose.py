@@ -4,7 +4,7 @@ import re
 from itertools import product
 
 from e2e.repositories import Repository
-from weft.app.decomposing import propose
+from weft.app.decompose.decompose import propose
 from weft.decompose.model import Limits, Part
 
 AGENT = """use: command

@@ -15,7 +15,7 @@ from e2e.crash_driver import POINTS
 from e2e.crashes import Driver, Traces, named, traces, undisturbed
 from e2e.projects import Project
 from e2e.rich import PLAN
-from weft.engine.run.events import Event
+from weft.engine.messages.events import Event
 
 CHUNKS = 4
 FINAL = {"done", "failed"}

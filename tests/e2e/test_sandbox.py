@@ -7,7 +7,7 @@ import pytest
 
 from e2e.repositories import Repository
 from runtime.sandbox.bubblewrap import need_sandboxes
-from weft.app.cleaning import clean
+from weft.app.clean.clean import clean
 
 PLAN = """
 sandbox: {network: false}

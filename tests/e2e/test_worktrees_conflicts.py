@@ -3,7 +3,7 @@
 import re
 
 from e2e.repositories import Repository, merge_of, merges
-from weft.engine.run.events import Event
+from weft.engine.messages.events import Event
 
 WAITS = "until test -e OUTSIDE/{}; do sleep 0.02; done"
 

@@ -6,7 +6,7 @@ import pytest
 
 from e2e.projects import Outcome
 from e2e.repositories import Repository, merge_of, merges
-from weft.engine.run.events import Event
+from weft.engine.messages.events import Event
 
 WAITS = "until test -e OUTSIDE/on; do sleep 0.02; done"
 

@@ -3,7 +3,7 @@
 import os
 
 from e2e.repositories import Repository
-from weft.engine.run.events import Event
+from weft.engine.messages.events import Event
 
 PLAN = """
 merge: {mode: auto, when: slice}

@@ -9,7 +9,7 @@ import pytest
 from e2e.projects import Project
 from e2e.repositories import GIT_ENVIRON, Repository
 from weft.errors import WeftError
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.base.program import Git
 from workspaces.git.signing import sign_with_ssh
 
 SMALL = """

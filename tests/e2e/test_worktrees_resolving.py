@@ -14,7 +14,7 @@ import pytest
 from e2e.crashes import Driver
 from e2e.projects import Outcome, React
 from e2e.repositories import Repository, merge_of, merges
-from weft.engine.run.events import Event
+from weft.engine.messages.events import Event
 from weft.store.errors import BusyError
 
 WAITS = "until test -e OUTSIDE/a; do sleep 0.02; done"

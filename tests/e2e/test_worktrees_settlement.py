@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from e2e.repositories import Repository
-from weft.engine.run.events import Event
-from weft.engine.run.facts import RunStarted
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import RunStarted
 
 PLAN = """
 merge: {mode: auto}

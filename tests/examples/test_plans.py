@@ -6,7 +6,7 @@ import pytest
 
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.plan.proof.prove import prove
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

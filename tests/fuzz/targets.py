@@ -24,8 +24,8 @@ from fuzz import corpus
 from fuzz.mutations import mutated
 from weft.agents.acp.messages import LineDecoder
 from weft.agents.adapters import adapter_of
-from weft.agents.report import read_report
 from weft.agents.script import read_script
+from weft.agents.shared.result_file import read_report
 from weft.cli.main import COMMANDS, cli
 from weft.errors import InputError
 from weft.hosts.supervisor.log import History

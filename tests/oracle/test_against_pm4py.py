@@ -17,15 +17,15 @@ from pm4py.objects.petri_net.importer.variants import pnml as pm4py_pnml
 from pm4py.objects.petri_net.obj import Marking as Pm4pyMarking
 from pm4py.objects.petri_net.utils.reachability_graph import construct_reachability_graph
 
-from weft.engine.compile import compile_tree
-from weft.engine.subplans import ParallelExecutionConfig, Policy, Subplan, SubplanGroup
-from weft.engine.tree import read_tree
 from weft.net.explore import explore
 from weft.net.formats import write_pnml
 from weft.net.plain import PlainNet, unfold
 from weft.net.soundness import soundness
 from weft.net.structure import WorkflowNet, close, workflow_net
 from weft.net.verdict import Answer
+from weft.subplans.compile import compile_tree
+from weft.subplans.model import ParallelExecutionConfig, Policy, Subplan, SubplanGroup
+from weft.subplans.tree import read_tree
 from weft.testing.nets import house_construction, philosophers
 from weft.testing.skeletons import NetSketch, mutated, plan_skeleton, refined_workflow
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.plan.model import Step
 from weft.plan.text.problems import PlanError
 

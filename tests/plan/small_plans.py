@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.compiled import CompiledPlan
-from weft.plan.loading.load import load_plan
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.loader.load import load_plan
 
 AGENTS = {"coder": {"use": "claude", "pool": 3}, "tester": {"use": "codex", "max_cost": 0.25}}
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from plan.plan_strategies import plan_texts
 from weft.plan.digests import _without_positions, plan_digest, subplan_digests
-from weft.plan.loading.load import load_plan, read_config
+from weft.plan.loader.load import load_plan, read_config
 from weft.plan.model import Plan
 from weft.plan.settings import Layer
 
@@ -304,7 +304,7 @@ def test_a_long_chain_of_subplans_is_no_deep_recursion() -> None:
 
 def test_other_processes_come_to_the_same_digests() -> None:
     code = (
-        "import sys; from weft.plan.digests import *; from weft.plan.loading.load import load_plan;"
+        "import sys; from weft.plan.digests import *; from weft.plan.loader.load import load_plan;"
         "plan = load_plan(sys.stdin.read()); print(plan_digest(plan), *subplan_digests(plan))"
     )
     printed = {

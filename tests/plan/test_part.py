@@ -8,12 +8,12 @@ from plan.plan_strategies import SMALL, plan_texts
 from weft.ids import SubplanPath
 from weft.plan.compile.compile import compile_plan
 from weft.plan.digests import plan_digest, subplan_digests
-from weft.plan.loading.load import load_plan
+from weft.plan.display.show import record_plan
+from weft.plan.loader.load import load_plan
 from weft.plan.model import Plan
 from weft.plan.order.selection import select
 from weft.plan.part import part_of
 from weft.plan.proof.prove import prove
-from weft.plan.showing.show import record_plan
 
 STORE = load_plan("""
 weft: 1

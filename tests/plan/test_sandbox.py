@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from weft.plan.digests import plan_digest, subplan_digests
-from weft.plan.loading.load import load_plan
+from weft.plan.display.explain import explain
+from weft.plan.loader.load import load_plan
 from weft.plan.model import Plan
 from weft.plan.sandbox import Sandbox
-from weft.plan.showing.explain import explain
 from weft.plan.text.problems import PlanError
 
 HEAD = "weft: 1\nplan: p\nisolation: dir\n"

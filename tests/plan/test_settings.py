@@ -8,7 +8,7 @@ from weft.ids import SubplanPath
 from weft.plan.language.merge import MERGE
 from weft.plan.language.records import Key, Words
 from weft.plan.language.tables import SETTINGS, SUBPLAN
-from weft.plan.loading.load import Surroundings, load_plan, read_config
+from weft.plan.loader.load import Surroundings, load_plan, read_config
 from weft.plan.model import Plan
 from weft.plan.settings import DEFAULTS, SETTING_NAMES, Layer, Scope, Settings, field_name
 from weft.plan.text.problems import PlanError

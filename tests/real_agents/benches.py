@@ -14,10 +14,10 @@ from hosts.places import Place
 from real_agents.installing import programs_of
 from real_agents.programs import SET_UP
 from weft.agents.adapters import adapter_of
-from weft.engine.run.facts import Ended, How
-from weft.engine.run.orders import Launch
+from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.orders import Launch
 from weft.hosts.local import LocalHost
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
 from weft.ports.host import Why
 from weft.runtime.jobs import Jobs

@@ -4,7 +4,7 @@ import pytest
 
 from real_agents.benches import HELLO, Bench
 from real_agents.programs import GIVE_UP, PATIENT
-from weft.engine.run.facts import How
+from weft.engine.messages.facts import How
 from weft.testing.models.server import ModelServer
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ import pytest
 
 from real_agents.benches import HELLO, Bench
 from real_agents.programs import CLEANS_UP, NO_CIRCLES, NO_TOOLS, NO_TURNS, TURNS, calls
-from weft.engine.run.facts import How
+from weft.engine.messages.facts import How
 from weft.ports.host import Why
 from weft.testing.models.server import ModelServer
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from threading import Event
 
 from runtime.theatre import NoWorkspaces
-from weft.engine.run.facts import RefMove
-from weft.ports.landing import Chain, Entry, Link, ScratchFiles
+from weft.engine.messages.facts import RefMove
+from weft.ports.target import Chain, Entry, Link, ScratchFiles
 
 
 class MemoryTarget:

@@ -8,7 +8,7 @@ from threading import Event as Signal
 import pytest
 
 from runtime.theatre import Deed, KilledError, NoWorkspaces, Theatre
-from weft.engine.run.facts import RefMove
+from weft.engine.messages.facts import RefMove
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach
 from weft.workspaces.in_place import InPlaceWorkspaces

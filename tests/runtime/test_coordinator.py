@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import RUN, Deed, NoWorkspaces, Theatre, slices
-from weft.engine.run.events import Recorded
+from weft.engine.messages.events import Recorded
 from weft.errors import WeftError
 from weft.ports.workspaces import HeldError
 from weft.store.errors import LeaseLostError

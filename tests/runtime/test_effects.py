@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import Deed, NoWorkspaces, Theatre
-from weft.engine.run.events import Recorded
+from weft.engine.messages.events import Recorded
 from weft.errors import WeftError
 from weft.ports.workspaces import ConflictError
 

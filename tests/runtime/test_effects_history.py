@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import Deed, NoWorkspaces, Theatre
-from weft.engine.run.facts import EarlierSlice, EarlierStep, Ended, How
+from weft.engine.messages.facts import EarlierSlice, EarlierStep, Ended, How
 from weft.errors import WeftError
 from weft.ports.workspaces import HeldError, InfraError, Work
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import Deed, NoWorkspaces, Theatre
-from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import Ended
+from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.facts import Ended
 from weft.errors import WeftError
 from weft.ports.host import Job
 from weft.ports.workspaces import ConflictError, HeldError, InfraError

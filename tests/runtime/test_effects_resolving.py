@@ -9,7 +9,7 @@ from runtime.theatre import Deed, KilledError, NoWorkspaces, Theatre
 from weft.errors import WeftError
 from weft.ports.host import Job
 from weft.ports.workspaces import HeldError, InfraError, OpenConflict, Work
-from weft.runtime.resolving import prompt
+from weft.runtime.conflict_resolution import prompt
 
 pytestmark = pytest.mark.anyio
 

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from weft.engine.run.facts import Woke
+from weft.engine.messages.facts import Woke
 from weft.runtime.inbox import Inbox
 
 pytestmark = pytest.mark.anyio

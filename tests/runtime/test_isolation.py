@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from weft.agents.adapters import adapter_of
-from weft.engine.run.facts import How
-from weft.engine.run.orders import Launch
+from weft.engine.messages.facts import How
+from weft.engine.messages.orders import Launch
 from weft.errors import WeftError
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.plan.sandbox import Sandbox
 from weft.ports.host import Job, JobEnded, Why
 from weft.runtime.homes import Homes

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from weft.agents.adapters import adapter_of
-from weft.engine.run.facts import How
-from weft.engine.run.orders import Halt, Launch, Merge, Prepare
+from weft.engine.messages.facts import How
+from weft.engine.messages.orders import Halt, Launch, Merge, Prepare
 from weft.errors import WeftError
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
 from weft.ports.host import JobEnded, Why
 from weft.runtime.jobs import Jobs, could_not, output_prefix, reason

@@ -4,10 +4,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weft.engine.run.orders import Launch, Merge, Prepare
+from weft.engine.messages.orders import Launch, Merge, Prepare
 from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTracker
 from weft.ids import SubplanPath
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.ports.workspaces import MergeRequest, Part, WorkspaceRequest
 from weft.runtime.lineage import Lineage
 

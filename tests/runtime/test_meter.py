@@ -8,11 +8,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
-from weft.engine.run.engine import Engine
-from weft.engine.run.facts import AnyFact, RunStarted, Spent
-from weft.engine.run.orders import Launch
+from weft.engine.engine import Engine
+from weft.engine.messages.facts import AnyFact, RunStarted, Spent
+from weft.engine.messages.orders import Launch
 from weft.plan.compile.compile import compile_plan
-from weft.plan.loading.load import Surroundings, load_plan
+from weft.plan.loader.load import Surroundings, load_plan
 from weft.ports.agent import AgentAdapter, Progress
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import Jobs

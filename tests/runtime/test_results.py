@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from weft.engine.run.facts import Ended, How
-from weft.engine.run.orders import Launch
+from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.orders import Launch
 from weft.plan.model import Agent, Command
 from weft.ports.agent import AgentEnded, Verdict
 from weft.ports.host import JobEnded, Why

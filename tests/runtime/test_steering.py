@@ -7,7 +7,7 @@ from threading import Event as Signal
 import pytest
 
 from runtime.theatre import RUN, Deed, NoWorkspaces, Theatre, slices
-from weft.engine.run.events import Recorded
+from weft.engine.messages.events import Recorded
 from weft.store.memory import MemoryReader
 
 pytestmark = pytest.mark.anyio

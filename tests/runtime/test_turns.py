@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import Deed, Theatre, slices
-from weft.engine.run.events import Recorded
+from weft.engine.messages.events import Recorded
 
 pytestmark = pytest.mark.anyio
 

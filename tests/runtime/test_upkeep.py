@@ -9,7 +9,7 @@ from runtime.theatre import NoWorkspaces
 from weft.engine.states import FailureReason, SubplanTracker
 from weft.engine.states import SubplanExecutionState as State
 from weft.errors import WeftError
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.runtime.lineage import Lineage
 from weft.runtime.upkeep import Upkeep
 

@@ -12,15 +12,15 @@ from msgspec import Struct
 
 from runtime.virtual_host import VirtualHost, VirtualMachine
 from weft.agents.adapters import adapter_of
-from weft.engine.run.engine import Engine
-from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import AnyFact, EarlierSlice, RefMove, Resumed, RunStarted
+from weft.engine.engine import Engine
+from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.facts import AnyFact, EarlierSlice, RefMove, Resumed, RunStarted
 from weft.engine.suspects import Suspect
 from weft.plan.compile.compile import compile_plan
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.ports.host import Job
 from weft.ports.journal import RunRecord
-from weft.ports.landing import LandingTarget
+from weft.ports.target import LandingTarget
 from weft.ports.workspaces import (
     Breach,
     Closed,

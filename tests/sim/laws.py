@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from weft.app.run_ledger import Ledger
-from weft.engine.run.budget import ALERTS, Budget
-from weft.engine.run.ceilings import budgets_of, carry
-from weft.engine.run.engine import Engine
-from weft.engine.run.events import Event
-from weft.engine.run.orders import Land, Launch, Merge, Ordered, Prepare
-from weft.engine.run.simulate import SimulatedRun
+from weft.app.history.ledger import Ledger
+from weft.engine.engine import Engine
+from weft.engine.messages.events import Event
+from weft.engine.messages.orders import Land, Launch, Merge, Ordered, Prepare
+from weft.engine.simulate import SimulatedRun
+from weft.engine.state.budget import ALERTS, Budget
+from weft.engine.state.ceilings import budgets_of, carry
 from weft.net.game import Firing, TokenGame
 from weft.net.model import PlaceKind
-from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.model import Step
 from weft.plan.order.outline import ROOT
 

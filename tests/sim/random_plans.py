@@ -5,8 +5,8 @@ from random import Random
 from typing import Any
 
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.compiled import CompiledPlan
-from weft.plan.loading.load import Surroundings, load_plan
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.text.problems import PlanError
 
 Data = dict[str, Any]

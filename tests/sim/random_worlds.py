@@ -10,9 +10,9 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.engine.run.facts import Controlled, How, Wanted
-from weft.engine.run.orders import Launch, Ordered
-from weft.engine.run.simulate import Happening, Interruptions, Reply
+from weft.engine.messages.facts import Controlled, How, Wanted
+from weft.engine.messages.orders import Launch, Ordered
+from weft.engine.simulate import Happening, Interruptions, Reply
 
 _TROUBLES = (How.FAILED, How.FAILED, How.FAILED, How.TIMEOUT, How.LOST, How.INFRA)
 _LAST_LIMITED = 2

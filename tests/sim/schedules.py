@@ -7,8 +7,8 @@ from random import Random, SystemRandom
 from sim.laws import Laws
 from sim.random_plans import random_plan
 from sim.random_worlds import Chances, RandomWorld
-from weft.engine.run.simulate import SimulatedRun, Simulator
-from weft.plan.compile.compiled import CompiledPlan
+from weft.engine.simulate import SimulatedRun, Simulator
+from weft.plan.compile.plan_net import CompiledPlan
 
 PARTS = range(8)
 """Each test has so many parts, for several processes to share."""

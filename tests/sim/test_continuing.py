@@ -9,10 +9,10 @@ from app.continuations import cut_off
 from sim.laws import Laws
 from sim.random_worlds import RandomWorld
 from sim.schedules import PARTS, for_each, play
-from weft.engine.run.facts import EarlierSlice, Ended, How
-from weft.engine.run.orders import Launch, Ordered, Prepare
-from weft.engine.run.simulate import Happening, SimulatedRun, Simulator
-from weft.plan.compile.compiled import CompiledPlan
+from weft.engine.messages.facts import EarlierSlice, Ended, How
+from weft.engine.messages.orders import Launch, Ordered, Prepare
+from weft.engine.simulate import Happening, SimulatedRun, Simulator
+from weft.plan.compile.plan_net import CompiledPlan
 
 pytestmark = pytest.mark.parametrize("part", PARTS)
 

@@ -10,11 +10,11 @@ import pytest
 
 from sim.random_worlds import Chances
 from sim.schedules import PARTS, for_each, play
-from weft.engine.run.engine import Engine
-from weft.engine.run.events import Event
-from weft.engine.run.facts import AnyFact
-from weft.engine.run.simulate import SimulatedRun
-from weft.plan.compile.compiled import CompiledPlan
+from weft.engine.engine import Engine
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import AnyFact
+from weft.engine.simulate import SimulatedRun
+from weft.plan.compile.plan_net import CompiledPlan
 
 pytestmark = pytest.mark.parametrize("part", PARTS)
 

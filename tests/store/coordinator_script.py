@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from weft.engine.run.events import Event
+from weft.engine.messages.events import Event
 from weft.ports.journal import RunRecord
 from weft.store.errors import BusyError
 from weft.store.sqlite import SqliteJournal, open_journal

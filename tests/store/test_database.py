@@ -13,8 +13,8 @@ from app.privileges import without_privileges
 from contracts.journal_contract import ask, kinds, record, told
 from store.books import add, opened, sign, wal_of
 from store.faulty_vfs import disk_without_shared_memory
-from weft.engine.run.events import Event
-from weft.engine.run.facts import Woke
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import Woke
 from weft.errors import InputError, WeftError
 from weft.store.errors import DamagedError
 from weft.store.queries import MIGRATIONS, QUERIES

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.engine.run.events import Event
-from weft.engine.run.facts import RunStarted
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import RunStarted
 from weft.errors import WeftError
 from weft.ports.journal import RunRecord
 from weft.store.health import ailments, open_to_examine

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from contracts.journal_contract import record
 from store.books import quick_folder, wal_of
-from weft.engine.run.events import Event
-from weft.engine.run.facts import RunStarted
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import RunStarted
 from weft.store.errors import DamagedError
 from weft.store.pages import lost_with_log
 from weft.store.salvage import rebuild, salvage

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.base.program import Git
 from workspaces.landing_world import LandingWorld
 from workspaces.worlds import GROUPS
 

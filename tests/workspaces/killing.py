@@ -20,10 +20,10 @@ from typing import Any
 
 import msgspec
 
-from weft.engine.run.facts import RefMove
+from weft.engine.messages.facts import RefMove
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, Closed, Merged
-from weft.workspaces.git.children import can_lock
+from weft.workspaces.git.base.children import can_lock
 from workspaces.cloned_world import ClonedWorld
 from workspaces.landing_world import LandingWorld
 from workspaces.worlds import World

@@ -6,17 +6,17 @@ from pathlib import Path
 import anyio
 
 from weft.agents.adapters import adapter_of
-from weft.engine.run.facts import Ended, How, VerifyStarted
-from weft.engine.run.orders import Land
+from weft.engine.messages.facts import Ended, How, VerifyStarted
+from weft.engine.messages.orders import Land
 from weft.engine.states import SubplanExecutionState, SubplanTracker
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.ports.host import Job, JobEnded, Known, Why
 from weft.ports.workspaces import HeldError, Merged
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import Jobs
-from weft.runtime.landing.queue import LandingQueue
-from weft.runtime.landing.verifier import Verifier
-from weft.runtime.landing.verify_rules import VerifyRules
+from weft.runtime.landing_queue.queue import LandingQueue
+from weft.runtime.landing_queue.verifier import Verifier
+from weft.runtime.landing_queue.verify_rules import VerifyRules
 from weft.runtime.lineage import Lineage
 from workspaces.worlds import World
 

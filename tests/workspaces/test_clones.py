@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from contracts.workspaces_contract import OwnWorkspacesContract
-from weft.engine.run.facts import EarlierSlice
+from weft.engine.messages.facts import EarlierSlice
 from weft.ports.workspaces import HeldError, WorkspaceRequest, Workspaces
 from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.git.checkouts.registrations import Listed, read_listed
 from weft.workspaces.git.leftovers import Judge, Left
-from weft.workspaces.git.registrations import Listed, read_listed
 from workspaces.clone_steps import begun, clone, cloned_world, committed, enter, step_git
 from workspaces.trees import put
 from workspaces.worlds import NAMES, World

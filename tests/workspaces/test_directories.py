@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contracts.workspaces_contract import OwnWorkspacesContract
-from weft.engine.run.facts import EarlierSlice
+from weft.engine.messages.facts import EarlierSlice
 from weft.ports.workspaces import ConflictError, WorkspaceRequest, Workspaces
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.errors import WorkspaceError

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from weft.engine.run.facts import Ended, How
+from weft.engine.messages.facts import Ended, How
 from workspaces.landing_world import LandingWorld
 from workspaces.worlds import repository_in
 

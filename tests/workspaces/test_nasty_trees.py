@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from weft.workspaces import comparing
+from weft.workspaces import comparison
 from weft.workspaces.changes import Change, Record, Version, VersionKind
 from weft.workspaces.contents import Contents
-from weft.workspaces.cursor import Cursor, Entry, Kind, walk, wipe
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.safe_walk import Cursor, Entry, Kind, walk, wipe
 from workspaces.faults import quick_folder
 from workspaces.trees import do, gather, inside, keep, prepare, put, tree
 
@@ -163,7 +163,7 @@ def test_a_file_that_becomes_a_fifo_while_it_is_read_is_an_error_and_not_waited_
     with Cursor(os.open(tmp_path, os.O_RDONLY)) as cursor:
         contents = Contents(cursor.fd, "a")
         with pytest.raises(WorkspaceError, match="'pipe' was replaced while it was read"):
-            comparing._version(entry, None, cursor, contents)
+            comparison._version(entry, None, cursor, contents)
 
 
 # Names, depths, hard links

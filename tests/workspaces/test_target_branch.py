@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 
-from weft.engine.run.facts import RefMove
+from weft.engine.messages.facts import RefMove
 from weft.ports.workspaces import HeldError, Merged, MergeRequest
 from workspaces.git.repositories import contents
 from workspaces.test_worktrees_merging import LINES, settle, with_line

@@ -8,11 +8,11 @@ from threading import Barrier
 import pytest
 
 from contracts.workspaces_contract import OwnWorkspacesContract
-from weft.engine.run.facts import RefMove
-from weft.ports.landing import ScratchFiles
+from weft.engine.messages.facts import RefMove
+from weft.ports.target import ScratchFiles
 from weft.ports.workspaces import HeldError, WorkspaceRequest, Workspaces
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.base.program import Git
 from workspaces.git.repositories import commit, contents, empty_repository
 from workspaces.trees import put
 from workspaces.worlds import NAMES, World, heads

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from weft.engine.run.facts import EarlierSlice, RefMove
+from weft.engine.messages.facts import EarlierSlice, RefMove
 from weft.ports.workspaces import Continued, HeldError, WorkspaceRequest
 from workspaces.git.repositories import commit, contents
 from workspaces.trees import put

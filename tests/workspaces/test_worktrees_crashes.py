@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from weft.engine.run.facts import RefMove
+from weft.engine.messages.facts import RefMove
 from weft.ports.workspaces import HeldError
-from weft.workspaces.git.children import Leavings
+from weft.workspaces.git.base.children import Leavings
 from workspaces.cloned_world import ClonedWorld
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit

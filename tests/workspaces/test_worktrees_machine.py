@@ -20,11 +20,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from weft.engine.run.facts import RefMove
+from weft.engine.messages.facts import RefMove
 from weft.errors import WeftError
 from weft.ports.workspaces import HeldError, Merged
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.base.program import Git
 from workspaces.cloned_world import ClonedWorld
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit, surroundings

@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from weft.engine.run.facts import RefMove
+from weft.engine.messages.facts import RefMove
 from weft.ports.workspaces import HeldError, Merged, MergeRequest
 from weft.workspaces.errors import WorkspaceError
 from workspaces.git.repositories import contents
@@ -167,7 +167,7 @@ def test_a_branch_that_somebody_moves_all_the_time_is_told(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.do("a", {"one": "1"})
-    monkeypatch.setattr("weft.workspaces.git.joining.move", lambda *_, **__: False)
+    monkeypatch.setattr("weft.workspaces.git.merges.integrate.move", lambda *_, **__: False)
     with pytest.raises(WorkspaceError, match="weft/notes/_plan moves all the time; which other program"):
         world.merge("a")
 
@@ -185,7 +185,7 @@ def test_branches_around_that_somebody_moves_all_the_time_are_told(
 def test_a_note_that_somebody_else_moves_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.prepare("a")
     world.done("b", {})
-    monkeypatch.setattr("weft.workspaces.git.ground.move", lambda *_, **__: False)
+    monkeypatch.setattr("weft.workspaces.git.plan_repository.move", lambda *_, **__: False)
     with pytest.raises(
         WorkspaceError, match=r"refs/weft/passed/notes/_plan: moved by somebody else at this moment"
     ):

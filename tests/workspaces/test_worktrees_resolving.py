@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.engine.run.facts import RefMove
+from weft.engine.messages.facts import RefMove
 from weft.errors import WeftError
 from weft.ports.workspaces import Closed, HeldError, OpenConflict, WorkspaceRequest
 from weft.workspaces.errors import WorkspaceError
@@ -168,7 +168,7 @@ def test_a_branch_that_somebody_moves_all_the_time_is_told(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clash(world)
-    monkeypatch.setattr("weft.workspaces.git.resolving.tips_of", lambda *_: {})
+    monkeypatch.setattr("weft.workspaces.git.merges.conflict_resolution.tips_of", lambda *_: {})
     with pytest.raises(WorkspaceError, match="weft/notes/_plan moves all the time; who else works on it"):
         world.open_conflict("a")
 
@@ -446,8 +446,8 @@ def test_a_branch_that_somebody_moves_meanwhile_is_not_moved_back(
 ) -> None:
     opened(world)
     resolve(world)
-    monkeypatch.setattr("weft.workspaces.git.resolving.move", lambda *_, **__: False)
-    monkeypatch.setattr("weft.workspaces.git.undoing.move", lambda *_, **__: False)
+    monkeypatch.setattr("weft.workspaces.git.merges.conflict_resolution.move", lambda *_, **__: False)
+    monkeypatch.setattr("weft.workspaces.git.worktrees.reset.move", lambda *_, **__: False)
     with pytest.raises(WorkspaceError, match="the branch weft/notes/a was moved by somebody else"):
         world.close_conflict("a")
     world.at("a").do("commit", "--quiet", "--all", "--message", "mine")
@@ -525,7 +525,7 @@ def test_one_whose_end_was_cut_off_is_undone_to_its_end(
     leaves_marks(world)
     before = world.tip("a")
     with monkeypatch.context() as patch:
-        patch.setattr("weft.workspaces.git.resolving.keep_logged", dies)
+        patch.setattr("weft.workspaces.git.merges.conflict_resolution.keep_logged", dies)
         with pytest.raises(KilledError):
             world.close_conflict("a")
     closed = world.close_conflict("a", failed="another reason")

@@ -5,9 +5,9 @@ from msgspec.structs import replace
 
 from weft.ports.workspaces import Breach
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git import watching
-from weft.workspaces.git.linked import git_dir_of
-from weft.workspaces.git.watched import note_watched, watched_in
+from weft.workspaces.git.base.worktree_links import git_dir_of
+from weft.workspaces.git.slices import step_changes
+from weft.workspaces.git.slices.watch_note import note_watched, watched_in
 from workspaces.git.repositories import commit, contents
 from workspaces.trees import put
 from workspaces.worlds import NAMES, World
@@ -140,7 +140,7 @@ def test_files_that_it_had_git_ignore_are_undone_and_kept_too(reading: World) ->
 
 
 def test_what_comes_again_and_again_is_an_error(reading: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "bring_back", lambda *_, **__: None)
+    monkeypatch.setattr(step_changes, "bring_back", lambda *_, **__: None)
     put(reading.place("a"), {"new": "1"})
     with pytest.raises(WorkspaceError, match="does not stay as it was before; end what works there"):
         reading.restore("a", "job")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from weft.engine.run.facts import RefMove
-from weft.ports.landing import Chain, Entry
+from weft.engine.messages.facts import RefMove
+from weft.ports.target import Chain, Entry
 from weft.ports.workspaces import (
     Breach,
     Closed,
@@ -19,10 +19,10 @@ from weft.ports.workspaces import (
     Work,
     WorkspaceRequest,
 )
-from weft.workspaces.git.ground import Ground
-from weft.workspaces.git.names import Names
-from weft.workspaces.git.program import PATIENCE, Git
-from weft.workspaces.git.repository import Ends, open_repository
+from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.program import PATIENCE, Git
+from weft.workspaces.git.base.repository import Ends, open_repository
+from weft.workspaces.git.plan_repository import Ground
 from weft.workspaces.worktrees import WorktreeWorkspaces
 from workspaces.git.repositories import commit, contents, empty_repository, surroundings
 from workspaces.trees import Tree, put

@@ -6,10 +6,10 @@ counts are rounded: `1.2k`.
 
 import re
 
-from weft.agents.failures import Failure, Program
-from weft.agents.streams import has_gap, read_cost
+from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.streams import has_gap, read_cost
+from weft.agents.shared.text import strip_control_codes
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
-from weft.agents.words import strip_control_codes
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 

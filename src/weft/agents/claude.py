@@ -6,8 +6,8 @@ A failed call may also report `subtype: success`; `is_error` decides.
 from collections.abc import Mapping
 from typing import Any, cast
 
-from weft.agents.failures import Failure, Program
-from weft.agents.streams import (
+from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.streams import (
     as_text,
     has_gap,
     list_values,
@@ -17,7 +17,7 @@ from weft.agents.streams import (
     read_session,
     value_at,
 )
-from weft.agents.totals import sum_usage
+from weft.agents.shared.token_totals import sum_usage
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict

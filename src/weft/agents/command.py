@@ -6,11 +6,11 @@ A command can report more, such as its cost, as JSON in the file that WEFT_RESUL
 import signal
 from pathlib import PurePath
 
-from weft.agents.failures import is_lasting
-from weft.agents.limits import clamp_reset_time, find_limit_line
-from weft.agents.report import Report, read_report
-from weft.agents.words import last_line, one_line
-from weft.engine.run.facts import How
+from weft.agents.shared.failures import is_lasting
+from weft.agents.shared.result_file import Report, read_report
+from weft.agents.shared.text import last_line, one_line
+from weft.agents.shared.usage_limits import clamp_reset_time, find_limit_line
+from weft.engine.messages.facts import How
 from weft.errors import InputError
 from weft.plan.model import Command
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict

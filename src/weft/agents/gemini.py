@@ -7,8 +7,8 @@ directly, Gemini CLI has given up: it detected a loop, or used up its turns.
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.failures import Failure, Program
-from weft.agents.streams import as_text, parse_events, read_count, read_session, value_at
+from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.streams import as_text, parse_events, read_count, read_session, value_at
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from weft.agents.failures import Failure, Program
-from weft.agents.streams import as_text, list_objects, parse_events, read_count, value_at
-from weft.agents.totals import append_usage_mark, split_usage_mark, usage_since
+from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.streams import as_text, list_objects, parse_events, read_count, value_at
+from weft.agents.shared.token_totals import append_usage_mark, split_usage_mark, usage_since
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict

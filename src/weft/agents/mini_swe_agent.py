@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.failures import Failure, Program
-from weft.agents.streams import as_text, list_objects, parse_document, read_cost, read_count, value_at
-from weft.agents.totals import sum_usage
+from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.streams import as_text, list_objects, parse_document, read_cost, read_count, value_at
+from weft.agents.shared.token_totals import sum_usage
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.errors import InputError
 from weft.plan.prices import Usage

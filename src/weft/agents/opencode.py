@@ -3,9 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.failures import Failure, Program
-from weft.agents.streams import as_text, has_gap, parse_events, read_cost, read_count, read_session, value_at
-from weft.agents.totals import sum_usage
+from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.streams import (
+    as_text,
+    has_gap,
+    parse_events,
+    read_cost,
+    read_count,
+    read_session,
+    value_at,
+)
+from weft.agents.shared.token_totals import sum_usage
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict

@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weft.agents.failures import Failure, Program
-from weft.agents.streams import (
+from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.streams import (
     as_text,
     has_gap,
     list_objects,
@@ -21,7 +21,7 @@ from weft.agents.streams import (
     read_session,
     value_at,
 )
-from weft.agents.totals import sum_usage
+from weft.agents.shared.token_totals import sum_usage
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict

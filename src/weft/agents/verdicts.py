@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.agents.command import CANNOT_RUN, environment, signal_name
-from weft.agents.failures import Diagnosis, Failure, Program, diagnose, is_session_gone
-from weft.agents.words import one_line, strip_control_codes
-from weft.engine.run.facts import How
+from weft.agents.shared.failures import Diagnosis, Failure, Program, diagnose, is_session_gone
+from weft.agents.shared.text import one_line, strip_control_codes
+from weft.engine.messages.facts import How
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Verdict

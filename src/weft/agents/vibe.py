@@ -4,8 +4,8 @@ A shell script copies that file to the result file. It does so after SIGTERM, to
 even then.
 """
 
-from weft.agents.failures import Failure, Program
-from weft.agents.streams import as_text, parse_document, read_cost, read_count, read_session, value_at
+from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.streams import as_text, parse_document, read_cost, read_count, read_session, value_at
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict

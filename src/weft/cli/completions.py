@@ -70,17 +70,17 @@ def subplans_and_steps(context: click.Context, incomplete: str) -> Iterable[Name
     """Also the steps of a subplan, once a colon is typed."""
     if ":" not in incomplete:
         return _of_run(context) or _of_plan(context, incomplete, None)
-    from weft.app import run_names
+    from weft.app.record import names
 
     run = context.params.get("run_id")
-    return [(name, "") for name in run_names.subplans_and_steps(_directory(context), run, incomplete)]
+    return [(name, "") for name in names.subplans_and_steps(_directory(context), run, incomplete)]
 
 
 @_quietly
 def held_ids(context: click.Context, _incomplete: str) -> Iterable[Named]:
     """What waits for `weft merge`, and why."""
-    from weft.app.journals import open_book
-    from weft.app.run_holds import held
+    from weft.app.control.holds import held
+    from weft.app.record.journal import open_book
 
     with open_book(_directory(context), context.params.get("run_id")) as book:
         return {one.subplan: one.message.partition("\n")[0] for one in held(book)}.items()
@@ -88,8 +88,8 @@ def held_ids(context: click.Context, _incomplete: str) -> Iterable[Named]:
 
 @_quietly
 def question_ids(context: click.Context, _incomplete: str) -> Iterable[Named]:
-    from weft.app.journals import open_book
-    from weft.app.run_questions import open_questions
+    from weft.app.control.questions import open_questions
+    from weft.app.record.journal import open_book
 
     with open_book(_directory(context), context.params.get("run_id")) as book:
         return [(one.name, one.text) for one in open_questions(book)]
@@ -97,8 +97,8 @@ def question_ids(context: click.Context, _incomplete: str) -> Iterable[Named]:
 
 def _of_run(context: click.Context) -> list[Named]:
     """None if nothing has been run."""
-    from weft.app.journals import open_book
-    from weft.app.plan_names import subplans_in
+    from weft.app.project.plan_names import subplans_in
+    from weft.app.record.journal import open_book
     from weft.errors import InputError
 
     try:
@@ -141,14 +141,14 @@ def _plan_files(context: click.Context, incomplete: str) -> Iterable[Named]:
 
 
 def _plans(context: click.Context, incomplete: str) -> list[Named]:
-    from weft.app import plan_names
+    from weft.app.project import plan_names
 
     return [(name, "") for name in plan_names.plan_files(_directory(context), incomplete)]
 
 
 def _of_plan(context: click.Context, incomplete: str, plan: str | None) -> list[Named]:
-    from weft.app.plan_names import subplans_of
-    from weft.app.plans import find_plan
+    from weft.app.project.plan_names import subplans_of
+    from weft.app.project.plans import find_plan
     from weft.errors import InputError
 
     slash = "/" if incomplete.startswith("/") else ""
@@ -165,8 +165,8 @@ def _of_plan(context: click.Context, incomplete: str, plan: str | None) -> list[
 @_quietly
 def agent_names(context: click.Context, _incomplete: str) -> Iterable[Named]:
     """Those of the plan that is meant, and those that Weft knows."""
-    from weft.app.plan_names import agents_of
-    from weft.app.plans import find_plan
+    from weft.app.project.plan_names import agents_of
+    from weft.app.project.plans import find_plan
     from weft.errors import InputError
     from weft.plan.language.adapters import ADAPTERS
 

@@ -1,6 +1,6 @@
 """What each command does to a run or a project, declared where the command is, so that none can forget it.
 
-A step of a run may use the commands that read, and none that changes something: see `weft.app.step_limits`.
+A step of a run may use commands that read, and none that change something; see `weft.app.project.step_limits`.
 """
 
 import os
@@ -39,7 +39,7 @@ class WeftCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
         if self.effect_of(ctx.params) is Effect.CHANGES:
-            from weft.app.step_limits import refuse_inside_step
+            from weft.app.project.step_limits import refuse_inside_step
 
             options = [f"--{name}" for name in self.changes_with if ctx.params[name]]
             folder = Path(ctx.find_root().params["directory"])

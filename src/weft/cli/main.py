@@ -74,7 +74,7 @@ class Root(WeftGroup):
             cmd_name not in self.commands
         ):  # where there is none at all, click looks among all for what was meant
             for name in (cmd_name,) if cmd_name in COMMANDS else COMMANDS:
-                self.add_command(getattr(import_module(f"weft.cli.{name}"), name))
+                self.add_command(getattr(import_module(f"weft.cli.commands.{name}"), name))
         return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it

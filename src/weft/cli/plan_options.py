@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from weft.app.files import STDIN, Source
+from weft.app.project.files import STDIN, Source
 from weft.cli.completions import flag_values, plan_files
 from weft.cli.output import show_json
 from weft.garbage import without_gc
@@ -60,7 +60,7 @@ def directory() -> Path:
 
 
 def plan_source(name: str | None) -> Source:
-    from weft.app import plans
+    from weft.app.project import plans
 
     command = click.get_current_context().info_name or "check"
     return plans.find_plan(name, directory(), command=command)

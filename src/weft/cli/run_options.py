@@ -20,9 +20,9 @@ def directory_of(context: click.Context) -> Path:
 
 
 def _complete_run(context: click.Context, _option: click.Parameter, incomplete: str) -> list[str]:
-    from weft.app import run_names
+    from weft.app.record import names
 
-    return run_names.runs(directory_of(context), incomplete)
+    return names.runs(directory_of(context), incomplete)
 
 
 run_option = click.option(
@@ -50,8 +50,8 @@ def plan_and_ids(words: Sequence[str], directory: Path) -> tuple[str | None, tup
 
 
 def _is_plan(word: str, directory: Path) -> bool:
-    from weft.app.files import STDIN
-    from weft.app.places import PLAN_NAMES
+    from weft.app.project.files import STDIN
+    from weft.app.project.places import PLAN_NAMES
 
     if word == STDIN or word.endswith(_ENDINGS):
         return True
@@ -68,7 +68,7 @@ def say_that_nobody_runs_it(run_command: str) -> None:
 
 def running_here(directory: Path) -> tuple[str, int] | None:
     """The run that is under way, and the process that runs it. A coordinator that is about to go is waited for."""
-    from weft.app.handing_over import who_runs
+    from weft.app.run.coordinator_wait import who_runs
 
     found = who_runs(
         directory,
@@ -102,7 +102,7 @@ def when_approved(do: Callable[[], Result], *, asks: bool) -> Result:
     try:
         return do()
     except InputError as error:
-        from weft.cli.approving import is_approved_now
+        from weft.cli.approval_prompt import is_approved_now
 
         if not asks or not is_approved_now(error):
             raise

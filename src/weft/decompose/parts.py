@@ -6,12 +6,12 @@ from itertools import chain
 from msgspec import Struct
 
 from weft.decompose.attachments import assign_attachments, without_attachments
+from weft.decompose.dependencies import add_order
 from weft.decompose.model import Limits, Part, Signals
-from weft.decompose.naming import Names
-from weft.decompose.splitting.graph import build_graph
-from weft.decompose.splitting.links import Group
-from weft.decompose.splitting.tree import Node, build_tree
-from weft.decompose.waiting import add_order
+from weft.decompose.names import Names
+from weft.decompose.split.graph import build_graph
+from weft.decompose.split.links import Group
+from weft.decompose.split.tree import Node, build_tree
 from weft.errors import InputError
 
 

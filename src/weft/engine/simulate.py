@@ -1,130 +1,334 @@
-"""Runs subplans in virtual time: the same decisions as a real run, at the speed of arithmetic.
+"""A run in virtual time: the same engine, and a world that is a function.
 
-Work is not called; a function says for each leaf how long it takes and how it ends. Time jumps from one end to
-the next. What ends at the same moment ends in the order it began.
+The world says of each thing that is ordered how long it takes and how it ends. Time jumps from one fact to the
+next; what happens at the same moment happens in the order in which it was ordered. The coordinator may die: its
+successor gets the facts, and nothing else, while the world goes on.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from heapq import heappop, heappush
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
 from math import inf
 
-from weft.engine.compile import CANCELLED, COMPLETED, FAILED
-from weft.engine.dispatch import Dispatch, Orders
-from weft.engine.order import longest_paths
-from weft.engine.results import (
-    AggregateSubplanError,
-    SubplanEvent,
-    SubplanExecutionError,
-    SubplanResult,
+from msgspec import Struct
+from msgspec.structs import replace
+
+from weft.engine.engine import Engine
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import (
+    Answered,
+    AnyFact,
+    Controlled,
+    EarlierSlice,
+    EarlierSpending,
+    Ended,
+    How,
+    MergeAsked,
+    Resumed,
+    RunStarted,
+    Spent,
+    StopAsked,
+    Wanted,
+    Woke,
+    answer_result,
 )
-from weft.engine.subplans import AnySubplan, ParallelExecutionConfig
-from weft.engine.tree import ROOT, Tree, read_tree
-from weft.errors import ConfigError
+from weft.engine.messages.orders import AnyOrder, Freeze, Halt, Order, Ordered, WakeAt
+from weft.engine.rules.step_result import part_name
+from weft.plan.compile.plan_net import CompiledPlan
+
+DYING = 0.001
+"""Seconds that an execution takes to end when it is told to."""
+
+_TERMINATED = 15
+"""SIGTERM, by which such an execution ends."""
+_AFTER_ALL = 1 << 60
 
 
-@dataclass(frozen=True, slots=True)
-class Behaviour:
-    """What a leaf does in a simulation."""
+class Happening(Struct, frozen=True, kw_only=True):
+    """How something that was ordered goes."""
 
-    duration: float
-    value: object = None
-    error: BaseException | None = None
-    """If there is one, the leaf fails with it."""
+    seconds: float = 1.0
+    how: How = How.DONE
+    result: str = ""
+    exit_code: int | None = None
+    message: str = ""
+    lasting: bool = False
+    cost: int | None = None
+    tokens: int | None = None
+    spends: tuple[tuple[float, int, int], ...] = ()
+    """What is heard of it meanwhile: after so many seconds, so many micro-dollars and tokens, all in all."""
+    session: str | None = None
+    changed: bool | None = None
+    left: str | None = None
+    wait: float = 60.0
+    """Of a usage limit: how long it lasts."""
+    conflict: bool = False
+    """Of what is held: whether it is for a conflict."""
+    culprits: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    kept: bool = False
+    """Of a workspace: whether an earlier run left it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
+class Reply(Struct, frozen=True):
+    """How a person answers a question."""
+
+    after: float = 0.0
+    accepted: bool = True
+    text: str = ""
+
+
+World = Callable[[Ordered], Happening]
+Person = Callable[[str, str], Reply | None]
+"""How a question is answered, by subplan and step; None: not at all. What is held is tried again after it."""
+
+
+class SimulatedRun(Struct, kw_only=True):
     """What would have happened."""
 
-    events: tuple[SubplanEvent, ...]
-    results: dict[str, SubplanResult]
-    failure: SubplanExecutionError | AggregateSubplanError | None
-    """What a real run would have raised."""
-    makespan: float
-    peak: int
-    """The most leaves in flight at once."""
-    lower_bound: float
-    """No order of work takes less: the longest path, or all work shared by `max_parallel`."""
+    engine: Engine
+    facts: list[AnyFact] = []
+    events: list[tuple[float, Event]] = []
+    orders: list[AnyOrder] = []
+    seconds: float = 0.0
+    peak: int = 0
+    """The most executions under way at once."""
+    deaths: int = 0
+
+    @property
+    def state(self) -> str:
+        return self.engine.state
 
 
-def simulate(
-    subplans: Iterable[AnySubplan],
-    config: ParallelExecutionConfig | None = None,
-    *,
-    behaviour: Callable[[str], Behaviour | float] | None = None,
-) -> Simulation:
-    """Plays a run. Without `behaviour` every leaf completes, and takes as long as its estimate.
-
-    Raises `ConfigError` if a leaf is to take a negative time, or one that is no number.
-    """
-    tree = read_tree(subplans, config or ParallelExecutionConfig())
-    return _Simulator(tree, behaviour).play()
+def _nothing(_run: SimulatedRun) -> None:
+    pass
 
 
-class _Simulator:
-    def __init__(self, tree: Tree, behaviour: Callable[[str], Behaviour | float] | None) -> None:
-        self._tree = tree
-        self._behaviour = behaviour
-        self._dispatch = Dispatch(tree)
-        self._ends: list[tuple[float, int, int, Behaviour]] = []  # when, the how-manieth, leaf, how
-        self._cancelled: set[int] = set()
-        self._begun = 0
-        self._peak = 0
-        self._durations = list(tree.estimates)
+class Interruptions(Struct, frozen=True, kw_only=True):
+    """Whether, after so many facts, the coordinator dies or is asked to stop."""
 
-    def play(self) -> Simulation:
-        dispatch, now = self._dispatch, 0.0
-        self._obey(dispatch.start(now), now)
-        while self._ends:
-            now, _, leaf, how = heappop(self._ends)
-            if leaf in self._cancelled:
-                orders = dispatch.settle(leaf, CANCELLED, now)
-            elif how.error is not None:
-                orders = dispatch.settle(leaf, FAILED, now, error=how.error)
-            else:
-                orders = dispatch.settle(leaf, COMPLETED, now, value=how.value)
-            self._obey(orders, now)
-        return Simulation(
-            events=tuple(dispatch.events),
-            results=dispatch.results(),
-            failure=dispatch.failure(),
-            makespan=now,
-            peak=self._peak,
-            lower_bound=self._lower_bound(),
+    dies: Callable[[int], bool] = lambda _facts: False
+    dies_early: Callable[[int], bool] = lambda _facts: False
+    """After the journal was written, and before anything is obeyed."""
+    stops: Callable[[int], bool] = lambda _facts: False
+    says: Callable[[int], Controlled | None] = lambda _facts: None
+    """What a person wants then. When nothing else happens any more, all is to go on."""
+
+
+class Simulator:
+    def __init__(
+        self,
+        compiled: CompiledPlan,
+        world: World,
+        *,
+        person: Person = lambda _subplan, _step: Reply(),
+        interruptions: Interruptions = Interruptions(),  # noqa: B008 - it is frozen
+        watch: Callable[[SimulatedRun], None] = _nothing,
+        trace: bool = False,
+    ) -> None:
+        """`watch` sees the run after each fact."""
+        self._compiled = compiled
+        self._world = world
+        self._person = person
+        self._interruptions = interruptions
+        self._watch = watch
+        self._trace = trace
+        self._queue: list[tuple[float, int, int, AnyFact]] = []
+        self._count = 0
+        self._now = 0.0
+        self._under_way: dict[tuple[int, int], float] = {}
+        self._ahead: dict[tuple[int, int], Ended] = {}
+        """How what is under way will end."""
+        self._left: dict[tuple[int, int], float] = {}
+        """Of what stands still: the seconds it needs yet."""
+        self._asked: set[int] = set()
+        self._helped: set[tuple[int, int]] = set()
+        self._dead = False
+        self.run = SimulatedRun(engine=Engine(compiled, trace=trace))
+
+    def play(
+        self,
+        *,
+        env: dict[str, str] | None = None,
+        carried: tuple[str, ...] = (),
+        earlier: tuple[EarlierSpending, ...] = (),
+        continued: tuple[EarlierSlice, ...] = (),
+    ) -> SimulatedRun:
+        self._apply(
+            RunStarted(
+                at=0.0,
+                run="simulated",
+                env=env or {},
+                carried=carried,
+                earlier=earlier,
+                continued=continued,
+            )
         )
+        self._interrupt()
+        while (self._queue or self._is_paused()) and not self._is_over():
+            if not self._queue:
+                self._at(self._now, Controlled(at=0.0, subplan="", wanted=Wanted.GO))
+            self._now, _, _, fact = heappop(self._queue)
+            if self._is_still_so(fact):
+                self._apply(replace(fact, at=self._now))
+                self._interrupt()
+        self.run.seconds = self._now
+        return self.run
 
-    def _obey(self, orders: Orders, now: float) -> None:
-        if orders.cancel:
-            self._cancelled.update(orders.cancel)
-            self._end_now(orders.cancel, now)
-        for leaf in orders.begin:
-            how = self._how(leaf)
-            self._durations[leaf] = how.duration
-            self._begun += 1
-            heappush(self._ends, (now + how.duration, self._begun, leaf, how))
-        self._peak = max(self._peak, len(self._ends))
+    def _is_over(self) -> bool:
+        return self.run.state in {"completed", "failed"}
 
-    def _end_now(self, leaves: list[int], now: float) -> None:
-        """Brings the ends of cancelled leaves forward, in the order they were cancelled."""
-        order = {leaf: position - len(leaves) for position, leaf in enumerate(leaves)}
-        kept = [end for end in self._ends if end[2] not in order]
-        moved = [(now, order[end[2]], end[2], end[3]) for end in self._ends if end[2] in order]
-        self._ends = sorted(kept + moved, key=lambda end: end[:2])  # a sorted list is a heap
+    def _is_paused(self) -> bool:
+        """Whether nothing more happens before a person resumes what is paused; that may also be held."""
+        run = self.run
+        return run.state == "paused" or (run.state == "waiting" and run.engine.is_restrained)
 
-    def _how(self, leaf: int) -> Behaviour:
-        if self._behaviour is None:
-            return Behaviour(self._tree.estimates[leaf])
-        path = self._tree.paths[leaf]
-        answer = self._behaviour(path)
-        behaviour = answer if isinstance(answer, Behaviour) else Behaviour(answer)
-        duration: object = behaviour.duration
-        if type(duration) not in {int, float} or not 0 <= behaviour.duration < inf:
-            raise ConfigError(f"{path}: duration is {duration!r}; a number of seconds ≥ 0 is needed")
-        return behaviour
+    def _is_still_so(self, fact: AnyFact) -> bool:
+        """Whether an execution has not ended earlier, because it was told to."""
+        if isinstance(fact, Spent):
+            return self._now <= self._under_way.get((fact.firing, fact.execution), -1.0) < inf
+        if not isinstance(fact, Ended):
+            return True
+        key = (fact.firing, fact.execution)
+        if self._under_way.get(key) != self._now:
+            return False
+        del self._under_way[key], self._ahead[key]
+        return True
 
-    def _lower_bound(self) -> float:
-        tree, slots = self._tree, self._tree.caps[ROOT]
-        assert slots is not None
-        tree.estimates[:] = self._durations
-        return max(longest_paths(tree)[ROOT], sum(self._durations) / slots)
+    def _interrupt(self) -> None:
+        facts = len(self.run.facts)
+        if self._is_over():
+            return
+        if not self._dead and self._interruptions.stops(facts):
+            self._apply(StopAsked(at=self._now))
+        said = None if self._dead else self._interruptions.says(facts)
+        if said is not None:
+            self._apply(replace(said, at=self._now))
+        self._dead = self._dead or self._interruptions.dies(facts)
+        while self._dead or self.run.state == "stopped":
+            self._take_over()
+
+    def _take_over(self) -> None:
+        """A new coordinator: all it has is the facts. The alarms of its predecessor went with it."""
+        self._dead = False
+        self._queue = [one for one in self._queue if not isinstance(one[-1], Woke)]
+        heapify(self._queue)
+        engine = Engine(self._compiled, quiet=True, trace=self._trace)
+        for fact in self.run.facts:
+            engine.apply(fact)
+        engine.taken()
+        engine.speak()
+        self.run.engine = engine
+        self.run.deaths += 1
+        for order in engine.in_flight:
+            if (order.firing, order.execution) not in self._under_way:
+                self._does(order)  # its predecessor died before it could
+        self._apply(Resumed(at=self._now, epoch=self.run.deaths + 1))
+
+    def _apply(self, fact: AnyFact) -> None:
+        run = self.run
+        run.facts.append(fact)
+        run.engine.apply(fact)
+        events, orders = run.engine.taken()
+        run.events += [(fact.at, event) for event in events]
+        run.orders += orders
+        self._dead = self._interruptions.dies_early(len(run.facts))
+        if not self._dead:
+            for order in orders:
+                self._obey(order)
+            self._ask_people()
+        run.peak = max(run.peak, len(self._under_way))
+        self._watch(run)
+
+    def _ask_people(self) -> None:
+        for question in self.run.engine.questions():
+            if question.serial in self._asked:
+                continue
+            self._asked.add(question.serial)
+            path = question.play.path
+            reply = self._person(path, question.step)
+            if reply is not None:
+                answer = Answered(
+                    at=0.0,
+                    subplan=path,
+                    step=question.step,
+                    accepted=reply.accepted,
+                    text=reply.text,
+                    result=answer_result(accepted=reply.accepted, text=reply.text),
+                )
+                self._at(self._now + reply.after, answer)
+        self._ask_for_help()
+
+    def _ask_for_help(self) -> None:
+        """A person settles what is held, and has it tried again."""
+        for firing in self.run.engine.held():
+            key = (firing.serial, firing.execution)
+            if key in self._helped:
+                continue
+            self._helped.add(key)
+            reply = self._person(firing.play.path, part_name(firing.move))
+            if reply is not None:
+                self._at(self._now + reply.after, MergeAsked(at=0.0, subplan=firing.play.path))
+
+    def _obey(self, order: AnyOrder) -> None:
+        match order:
+            case WakeAt():
+                self._at(max(order.at, self._now), Woke(at=0.0))
+            case Halt():
+                key = (order.firing, order.execution)
+                if self._under_way.get(key, 0.0) > self._now + DYING:
+                    fact = Ended(
+                        at=0.0, firing=key[0], execution=key[1], how=How(order.how), signal=_TERMINATED
+                    )
+                    self._ends(key, DYING, fact)
+            case Freeze():
+                self._freeze((order.firing, order.execution), thaw=order.thaw)
+            case Order():
+                self._does(order)
+
+    def _freeze(self, key: tuple[int, int], *, thaw: bool) -> None:
+        """What has ended, or is about to, does not stand still."""
+        if thaw and key in self._left:
+            self._ends(key, self._left.pop(key), self._ahead[key])
+        elif not thaw and self._now < self._under_way.get(key, 0.0) < inf:
+            self._left[key] = self._under_way[key] - self._now
+            self._under_way[key] = inf
+
+    def _does(self, order: Ordered) -> None:
+        how = self._world(order)
+        fact = Ended(
+            at=0.0,
+            firing=order.firing,
+            execution=order.execution,
+            how=how.how,
+            result=how.result,
+            exit_code=how.exit_code,
+            message=how.message,
+            lasting=how.lasting,
+            conflict=how.conflict,
+            cost=how.cost,
+            tokens=how.tokens,
+            session=how.session,
+            changed=how.changed,
+            left=how.left,
+            kept=how.kept,
+            culprits=how.culprits,
+            left_out=how.left_out,
+            until=self._now + how.seconds + how.wait if how.how is How.LIMITED else None,
+            seconds=how.seconds,
+        )
+        for after, cost, tokens in how.spends:
+            told = Spent(at=0.0, firing=order.firing, execution=order.execution, cost=cost, tokens=tokens)
+            self._at(self._now + after, told)
+        self._ends((order.firing, order.execution), how.seconds, fact)
+
+    def _ends(self, key: tuple[int, int], after: float, fact: Ended) -> None:
+        self._under_way[key] = self._now + after
+        self._ahead[key] = fact
+        self._left.pop(key, None)
+        self._at(self._now + after, fact)
+
+    def _at(self, when: float, fact: AnyFact) -> None:
+        """At the same moment, first what was ordered first, then what people say, then the clock."""
+        self._count += 1
+        rank = fact.firing if isinstance(fact, Ended | Spent) else _AFTER_ALL + isinstance(fact, Woke)
+        heappush(self._queue, (when, rank, self._count, fact))

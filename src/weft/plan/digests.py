@@ -15,10 +15,10 @@ from hashlib import blake2b
 import msgspec
 from msgspec import Struct, field
 
-from weft.plan.loading.slices_check import agent_of
+from weft.plan.loader.slices_check import agent_of
 from weft.plan.model import Agent, AgentWork, Ask, Nested, Pipeline, Plan, RunCommand, Step
 from weft.plan.order.points import Points
-from weft.plan.pipelines.nesting import inner_first
+from weft.plan.pipelines.hierarchy import inner_first
 from weft.plan.settings import Scope, Settings
 from weft.plan.text.document import Table
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeGuard
 
 from msgspec import Struct, field
 
-from weft.engine.run.facts import How
+from weft.engine.messages.facts import How
 from weft.plan.model import Agent
 from weft.plan.prices import Usage
 

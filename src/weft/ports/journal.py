@@ -10,8 +10,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import AnyFact
+from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.facts import AnyFact
 
 
 class Holder(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from weft.engine.run.facts import EarlierSlice, RefMove
+from weft.engine.messages.facts import EarlierSlice, RefMove
 from weft.engine.suspects import Suspect
 from weft.errors import WeftError
 

@@ -16,8 +16,8 @@ from anyio import CapacityLimiter, sleep
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.engine.run.facts import Ended, How, RefMove
-from weft.engine.run.orders import Launch
+from weft.engine.messages.facts import Ended, How, RefMove
+from weft.engine.messages.orders import Launch
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, Watch, Work, Workspaces
 from weft.runtime.jobs import Jobs, but

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import anyio
 from anyio.lowlevel import cancel_shielded_checkpoint
 
-from weft.engine.run.engine import Engine
-from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import (
+from weft.engine.engine import Engine
+from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.facts import (
     Answered,
     AnyFact,
     Controlled,
@@ -25,8 +25,8 @@ from weft.engine.run.facts import (
     Wanted,
     answer_result,
 )
-from weft.engine.run.orders import AnyOrder
-from weft.engine.run.run_state import AT_REST, RunState
+from weft.engine.messages.orders import AnyOrder
+from weft.engine.messages.run_status import AT_REST, RunState
 from weft.ports.host import Host
 from weft.ports.journal import Journal, Request
 from weft.runtime.effects import Effects

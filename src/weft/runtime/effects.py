@@ -16,9 +16,9 @@ from pathlib import Path
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from weft.engine.run.engine import Engine
-from weft.engine.run.facts import Ended, How, Woke
-from weft.engine.run.orders import (
+from weft.engine.engine import Engine
+from weft.engine.messages.facts import Ended, How, Woke
+from weft.engine.messages.orders import (
     AnyOrder,
     Freeze,
     Halt,
@@ -33,18 +33,18 @@ from weft.errors import WeftError
 from weft.plan.model import Plan
 from weft.ports.clock import Clock
 from weft.ports.host import Host, JobEnded, Known, Running
-from weft.ports.landing import LandingTarget
+from weft.ports.target import LandingTarget
 from weft.ports.workspaces import InfraError, MergeRequest, Workspaces
-from weft.runtime.blaming import Blaming
+from weft.runtime.bisection import Blaming
 from weft.runtime.changes import Changes
+from weft.runtime.conflict_resolution import Resolving
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import MERGE, SETUP, Jobs, could_not
-from weft.runtime.landing.landing import Landing
+from weft.runtime.landing_queue.assembly import Landing
 from weft.runtime.lineage import Lineage
 from weft.runtime.merge_effects import MergeEffects
 from weft.runtime.meter import Meter
-from weft.runtime.outside import OutsideWatch
-from weft.runtime.resolving import Resolving
+from weft.runtime.outside_watch import OutsideWatch
 
 
 class Effects(MergeEffects):

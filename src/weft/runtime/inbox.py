@@ -4,7 +4,7 @@ from collections import deque
 
 import anyio
 
-from weft.engine.run.facts import AnyFact
+from weft.engine.messages.facts import AnyFact
 
 
 class Inbox:

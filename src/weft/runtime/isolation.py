@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from weft.engine.run.orders import Launch
+from weft.engine.messages.orders import Launch
 from weft.errors import WeftError
 from weft.plan.model import Plan
 from weft.plan.sandbox import Sandbox

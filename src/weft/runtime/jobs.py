@@ -8,8 +8,8 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.engine.run.facts import Ended, How
-from weft.engine.run.orders import Freeze, Halt, Launch, Merge, Order, Prepare
+from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.orders import Freeze, Halt, Launch, Merge, Order, Prepare
 from weft.errors import WeftError
 from weft.ids import file_name
 from weft.plan.model import Command, Plan

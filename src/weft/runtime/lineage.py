@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from weft.engine.run.orders import Launch, Merge, Prepare
+from weft.engine.messages.orders import Launch, Merge, Prepare
 from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTracker
 from weft.plan.model import Command, Plan
 from weft.plan.order.outline import ROOT

@@ -7,17 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 
-from weft.engine.run.facts import Ended, How
-from weft.engine.run.orders import Launch, Merge
+from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.orders import Launch, Merge
 from weft.errors import WeftError
 from weft.ports.clock import Clock
 from weft.ports.host import JobEnded, Running
 from weft.ports.workspaces import Merged, Workspaces
+from weft.runtime.conflict_resolution import red
+from weft.runtime.end_reports import Reporting
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import Jobs, but
 from weft.runtime.lineage import Lineage
-from weft.runtime.reporting import Reporting
-from weft.runtime.resolving import red
 from weft.runtime.upkeep import Upkeep
 from weft.threads import run_sync
 

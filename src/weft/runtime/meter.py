@@ -15,9 +15,9 @@ from pathlib import Path
 import anyio
 from msgspec import Struct
 
-from weft.engine.run.engine import Engine
-from weft.engine.run.facts import Spent
-from weft.engine.run.orders import Launch
+from weft.engine.engine import Engine
+from weft.engine.messages.facts import Spent
+from weft.engine.messages.orders import Launch
 from weft.ports.agent import Progress
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import Gauge, Jobs

@@ -9,9 +9,9 @@ import signal
 
 from msgspec.structs import replace
 
-from weft.engine.run.facts import Ended, How
-from weft.engine.run.interruption import CUT_OFF
-from weft.engine.run.orders import Launch
+from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.orders import Launch
+from weft.engine.state.cut_off_notice import CUT_OFF
 from weft.plan.language.adapters import ADAPTERS
 from weft.ports.agent import AgentEnded, Verdict
 from weft.ports.host import JobEnded, Why

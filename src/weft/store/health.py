@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from time import monotonic
 
-from weft.engine.run.facts import AnyFact
+from weft.engine.messages.facts import AnyFact
 from weft.errors import WeftError
 from weft.store.database import open_to_read
 from weft.store.failures import explained

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from msgspec import Struct, structs
 
-from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import AnyFact
+from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.facts import AnyFact
 from weft.errors import InputError
 from weft.ports.journal import Glimpse, Holder, Request, RunRecord
 from weft.store import rows

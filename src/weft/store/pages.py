@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from weft.engine.run.run_state import RunState
+from weft.engine.messages.run_status import RunState
 from weft.errors import WeftError
 from weft.safe_files import read_file
 from weft.store import rows

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from msgspec.json import Decoder, Encoder
 
-from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import AnyFact
+from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.facts import AnyFact
 from weft.errors import WeftError
 from weft.store.failures import not_text
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.engine.run.run_state import RunState
+from weft.engine.messages.run_status import RunState
 from weft.safe_files import remove_file
 from weft.store.checksums import event_checksum, row_checksum
 from weft.store.database import migrate, open_to_write

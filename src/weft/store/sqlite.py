@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from weft.engine.run.events import Event, Recorded
-from weft.engine.run.facts import AnyFact
-from weft.engine.run.run_state import RunState
+from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.facts import AnyFact
+from weft.engine.messages.run_status import RunState
 from weft.engine.states import SubplanExecutionState
 from weft.errors import InputError, WeftError
 from weft.ports.journal import Glimpse, Holder, Request, RunRecord

@@ -33,21 +33,21 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from weft.engine.run.facts import EarlierSlice, RefMove
+from weft.engine.messages.facts import EarlierSlice, RefMove
 from weft.ids import file_name
 from weft.plan.language.values import ID_PATTERN
 from weft.plan.order.globs import matches
 from weft.ports.workspaces import Breach, Continued, Merged, MergeRequest, Watch, WorkspaceRequest
 from weft.safe_files import UnsafeFileError, open_folder
-from weft.workspaces.building import build
+from weft.workspaces.build import build
 from weft.workspaces.changes import Folded, Record, Start, Version, fold
-from weft.workspaces.comparing import changes_since
+from weft.workspaces.comparison import changes_since
 from weft.workspaces.contents import Contents, load, remove, save
-from weft.workspaces.cursor import FOLDER_FLAGS, Cursor, wipe
 from weft.workspaces.errors import ANEW, WorkspaceError, listed, shown
-from weft.workspaces.given import given, with_changes
+from weft.workspaces.fingerprints import Prints, Readers, prints_in
 from weft.workspaces.no_history import NoHistory
-from weft.workspaces.prints import Prints, Readers, prints_in
+from weft.workspaces.safe_walk import FOLDER_FLAGS, Cursor, wipe
+from weft.workspaces.untracked_files import given, with_changes
 
 _T = TypeVar("_T")
 _PATH = re.compile(f"{ID_PATTERN}(/{ID_PATTERN})*")

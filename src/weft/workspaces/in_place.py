@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from weft.engine.run.facts import EarlierSlice, RefMove
+from weft.engine.messages.facts import EarlierSlice, RefMove
 from weft.ports.workspaces import Breach, Continued, Merged, MergeRequest, Watch, WorkspaceRequest
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.no_history import NoHistory

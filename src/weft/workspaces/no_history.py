@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from weft.engine.run.facts import RefMove
+from weft.engine.messages.facts import RefMove
 from weft.engine.suspects import Suspect
 from weft.ports.workspaces import Closed, Merged, MergeRequest, OpenConflict, Work
 from weft.workspaces.errors import WorkspaceError

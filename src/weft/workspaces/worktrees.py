@@ -15,7 +15,7 @@ from threading import Lock
 
 from msgspec.structs import replace
 
-from weft.engine.run.facts import EarlierSlice, RefMove
+from weft.engine.messages.facts import EarlierSlice, RefMove
 from weft.engine.suspects import Suspect
 from weft.ports.workspaces import (
     Breach,
@@ -29,24 +29,24 @@ from weft.ports.workspaces import (
     WorkspaceRequest,
 )
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.brought import take_as_brought
-from weft.workspaces.git.clones import Clones
-from weft.workspaces.git.commits import keep, keep_logged, record
-from weft.workspaces.git.continuation import WorktreeContinuation
-from weft.workspaces.git.foreseeing import Foresight
-from weft.workspaces.git.ground import Ground, Known, around, changes, wish
-from weft.workspaces.git.group_branches import GroupBranches
-from weft.workspaces.git.joining import Joining
-from weft.workspaces.git.linked import MAKING, git_dir_of, require_registered
-from weft.workspaces.git.merge_commits import MergeCommits
-from weft.workspaces.git.parting import Parting
+from weft.workspaces.git.base.refs import is_ancestor, move, tips_of
+from weft.workspaces.git.base.worktree_links import MAKING, git_dir_of, require_registered
+from weft.workspaces.git.checkouts.commits import keep, keep_logged, record
+from weft.workspaces.git.checkouts.untracked_files import take_as_brought
+from weft.workspaces.git.merges.conflict_forecast import Foresight
+from weft.workspaces.git.merges.conflict_resolution import Resolving
+from weft.workspaces.git.merges.integrate import Joining
+from weft.workspaces.git.merges.merge_commits import MergeCommits
+from weft.workspaces.git.merges.merge_without import Parting
+from weft.workspaces.git.plan_repository import Ground, Known, around, changes, wish
 from weft.workspaces.git.recovery import Recovery
-from weft.workspaces.git.refs import is_ancestor, move, tips_of
-from weft.workspaces.git.resolving import Resolving
-from weft.workspaces.git.starting import Start, Starting
-from weft.workspaces.git.target_branch import TargetBranch
-from weft.workspaces.git.watching import Watching
-from weft.workspaces.git.worktrees import Worktrees
+from weft.workspaces.git.slices.clone_exchange import Clones
+from weft.workspaces.git.slices.continuation import WorktreeContinuation
+from weft.workspaces.git.slices.group_branches import GroupBranches
+from weft.workspaces.git.slices.start import Start, Starting
+from weft.workspaces.git.slices.step_changes import Watching
+from weft.workspaces.git.target.target_branch import TargetBranch
+from weft.workspaces.git.worktrees.worktrees import Worktrees
 
 _TRIES = 20
 """So often a start is computed anew because a branch has moved meanwhile, before we give up."""

@@ -2,7 +2,7 @@ import pytest
 
 from agents.calls import NOW, call, ended
 from weft.agents.acp.adapter import PROGRESS_IN, invoke, judge, progress
-from weft.engine.run.facts import How
+from weft.engine.messages.facts import How
 from weft.errors import InputError
 from weft.interpreter import isolated_python
 from weft.ports.agent import Progress

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.acp.talks import BEGUN, CAN, HELLO, Played, prompted
-from weft.agents.acp.ends import Completed, Failed, ServerError, Stopped
+from weft.agents.acp.outcomes import Completed, Failed, ServerError, Stopped
 
 # --- from the first request to the prompt ---
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from weft.agents.acp.choices import CAUTIOUS, Choice, choose_cautious_mode, list_offers
+from weft.agents.acp.last_message import LONGEST, LastMessage
 from weft.agents.acp.permissions import CANCELLED, READING, choose_option, is_allowed
-from weft.agents.acp.said import LONGEST, LastMessage
 
 # --- permissions ---
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agents.acp.benches import Bench, wait_until_gone
-from weft.agents.report import read_report
+from weft.agents.shared.result_file import read_report
 from weft.interpreter import isolated_python
 
 PROGRAM = isolated_python("weft.agents.acp")

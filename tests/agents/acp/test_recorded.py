@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from weft.agents.acp.client import Brief, Client
-from weft.agents.acp.ends import Completed, ServerError
 from weft.agents.acp.messages import LineDecoder, Noise, TooLong
+from weft.agents.acp.outcomes import Completed, ServerError
 from weft.plan.prices import Usage
 
 RECORDED = Path(__file__).parent / "recorded"

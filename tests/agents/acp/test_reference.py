@@ -4,9 +4,9 @@ from pathlib import Path
 
 from weft.agents.acp.adapter import invoke
 from weft.agents.acp.choices import CAUTIOUS
-from weft.agents.acp.ends import Failed, interpret_turn_end
 from weft.agents.acp.messages import LONGEST_LINE
-from weft.plan.loading.load import load_plan
+from weft.agents.acp.outcomes import Failed, interpret_turn_end
+from weft.plan.loader.load import load_plan
 from weft.ports.agent import AgentCall
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "agents.md"

@@ -12,7 +12,7 @@ import pytest
 from agents.acp.benches import Bench, wait_until_gone
 from weft.agents.acp import server as servers
 from weft.agents.acp.client import Brief, Client
-from weft.agents.acp.ends import Completed, End, Failed, ServerError, Stopped, Unavailable
+from weft.agents.acp.outcomes import Completed, End, Failed, ServerError, Stopped, Unavailable
 from weft.agents.acp.server import Exchange, Server
 
 ENVIRON = {"PATH": os.environ["PATH"], "WEFT_RESULT": "r", "WEFT_SESSION": "s", "WEFT_FORK": "1", "X": "y"}

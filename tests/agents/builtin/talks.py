@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from weft.agents.builtin.chat import Brief
-from weft.agents.builtin.talk import Conversation, ModelMessage, ToolCall, ToolResults, UserMessage
+from weft.agents.builtin.conversation import Conversation, ModelMessage, ToolCall, ToolResults, UserMessage
 
 BRIEF = Brief(
     model="m", system="Be", tools=[{"name": "t", "description": "d", "parameters": {"type": "object"}}]

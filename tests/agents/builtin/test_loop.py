@@ -2,8 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.builtin.talks import calls, saids, texts
-from weft.agents.builtin.loop import Ask, End, Use, add_answer, add_results, decide_next, is_done
-from weft.agents.builtin.talk import (
+from weft.agents.builtin.conversation import (
     Conversation,
     ModelAnswer,
     ModelMessage,
@@ -11,6 +10,7 @@ from weft.agents.builtin.talk import (
     ToolResults,
     UserMessage,
 )
+from weft.agents.builtin.loop import Ask, End, Use, add_answer, add_results, decide_next, is_done
 
 START: Conversation = (UserMessage("Do it"),)
 LIST = ToolCall("1", "list_files", {})

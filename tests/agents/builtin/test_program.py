@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from agents.acp.benches import wait_until_gone
+from weft.agents.builtin.conversation import OMITTED
 from weft.agents.builtin.settings import APIS
-from weft.agents.builtin.talk import OMITTED
-from weft.agents.report import Report, read_report
+from weft.agents.shared.result_file import Report, read_report
 from weft.interpreter import isolated_python
-from weft.testing.models.playing import RecordedRequest
+from weft.testing.models.playback import RecordedRequest
 from weft.testing.models.script import rules_of
 from weft.testing.models.server import ModelServer
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from agents.builtin.talks import TALK
+from weft.agents.builtin.conversation import ModelAnswer, ModelMessage, TokenCounts
 from weft.agents.builtin.record import Record
-from weft.agents.builtin.talk import ModelAnswer, ModelMessage, TokenCounts
 from weft.errors import InputError
 
 

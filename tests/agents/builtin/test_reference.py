@@ -5,7 +5,7 @@ from pathlib import Path
 
 from weft.agents.builtin.adapter import invoke
 from weft.agents.builtin.settings import APIS, Options
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.ports.agent import AgentCall
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "agents.md"

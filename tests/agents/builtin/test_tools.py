@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from weft.agents.builtin.talk import ToolCall
+from weft.agents.builtin.conversation import ToolCall
 from weft.agents.builtin.tools import MOST_OUTPUT, TOOLS, Toolbox, list_tools
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from agents.builtin.talks import BRIEF, TALK
 from weft.agents.builtin import chat, messages
+from weft.agents.builtin.conversation import ModelAnswer, ModelMessage, TokenCounts, ToolCall, UserMessage
 from weft.agents.builtin.settings import APIS, Api
-from weft.agents.builtin.talk import ModelAnswer, ModelMessage, TokenCounts, ToolCall, UserMessage
 
 NO_ANSWERS: list[Any] = [{}, {"choices": []}, {"error": "x"}]
 APIS_BY_NAME = pytest.mark.parametrize("api", APIS.values(), ids=list(APIS))

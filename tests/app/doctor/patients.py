@@ -12,9 +12,9 @@ from msgspec import structs
 
 from e2e.repositories import Repository
 from store.books import sign
-from weft.app.doctor.examining import Report, Told, doctor
+from weft.app.doctor.context import Bounds
+from weft.app.doctor.examination import Report, Told, doctor
 from weft.app.doctor.findings import State
-from weft.app.doctor.ground import Bounds
 
 CALM = Bounds(
     space_problem=0,

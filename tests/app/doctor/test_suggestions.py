@@ -15,9 +15,9 @@ from collections.abc import Callable
 import pytest
 
 from app.doctor.patients import FAILS, LANDS, Patient
-from weft.app.doctor.examining import Told
+from weft.app.doctor.examination import Told
 from weft.app.doctor.findings import State
-from weft.workspaces.git.linked import MAKING
+from weft.workspaces.git.base.worktree_links import MAKING
 
 SHOWS = (
     ("git", "log"),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from weft.app.doctor.context import Bounds, Ground
 from weft.app.doctor.findings import State
-from weft.app.doctor.ground import Bounds, Ground
 from weft.app.doctor.system import limits, proc, python, sqlite
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from app.preflight.test_python_installs import Machine
+from weft.app.doctor.context import Ground
 from weft.app.doctor.findings import State
-from weft.app.doctor.ground import Ground
 from weft.app.doctor.imports import imports
-from weft.app.initializing import initialize
+from weft.app.init.init import initialize
 from weft.app.preflight.imports import import_findings, python_imports
-from weft.cli.init_text import init_lines
-from weft.plan.loading.load import Surroundings, load_plan
+from weft.cli.text.init import init_lines
+from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan
 
 STEP = "steps: [{id: s, run: 'echo x > x'}]"

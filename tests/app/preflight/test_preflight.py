@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from app.programs import Programs
-from weft.app.files import Source
-from weft.app.plans import load
 from weft.app.preflight.preflight import Preflight, preflight
+from weft.app.project.files import Source
+from weft.app.project.plans import load
 from weft.errors import InputError
-from weft.plan.loading.load import Surroundings, load_plan
-from weft.workspaces.git.program import Git
+from weft.plan.loader.load import Surroundings, load_plan
+from weft.workspaces.git.base.program import Git
 from workspaces.git.repositories import commit, repository, surroundings
 from workspaces.git.signing import sign_with
 

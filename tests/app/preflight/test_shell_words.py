@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.app.shell_words import first_word, may_install, required_program
+from weft.app.project.shell_words import first_word, may_install, required_program
 from weft.plan.model import Command
 
 

@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from weft.engine.run.allocator import Allocator
-from weft.engine.run.lanes import Claims
+from weft.engine.pools.allocator import Allocator
+from weft.engine.pools.lanes import Claims
 
 NEVER = 10**9
 """So much patience that room is never kept for anybody."""

@@ -4,14 +4,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from weft.engine.run.engine import Engine
-from weft.engine.run.events import Event
-from weft.engine.run.facts import How, RunStarted
-from weft.engine.run.orders import Halt, Launch, Ordered
-from weft.engine.run.simulate import Happening, Interruptions, Reply, SimulatedRun, Simulator
+from weft.engine.engine import Engine
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import How, RunStarted
+from weft.engine.messages.orders import Halt, Launch, Ordered
+from weft.engine.simulate import Happening, Interruptions, Reply, SimulatedRun, Simulator
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.compiled import CompiledPlan
-from weft.plan.loading.load import Surroundings, load_plan
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.loader.load import Surroundings, load_plan
 
 Data = dict[str, Any]
 Ends = Mapping[str, Happening | Sequence[Happening]]

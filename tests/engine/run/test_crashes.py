@@ -3,7 +3,7 @@
 import pytest
 
 from engine.run.stories import DONE, Data, Story, agent, ends, fails, join, leaf, plan, run, says, steps, tell
-from weft.engine.run.facts import How
+from weft.engine.messages.facts import How
 
 CRASH = fails(exit_code=1, message="exit code 1: out of memory", result="I was about to")
 TOO_LONG = ends(How.TIMEOUT)

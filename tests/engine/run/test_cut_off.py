@@ -3,8 +3,8 @@
 import pytest
 
 from engine.run.stories import Story, agent, ends, fails, run, says, steps
-from weft.engine.run.facts import How
-from weft.engine.run.interruption import MOST_FILES
+from weft.engine.messages.facts import How
+from weft.engine.state.cut_off_notice import MOST_FILES
 
 CODE = agent("code", "do {{ feedback }}")
 

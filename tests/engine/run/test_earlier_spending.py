@@ -3,13 +3,13 @@
 import pytest
 
 from engine.run.stories import agent, group, leaf, plan, run, says
-from weft.engine.run.budget import Budget
-from weft.engine.run.engine import Engine
-from weft.engine.run.events import Event
-from weft.engine.run.facts import EarlierSpending, Ended, How, Resumed, RunStarted, Spent, StopAsked
-from weft.engine.run.orders import Launch
-from weft.engine.run.simulate import Happening, Simulator
-from weft.plan.compile.compiled import CompiledPlan
+from weft.engine.engine import Engine
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import EarlierSpending, Ended, How, Resumed, RunStarted, Spent, StopAsked
+from weft.engine.messages.orders import Launch
+from weft.engine.simulate import Happening, Simulator
+from weft.engine.state.budget import Budget
+from weft.plan.compile.plan_net import CompiledPlan
 
 WORK = agent("work", max_cost=0.45)
 

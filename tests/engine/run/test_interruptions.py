@@ -15,9 +15,9 @@ from engine.run.stories import (
     run,
     tell,
 )
-from weft.engine.run.facts import Answered, Ended, How, Resumed, StopAsked
-from weft.engine.run.orders import Halt, Launch
-from weft.engine.run.simulate import Interruptions, Reply
+from weft.engine.messages.facts import Answered, Ended, How, Resumed, StopAsked
+from weft.engine.messages.orders import Halt, Launch
+from weft.engine.simulate import Interruptions, Reply
 
 # Stops
 

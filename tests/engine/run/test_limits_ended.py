@@ -1,9 +1,9 @@
 """A person ends usage limits before their time."""
 
 from engine.run.stories import agent, begun, leaf, plan, run
-from weft.engine.run.engine import Engine
-from weft.engine.run.facts import AnyFact, Ended, How, LimitsEnded, Resumed, StopAsked, Woke
-from weft.engine.run.orders import Launch
+from weft.engine.engine import Engine
+from weft.engine.messages.facts import AnyFact, Ended, How, LimitsEnded, Resumed, StopAsked, Woke
+from weft.engine.messages.orders import Launch
 
 
 def limited() -> tuple[Engine, list[AnyFact]]:

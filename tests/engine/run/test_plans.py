@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from engine.run.stories import DONE, agent, ends, fails, group, leaf, plan, run, says, tell
-from weft.engine.run.engine import Engine
-from weft.engine.run.facts import How, RunStarted
-from weft.plan.compile.compiled import CompiledPlan
-from weft.plan.compile.wiring import Wiring
+from weft.engine.engine import Engine
+from weft.engine.messages.facts import How, RunStarted
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.compile.wait_graph import Wiring
 
 POLICIES = pytest.mark.parametrize("policy", ["serial", "parallel"])
 ACCEPTED = says({"accepted": True, "reasons": []})

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from engine.run.stories import DONE, Story, after, agent, ends, fails, leaf, run, tell
-from weft.engine.run.engine import Engine
-from weft.engine.run.facts import (
+from weft.engine.engine import Engine
+from weft.engine.messages.facts import (
     EarlierSlice,
     EarlierStep,
     Ended,
@@ -19,11 +19,11 @@ from weft.engine.run.facts import (
     RunStarted,
     StopAsked,
 )
-from weft.engine.run.orders import AnyOrder, Launch, Merge
-from weft.engine.run.simulate import Interruptions, Reply
+from weft.engine.messages.orders import AnyOrder, Launch, Merge
+from weft.engine.simulate import Interruptions, Reply
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.compiled import CompiledPlan
-from weft.plan.loading.load import load_plan
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.loader.load import load_plan
 
 TOLD = "a cannot be merged into main: 1 file in conflict. Nothing has moved."
 CONFLICT = ends(How.HELD, conflict=True, message=f"{TOLD}\nTo settle it, do this.")

@@ -3,10 +3,10 @@
 import pytest
 
 from engine.run.stories import agent, begun, leaf, plan, run
-from weft.engine.run.engine import Engine
-from weft.engine.run.events import Event
-from weft.engine.run.facts import Controlled, Ended, How, Resumed, RunStarted, Wanted
-from weft.engine.run.orders import AnyOrder, Freeze, Halt, Launch, Merge, Prepare
+from weft.engine.engine import Engine
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import Controlled, Ended, How, Resumed, RunStarted, Wanted
+from weft.engine.messages.orders import AnyOrder, Freeze, Halt, Launch, Merge, Prepare
 
 TWO = (agent("one"), agent("two"))
 

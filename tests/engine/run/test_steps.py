@@ -21,8 +21,8 @@ from engine.run.stories import (
     steps,
     tell,
 )
-from weft.engine.run.facts import How
-from weft.engine.run.simulate import Happening, Reply
+from weft.engine.messages.facts import How
+from weft.engine.simulate import Happening, Reply
 
 # Results that decide
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.run.stories import agent, begun, group, join, leaf, plan, run
-from weft.app.run_ledger import Ledger
-from weft.engine.run.engine import Engine
-from weft.engine.run.events import Event
-from weft.engine.run.facts import Ended, How, Resumed, RunStarted, Spent, StopAsked, Woke
-from weft.engine.run.orders import Halt, Launch, Ordered, WakeAt
-from weft.plan.compile.compiled import CompiledPlan
+from weft.app.history.ledger import Ledger
+from weft.engine.engine import Engine
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import Ended, How, Resumed, RunStarted, Spent, StopAsked, Woke
+from weft.engine.messages.orders import Halt, Launch, Ordered, WakeAt
+from weft.plan.compile.plan_net import CompiledPlan
 
 CENT = 10_000
 CEILING = 10 * CENT

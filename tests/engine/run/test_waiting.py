@@ -19,9 +19,9 @@ from engine.run.stories import (
     says,
     tell,
 )
-from weft.engine.run.events import Event
-from weft.engine.run.facts import Controlled, How, Wanted
-from weft.engine.run.simulate import Interruptions, Reply
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import Controlled, How, Wanted
+from weft.engine.simulate import Interruptions, Reply
 
 LIMITED = ends(How.LIMITED, wait=3600.0)
 

@@ -8,9 +8,9 @@ from weft.net.game import TokenGame
 from weft.net.model import Arcs, Marking, Net, PlaceKind
 from weft.net.plain import PlainNet
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Shape
-from weft.plan.loading.load import load_plan
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.loader.load import load_plan
 
 HEAD = {
     "weft": 1,

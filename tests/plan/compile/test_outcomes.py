@@ -11,8 +11,8 @@ from plan.plan_strategies import SMALL, plan_texts
 from weft.errors import UnknownOutcomeError
 from weft.net.game import TokenGame
 from weft.net.model import PlaceKind
-from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role, Shape
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.model import Nested, Step, Verify
 
 WITH_LOSSES = replace(SMALL, infra=(0, 1))

@@ -15,8 +15,8 @@ from weft.net.invariants import check_invariant
 from weft.net.model import Arcs, Marking, Net, PlaceKind
 from weft.net.plain import unfold
 from weft.net.verdict import Answer
-from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import SLOT, Role, Shape
+from weft.plan.compile.plan_net import CompiledPlan
 
 ASK = {"action": "ask", "question": "Well?"}
 

@@ -2,8 +2,8 @@
 
 from plan.compile.compiled_plans import firings, group, leaf, plan
 from weft.net.game import TokenGame
-from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.compile.priorities import priorities
 
 

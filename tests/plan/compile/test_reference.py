@@ -13,8 +13,8 @@ from plan.compile.reference import Reading, Walk
 from plan.plan_strategies import SMALL, TINY, pipeline_texts
 from weft.net.plain import unfold
 from weft.net.verdict import Answer
-from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role, Shape
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.model import Nested, Pipeline, Step
 from weft.plan.pipelines.unroll import Unrolled
 from weft.plan.proof.prove import prove

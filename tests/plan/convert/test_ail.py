@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from weft.plan.convert import ConvertError, called_files, convert
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 
 AGENT = "flow.ail.yaml:1: where no runner is named, the agent is 'claude': change `use` under `agents` in the plan"
 NOT_FIRST = (

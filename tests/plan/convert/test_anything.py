@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.plan.convert import ConvertError, convert
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.plan.text.emit import to_yaml
 
 ODD = [None, "", 7, [], {}, ["x"], {"x": 1}, True, "x"]

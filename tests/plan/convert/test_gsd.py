@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from weft.plan.convert import ConvertError, convert
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 
 ROADMAP = """\
 # M001: Note store

@@ -14,7 +14,7 @@ from weft.plan.language.commands import (
 from weft.plan.language.kinds_of_many import Either, ListOf, MapOf
 from weft.plan.language.records import Record
 from weft.plan.language.tables import CONFIG, RECORDS
-from weft.plan.loading.load import read_config
+from weft.plan.loader.load import read_config
 from weft.plan.text.document import read_document
 
 HARMLESS = """\

@@ -2,10 +2,10 @@
 
 import pytest
 
+from weft.plan.display.show import show_plan
 from weft.plan.language.notify import EVENTS
-from weft.plan.loading.load import load_plan, read_config
+from weft.plan.loader.load import load_plan, read_config
 from weft.plan.notify import Notify
-from weft.plan.showing.show import show_plan
 from weft.plan.text.problems import PlanError
 
 PLAN = "weft: 1\nplan: p\nsubplans: [{id: a, steps: [{id: s, run: make}]}]\n"

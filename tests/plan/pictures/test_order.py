@@ -2,7 +2,7 @@ from plan.pictures.plans import plan
 from weft.plan.pictures import dependency_picture
 from weft.plan.pictures.heights import Heights, Neighbours, segments
 from weft.plan.pictures.layers import columns_of
-from weft.plan.pictures.ordering import _exchange, crossings, order_of
+from weft.plan.pictures.node_order import _exchange, crossings, order_of
 
 
 def columns(*paths, needs):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from plan.problem_texts import AGENT, problems, with_steps, with_subplans
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.plan.model import Nested, OnFail, Pipeline, RunCommand, Step
 from weft.plan.pipelines.unroll import MOST_STEPS, Unrolled, loop_limit, most_runs
 from weft.plan.text.document import Table, read_document

@@ -15,9 +15,9 @@ from weft.ids import TransitionId
 from weft.net.plain import PlainNet, unfold
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import Role
-from weft.plan.loading.load import Config, load_plan
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.loader.load import Config, load_plan
 from weft.plan.proof.prove import Proof
 from weft.plan.report.check import CheckReport, check_report
 from weft.plan.report.overlaps import Apart

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plan.problem_texts import AGENT, HEAD
-from weft.plan.loading.load import load_plan
+from weft.plan.loader.load import load_plan
 from weft.plan.text.document import Scalar, Table, read_document
 from weft.plan.text.inside import inside
 from weft.plan.text.problems import PlanError

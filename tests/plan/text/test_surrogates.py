@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.plan.loading.load import Surroundings, load_plan
+from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.text.problems import PlanError
 
 

@@ -13,8 +13,8 @@ from weft.runtime.sandbox.boxes import Boxes
 from weft.runtime.sandbox.call import Place, Seen
 from weft.runtime.sandbox.git import git_places
 from weft.runtime.sandbox.view import Grounds, Needs, users_homes, view
-from weft.workspaces.git.clone import hand_out, make_clone
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.clones.clone import hand_out, make_clone
 
 IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@b")
 

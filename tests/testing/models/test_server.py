@@ -14,7 +14,7 @@ import pytest
 
 from testing.models.asking import CHAT, FIRST, MESSAGES, PATHS, get, send
 from weft.testing.models.conversation import Request
-from weft.testing.models.playing import ScriptState
+from weft.testing.models.playback import ScriptState
 from weft.testing.models.script import rules_of
 from weft.testing.models.server import ModelServer
 

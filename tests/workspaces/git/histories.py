@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.base.program import Git
 from workspaces.git.repositories import Made, grow
 
 Tree = dict[str, Made]

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from weft.workspaces.git.program import Answer, Git
+from weft.workspaces.git.base.program import Answer, Git
 
 
 def surroundings(home: Path) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from weft.workspaces.git.program import Git
+from weft.workspaces.git.base.program import Git
 
 
 def sign_with_ssh(git: Git, folder: Path) -> None:

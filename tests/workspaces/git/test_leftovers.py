@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from weft.engine.run.facts import RefMove
+from weft.engine.messages.facts import RefMove
 from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.refs import tip, tips
 from weft.workspaces.git.leftovers import Finding, Judge, Judgement, Left, Stays, Why, remove
-from weft.workspaces.git.names import Names
-from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import tip, tips
-from weft.workspaces.git.worktrees import Worktrees
+from weft.workspaces.git.worktrees.worktrees import Worktrees
 from workspaces.git.repositories import DyingGit, KilledError, commit, repository
 
 NAMES = Names(plan="notes")

@@ -8,12 +8,12 @@ import pytest
 
 from weft.safe_files import UnsafeFileError
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.brought import _note, brought_into
-from weft.workspaces.git.commits import copy_index, index_aside
-from weft.workspaces.git.linked import git_dir_of
-from weft.workspaces.git.opened import opened_in
-from weft.workspaces.git.sparse import choose, is_chosen
-from weft.workspaces.git.watched import Watched, note_watched, watched_in
+from weft.workspaces.git.base.sparse import choose, is_chosen
+from weft.workspaces.git.base.worktree_links import git_dir_of
+from weft.workspaces.git.checkouts.commits import copy_index, index_aside
+from weft.workspaces.git.checkouts.untracked_files import _note, brought_into
+from weft.workspaces.git.merges.conflict_note import opened_in
+from weft.workspaces.git.slices.watch_note import Watched, note_watched, watched_in
 from workspaces.worlds import World, repository_in
 
 SECRET = "a key of the user"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.workspaces.git.program import Git, GitError
-from weft.workspaces.git.registrations import read_listed
+from weft.workspaces.git.base.program import Git, GitError
+from weft.workspaces.git.checkouts.registrations import read_listed
+from workspaces.git.checkouts.test_registrations import half_written
 from workspaces.git.repositories import repository
-from workspaces.git.test_registrations import half_written
 
 
 @pytest.fixture

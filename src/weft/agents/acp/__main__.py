@@ -16,12 +16,12 @@ from typing import BinaryIO, assert_never
 from msgspec.structs import asdict
 
 from weft.agents.acp.client import Brief, Client
-from weft.agents.acp.ends import Completed, End, Failed, ServerError, Stopped, Unavailable
+from weft.agents.acp.outcomes import Completed, End, Failed, ServerError, Stopped, Unavailable
 from weft.agents.acp.server import INSTALL, Exchange, Server, log_line
-from weft.agents.failures import Failure, Program, diagnose
-from weft.agents.reporting import COULD_NOT, FAILURE, Reporter
-from weft.agents.words import one_line
-from weft.engine.run.facts import How
+from weft.agents.shared.failures import Failure, Program, diagnose
+from weft.agents.shared.result_writer import COULD_NOT, FAILURE, Reporter
+from weft.agents.shared.text import one_line
+from weft.engine.messages.facts import How
 from weft.plan.prices import Usage
 
 

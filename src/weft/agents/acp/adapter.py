@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from weft.agents import command
 from weft.agents.command import PROGRESS_IN, progress
-from weft.agents.reported import judge
+from weft.agents.own_agents import judge
 from weft.errors import InputError
 from weft.interpreter import isolated_python
 from weft.ports.agent import AgentCall, Invocation

@@ -7,7 +7,7 @@ marks the options that are a model or a mode.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from weft.agents.streams import list_objects, value_at
+from weft.agents.shared.streams import list_objects, value_at
 
 CAUTIOUS = ("plan", "read-only", "read_only", "smart_approve", "approve", "ask", "default")
 """Names of modes, the most restrictive first. The last ones ask before they write."""

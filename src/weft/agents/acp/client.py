@@ -12,13 +12,20 @@ The client offers no services for files or terminals; all servers have their own
 from typing import Any, NamedTuple
 
 from weft.agents.acp.choices import Choice, choose_cautious_mode, list_offers
-from weft.agents.acp.ends import End, Failed, Stopped, describe_sign_in, interpret_error, interpret_turn_end
+from weft.agents.acp.last_message import LastMessage
 from weft.agents.acp.messages import Message, method_not_found, notification, request, response
+from weft.agents.acp.outcomes import (
+    End,
+    Failed,
+    Stopped,
+    describe_sign_in,
+    interpret_error,
+    interpret_turn_end,
+)
 from weft.agents.acp.permissions import CANCELLED, choose_option, is_allowed
-from weft.agents.acp.said import LastMessage
-from weft.agents.acp.spent import Spending, split_cost_mark
-from weft.agents.streams import as_text, value_at
-from weft.agents.words import one_line
+from weft.agents.acp.usage import Spending, split_cost_mark
+from weft.agents.shared.streams import as_text, value_at
+from weft.agents.shared.text import one_line
 
 VERSION = 1
 _MOST_KINDS = 10_000

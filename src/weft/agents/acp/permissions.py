@@ -8,7 +8,7 @@ nothing.
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.streams import list_objects, value_at
+from weft.agents.shared.streams import list_objects, value_at
 
 READING = frozenset({"read", "search", "think", "fetch"})
 """Kinds of tools that do not write. A tool of no or an unknown kind may do anything."""

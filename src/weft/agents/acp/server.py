@@ -15,10 +15,10 @@ from time import monotonic
 from typing import IO
 
 from weft.agents.acp.client import Client, Log, Out
-from weft.agents.acp.ends import End, Failed, ServerError, Stopped, Unavailable
 from weft.agents.acp.messages import LONGEST_LINE, LineDecoder, Noise, TooLong, encode
+from weft.agents.acp.outcomes import End, Failed, ServerError, Stopped, Unavailable
 from weft.agents.command import signal_name
-from weft.agents.words import one_line, strip_control_codes
+from weft.agents.shared.text import one_line, strip_control_codes
 
 PATIENCE = 1.0
 """Seconds to wait for a cancelled turn to end, and for the server to exit after each request to do so."""

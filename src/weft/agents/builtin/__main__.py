@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import BinaryIO
 
+from weft.agents.builtin.agent import CouldNotAskError, Work
 from weft.agents.builtin.failures import LIMITED, UNAVAILABLE, RequestFailure
 from weft.agents.builtin.record import Record
 from weft.agents.builtin.settings import read_settings
-from weft.agents.builtin.work import CouldNotAskError, Work
-from weft.agents.limits import UNKNOWN
-from weft.agents.reporting import COULD_NOT, FAILURE
+from weft.agents.shared.result_writer import COULD_NOT, FAILURE
+from weft.agents.shared.usage_limits import UNKNOWN
 from weft.errors import WeftError
 
 

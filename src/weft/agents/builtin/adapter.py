@@ -2,7 +2,7 @@
 
 from weft.agents.builtin.settings import parse_options
 from weft.agents.command import PROGRESS_IN, environment, progress
-from weft.agents.reported import judge
+from weft.agents.own_agents import judge
 from weft.errors import InputError
 from weft.interpreter import isolated_python
 from weft.ports.agent import AgentCall, Invocation

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from weft.agents.builtin.talk import (
+from weft.agents.builtin.conversation import (
     Conversation,
     ModelAnswer,
     ModelMessage,

@@ -7,7 +7,7 @@ or at its end with another prompt.
 
 from typing import NamedTuple
 
-from weft.agents.builtin.talk import (
+from weft.agents.builtin.conversation import (
     Conversation,
     ModelAnswer,
     ModelMessage,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weft.agents.builtin.chat import Brief
-from weft.agents.builtin.talk import (
+from weft.agents.builtin.conversation import (
     Conversation,
     ModelAnswer,
     ModelMessage,

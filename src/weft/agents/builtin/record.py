@@ -9,14 +9,14 @@ import json
 import os
 from typing import Any
 
-from weft.agents.builtin.talk import (
+from weft.agents.builtin.conversation import (
     Conversation,
     ModelAnswer,
     TokenCounts,
     decode_conversation,
     encode_conversation,
 )
-from weft.agents.reporting import write_json
+from weft.agents.shared.result_writer import write_json
 from weft.errors import InputError
 
 _RESULT, _SESSION = ".result.json", ".session.json"

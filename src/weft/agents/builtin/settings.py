@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from weft.agents.builtin import chat, messages
-from weft.agents.builtin.talk import Conversation, ModelAnswer
+from weft.agents.builtin.conversation import Conversation, ModelAnswer
 from weft.errors import InputError
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from weft.agents.builtin.conversation import ToolCall, shorten
 from weft.agents.builtin.files import Files, ToolError
 from weft.agents.builtin.loop import DONE
-from weft.agents.builtin.talk import ToolCall, shorten
 
 MOST_OUTPUT = 30_000
 """Characters of one result that the model receives."""

@@ -9,16 +9,16 @@ from typing import TypedDict
 from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
-from weft.app.agent_programs import place_of, program_of, said_of_version
+from weft.app.agents.programs import place_of, program_of, said_of_version
 from weft.app.doctor.configuration import files
+from weft.app.doctor.context import Ground
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
-from weft.app.doctor.ground import Ground
-from weft.app.files import Source, read_text
-from weft.app.plan_agents import agents_of
-from weft.app.plans import installed_agents
+from weft.app.project.files import Source, read_text
+from weft.app.project.plan_agents import agents_of
+from weft.app.project.plans import installed_agents
 from weft.errors import InputError
 from weft.plan.language.adapters import ADAPTERS
-from weft.plan.loading.load import read_config
+from weft.plan.loader.load import read_config
 from weft.plan.model import Agent
 from weft.plan.text.document import LIMITS
 from weft.threads import map_in_threads

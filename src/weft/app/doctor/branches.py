@@ -7,13 +7,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from weft.app.doctor.context import Ground
 from weft.app.doctor.findings import Check, Finding, problem, warning
-from weft.app.doctor.ground import Ground
-from weft.app.doctor.remains import Branch, Planned, Remains, find_remains
-from weft.app.suggestions import suggest
-from weft.workspaces.git.program import Git
-from weft.workspaces.git.proven import Proof
-from weft.workspaces.git.refs import tip, tree_of
+from weft.app.doctor.plan_refs import Branch, Planned, Remains, find_remains
+from weft.app.project.suggestions import suggest
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.reachability import Proof
+from weft.workspaces.git.base.refs import tip, tree_of
 
 
 class Unlanded(Struct, frozen=True, kw_only=True):

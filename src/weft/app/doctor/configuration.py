@@ -4,13 +4,13 @@ import os
 import shlex
 from collections.abc import Iterator
 
+from weft.app.doctor.context import Ground
 from weft.app.doctor.findings import Check, Finding, fine, problem
-from weft.app.doctor.ground import Ground
-from weft.app.files import Source, read_text
-from weft.app.places import PLAN_NAMES
-from weft.app.plans import ConfigFile, config_files
+from weft.app.project.files import Source, read_text
+from weft.app.project.places import PLAN_NAMES
+from weft.app.project.plans import ConfigFile, config_files
 from weft.errors import InputError
-from weft.plan.loading.load import read_config
+from weft.plan.loader.load import read_config
 from weft.plan.text.document import LIMITS
 from weft.plan.text.problems import PlanError, Severity
 

@@ -7,10 +7,10 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 
+from weft.app.doctor.context import Ground, Run
 from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
-from weft.app.doctor.ground import Ground, Run
-from weft.app.suggestions import suggest
-from weft.engine.run.run_state import NEEDS_COORDINATOR, RunState
+from weft.app.project.suggestions import suggest
+from weft.engine.messages.run_status import NEEDS_COORDINATOR, RunState
 from weft.errors import WeftError
 from weft.hosts.leftovers import is_halted
 from weft.ports.journal import Holder

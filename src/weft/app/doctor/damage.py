@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from weft.app.doctor.context import Ground
 from weft.app.doctor.findings import Check, Finding, problem
-from weft.app.doctor.ground import Ground
 from weft.errors import WeftError
-from weft.workspaces.git.around import repository_around
-from weft.workspaces.git.damage import (
+from weft.workspaces.git.base.damage import (
     DOCTOR,
     broken_refs,
     damaged_lines,
@@ -17,9 +16,10 @@ from weft.workspaces.git.damage import (
     remedy,
     restore_ref,
 )
-from weft.workspaces.git.landing import cut_off_in, finish_forwards
-from weft.workspaces.git.program import Git
-from weft.workspaces.git.refs import tips_of
+from weft.workspaces.git.base.discovery import repository_around
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.refs import tips_of
+from weft.workspaces.git.checkouts.advance_branch import cut_off_in, finish_forwards
 
 _NOTES = "refs/weft/"
 

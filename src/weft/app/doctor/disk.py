@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from weft.app.doctor.context import Bounds, Ground
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
-from weft.app.doctor.ground import Bounds, Ground
-from weft.app.doctor.remains import find_remains
-from weft.engine.run.run_state import FINISHED
+from weft.app.doctor.plan_refs import find_remains
+from weft.engine.messages.run_status import FINISHED
 from weft.errors import WeftError
 
 _FAR = frozenset(

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from weft.app.doctor.ground import Ground
+from weft.app.doctor.context import Ground
 
 
 class State(StrEnum):

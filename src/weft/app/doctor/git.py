@@ -9,20 +9,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from weft.app.doctor.context import Ground
 from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
-from weft.app.doctor.ground import Ground
-from weft.app.doctor.remains import find_remains
-from weft.app.run_repository import ends_of, repository_of, worries
+from weft.app.doctor.plan_refs import find_remains
+from weft.app.isolation.plan_repository import ends_of, repository_of, worries
 from weft.errors import InputError
 from weft.plan.text.problems import PlanError
-from weft.workspaces.git.around import repository_around
-from weft.workspaces.git.children import Leavings
-from weft.workspaces.git.concerns import uncommitted
-from weft.workspaces.git.damage import DOCTOR
-from weft.workspaces.git.linked import text_of
-from weft.workspaces.git.lock_files import is_stale
-from weft.workspaces.git.program import Git, GitError
-from weft.workspaces.git.repository import OLDEST, open_repository, version_in
+from weft.workspaces.git.base.children import Leavings
+from weft.workspaces.git.base.damage import DOCTOR
+from weft.workspaces.git.base.discovery import repository_around
+from weft.workspaces.git.base.lock_files import is_stale
+from weft.workspaces.git.base.program import Git, GitError
+from weft.workspaces.git.base.repository import OLDEST, open_repository, version_in
+from weft.workspaces.git.base.worktree_links import text_of
+from weft.workspaces.git.preflight import uncommitted
 
 _OF_A_CHECKOUT = ("index.lock", "HEAD.lock")
 _SHARED = (*_OF_A_CHECKOUT, "packed-refs.lock", "config.lock")

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from weft.app.doctor.context import Ground
 from weft.app.doctor.findings import Check, Finding, fine, warning
-from weft.app.doctor.ground import Ground
 from weft.app.preflight.imports import import_findings, is_handled
 from weft.errors import InputError
 

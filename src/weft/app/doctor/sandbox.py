@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from weft.app.doctor.context import Ground
 from weft.app.doctor.findings import Check, Finding, fine, problem
-from weft.app.doctor.ground import Ground
-from weft.app.sandboxes import Wanted, wanted
+from weft.app.isolation.sandboxes import Wanted, wanted
 from weft.errors import InputError
 from weft.runtime.sandbox.probe import probe
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from weft.app.doctor.context import Ground
 from weft.app.doctor.findings import Check, Finding, warning
-from weft.app.doctor.ground import Ground
-from weft.app.suggestions import suggest
+from weft.app.project.suggestions import suggest
 from weft.engine.states import SubplanExecutionState
 from weft.runtime.status_files import read_status
 from weft.safe_files import remove_file

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import anyio
 
+from weft.app.doctor.context import Ground
 from weft.app.doctor.coordinator import abandon
 from weft.app.doctor.findings import Check, Finding, problem, warning
-from weft.app.doctor.ground import Ground
-from weft.app.run_leaving import end_all
-from weft.app.suggestions import suggest
-from weft.engine.run.run_state import FINISHED
+from weft.app.project.suggestions import suggest
+from weft.app.run.orphan_cleanup import end_all
+from weft.engine.messages.run_status import FINISHED
 from weft.hosts.leftovers import (
     StepProcess,
     Supervisor,

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import TypedDict
 
+from weft.app.doctor.context import Bounds, Ground
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
-from weft.app.doctor.ground import Bounds, Ground
 
 ENOUGH = 4_096
 """Open files, or processes."""

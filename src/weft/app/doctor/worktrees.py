@@ -9,17 +9,23 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from weft.app.doctor.context import Ground
 from weft.app.doctor.findings import Check, Finding, Mend, problem, warning
-from weft.app.doctor.ground import Ground
-from weft.app.doctor.remains import Remains, Worktree, find_remains
+from weft.app.doctor.plan_refs import Remains, Worktree, find_remains
 from weft.errors import WeftError
 from weft.threads import map_in_threads
-from weft.workspaces.cursor import wipe
 from weft.workspaces.errors import WorkspaceError, listed, shown
-from weft.workspaces.git.linked import MAKING, git_dir_of, operation_in, require_registered, text_of
-from weft.workspaces.git.program import Git
-from weft.workspaces.git.unsaved import unsaved
-from weft.workspaces.git.worktrees import Worktrees
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.worktree_links import (
+    MAKING,
+    git_dir_of,
+    operation_in,
+    require_registered,
+    text_of,
+)
+from weft.workspaces.git.worktrees.unsaved_work import unsaved
+from weft.workspaces.git.worktrees.worktrees import Worktrees
+from weft.workspaces.safe_walk import wipe
 
 _AT_ONCE = 8
 """So many worktrees are looked through at the same time; each waits mostly for git and the disk."""

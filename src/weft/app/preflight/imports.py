@@ -12,10 +12,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.preflight.findings import Finding, warning
-from weft.app.preflight.planned_commands import planned_commands
+from weft.app.preflight.plan_commands import planned_commands
 from weft.app.preflight.python_installs import CheckoutLink, can_precede, checkout_links
 from weft.plan.model import Command, Plan
-from weft.workspaces.git.around import repository_around
+from weft.workspaces.git.base.discovery import repository_around
 
 _PYTHON = re.compile(r"(?<![\w./=-])((?:[\w.-]*/)*(?:python[\d.]*|pytest|py\.test))(?=\s|$)")
 _ITS_OWN = frozenset({"uv", "poetry", "pdm", "hatch", "tox", "nox", "rye", "pipenv", "pixi"})

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
-from weft.app.agent_programs import missing_programs
-from weft.app.places import project_of
-from weft.app.plan_agents import agents_of
-from weft.app.plans import project_layer, user_layer
+from weft.app.agents.programs import missing_programs
+from weft.app.isolation.sandboxes import trouble
 from weft.app.preflight.findings import Finding, PreflightError, refusal, warning
 from weft.app.preflight.imports import import_findings
-from weft.app.preflight.planned_commands import planned_commands
+from weft.app.preflight.plan_commands import planned_commands
 from weft.app.preflight.programs import Files, program_findings
-from weft.app.sandboxes import trouble
-from weft.app.shell_words import required_program
+from weft.app.project.places import project_of
+from weft.app.project.plan_agents import agents_of
+from weft.app.project.plans import project_layer, user_layer
+from weft.app.project.shell_words import required_program
 from weft.plan.model import Plan
 from weft.plan.settings import BRANCHED
 from weft.search_path import find_program
-from weft.workspaces.given import given
+from weft.workspaces.untracked_files import given
 
 if TYPE_CHECKING:
     from weft.app.preflight.repository import RepositoryState
@@ -53,7 +53,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
         repository = None if self.state is None else self.state.repository
         if repository is None:
             return self.warnings
-        from weft.workspaces.git.concerns import uncommitted  # noqa: PLC0415 - of no use without git
+        from weft.workspaces.git.preflight import uncommitted  # noqa: PLC0415 - of no use without git
 
         return (*self.warnings, *uncommitted(repository))
 
@@ -164,7 +164,7 @@ def _of_approval(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterat
     layer, project = project_layer(plan), project_of(folder).project
     if layer is None:
         return
-    from weft.app import approval  # noqa: PLC0415 - most projects have no configuration
+    from weft.app.project import approval  # noqa: PLC0415 - most projects have no configuration
 
     request = approval.request_of(layer, project, environ, user=user_layer(plan))
     if request is not None and not request.is_approved:

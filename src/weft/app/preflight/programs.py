@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from weft.app.preflight.findings import Finding, refusal, warning
-from weft.app.preflight.planned_commands import PlannedCommand, is_initial, planned_commands
-from weft.app.shell_words import required_program
+from weft.app.preflight.plan_commands import PlannedCommand, is_initial, planned_commands
+from weft.app.project.shell_words import required_program
 from weft.plan.model import Plan
 from weft.plan.order.globs import matches
 from weft.search_path import search_path

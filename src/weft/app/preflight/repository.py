@@ -7,14 +7,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app import run_repository
+from weft.app.isolation import plan_repository
 from weft.app.preflight.findings import Finding, refusal, warning
 from weft.app.preflight.programs import Files
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
-from weft.workspaces.git.remote import UPSTREAM, missing_remote
-from weft.workspaces.git.repository import Ends, Repository
+from weft.workspaces.git.base.repository import Ends, Repository
+from weft.workspaces.git.target.remote import UPSTREAM, missing_remote
 
 _FILE, _EXECUTABLE = "100644", "100755"
 
@@ -32,9 +32,9 @@ class RepositoryState(Struct, frozen=True, kw_only=True):
 def examine_repository(plan: Plan, folder: Path, environ: Mapping[str, str]) -> RepositoryState:
     """All that a run would refuse, and what a person should know before it starts."""
     try:
-        repository = run_repository.repository_of(plan, folder, environ)
-        ends = run_repository.ends_of(plan, repository)
-        concerns = run_repository.worries(plan, repository, ends)
+        repository = plan_repository.repository_of(plan, folder, environ)
+        ends = plan_repository.ends_of(plan, repository)
+        concerns = plan_repository.worries(plan, repository, ends)
     except InputError as error:
         return RepositoryState(findings=(refusal("repository", str(error)),))
     findings = (

@@ -10,7 +10,7 @@ from itertools import chain, islice
 
 from msgspec import Struct
 
-from weft.app.run_view import RunView, Tally
+from weft.app.views.run_view import RunView, Tally
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 

@@ -5,11 +5,12 @@ from itertools import islice
 
 from msgspec import Struct
 
-from weft.app.run_rows import LeftOut, RowView, StepView
-from weft.app.run_view import RunView, Tally
-from weft.cli.live.cells import Style, clock
+from weft.app.views.rows import LeftOut, RowView, StepView
+from weft.app.views.run_view import RunView, Tally
 from weft.cli.live.choice import Choice
-from weft.cli.live.words import (
+from weft.cli.terminal import cells
+from weft.cli.wording.cells import Style, clock
+from weft.cli.wording.words import (
     count,
     idle_words,
     span,
@@ -19,9 +20,8 @@ from weft.cli.live.words import (
     why_held,
     why_not,
 )
-from weft.cli.terminal import cells
-from weft.engine.run.facts import Wanted
-from weft.engine.run.failures import REJECTED
+from weft.engine.messages.facts import Wanted
+from weft.engine.messages.failures import REJECTED
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 

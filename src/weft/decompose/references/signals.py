@@ -15,7 +15,7 @@ from weft.decompose.model import A_COMMIT, Signals
 from weft.decompose.references.index import Index
 from weft.decompose.references.manifests import projects
 from weft.decompose.references.mentions import Mentions, language_of, mentions
-from weft.decompose.references.resolving import resolve
+from weft.decompose.references.resolution import resolve
 
 _READ_IN_ALL = 512 * 1024 * 1024
 _READ_OF_ONE = (4 * 1024, 256 * 1024)

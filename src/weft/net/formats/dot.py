@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from weft.net.formats.drawing import drawn_arcs, drawn_tokens, visible
+from weft.net.formats.labels import drawn_arcs, drawn_tokens, visible
 from weft.net.model import Net, PlaceKind
 from weft.net.plain import PlainNet
 

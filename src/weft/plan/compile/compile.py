@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.frames import Frame, group_shape, landing_shape, slice_shape
 from weft.plan.compile.parts import Shape
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.compile.signature import signature
-from weft.plan.compile.wiring import wiring
-from weft.plan.loading.slices_check import agent_of, resolver_of
+from weft.plan.compile.wait_graph import wiring
+from weft.plan.loader.slices_check import agent_of, resolver_of
 from weft.plan.model import AgentWork, Nested, Pipeline, Plan, Step
 from weft.plan.order.outline import ROOT
 from weft.plan.order.overlap import serialized

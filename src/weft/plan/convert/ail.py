@@ -22,7 +22,7 @@ from weft.plan.convert.ail_templates import Findings
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields
 from weft.plan.convert.names import fitting_id, fitting_ids, free_id
 from weft.plan.convert.notes import Source
-from weft.plan.convert.writing import ASSUMED, ID_RULE, without_empty
+from weft.plan.convert.plan_parts import ASSUMED, ID_RULE, without_empty
 from weft.plan.text.document import Items, Node, Scalar, Table, read_document
 from weft.plan.text.emit import Plain
 from weft.plan.text.problems import PlanError

@@ -16,7 +16,7 @@ from weft.plan.convert.ail_templates import (
     path_to,
 )
 from weft.plan.convert.fields import NO_SUCH_KEY, NOT_CARRIED_OVER, Fields
-from weft.plan.convert.writing import without_empty
+from weft.plan.convert.plan_parts import without_empty
 from weft.plan.text.document import Items
 from weft.plan.text.emit import Plain
 

@@ -26,7 +26,7 @@ from weft.plan.convert.ail_templates import (
 )
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, plain
 from weft.plan.convert.names import free_id
-from weft.plan.convert.writing import AGENT, ASSUMED, without_empty
+from weft.plan.convert.plan_parts import AGENT, ASSUMED, without_empty
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.text.emit import Plain
 

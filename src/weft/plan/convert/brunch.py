@@ -19,7 +19,7 @@ from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, Word
 from weft.plan.convert.names import fitting_ids
 from weft.plan.convert.notes import Source
 from weft.plan.convert.order import Group, cycle
-from weft.plan.convert.writing import (
+from weft.plan.convert.plan_parts import (
     AGENT,
     ASSUMED,
     ID_RULE,

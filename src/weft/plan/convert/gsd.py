@@ -16,7 +16,7 @@ from weft.plan.convert.gsd_milestones import Milestone, note_left_out, read_mile
 from weft.plan.convert.gsd_slices import MilestoneWriter
 from weft.plan.convert.names import fitting_ids
 from weft.plan.convert.notes import Ledger, Source
-from weft.plan.convert.writing import AGENT, ASSUMED, NO_AGENT_NAMED, without_empty
+from weft.plan.convert.plan_parts import AGENT, ASSUMED, NO_AGENT_NAMED, without_empty
 from weft.plan.text.emit import Plain
 
 MOST_WORKERS = 4

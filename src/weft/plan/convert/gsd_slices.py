@@ -7,7 +7,7 @@ from weft.plan.convert.gsd_files import SlicePlan
 from weft.plan.convert.gsd_milestones import Milestone
 from weft.plan.convert.gsd_roadmap import Slice
 from weft.plan.convert.names import fitting_ids
-from weft.plan.convert.writing import as_glob, one_or_all, without_empty
+from weft.plan.convert.plan_parts import as_glob, one_or_all, without_empty
 from weft.plan.text.emit import Plain
 
 

@@ -2,7 +2,7 @@
 
 from weft.plan.pictures.build import dependency_picture, tree_picture
 from weft.plan.pictures.dot import picture_to_dot
-from weft.plan.pictures.folding import folded
+from weft.plan.pictures.fold import folded
 from weft.plan.pictures.mermaid import picture_to_mermaid
 from weft.plan.pictures.model import (
     Cluster,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from weft.net.formats.dot import escaped
+from weft.plan.pictures.clusters import nested
 from weft.plan.pictures.model import Cluster, Edge, EdgeKind, Node, NodeKind, Picture
-from weft.plan.pictures.nesting import nested
 
 _BOX = "shape=box, style=rounded"
 _NODES = {

@@ -12,7 +12,7 @@ from weft.plan.pictures.grid import MARGIN, STRIP, Grid
 from weft.plan.pictures.heights import Heights, Neighbours, effort
 from weft.plan.pictures.layers import Chain, Columns, columns_of
 from weft.plan.pictures.model import Picture
-from weft.plan.pictures.ordering import order_of
+from weft.plan.pictures.node_order import order_of
 from weft.plan.pictures.ports import Ports
 from weft.plan.pictures.shapes import TITLE_SIZE, Shape, shape_of
 from weft.plan.pictures.text import one_line, width_of

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import assert_never
 
-from weft.net.formats.drawing import visible
+from weft.net.formats.labels import visible
 from weft.net.formats.mermaid import escaped
+from weft.plan.pictures.clusters import nested
 from weft.plan.pictures.model import Cluster, Edge, EdgeKind, Node, NodeKind, Picture
-from weft.plan.pictures.nesting import nested
 
 _SHAPES = {
     NodeKind.PLAN: ("([", "])"),

@@ -8,7 +8,7 @@ connected to it by one line with two heads.
 from collections import deque
 from collections.abc import Iterator
 
-from weft.net.formats.drawing import drawn_tokens
+from weft.net.formats.labels import drawn_tokens
 from weft.net.model import Net, PlaceKind
 from weft.plan.pictures.model import Edge, EdgeKind, Node, NodeKind, Picture
 

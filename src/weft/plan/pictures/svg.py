@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
-from weft.net.formats.drawing import visible
+from weft.net.formats.labels import visible
 from weft.plan.pictures.geometry import Box, Layout, Point, Route
 from weft.plan.pictures.grid import MARGIN
 from weft.plan.pictures.layout import layout_of

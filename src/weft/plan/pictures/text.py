@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import accumulate
 
-from weft.net.formats.drawing import visible
+from weft.net.formats.labels import visible
 
 ELLIPSIS = "…"
 _WIDTHS = {

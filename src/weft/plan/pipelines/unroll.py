@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from weft.plan.model import Pipeline, Step
 from weft.plan.pipelines.flow import effective, loop_region
-from weft.plan.pipelines.nesting import inner_first, nested_in
+from weft.plan.pipelines.hierarchy import inner_first, nested_in
 
 MOST_STEPS = 2_000
 """The most step runs in one slice. More is a mistake, and would make a very large net."""

@@ -23,8 +23,8 @@ from weft.net.model import Arcs, Net, PlaceKind
 from weft.net.plain import unfold
 from weft.net.soundness import soundness
 from weft.net.verdict import Answer
-from weft.plan.compile.compiled import CompiledPlan
 from weft.plan.compile.parts import SLOT, Shape
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.order.outline import ROOT
 from weft.plan.proof.words import ending, pool_in_words, subject
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct, to_builtins
 
 from weft.net.verdict import Answer
-from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.model import Plan, named_agents
-from weft.plan.pipelines.nesting import used_pipelines
+from weft.plan.pipelines.hierarchy import used_pipelines
 from weft.plan.proof.prove import Proof
 from weft.plan.report.companions import FilePair
 from weft.plan.report.costs import AgentCalls, Spend, agent_calls, spend
@@ -21,7 +21,7 @@ from weft.plan.report.landings import LandingVerifies, landing_verifies
 from weft.plan.report.overlaps import OverlapReport, overlap_report
 from weft.plan.report.profiles import Profiles
 from weft.plan.report.together import PoolUse, Together, pool_uses, together
-from weft.plan.report.waiting import (
+from weft.plan.report.waits import (
     CriticalPath,
     Eligibility,
     Makespan,

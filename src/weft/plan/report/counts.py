@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.order.outline import ROOT
 from weft.plan.report.profiles import Profile
 

@@ -6,9 +6,9 @@ from functools import partial
 
 from msgspec import Struct
 
-from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.language.reader import Reader
-from weft.plan.loading.steps_check import place
+from weft.plan.loader.steps_check import place
 from weft.plan.model import Plan
 from weft.plan.order.overlap import Overlap, ordered, overlaps
 from weft.plan.order.points import After, Points

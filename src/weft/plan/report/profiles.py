@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from msgspec import Struct, field
 
 from weft.ids import SubplanPath
-from weft.plan.loading.slices_check import agent_of, resolver_of
+from weft.plan.loader.slices_check import agent_of, resolver_of
 from weft.plan.model import Agent, AgentWork, Nested, Plan, RunCommand, Step, Verify
 from weft.plan.order.outline import ROOT, Outline
 from weft.plan.order.width import peak

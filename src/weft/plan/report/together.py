@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.plan.compile.compiled import CompiledPlan
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.model import Agent
 from weft.plan.order.outline import ROOT
 from weft.plan.order.points import After

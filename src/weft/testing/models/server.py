@@ -19,8 +19,8 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self, cast
 
-from weft.testing.models.answering import Answers
-from weft.testing.models.playing import RecordedRequest, ScriptState
+from weft.testing.models.playback import RecordedRequest, ScriptState
+from weft.testing.models.reply import Answers
 from weft.testing.models.scenarios import SCENARIOS
 from weft.testing.models.script import Rule
 from weft.testing.models.values import table

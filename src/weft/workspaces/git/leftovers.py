@@ -16,18 +16,18 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from weft.engine.run.facts import RefMove
+from weft.engine.messages.facts import RefMove
 from weft.workspaces.errors import WorkspaceError, listed, shown
-from weft.workspaces.git.clone import holds_more
-from weft.workspaces.git.landing import checkout_of
-from weft.workspaces.git.linked import MAKING, operation_in, place_of
-from weft.workspaces.git.names import Names
-from weft.workspaces.git.program import Git
-from weft.workspaces.git.proven import Proof
-from weft.workspaces.git.refs import move, tips
-from weft.workspaces.git.registrations import Listed
-from weft.workspaces.git.unsaved import unsaved
-from weft.workspaces.git.worktrees import Worktrees
+from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.reachability import Proof
+from weft.workspaces.git.base.refs import move, tips
+from weft.workspaces.git.base.worktree_links import MAKING, operation_in, place_of
+from weft.workspaces.git.checkouts.advance_branch import checkout_of
+from weft.workspaces.git.checkouts.registrations import Listed
+from weft.workspaces.git.clones.clone import holds_more
+from weft.workspaces.git.worktrees.unsaved_work import unsaved
+from weft.workspaces.git.worktrees.worktrees import Worktrees
 
 SCRATCH = "_check."
 """What the name of a worktree begins with in which something is verified."""

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from weft.safe_files import UnsafeFileError, replace_file
-from weft.workspaces.git.children import Leavings
-from weft.workspaces.git.damage import broken_refs, restore_ref
-from weft.workspaces.git.ground import Ground
-from weft.workspaces.git.landing import finish_forwards
-from weft.workspaces.git.linked import clone_of, git_dir_at, text_of
-from weft.workspaces.git.names import dotted
-from weft.workspaces.git.refs import tips_of
+from weft.workspaces.git.base.children import Leavings
+from weft.workspaces.git.base.damage import broken_refs, restore_ref
+from weft.workspaces.git.base.names import dotted
+from weft.workspaces.git.base.refs import tips_of
+from weft.workspaces.git.base.worktree_links import clone_of, git_dir_at, text_of
+from weft.workspaces.git.checkouts.advance_branch import finish_forwards
+from weft.workspaces.git.plan_repository import Ground
 
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}")
 _LOGGED = re.compile(r"^[0-9a-f]{40,64} ([0-9a-f]{40,64}) ", re.MULTILINE)

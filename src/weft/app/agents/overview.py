@@ -1,0 +1,169 @@
+"""The agents there are: those that Weft knows, and those of the plan at hand; whether they could work, and how.
+
+Nothing is asked but programs for their version, all at once and not for long. Whether an agent really answers,
+`agent_probes` finds out.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.agents.access import ACCESS, find_credentials
+from weft.agents.adapters import adapter_of
+from weft.app.agents.programs import place_of, program_of, version_of
+from weft.app.project.places import absolute, with_tilde
+from weft.app.project.plans import find_plan, folder_of, load, plan_of_nothing, usual_name
+from weft.errors import InputError
+from weft.plan.language.adapters import ADAPTERS
+from weft.plan.loader.slices_check import NEED_MORE
+from weft.plan.model import Agent, Plan
+from weft.plan.text.problems import PlanError, suggestion
+from weft.threads import map_in_threads
+
+PATIENCE = 5.0
+"""Seconds that a program has to tell its version."""
+
+
+class AtHand(Struct, frozen=True, kw_only=True):
+    """A plan, and all agents that steps of it could name."""
+
+    plan: Plan
+    folder: Path
+    """What its files are relative to."""
+    shown: str = ""
+    """The plan's file; empty if there is none, or it cannot be read."""
+    unread: str = ""
+    """The plan that is there and wrong."""
+
+    def agents(self, names: Sequence[str] = ()) -> list[Agent]:
+        """Those of these names; or all, the plan's own first, then what they do not use. Raises `InputError`."""
+        own = self.plan.agents
+        known = {**{name: Agent(name=name, use=name) for name in ADAPTERS}, **own}
+        used = {agent.use for agent in own.values()}
+        for name in names:
+            if name not in known:
+                raise InputError(f"there is no agent {name!r}{suggestion(name, [*known], most=20)}")
+        rest = (name for name in ADAPTERS if name not in used)
+        return [known[name] for name in dict.fromkeys(names or (*own, *rest))]
+
+
+def at_hand(name: str | None, directory: Path, environ: Mapping[str, str]) -> AtHand:
+    """Of the plan of this name, or the one of a usual name; without one, of the configuration."""
+    folder = absolute(directory)
+    if name is None and usual_name(folder) is None:
+        return AtHand(plan=plan_of_nothing(folder, environ), folder=folder)
+    source = find_plan(name, directory, command="agents --plan")
+    try:
+        return AtHand(plan=load(source, environ=environ), folder=folder_of(source), shown=source.shown)
+    except PlanError:
+        if name is not None:
+            raise
+        return AtHand(plan=plan_of_nothing(folder, environ), folder=folder, unread=source.shown)
+
+
+# --- what is seen of them ---
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    agent: Agent
+    is_of_plan: bool
+    program: str | None
+    """What it needs on the machine; None if that is a part of Weft or not known."""
+    place: str | None
+    """Where the program is; None if it is not there, or nowhere to be looked for."""
+    version: str | None = None
+    signs: tuple[str, ...] | None = None
+    """Variables and files by which it seems to have a key; None if nobody knows what it needs."""
+    sign_in: str = ""
+    """How to give it a key."""
+
+    @property
+    def use(self) -> str:
+        return self.agent.use
+
+    @property
+    def is_installed(self) -> bool:
+        """A path leads somewhere else in each worktree, so nothing is said against it."""
+        return self.program is None or self.place is not None or "/" in self.program
+
+    @property
+    def install(self) -> str:
+        return ADAPTERS[self.use].install or f"install {self.program}, or name another command in the plan"
+
+    @property
+    def needs_more(self) -> bool:
+        """Whether the adapter cannot be used by its name alone."""
+        return not self.is_of_plan and self.use in NEED_MORE
+
+
+def overview(
+    found: AtHand, names: Sequence[str], environ: Mapping[str, str], *, patience: float | None = PATIENCE
+) -> list[Seen]:
+    """All agents, or those that are named. Raises `InputError` for an unknown name.
+
+    `patience`: None if no program is to be asked for its version.
+    """
+    agents = found.agents(names)
+    versions = {} if patience is None else _versions(agents, environ, patience)
+    see = partial(_seen, found, environ, versions)
+    return [see(agent) for agent in agents]
+
+
+def _versions(agents: Sequence[Agent], environ: Mapping[str, str], patience: float) -> dict[str, str | None]:
+    """Of the programs that Weft knows and that are there."""
+    known = {ADAPTERS[agent.use].program for agent in agents if agent.command is None}
+    programs = [one for one in known if one is not None and place_of(one, environ) is not None]
+    if not programs:
+        return {}
+    versions = map_in_threads(
+        partial(version_of, environ=environ, patience=patience), programs, most=len(programs)
+    )
+    return dict(zip(programs, versions, strict=True))
+
+
+def _seen(
+    found: AtHand, environ: Mapping[str, str], versions: Mapping[str, str | None], agent: Agent
+) -> Seen:
+    program = program_of(agent)
+    around = {**environ, **agent.env}
+    is_known = agent.use in ACCESS
+    return Seen(
+        agent=agent,
+        is_of_plan=agent.name in found.plan.agents,
+        program=program,
+        place=None if program is None or "/" in program else place_of(program, around),
+        version=None if program is None else versions.get(program),
+        signs=tuple(_shown(one, environ) for one in find_credentials(agent.use, around))
+        if is_known
+        else None,
+        sign_in=_sign_in(agent.use) if is_known else "",
+    )
+
+
+def _shown(sign: str, environ: Mapping[str, str]) -> str:
+    return with_tilde(Path(sign), environ) if os.path.isabs(sign) else sign  # noqa: PTH117 - mostly a variable
+
+
+def _sign_in(use: str) -> str:
+    program = getattr(adapter_of(use), "PROGRAM", None)
+    variables = ACCESS[use].variables
+    return f"set one of {', '.join(variables)}" if program is None else program.sign_in
+
+
+def abilities(seen: Seen) -> Iterator[str]:
+    """What it can do, in a word each."""
+    adapter = ADAPTERS[seen.use]
+    if adapter.resumes:
+        yield "resume"
+    if adapter.forks:
+        yield "fork"
+    if adapter.reads_only:
+        yield "read-only"
+
+
+def tells(seen: Seen) -> tuple[str, ...]:
+    """What it tells of what it spends; what a command or a script tells, is up to it."""
+    return ACCESS[seen.use].tells if seen.use in ACCESS else ()

@@ -1,0 +1,199 @@
+"""Asks agents something, and takes what they say: the real call, as for a step, in an empty directory.
+
+A supervisor runs them as it runs steps, so that nothing of them is left alive, whatever they start. It goes when
+all have ended; if we are killed, it ends what is left at the time limit, and goes then.
+"""
+
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import anyio
+from msgspec import Struct
+
+from weft.agents.adapters import adapter_of
+from weft.agents.shared.text import last_line
+from weft.app.agents.overview import AtHand
+from weft.app.isolation.step_isolation import isolation_of
+from weft.app.project.places import Places
+from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.orders import Launch
+from weft.errors import WeftError
+from weft.hosts.local import LocalHost
+from weft.plan.model import Agent
+from weft.plan.order.outline import ROOT
+from weft.ports.host import JobEnded
+from weft.runtime.jobs import Jobs
+
+GRACE = 2.0
+AT_ONCE = 4
+"""Some take hundreds of megabytes each."""
+_RUN = "asking"
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    agent: Agent
+    prompt: str
+    step: str
+    """What the agent is told that it is a step of."""
+    attempt: int = 1
+    read_only: bool = False
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    agent: Agent
+    how: How | None
+    """How it ended; None if it could not even be called."""
+    message: str = ""
+    """Why there was no answer."""
+    answer: str = ""
+    seconds: float = 0.0
+    tokens: int | None = None
+    cost: int | None = None
+    """In micro-dollars."""
+    until: float | None = None
+    """When a usage limit ends that it has met."""
+
+    @property
+    def has_answered(self) -> bool:
+        return self.how is How.DONE
+
+
+Tell = Callable[[Reply], object]
+
+
+def ask(
+    found: AtHand,
+    questions: Sequence[Question],
+    environ: Mapping[str, str],
+    *,
+    timeout: float,
+    tell: Tell = lambda _reply: None,
+) -> list[Reply]:
+    """What became of each, in the same order; `tell` hears of each when it has ended."""
+    if not questions:
+        return []
+    with tempfile.TemporaryDirectory(prefix="weft-agents-", ignore_cleanup_errors=True) as folder:
+        places = Places(Path(folder))
+        places.host(_RUN).mkdir(parents=True)
+        asking = _Asking(found, questions, environ, places=places, timeout=timeout, tell=tell)
+        try:
+            anyio.run(asking.run)
+        finally:
+            _wait_for_its_end(places.host(_RUN))
+    return [asking.told[number] for number in range(len(questions))]
+
+
+class _Asking:
+    def __init__(
+        self,
+        found: AtHand,
+        questions: Sequence[Question],
+        environ: Mapping[str, str],
+        *,
+        places: Places,
+        timeout: float,
+        tell: Tell,
+    ) -> None:
+        self._places = places
+        self._questions = questions
+        self._model = found.plan.scopes[ROOT].settings.model
+        self._timeout = timeout
+        self._tell = tell
+        self._jobs = Jobs(
+            run=_RUN,
+            plan=found.plan,
+            plan_dir=found.folder,
+            logs=places.logs(_RUN),
+            adapter_of=adapter_of,
+            environ=environ,
+            isolation=isolation_of(found.plan, places, _RUN, found.folder, environ),
+        )
+        self._waiting = list(enumerate(questions))
+        self._running: dict[str, tuple[int, Launch, Path]] = {}
+        self.told: dict[int, Reply] = {}
+
+    async def run(self) -> None:
+        host = LocalHost(self._places.host(_RUN), linger=0.0)
+        await host.open()
+        try:
+            self._start(host)
+            if self._running:
+                async for ends in host.ended():
+                    self._take(ends)
+                    self._start(host)
+                    if not self._running:
+                        break
+        finally:
+            for job in self._running:  # somebody has had enough of it
+                host.stop(job, grace=0.0)
+            with anyio.CancelScope(shield=True):
+                await host.close()
+
+    def _start(self, host: LocalHost) -> None:
+        while self._waiting and len(self._running) < AT_ONCE:
+            number, question = self._waiting.pop(0)
+            launch, cwd = self._launch(number, question), self._places.project / str(number)
+            cwd.mkdir()
+            try:
+                job = self._jobs.job(launch, cwd)
+            except (WeftError, OSError) as error:
+                self._note(number, Reply(agent=question.agent, how=None, message=str(error)))
+            else:
+                self._running[job.id] = (number, launch, cwd)
+                host.start(job)
+
+    def _launch(self, number: int, question: Question) -> Launch:
+        return Launch(
+            firing=number,
+            execution=1,
+            row=ROOT,
+            path=f"agents/{number}",
+            step=question.step,
+            attempt=question.attempt,
+            agent=question.agent,
+            model=question.agent.model or self._model,
+            prompt=question.prompt,
+            read_only=question.read_only,
+            timeout=self._timeout,
+            grace=GRACE,
+        )
+
+    def _take(self, ends: Sequence[JobEnded]) -> None:
+        for end in ends:
+            number, launch, cwd = self._running.pop(end.id)
+            fact = self._jobs.fact(launch, end, cwd, at=time.time(), halted=None)
+            self._note(number, reply_of(self._questions[number].agent, fact, self._timeout))
+
+    def _note(self, number: int, reply: Reply) -> None:
+        self.told[number] = reply
+        self._tell(reply)
+
+
+def reply_of(agent: Agent, fact: Ended, timeout: float) -> Reply:
+    message = fact.message
+    if fact.how is How.TIMEOUT:
+        said = last_line(fact.errors) or last_line(fact.result)
+        message = f"there was no answer within {timeout:g} s" + (f"; it said: {said}" if said else "")
+    return Reply(
+        agent=agent,
+        how=fact.how,
+        message="" if fact.how is How.DONE else message,
+        answer=fact.result if fact.how is How.DONE else "",
+        seconds=fact.seconds,
+        tokens=fact.tokens,
+        cost=fact.cost,
+        until=fact.until,
+    )
+
+
+def _wait_for_its_end(directory: Path) -> None:
+    """Of the supervisor, whose files are there; it holds a lock as long as it lives."""
+    lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    finally:
+        os.close(lock)

@@ -1,0 +1,1 @@
+"""`weft check`: what is known about a plan before it runs, and which slices can start now."""

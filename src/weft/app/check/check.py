@@ -1,0 +1,79 @@
+"""What `weft check` does: a plan, what can be said about it before it is run, and what of it can start now."""
+
+import os
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct, structs
+
+from weft.app.agents.programs import Missing, missing_programs
+from weft.app.check.change_history import changed_together
+from weft.app.check.eligibility import eligibility_of
+from weft.app.check.eligibility_rules import Eligibility
+from weft.app.history.ceiling_use import EarlierRuns, read_earlier_runs
+from weft.app.preflight.findings import Finding, warning
+from weft.app.preflight.preflight import preflight
+from weft.app.project.files import Source
+from weft.app.project.places import project_of
+from weft.app.project.plans import NO_FLAGS, Flags, folder_of, load
+from weft.garbage import without_gc
+from weft.plan.compile.compile import compile_plan
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+from weft.plan.proof.prove import prove
+from weft.plan.report.check import CheckReport, check_report
+
+
+class Checked(Struct, frozen=True):
+    report: CheckReport
+    eligibility: Eligibility
+    missing: tuple[Missing, ...] = ()
+    """Programs that agents of the plan need, and this machine does not have."""
+    findings: tuple[Finding, ...] = ()
+    """What the preflight has found."""
+    earlier: EarlierRuns = EarlierRuns()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a run of the plan would be refused here."""
+        return any(finding.refuses for finding in self.findings)
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            **self.report.to_json(),
+            **self.eligibility.to_json(),
+            "missing_programs": [structs.asdict(item) for item in self.missing],
+            "earlier_runs": self.earlier.to_json(),
+            "preflight": [item.to_json() for item in self.findings],
+        }
+
+
+def check(
+    source: Source,
+    *,
+    flags: Flags = NO_FLAGS,
+    environ: Mapping[str, str] = os.environ,
+    plan_only: bool = False,
+) -> Checked:
+    """`plan_only`: what the plan needs of this machine and this repository is not looked at."""
+    with without_gc():
+        compiled = compile_plan(load(source, flags=flags, environ=environ))
+        folder = folder_of(source)
+        history = changed_together(compiled.plan, folder, environ)
+        report = check_report(compiled, prove(compiled), history)
+        able = eligibility_of(compiled, folder, environ=environ)
+        earlier = read_earlier_runs(compiled.plan, project_of(folder).journal)
+        if plan_only:
+            return Checked(report, able, earlier=earlier)
+        done = {subplan.path for subplan in able.ineligible if subplan.is_done}
+        checks = preflight(compiled.plan, folder, environ, done=done)
+        missing = missing_programs(compiled.plan, environ, done=done)
+        return Checked(report, able, tuple(missing), (*checks.findings, *_unverified(compiled.plan)), earlier)
+
+
+def _unverified(plan: Plan) -> Iterator[Finding]:
+    """Of several subplans that land in git, the plan's own verify is all that sees them together."""
+    slices = [row for row, is_leaf in enumerate(plan.outline.leaves) if is_leaf]
+    lands = any(plan.scopes[row].settings.has_branch for row in slices)
+    if lands and len(slices) > 1 and not plan.subplans[ROOT].verify:
+        message = "the plan has no verify, so nothing checks what its subplans do together before it lands"
+        yield warning("verify", f"{message}; write `verify: COMMAND` at the top of {plan.document.file}")

@@ -1,0 +1,127 @@
+"""What the journal and the repository tell of a plan: what is complete, and what of that has not landed."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+from weft.app.check.eligibility_rules import NOTHING_YET, Facts, Unlanded
+from weft.app.history.completed_work import Kept, completed_by, kept_of
+from weft.app.history.earlier_runs import Earlier, earlier_runs
+from weft.engine.messages.run_status import FINISHED
+from weft.errors import WeftError
+from weft.plan.digests import plan_digest
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+from weft.plan.text.problems import PlanError
+from weft.ports.journal import JournalReader, RunRecord
+from weft.store.database import NOTHING_YET as NOTHING_RUN
+from weft.store.sqlite import open_reader
+from weft.workspaces.git.base.names import Names
+
+
+def facts_of(plan: Plan, journal: Path, folder: Path, environ: Mapping[str, str]) -> Facts:
+    """Nothing is changed, and nobody is kept waiting."""
+    try:
+        with closing(open_reader(journal)) as reader:
+            found = _Found(plan, reader)
+    except PlanError as error:
+        why = f"the plan of an earlier run, in {journal}: {error.problems[0].message}"
+        return Facts(unread={"": why})
+    except WeftError as error:
+        return NOTHING_YET if str(error) == NOTHING_RUN else Facts(unread={"": str(error)})
+    try:
+        return found.facts(folder, environ)
+    except (WeftError, OSError) as error:
+        why = f"the repository of {folder}: {error}"
+        return Facts(done=found.done, unread=dict.fromkeys((one.path for one in found.unlanded), why))
+
+
+class _Found:
+    """What the journal tells."""
+
+    def __init__(self, plan: Plan, journal: JournalReader) -> None:
+        runs = list(earlier_runs(journal, plan.id))
+        kept = kept_of(plan, journal, runs)
+        self._plan = plan
+        self._target = kept.target
+        outline = plan.outline
+        self._groups = {path for row, path in enumerate(outline.paths) if not outline.leaves[row]}
+        self.done = completed_by(kept, journal, runs)
+        self._names = Names(plan=plan.id, prefix=plan.scopes[ROOT].settings.branch_prefix)
+        held = _Held(plan, journal, runs, {earlier.subplan for earlier in kept.continued if earlier.merging})
+        self.unlanded = list(self._unlanded(kept, held))
+
+    def _unlanded(self, kept: Kept, held: "_Held") -> Iterator[Unlanded]:
+        landed = frozenset(kept.landed)
+        for path in _landing(self._plan):
+            if path in self.done and path not in landed:
+                yield self._result(path, held.command(path, "@land"))
+        for path in held.unmerged:
+            yield self._result(path, held.command(path, "@merge"), is_done=False)
+
+    def _result(self, path: str, command: str, *, is_done: bool = True) -> Unlanded:
+        branch, is_group = self._names.branch(path), path in self._groups
+        return Unlanded(path=path, branch=branch, command=command, is_done=is_done, is_group=is_group)
+
+    def facts(self, folder: Path, environ: Mapping[str, str]) -> Facts:
+        """With what git tells of results that have not landed."""
+        if not self.unlanded:
+            return Facts(done=self.done)
+        from weft.workspaces.git.base.program import Git  # noqa: PLC0415 - slow to load, and rarely needed
+
+        def branches(*options: str) -> frozenset[str]:
+            listed = git.line("for-each-ref", "--format=%(refname:lstrip=2)", *options, "refs/heads")
+            return frozenset(listed.splitlines())
+
+        git = Git(folder, environ=environ)
+        there, landed = branches(), branches(f"--merged=refs/heads/{self._target}")
+        left = [one for one in self.unlanded if not (one.is_done and one.branch in landed)]
+        gone = {one.path: f"the branch {one.branch}: it is gone" for one in left if one.branch not in there}
+        return Facts(
+            done=self.done,
+            unlanded={one.path: one for one in left if one.path not in gone},
+            unread=gone,
+        )
+
+
+def _landing(plan: Plan) -> Iterator[str]:
+    """What lands as a whole, and works on a branch."""
+    outline = plan.outline
+    for row, scope in enumerate(plan.scopes):
+        if row == ROOT or not scope.settings.has_branch:
+            continue
+        if outline.leaves[row] if scope.settings.merge_when == "slice" else outline.parents[row] == ROOT:
+            yield outline.paths[row]
+
+
+class _Held:
+    """What the last run of a plan holds until somebody has helped."""
+
+    def __init__(
+        self, plan: Plan, journal: JournalReader, runs: Iterable[Earlier], continued: Collection[str]
+    ) -> None:
+        """`continued`: slices whose work and conflict the next run takes over, whatever else has changed."""
+        self._found: Collection[tuple[str, str]] = ()
+        self._more = ""
+        self.unmerged: list[str] = []
+        last = next(iter(runs), None)
+        if last is None or last[0].state in FINISHED:
+            return
+        from weft.app.control.holds import Holds  # noqa: PLC0415 - of no use where no run is unfinished
+
+        holds = Holds()
+        for one in journal.events(last[0].run):
+            holds.hear(one)
+        self._found = holds.found.keys()
+        self._more = _which(last[0], journal)
+        is_same = last[0].digest == plan_digest(plan)
+        unmerged = (path for path, step in self._found if step == "@merge")
+        self.unmerged = [path for path in unmerged if is_same or path in continued]
+
+    def command(self, path: str, step: str) -> str:
+        return f"weft merge {path}{self._more}" if (path, step) in self._found else ""
+
+
+def _which(run: RunRecord, journal: JournalReader) -> str:
+    """What to say of a run that is not the last one of all."""
+    return "" if journal.runs()[0].run == run.run else f" --run {run.run}"

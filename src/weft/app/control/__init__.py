@@ -1,0 +1,1 @@
+"""Requests that people send to a run: pause, resume, stop, answer, merge."""

@@ -1,0 +1,60 @@
+"""Ending the usage limits of a run early.
+
+An agent that met a usage limit is given nothing to do until the limit ends. A person may know that it has ended
+before: the provider was wrong, or the account has more credit. The request is in the journal, as all that people
+ask of a run: a coordinator takes it up at once, and without one the next coordinator does.
+"""
+
+import time
+
+from msgspec import Struct
+
+from weft.app.control.control import Sign, await_taken, no_sign
+from weft.app.record.journal import Book
+from weft.app.views.signals import Signals
+from weft.engine.messages.run_status import UNFINISHED
+
+_KIND = "limits"
+
+
+class EndedLimits(Struct, frozen=True, kw_only=True):
+    """The result of the request."""
+
+    run: str
+    agents: tuple[str, ...]
+    """Those that had a usage limit."""
+    changed: bool
+    """Whether a request was made; not if no agent has a limit, or the same was requested before."""
+    alive: bool
+    """Whether a coordinator works on the run."""
+    state: str
+    """That of the run."""
+    start_command: str
+    """The command that resumes the run."""
+
+
+def end_limits(book: Book, *, sign: Sign = no_sign) -> EndedLimits:
+    """Ends all usage limits of the run; returns when its coordinator, if there is one, has taken that up."""
+    run, state = book.run.run, book.state()
+    alive = book.is_run_by_somebody() and not book.has_left()
+    agents = _limited_agents(book) if state in UNFINISHED else ()
+    changed = bool(agents) and not any(request.kind == _KIND for request in book.journal.requests(run))
+    if changed:
+        book.journal.ask(run, _KIND, subplan="", step="", data={}, at=time.time())
+    if agents and alive:
+        alive = await_taken(book, _KIND, sign)
+    return EndedLimits(
+        run=run,
+        agents=agents,
+        changed=changed,
+        alive=alive,
+        state=state,
+        start_command=book.start_command(),
+    )
+
+
+def _limited_agents(book: Book) -> tuple[str, ...]:
+    signals = Signals()
+    for glimpse in book.journal.glance(book.run.run):
+        signals.hear(glimpse)
+    return tuple(sorted({name for limit in signals.limits(time.time()) for name in limit.agents}))

@@ -1,0 +1,1 @@
+"""`weft decompose`: the files of a project become a plan."""

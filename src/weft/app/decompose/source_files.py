@@ -1,0 +1,263 @@
+"""The files of a project, as decomposition wants them: which there are, how each begins, what changed together.
+
+In a repository these are the files that git tracks; elsewhere all below the directory but what tools keep for
+themselves. Symbolic links are files like others and never followed, so there are no loops. A file that cannot be
+read still is a file of the project: nothing is known of what it refers to, and that is told. What is no work for
+an agent, such as a picture or a lock file, is one, too, but counts no tokens.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field, structs
+
+from weft.app.decompose.file_history import history_of, words
+from weft.app.decompose.generated_files import is_packed, is_signed, is_squeezed, marked
+from weft.app.decompose.part_checks import is_test
+from weft.app.project.files import failure
+from weft.app.project.places import FOLDER, PLAN_NAMES
+from weft.decompose.references.manifests import NAMES
+from weft.decompose.references.signals import Source, bytes_to_read, is_read
+from weft.errors import InputError
+from weft.plan.order.globs import glob_fault, matches
+from weft.workspaces.git.base.discovery import repository_around
+from weft.workspaces.git.base.program import Git, GitError
+
+_NOT_LOOKED_INTO = frozenset(
+    {
+        *(".git", ".hg", ".svn", FOLDER, "node_modules", "target", "__pycache__", ".venv", "venv", ".tox"),
+        *(".mypy_cache", ".pytest_cache", ".ruff_cache"),
+    }
+)
+_METADATA = re.compile(r"(?:^|/)[^/]+\.(?:egg-info|dist-info)/|(?:^|/)PKG-INFO$")
+_OF_A_BARE_REPOSITORY = ("HEAD", "objects", "refs")
+_SMALL = 2 * 1024  # what is not text, and shorter, does not matter
+_SAMPLE = 8 * 1024
+_LONGEST_MANIFEST = 1024 * 1024
+_TOLD_EVERY = 1000
+
+Watch = Callable[[str], None]
+"""Is told what is being done, now and then."""
+
+
+class Unread(Struct, frozen=True):
+    path: str
+    why: str
+
+
+class Files(Struct, frozen=True, kw_only=True):
+    """Which files there are; what is in them is read by `sources`, one after the other."""
+
+    root: Path
+    """What paths are relative to: the top of the repository, or else the directory."""
+    paths: tuple[str, ...]
+    beside: tuple[str, ...] = ()
+    """Other files of the project, which are not meant."""
+    commits: Sequence[Sequence[str]] = ()
+    """What each of the last ones changed."""
+    history_fault: str = ""
+    """Why that is not known."""
+    metadata: tuple[str, ...] = ()
+    """Of these, what a build tool wrote to describe the package."""
+    not_by_hand: Collection[str] = ()
+    """What git has been told is generated or comes from elsewhere."""
+    unread: list[Unread] = field(default_factory=list[Unread])
+    """Grows while `sources` is read, as does the next."""
+    left_out: list[str] = field(default_factory=list[str])
+    """What is no file here: gone, or another repository, or a pipe."""
+    tests: list[str] = field(default_factory=list[str])
+    """Files that hold a test."""
+
+    def sources(self, watch: Watch = lambda _said: None) -> Iterator[Source]:
+        most = bytes_to_read(len(self.paths))
+        for number, path in enumerate(self.paths):
+            if number % _TOLD_EVERY == 0:
+                watch(f"reading files: {number:,} of {len(self.paths):,}")
+            try:
+                found = _source(f"{self.root}/{path}", path, most)
+            except OSError as error:
+                self.unread.append(Unread(path, (error.strerror or str(error)).lower()))
+                found = Source(path=path, size=0)
+            if found is None:
+                self.left_out.append(path)
+                continue
+            if is_test(path, found.text):
+                self.tests.append(path)
+            if path in self.not_by_hand:
+                yield Source(path=path, size=0, text=found.text, is_asset=True)
+            else:
+                yield found
+        watch("looking up what files refer to")
+
+    def manifests(self) -> dict[str, bytes]:
+        """Also of those beside: a module of Go has its name at the top, whichever folder is meant."""
+        found = dict[str, bytes]()
+        for path in (*self.paths, *self.beside):
+            if path.rpartition("/")[2] in NAMES:
+                try:
+                    found[path] = _beginning(f"{self.root}/{path}", _LONGEST_MANIFEST)
+                except OSError:
+                    continue  # if it is meant, it is among the sources, too, and told there
+        return found
+
+
+def files_below(
+    folder: Path, globs: Sequence[str], environ: Mapping[str, str], *, exclude: Sequence[str] = ()
+) -> Files:
+    """Those that one of `globs` means, if there are any, and none of `exclude` does.
+
+    Raises `InputError` if there is no such directory, or nothing in it that is meant.
+    """
+    for glob in (*globs, *exclude):
+        if fault := glob_fault(glob):
+            raise InputError(fault)
+    try:
+        place = Path(os.path.realpath(folder, strict=True))
+        os.scandir(folder).close()
+    except NotADirectoryError:
+        raise InputError(f"{folder} is no directory; a pattern goes in quotes, after --files") from None
+    except OSError as error:
+        raise failure(f"cannot read {folder}", error) from None
+    is_repository = repository_around(place) is not None
+    found = _tracked(folder, environ) if is_repository else _untracked(folder, place)
+    found = structs.replace(found, paths=tuple(path for path in found.paths if not _is_of_weft(path)))
+    metadata = tuple(path for path in found.paths if _is_metadata(path))
+    if len(metadata) < len(found.paths):
+        sources = tuple(path for path in found.paths if not _is_metadata(path))
+        found = structs.replace(found, paths=sources, beside=(*found.beside, *metadata), metadata=metadata)
+    chosen = tuple(path for path in found.paths if is_meant(path, globs, exclude))
+    if chosen:
+        meant = frozenset(chosen)
+        others = (path for path in found.paths if path not in meant)
+        return structs.replace(found, paths=chosen, beside=(*found.beside, *others))
+    if found.paths:
+        raise InputError(_no_file_is_meant(folder, globs, exclude, found))
+    raise InputError(
+        f"git tracks no file in {folder}; to have it track some, type `git add`"
+        if is_repository
+        else f"there is no file in {folder}"
+    )
+
+
+def _is_metadata(path: str) -> bool:
+    """Whether a build tool wrote it beside the sources to describe the package, and writes it again."""
+    return bool(_METADATA.search(path))
+
+
+def _is_of_weft(path: str) -> bool:
+    """A plan is no work of the plan, nor are settings and what else Weft keeps."""
+    return f"/{FOLDER}/" in f"/{path}" or path.rpartition("/")[2] in PLAN_NAMES
+
+
+def is_meant(path: str, globs: Sequence[str], exclude: Sequence[str]) -> bool:
+    wanted = not globs or any(matches(glob, path) for glob in globs)
+    return wanted and not any(matches(glob, path) for glob in exclude)
+
+
+def _no_file_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str], found: Files) -> str:
+    """Patterns begin where those of plans do. Who is further down might have thought otherwise."""
+    inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(found.root))
+    only = " or ".join(globs) if globs else "**"
+    said = f"no file in {folder} is meant by {only}" + (
+        f" without {' and '.join(exclude)}" if exclude else ""
+    )
+    from_here = [f"{inside}/{glob}" for glob in globs]
+    if any(is_meant(path, from_here, exclude) for path in found.paths if globs):
+        return f"{said}; patterns begin at the top of the repository: type --files '{from_here[0]}'"
+    return said
+
+
+# Without git
+
+
+def _untracked(folder: Path, place: Path) -> Files:
+    for above in (place, *place.parents):
+        if all(os.path.lexists(above / name) for name in _OF_A_BARE_REPOSITORY):
+            raise InputError(
+                f"{folder} is in a git repository without checked-out files; name a checkout of it"
+            )
+    return Files(root=folder, paths=tuple(sorted(walked(folder))))
+
+
+def walked(folder: Path) -> Iterator[str]:
+    def unreadable(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):  # gone since we were told of it
+            raise failure(f"cannot read {error.filename}", error)
+
+    begin = len(os.fspath(folder).rstrip("/")) + 1
+    for place, folders, names in os.walk(folder, onerror=unreadable):
+        links = [name for name in folders if os.path.islink(f"{place}/{name}")]  # noqa: PTH114 - as below
+        folders[:] = [name for name in folders if name not in _NOT_LOOKED_INTO]
+        yield from (f"{place.rstrip('/')}/{name}"[begin:] for name in (*names, *links))
+
+
+# With git
+
+
+def _tracked(folder: Path, environ: Mapping[str, str]) -> Files:
+    git = Git(folder, environ=environ)
+    try:
+        root = Path(git.line("rev-parse", "--show-toplevel"))
+        inside = git.line("rev-parse", "--show-prefix")
+        top = git.at(root)
+        paths = sorted(set(top.fields("ls-files", "-z", "--cached")))
+        not_by_hand = marked(top)
+    except FileNotFoundError:
+        raise InputError(f"{folder} is in a git repository, and there is no program git here") from None
+    except GitError as error:
+        raise InputError(f"git does not tell which files are in {folder}: {words(error)}") from None
+    history = history_of(git)
+    return Files(
+        root=root,
+        paths=tuple(path for path in paths if path.startswith(inside)),
+        beside=tuple(path for path in paths if not path.startswith(inside)),
+        commits=history.commits,
+        history_fault=history.fault,
+        not_by_hand=not_by_hand,
+    )
+
+
+# What is in a file
+
+
+def _source(file: str, path: str, most: int) -> Source | None:
+    """None if it is no file: what git tracks may be another repository, or gone.
+
+    Names are plain text here: to make a `Path` of each would take longer than all else.
+    """
+    try:
+        found = os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISLNK(found.st_mode):
+        return Source(path=path, size=0, is_asset=True)
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    if is_packed(path):
+        return Source(path=path, size=0, is_asset=True)
+    has_text = is_read(path)
+    is_empty = found.st_size == 0  # such as an `__init__.py` that only marks a folder
+    if not has_text and found.st_size < _SMALL:
+        return Source(path=path, size=found.st_size, is_asset=is_empty)
+    # To ask for more than there is would have room made for it.
+    text = _beginning(file, min(found.st_size + 1, most if has_text else _SAMPLE))
+    if b"\0" in text or is_squeezed(text):  # no agent reads it
+        return Source(path=path, size=0, is_asset=True)
+    made = is_signed(text)
+    return Source(
+        path=path,
+        size=0 if made else found.st_size,
+        text=text if has_text else b"",
+        is_asset=made or is_empty,
+    )
+
+
+def _beginning(file: str, most: int) -> bytes:
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        return os.read(descriptor, most)
+    finally:
+        os.close(descriptor)

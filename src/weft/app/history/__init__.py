@@ -1,0 +1,1 @@
+"""Earlier runs of a plan: what they completed, how far they got, and what they spent."""

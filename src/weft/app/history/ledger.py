@@ -1,0 +1,146 @@
+"""What the runs of a plan spent since a person last reset its budget.
+
+A ceiling belongs to the plan and outlives a run. Each run records at its start what all earlier runs spent, so the
+ledger of a plan is that record of the last run plus what that run spent itself. A journal of an older version has
+no such record; then the runs before it are read as well. A reset is an event of the run it is made in: what stands
+before it, in that run and in earlier ones, does not count.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from weft.app.history.earlier_runs import Earlier, earlier_runs, started_of
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import EarlierSpending, Ended
+from weft.ports.journal import JournalReader
+
+
+class _Execution(Struct):
+    """One of an agent that has not ended."""
+
+    subplan: str
+    reserved: int
+    reserved_tokens: int
+    cost: int = 0
+    tokens: int = 0
+
+
+class Ledger(Struct):
+    """Sums by subplan, folded from the events of runs."""
+
+    entries: dict[str, EarlierSpending] = field(default_factory=dict[str, EarlierSpending])
+    is_reset: bool = False
+    """Whether the budget was reset in the run that was last added."""
+    _open: dict[tuple[int, int], _Execution] = field(default_factory=dict[tuple[int, int], _Execution])
+
+    def add(self, spending: EarlierSpending) -> None:
+        before = self.entries.get(spending.subplan, EarlierSpending(subplan=spending.subplan))
+        self.entries[spending.subplan] = replace(
+            before,
+            cost=before.cost + spending.cost,
+            tokens=before.tokens + spending.tokens,
+            unknown=before.unknown + spending.unknown,
+            assumed=before.assumed + spending.assumed,
+            assumed_tokens=before.assumed_tokens + spending.assumed_tokens,
+        )
+
+    def add_run(self, events: Iterable[Event]) -> None:
+        """An agent that never ended, because its run was abandoned, has an unknown cost."""
+        run = Ledger()
+        for event in events:
+            run._hear(event)
+        for execution in run._open.values():
+            run.add(_end(execution, None, None))
+        for spending in run.entries.values():
+            self.add(spending)
+        self.is_reset = run.is_reset
+
+    def _hear(self, event: Event) -> None:
+        data = event.data
+        which = (data.get("firing", 0), data.get("execution", 1))
+        match event.kind:
+            case "step_started" if "agent" in data:
+                self._open[which] = _Execution(
+                    event.subplan, data.get("reserved", 0), data.get("reserved_tokens", 0)
+                )
+            case "spent" if which in self._open:
+                execution = self._open[which]
+                execution.cost = execution.cost if event.cost is None else event.cost
+                execution.tokens = execution.tokens if event.tokens is None else event.tokens
+            case "step_finished":
+                self._finish(event, self._open.pop(which, None))
+            case "budget" if event.outcome == "reset":
+                self.entries.clear()
+                self.is_reset = True
+            case _:
+                pass
+
+    def _finish(self, event: Event, execution: _Execution | None) -> None:
+        if execution is not None:
+            execution.cost = max(execution.cost, event.cost or 0)
+            execution.tokens = max(execution.tokens, event.tokens or 0)
+            cost, tokens = _reported(event)
+            self.add(_end(execution, cost, tokens))
+        elif event.cost or event.tokens:
+            self.add(EarlierSpending(subplan=event.subplan, cost=event.cost or 0, tokens=event.tokens or 0))
+
+
+def _reported(event: Event) -> tuple[int | None, int | None]:
+    """The cost and the tokens of an execution that has ended; None for a mere lower bound."""
+    # An amount that was only heard of while the agent ran stands in the event, and not in the fact. Journals of
+    # older versions mark no tokens.
+    fact = event.fact if isinstance(event.fact, Ended) else None
+    cost_is_open = event.data.get("cost_at_least") or (fact is not None and fact.cost is None and event.cost)
+    tokens_are_open = event.data.get("tokens_at_least") or (
+        fact is not None and fact.tokens is None and event.tokens
+    )
+    return None if cost_is_open else event.cost, None if tokens_are_open else event.tokens
+
+
+def _end(execution: _Execution, cost: int | None, tokens: int | None) -> EarlierSpending:
+    """What an execution comes to. What it did not report, None, stays reserved, however it ended."""
+    assumed = 0 if cost is not None else max(0, execution.reserved - execution.cost)
+    assumed_tokens = 0 if tokens is not None else max(0, execution.reserved_tokens - execution.tokens)
+    return EarlierSpending(
+        subplan=execution.subplan,
+        cost=execution.cost if cost is None else cost,
+        tokens=execution.tokens if tokens is None else tokens,
+        unknown=int(cost is None),
+        assumed=assumed,
+        assumed_tokens=assumed_tokens,
+    )
+
+
+def spent_by(journal: JournalReader, runs: Iterable[Earlier]) -> tuple[EarlierSpending, ...]:
+    """What these runs spent since the last reset, by subplan; `runs` are all of a plan, the newest first."""
+    ledger = Ledger()
+    for record, started in runs:
+        ledger.add_run(recorded.event for recorded in journal.events(record.run))
+        if ledger.is_reset:
+            break
+        if started.earlier is not None:
+            for spending in started.earlier:
+                ledger.add(spending)
+            break
+    return tuple(ledger.entries[path] for path in sorted(ledger.entries))
+
+
+def spent_before(journal: JournalReader, plan: str, run: str) -> tuple[EarlierSpending, ...]:
+    """What the runs of a plan before this one spent since the last reset."""
+    started = started_of(journal, run)
+    if started is not None and started.earlier is not None:
+        return started.earlier
+    older = iter(earlier_runs(journal, plan))
+    for record, _ in older:
+        if record.run == run:
+            break
+    return spent_by(journal, older)
+
+
+def total(spendings: Iterable[EarlierSpending]) -> EarlierSpending:
+    ledger = Ledger()
+    for spending in spendings:
+        ledger.add(replace(spending, subplan=""))
+    return ledger.entries.get("", EarlierSpending())

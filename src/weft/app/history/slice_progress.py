@@ -1,0 +1,124 @@
+"""How far a run got with a slice that it did not complete, for the next run to continue after.
+
+A slice continues if nothing is wrong with its work: it was cancelled, the budget was used up, a process was lost,
+it was never begun, or its run was stopped and the plan changed elsewhere. A slice that failed by itself is done
+again from its beginning.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import Answered, EarlierSlice, EarlierStep, Ended, How, RefMove
+from weft.engine.messages.orders import RESOLVE
+from weft.workspaces.git.base.names import dotted
+
+_CUT_OFF = frozenset({"cancelled", "budget", "lost", "infra", "blocked"})
+"""Reasons of failures that say nothing about the work."""
+_ENDS = frozenset({How.DONE, How.FAILED, How.TIMEOUT})
+"""How an execution ends that is not done again."""
+
+Key = tuple[str, int, bool]
+"""The address of a step, its attempt, and whether it is a question."""
+
+
+class SliceProgress(Struct):
+    """Folded from the events of one slice."""
+
+    slice: EarlierSlice
+    _waiting: dict[Key, EarlierStep] = field(default_factory=dict[Key, EarlierStep])
+    """Of a slice that continues: what an earlier run recorded, and has not been met in this one."""
+    _steps: dict[Key, EarlierStep] = field(default_factory=dict[Key, EarlierStep])
+    _open: dict[Key, str] = field(default_factory=dict[Key, str])
+    """Launched and not ended, with their inputs."""
+    _is_cut_off: bool = True
+    _has_workspace: bool = False
+    """Without one of its own nothing says what has become of its work."""
+
+    def hear(self, event: Event) -> None:
+        match event.kind, event.step:
+            case "subplan_state", _:
+                self._is_cut_off = event.outcome != "failed" or event.data.get("reason") in _CUT_OFF
+            case "step_finished", "@workspace" if event.outcome == "done":
+                self._begin(event.fact)
+            case "step_started", "@merge":
+                self.slice = replace(self.slice, merging=True)
+            case "step_finished", step if step == RESOLVE and isinstance(event.fact, Ended):
+                if event.fact.how in _ENDS:
+                    self.slice = replace(self.slice, resolved=True)
+            case _, step if step and not step.startswith("@"):
+                self._hear_of_step(event)
+            case _:
+                pass
+
+    def _begin(self, fact: object) -> None:
+        """The workspace is ready: the one that an earlier run left, or a new one."""
+        self._has_workspace = True
+        if isinstance(fact, Ended) and fact.kept:
+            self._waiting, self._open = self._recorded(), dict.fromkeys(self.slice.open, "")
+        else:
+            run = self.slice.run
+            self.slice = EarlierSlice(subplan=self.slice.subplan, run=run)
+            self._waiting, self._open = {}, {}
+            self._move(fact)
+        self._steps = {}
+
+    def _recorded(self) -> dict[Key, EarlierStep]:
+        return {_key(step): step for step in self.slice.steps}
+
+    def _hear_of_step(self, event: Event) -> None:
+        key = (event.step, event.attempt, event.kind in {"ask", "answered"})
+        match event.kind:
+            case "step_started":
+                self._launch(key, event.data.get("inputs", ""))
+            case "ask":
+                self._launch(key, event.data.get("question", ""))
+            case "step_finished" | "answered" if "earlier_run" in event.data:
+                self._waiting.pop(key, None)
+                self._steps[key] = self._recorded()[key]
+            case "step_finished" if isinstance(event.fact, Ended) and event.fact.how in _ENDS:
+                self._end(key, event.fact)
+            case "answered" if isinstance(event.fact, Answered):
+                self._end(key, event.fact)
+            case _:
+                pass
+
+    def _launch(self, key: Key, inputs: str) -> None:
+        """As the engine does, but for steps that wait for room: see `weft.engine.state.continuation`."""
+        if key not in self._open:
+            self._waiting.clear()
+        self._open[key] = inputs
+
+    def _end(self, key: Key, end: Ended | Answered) -> None:
+        inputs = self._open.pop(key, "")
+        self._steps.pop(key, None)
+        self._steps[key] = EarlierStep(step=key[0], attempt=key[1], inputs=inputs, end=end)
+        self._move(end)
+
+    def _move(self, fact: object) -> None:
+        moves: Iterable[RefMove] = fact.moves if isinstance(fact, Ended) else ()
+        end = f"/{dotted(self.slice.subplan)}"
+        for move in moves:
+            if move.ref.startswith("refs/heads/") and move.ref.endswith(end):
+                self.slice = replace(self.slice, commit=move.after)
+
+    def earlier(self) -> EarlierSlice | None:
+        """What the next run continues after; None if there is nothing, or the slice failed by itself."""
+        steps = {**self._waiting, **self._steps}
+        if not self._is_cut_off or not self._has_workspace or not steps:
+            return None
+        return replace(self.slice, steps=tuple(steps.values()), open=tuple(self._open))
+
+
+def progress_of(run: str, subplan: str, earlier: EarlierSlice | None) -> SliceProgress:
+    """Of a slice of a run that has just started; `earlier` is what it continues after, if anything."""
+    if earlier is None:
+        return SliceProgress(EarlierSlice(subplan=subplan, run=run))
+    steps = {_key(step): step for step in earlier.steps}
+    return SliceProgress(earlier, _steps=steps, _open=dict.fromkeys(earlier.open, ""), _has_workspace=True)
+
+
+def _key(step: EarlierStep) -> Key:
+    return step.step, step.attempt, isinstance(step.end, Answered)

@@ -1,0 +1,1 @@
+"""`weft init`: survey a project and write its first plan and configuration."""

@@ -1,0 +1,150 @@
+"""`weft init`: a project gets a plan and a configuration to begin with. What is there already is left as it is.
+
+All is looked at before anything is written, and if something cannot be written, what was written is taken back.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app.init.survey import Found, survey
+from weft.app.init.templates import config_text, plan_text, what_to_edit
+from weft.app.preflight.imports import import_findings
+from weft.app.project.files import Source, failure, save_text
+from weft.app.project.places import FOLDER, IGNORED, PLAN_NAMES, absolute, project_of
+from weft.app.project.plans import load
+from weft.errors import InputError, WeftError
+from weft.plan.language.schema import plan_schema
+
+_SCHEMA = "schema.json"
+
+
+class File(Struct, frozen=True, kw_only=True):
+    name: str
+    """From the directory where the command was typed."""
+    is_new: bool
+    note: str = ""
+    """What a person should know of it."""
+
+
+class Initialized(Struct, frozen=True, kw_only=True):
+    project: Path
+    found: Found
+    files: tuple[File, ...]
+    next: tuple[str, ...]
+    """What to type."""
+    edit: str = ""
+    """What to change in the plan; empty if it was there before."""
+    warnings: tuple[str, ...] = ()
+    """Why tests in worktrees might not test what is in them."""
+
+
+class _Wanted(Struct, frozen=True):
+    path: Path
+    text: str
+
+
+def initialize(folder: Path, environ: Mapping[str, str]) -> Initialized:
+    """Raises `InputError` if it cannot be done, and nothing has changed then."""
+    folder = absolute(folder)
+    places = project_of(folder)
+    project = places.project
+    found = survey(folder, environ)
+    wanted = list(_wanted(folder, project, found))
+    _refuse_what_is_in_the_way(wanted, project)
+    new = [wanted_file for wanted_file in wanted if not os.path.lexists(wanted_file.path)]
+    renewed = [places.ignore] if places.ignores_too_much else []
+    _write(new, project)
+    places.make()
+    files = (
+        _told(wanted_file, folder, is_new=wanted_file in new, is_renewed=wanted_file.path in renewed)
+        for wanted_file in wanted
+    )
+    return Initialized(
+        project=project,
+        found=found,
+        files=tuple(files),
+        next=tuple(_next(found)),
+        edit=what_to_edit(found, wanted[-1].path.name) if wanted[-1] in new else "",
+        warnings=tuple(_warnings(wanted[-1].path, environ)),
+    )
+
+
+def _warnings(plan: Path, environ: Mapping[str, str]) -> Iterator[str]:
+    """Of the plan that is there now; one that cannot be loaded is left to `weft check`."""
+    try:
+        loaded = load(Source(name=plan.name, directory=plan.parent, holds="plan"), environ=environ)
+    except InputError:
+        return
+    yield from (finding.message for finding in import_findings(loaded, plan.parent, environ))
+
+
+def _wanted(folder: Path, project: Path, found: Found) -> Iterator[_Wanted]:
+    """The plan last: whoever sees it finds all else there."""
+    home = project / FOLDER
+    schema = json.dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n"
+    yield _Wanted(home / ".gitignore", IGNORED)
+    yield _Wanted(home / _SCHEMA, schema)
+    yield _Wanted(home / "config.yaml", config_text(found))
+    plan = next((name for name in PLAN_NAMES if os.path.lexists(folder / name)), PLAN_NAMES[0])
+    where = os.path.relpath(home / _SCHEMA, folder)
+    yield _Wanted(folder / plan, plan_text(found, name=folder.name, schema=where))
+
+
+def _refuse_what_is_in_the_way(wanted: list[_Wanted], project: Path) -> None:
+    home = project / FOLDER
+    if os.path.lexists(home) and not home.is_dir():
+        raise InputError(
+            f"{home} is no directory, and Weft keeps its things in one of that name; move it away"
+        )
+    for one in wanted:
+        if one.path.is_dir():
+            raise InputError(f"{one.path} is a directory, and is to be a file; move it away")
+
+
+def _write(new: list[_Wanted], project: Path) -> None:
+    home = project / FOLDER
+    made = [one.path for one in new]
+    is_new = not os.path.lexists(home)
+    try:
+        home.mkdir(exist_ok=True)
+        for one in new:
+            save_text(one.text, one.path.name, source=Source(name="-", directory=one.path.parent))
+    except (OSError, WeftError) as error:
+        _take_back(made, home if is_new else None)
+        raise failure(f"cannot make {home}", error) if isinstance(error, OSError) else error from None
+
+
+def _take_back(made: list[Path], home: Path | None) -> None:
+    for path in made:
+        with suppress(OSError):
+            path.unlink()
+    if home is not None:
+        with suppress(OSError):
+            home.rmdir()
+
+
+def _told(wanted_file: _Wanted, folder: Path, *, is_new: bool, is_renewed: bool) -> File:
+    is_old_schema = (
+        not is_new and wanted_file.path.name == _SCHEMA and not _holds(wanted_file.path, wanted_file.text)
+    )
+    note = "of another version of Weft; to renew it, delete it and type this again" if is_old_schema else ""
+    note = "was of an earlier version of Weft and is renewed: git keeps schema.json" if is_renewed else note
+    return File(name=os.path.relpath(wanted_file.path, folder), is_new=is_new, note=note)
+
+
+def _holds(file: Path, text: str) -> bool:
+    try:
+        return file.read_bytes() == text.encode()
+    except OSError:
+        return False
+
+
+def _next(found: Found) -> Iterator[str]:
+    if found.git.is_repository and not found.git.has_commits:
+        yield "git add --all && git commit -m start"  # else there is nothing to start from
+    yield "weft check"

@@ -1,0 +1,217 @@
+"""What there is in a project that a plan can use: agents, commands that test it, git.
+
+Nothing of the project is run, only git is asked, and bubblewrap is tried. What cannot be read or understood has
+not been found.
+"""
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from weft.app.project.plans import installed_agents
+from weft.plan.language.adapters import ADAPTERS, Adapter
+from weft.runtime.sandbox.probe import probe
+from weft.workspaces.git.base.discovery import repository_around
+from weft.workspaces.git.base.program import Git
+
+_MOST = 1_000_000
+"""Bytes that are read of a file."""
+_TARGET = re.compile(r"^(?:[^\t#:=\n][^#:=\n]*\s)?test(?:\s[^:=\n]*)?:(?!=)", re.MULTILINE)
+_TESTS_READ = 20
+_NO_TEST = "no test specified"
+"""What npm writes where there is none."""
+_NODE = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun run", "bun.lockb": "bun run"}
+_PYTHON = {"uv.lock": "uv run ", "poetry.lock": "poetry run "}
+_SETUPS = {
+    "package-lock.json": "npm ci",
+    "pnpm-lock.yaml": "pnpm install --frozen-lockfile",
+    "yarn.lock": "yarn install --immutable",
+    "uv.lock": "uv sync",
+}
+
+
+class Check(Struct, frozen=True):
+    """A command that tests the project."""
+
+    command: str
+    file: str
+    """What it was found in."""
+
+
+class GitState(Struct, frozen=True, kw_only=True):
+    is_repository: bool = False
+    has_commits: bool = False
+    branch: str = ""
+    """The default one, as far as one can tell: that of the origin, else the one that is checked out."""
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    agents: tuple[Adapter, ...]
+    """Those whose programs are installed, in the order in which Weft knows them."""
+    tests: tuple[Check, ...]
+    """The one that says most first."""
+    setup: str
+    """What a fresh checkout needs first, if a file says so; else empty."""
+    git: GitState
+    has_sandbox: bool = False
+    """Whether bubblewrap works on this machine."""
+
+
+def survey(folder: Path, environ: Mapping[str, str]) -> Found:
+    programs = installed_agents(environ)
+    return Found(
+        agents=tuple(one for one in ADAPTERS.values() if one.program in programs),
+        tests=tuple(_tests(folder)),
+        setup=next((command for name, command in _SETUPS.items() if _has(folder, name)), ""),
+        git=_git(folder, environ),
+        has_sandbox=not probe(environ).trouble,
+    )
+
+
+# --- git ---
+
+
+def _git(folder: Path, environ: Mapping[str, str]) -> GitState:
+    if repository_around(folder) is None:
+        return GitState()
+    git = Git(folder, environ=environ)
+    try:
+        has_commits = git.ask("rev-parse", "--verify", "--quiet", "HEAD").exit_code == 0
+        origin = git.ask("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD").text
+        here = git.ask("symbolic-ref", "--quiet", "--short", "HEAD").text
+    except OSError:  # there is no git
+        return GitState()
+    return GitState(
+        is_repository=True, has_commits=has_commits, branch=origin.removeprefix("origin/") or here
+    )
+
+
+# --- tests ---
+
+
+def _tests(folder: Path) -> Iterator[Check]:
+    for find in (_make, _node, _python, _cargo, _go, _gradle, _maven, _cmake):
+        yield from find(folder)
+
+
+def _make(folder: Path) -> Iterator[Check]:
+    for name in ("GNUmakefile", "makefile", "Makefile"):  # the first is the one that make takes
+        if _has(folder, name):
+            if _TARGET.search(text_of(folder / name)):
+                yield Check("make test", name)
+            return
+
+
+def _node(folder: Path) -> Iterator[Check]:
+    script = package_value(folder, "scripts", "test")
+    if isinstance(script, str) and script and _NO_TEST not in script:
+        runner = next((runner for lock, runner in _NODE.items() if _has(folder, lock)), "npm")
+        yield Check(f"{runner} test", "package.json")
+
+
+def package_value(folder: Path, *keys: str) -> object:
+    """What the keys lead to in `package.json`; None if they lead nowhere."""
+    return _at(_json(folder / "package.json"), *keys)
+
+
+def _python(folder: Path) -> Iterator[Check]:
+    before = next((before for lock, before in _PYTHON.items() if _has(folder, lock)), "")
+    pyproject = _toml(folder / "pyproject.toml")
+    if _at(pyproject, "tool", "pytest") is not None:
+        yield Check(f"{before}pytest -q", "pyproject.toml")
+    elif _has(folder, "pytest.ini"):
+        yield Check(f"{before}pytest -q", "pytest.ini")
+    elif "[tool:pytest]" in text_of(folder / "setup.cfg"):
+        yield Check(f"{before}pytest -q", "setup.cfg")
+    elif files := [*(folder / "tests").glob("test_*.py"), *folder.glob("test_*.py")]:
+        yield Check(
+            before + _python_runner(files), "tests" if files[0].parent.name == "tests" else files[0].name
+        )
+    if _has(folder, "tox.ini") or _at(pyproject, "tool", "tox") is not None:
+        yield Check(f"{before}tox", "tox.ini" if _has(folder, "tox.ini") else "pyproject.toml")
+    if _has(folder, "noxfile.py"):
+        yield Check(f"{before}nox", "noxfile.py")
+
+
+def _python_runner(files: Sequence[Path]) -> str:
+    """What the first of the tests are written for: those for pytest may use unittest, too, but not the reverse."""
+    texts = [text_of(file) for file in sorted(files)[:_TESTS_READ]]
+    if any("pytest" in text for text in texts) or not any("unittest" in text for text in texts):
+        return "pytest -q"
+    folder = files[0].parent
+    is_found = folder.name != "tests" or _has(folder, "__init__.py")
+    return "python3 -m unittest" if is_found else "python3 -m unittest discover -s tests"
+
+
+def _cargo(folder: Path) -> Iterator[Check]:
+    if _has(folder, "Cargo.toml"):
+        yield Check("cargo test", "Cargo.toml")
+
+
+def _go(folder: Path) -> Iterator[Check]:
+    if _has(folder, "go.mod"):
+        yield Check("go test ./...", "go.mod")
+
+
+def _gradle(folder: Path) -> Iterator[Check]:
+    for name in ("build.gradle", "build.gradle.kts"):
+        if _has(folder, name):
+            yield Check("./gradlew test" if _has(folder, "gradlew") else "gradle test", name)
+            return
+
+
+def _maven(folder: Path) -> Iterator[Check]:
+    if _has(folder, "pom.xml"):
+        yield Check("./mvnw -q test" if _has(folder, "mvnw") else "mvn -q test", "pom.xml")
+
+
+def _cmake(folder: Path) -> Iterator[Check]:
+    text = text_of(folder / "CMakeLists.txt").lower()
+    if "enable_testing" in text or re.search(r"include\s*\(\s*ctest\s*\)", text):
+        build = "cmake -S . -B build && cmake --build build"
+        yield Check(f"{build} && ctest --test-dir build --output-on-failure", "CMakeLists.txt")
+
+
+# --- files ---
+
+
+def _has(folder: Path, name: str) -> bool:
+    return os.path.isfile(folder / name)  # noqa: PTH113 - of what cannot be seen: no
+
+
+def text_of(file: Path) -> str:
+    """Empty if there is none that can be read."""
+    if not _has(file.parent, file.name):
+        return ""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(_MOST).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _json(file: Path) -> object:
+    try:
+        return json.loads(text_of(file) or "null")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _toml(file: Path) -> object:
+    try:
+        return tomllib.loads(text_of(file))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _at(data: object, *keys: str) -> object:
+    """What the keys lead to; None if they lead nowhere."""
+    for key in keys:
+        data = cast("dict[str, Any]", data).get(key) if isinstance(data, dict) else None
+    return data

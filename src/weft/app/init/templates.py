@@ -1,0 +1,225 @@
+"""The plan and the configuration that a project begins with: small, and meant to be changed."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from weft.app.init.survey import Found
+from weft.plan.language.adapters import ADAPTERS, Adapter
+from weft.plan.text.emit import to_yaml
+
+_LONGEST_ID = 64
+
+
+def plan_id(name: str) -> str:
+    """The id of a plan for a directory of that name."""
+    id_ = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-_")[:_LONGEST_ID]
+    return id_ or "plan"
+
+
+def _yaml(text: str) -> str:
+    return to_yaml(text).strip()
+
+
+# --- the plan ---
+
+
+def plan_text(found: Found, *, name: str, schema: str) -> str:
+    """A plan that is valid as it stands. `schema` is where an editor finds what may be in it."""
+    parts = [_head(plan_id(name), schema), *_around(found), _agents(found), _BUDGET, *_subplans(found)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(id_: str, schema: str) -> str:
+    return f"""\
+# yaml-language-server: $schema={schema}
+#
+# A plan for Weft. The parts below are examples: put what you want to have done in their place.
+#   weft check                is it right, what can run at once, what may it cost
+#   weft run                  run it
+#   weft logs /               what its steps have written
+#   weft schema --reference   all that can be said here
+weft: 1
+plan: {_yaml(id_)}
+goal: What it is all for; every agent is told this."""
+
+
+def _around(found: Found) -> Iterator[str]:
+    """Where work starts and lands, and what must pass."""
+    if not found.git.is_repository:
+        yield """\
+# This is no git repository, so each part works in a directory of its own, with nothing in it but the files of
+# what it depends on. In a repository it has a worktree, and what passes is merged and lands on your branch."""
+        return
+    yield f"""\
+# Where work starts and results land. Without it that is the branch that is checked out.
+# base: {_yaml(found.git.branch or "main")}"""
+    if found.setup:
+        yield f"""\
+# Run once in each fresh worktree, which has only what is in git.
+setup: {_yaml(found.setup)}"""
+    if found.tests:
+        yield f"""\
+# Must pass on all that was done, together, before it lands.
+verify: {_yaml(found.tests[0].command)}"""
+    else:
+        yield """\
+# A command that must pass on all that was done, together, before it lands. None was found here.
+# verify: make test"""
+
+
+_BUDGET = """\
+# What all agents together may cost, in dollars.
+# budget: 10"""
+
+_NO_AGENT = """\
+# No agent was found on this machine: {known}.
+# Install one, or name any program that works by a prompt on its standard input; or, with a key to a model in
+# OPENAI_API_KEY or ANTHROPIC_API_KEY, take the small agent that Weft has itself:
+# agents:
+#   coder: {{use: builtin, model: NAME}}
+#   other: {{use: command, command: ./my-agent.sh}}
+# Then give the parts below a `prompt`, in place of `steps`."""
+
+
+def _agents(found: Found) -> str:
+    if not found.agents:
+        programs = [one.program for one in ADAPTERS.values() if one.program is not None]
+        return _NO_AGENT.format(known=f"neither {', '.join(programs[:-1])} nor {programs[-1]}")
+    first, *others = found.agents
+    lines = ["# Who does the work, where a part of it does not say otherwise.", "agent: coder", "agents:"]
+    lines += _agent("coder", first)
+    for other in others:
+        lines += (f"  # {line[2:]}" for line in _agent(other.name, other))
+    return "\n".join(lines)
+
+
+def _agent(name: str, adapter: Adapter) -> list[str]:
+    return [f"  {name}:  # {adapter.doc}", f"    use: {adapter.name}"]
+
+
+# What the parts of the example do. In a repository they only read, so that a person who tries the example and then
+# edits it does not find its files on a branch. Elsewhere they write, in directories below .weft.
+_READ = (
+    ("survey", "Say in a line or two for each part of this project what it is for."),
+    ("open-ends", "List the remarks in this project that say TODO or FIXME, each with its file."),
+    ("advice", "Name the three things that are most worth doing in this project, each with its reason."),
+)
+_READ_BY_COMMANDS = (
+    ("survey", "git ls-files"),
+    ("open-ends", "git grep -n -e TODO -e FIXME -- ':!weft.yaml' || echo none"),
+    ("advice", "git log --oneline -5"),
+)
+_WRITE = (
+    ("survey", "Write SURVEY.md: in ten lines, what a small tool for notes should be able to do."),
+    ("open-ends", "Write OPEN.md: in ten lines, what can go wrong in such a tool."),
+    ("advice", "Read SURVEY.md and OPEN.md, and write ADVICE.md: the three things to begin with."),
+)
+_WRITE_BY_COMMANDS = (
+    ("survey", "date > SURVEY.md"),
+    ("open-ends", "uname > OPEN.md"),
+    ("advice", "cat SURVEY.md OPEN.md > ADVICE.md"),
+)
+_FILES = ("SURVEY.md", "OPEN.md", "ADVICE.md")
+
+
+def what_to_edit(found: Found, plan: str) -> str:
+    """What a person does with the plan, in one sentence."""
+    harmless = "only read, and nothing lands" if found.git.is_repository else "write below .weft only"
+    return f"{plan}: put your own work in the place of its `subplans`, which are an example; they {harmless}"
+
+
+def _subplans(found: Found) -> Iterator[str]:
+    first, second, third = _reading(found) if found.git.is_repository else _writing(found)
+    heading = f"{_own_work(found)}\n  # These two need nothing of each other, and run at the same time."
+    yield f"{heading}\n{first}\n{second}"
+    after = third.replace("\n", "\n    depends_on: [survey, open-ends]\n", 1)
+    yield f"  # This one starts when they are done.\n{after}"
+
+
+def _own_work(found: Found) -> str:
+    is_example = (
+        "An example that only reads: it changes no file, and nothing lands."
+        if found.git.is_repository
+        else "An example: it writes in directories below .weft, and nowhere else."
+    )
+    verify = found.tests[0].command if found.tests else "make test"
+    work = "prompt: What is to be done" if found.agents else "steps: [{id: make, run: ./make-it.sh}]"
+    return f"""\
+subplans:
+  # {is_example}
+  # Put your own work in its place, such as:
+  # - id: my-change
+  #   {work}
+  #   verify: {_yaml(verify)}
+"""
+
+
+def _reading(found: Found) -> Iterator[str]:
+    for id_, does in _READ if found.agents else _READ_BY_COMMANDS:
+        work = f"read_only: true, prompt: {_quoted(does)}" if found.agents else f"run: {_quoted(does)}"
+        yield f"  - id: {id_}\n    steps: [{{id: read, {work}}}]"
+
+
+def _writing(found: Found) -> Iterator[str]:
+    for (id_, does), file in zip(_WRITE if found.agents else _WRITE_BY_COMMANDS, _FILES, strict=True):
+        work = (
+            f"prompt: {_yaml(does)}"
+            if found.agents
+            else f"steps: [{{id: make, run: {_yaml(does)}}}, {_CHECK}]"
+        )
+        yield f"  - id: {id_}\n    {work}\n    files: [{file}]\n    verify: test -s {file}"
+
+
+def _quoted(text: str) -> str:
+    """As it can stand within brackets."""
+    return json.dumps(text)
+
+
+_CHECK = "{id: check, action: verify}"
+
+
+# --- the configuration ---
+
+
+def config_text(found: Found) -> str:
+    sandbox = (_SANDBOX,) if found.has_sandbox else ()
+    parts = (_SETTINGS, *sandbox, _for_agents(found), _for_tests(found), _NOTIFY)
+    return "\n\n".join(parts) + "\n"
+
+
+_SETTINGS = """\
+# Settings for all plans of this project; a plan may say otherwise. This file belongs into git.
+# Which are in force, and why:   weft config
+
+# How many parts may be under way at once, 1 to 32.
+max_parallel: 4
+
+# How results get onto your branch: `confirm` asks at the end of a run, `auto` does not ask, `manual` waits for
+# `weft merge`.
+merge:
+  mode: confirm"""
+
+_SANDBOX = """\
+# bubblewrap works on this machine. Without the `#` steps can change nothing outside of their workspace, and see
+# nothing of your home: agents are not logged in there, and need a key such as ANTHROPIC_API_KEY.
+# sandbox: bwrap"""
+
+_NOTIFY = """\
+# Who is told when a run needs somebody, or is over.
+# notify: {desktop: true}"""
+
+
+def _for_agents(found: Found) -> str:
+    if not found.agents:
+        return "# Agents that any plan can name. None was found on this machine.\n# agents: {}"
+    names = ", ".join(one.name for one in found.agents)
+    entry = "\n".join(f"# {line}" for line in _agent("coder", found.agents[0]))
+    return f"# Agents that any plan can name. Found on this machine: {names}.\n# agents:\n{entry}"
+
+
+def _for_tests(found: Found) -> str:
+    if not found.tests:
+        return "# No command was found that tests this project. A plan names one with `verify`."
+    lines = (f"#   {one.command}  ({one.file})" for one in found.tests)
+    return "\n".join(("# What tests this project, for `verify` in plans:", *lines))

@@ -1,0 +1,1 @@
+"""Commands that read and change nothing: status, logs, diff, replay, graph, net."""

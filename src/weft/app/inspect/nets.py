@@ -1,0 +1,287 @@
+"""What `weft net` does: reads a net from a file, asks one question about it, and reports.
+
+The files come from anywhere, so whatever is wrong with one is an InputError that names it.
+"""
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, BinaryIO, assert_never
+
+from weft.app.project.files import Source, opened
+from weft.errors import FileFormatError, InputError, NetError
+from weft.ids import PlaceId, TransitionId
+from weft.net.explore import MAX_BYTES, MAX_STATES, Exploration, explore
+from weft.net.formats import dump_net, load_net, read_pnml, to_dot, to_mermaid, write_pnml
+from weft.net.invariants import FARKAS_LIMIT, check_invariant, p_invariants, t_invariants
+from weft.net.model import Net, PlaceKind
+from weft.net.plain import PlainNet, unfold
+from weft.net.soundness import MAX_STATES as MAX_CHECKED_STATES
+from weft.net.soundness import Soundness, soundness
+from weft.net.verdict import Answer, Verdict
+
+
+class Target(StrEnum):
+    PNML = "pnml"
+    DOT = "dot"
+    MERMAID = "mermaid"
+    JSON = "json"
+
+
+_CHUNK = 1 << 16
+_BY_SUFFIX = {".pnml": "pnml", ".xml": "pnml", ".json": "json"}
+_BY_FIRST_BYTE = {b"<": "pnml", b"{": "json"}
+_BEFORE_TEXT = b" \t\r\n\xef\xbb\xbf\xff\xfe\0"
+"""Blanks, byte order marks, and the other half of a letter in UTF-16."""
+
+
+# --- reading ---
+
+
+def read_net(source: Source) -> Net | PlainNet:
+    """The net of a file: a plain one from PNML, one with outcomes from JSON."""
+    with opened(source) as stream:
+        head = stream.read(_CHUNK)
+        if not head:
+            raise FileFormatError("the file is empty; a net is needed", file=source.shown)
+        if _format(source, head) == "pnml":
+            return read_pnml(_chunks(head, stream), file=source.shown)
+        return load_net(head + stream.read(), file=source.shown)
+
+
+def read_plain_net(source: Source) -> PlainNet:
+    """The net of a file, unfolded for analysis."""
+    net = read_net(source)
+    try:
+        return unfold(net) if isinstance(net, Net) else net
+    except NetError as error:
+        raise FileFormatError(f"when unfolded, {error}", file=source.shown) from None
+
+
+def _chunks(head: bytes, stream: BinaryIO) -> Iterator[bytes]:
+    chunk = head
+    while chunk:
+        yield chunk
+        chunk = stream.read(_CHUNK)
+
+
+def _format(source: Source, head: bytes) -> str:
+    named = _BY_SUFFIX.get(Path(source.name).suffix.lower())
+    found = named or _BY_FIRST_BYTE.get(head.lstrip(_BEFORE_TEXT)[:1])
+    if found is None:
+        said = "neither PNML, which begins with '<', nor a net in JSON, which begins with '{'"
+        raise FileFormatError(said, file=source.shown)
+    return found
+
+
+# --- explore ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploreReport:
+    exploration: Exploration
+    with_trace: bool
+    """Whether the firings that lead to the nearest deadlock are asked for."""
+    cpu_seconds: float
+    """Of the search alone, without reading the file."""
+
+    @property
+    def deadlock(self) -> Answer:
+        """Whether the net can deadlock: proved by a trace, refuted by a complete search, else unknown."""
+        if self.exploration.deadlock_trace is not None:
+            return Answer.PROVED
+        return Answer.REFUTED if self.exploration.complete else Answer.UNKNOWN
+
+    def to_json(self) -> dict[str, Any]:
+        seen = self.exploration
+        data: dict[str, Any] = {
+            "states": seen.states,
+            "edges": seen.edges,
+            "deadlocks": seen.deadlocks,
+            "place_bound": seen.place_bound,
+            "marking_bound": seen.marking_bound,
+            "dead_transitions": list(seen.dead_transitions),
+            "complete": seen.complete,
+            "cpu_seconds": round(self.cpu_seconds, 6),
+        }
+        if self.with_trace:
+            data["trace"] = None if seen.deadlock_trace is None else list(seen.deadlock_trace)
+        if not seen.complete:
+            data["why"] = seen.why
+        return data
+
+
+def explore_net(
+    source: Source,
+    *,
+    with_trace: bool = False,
+    max_states: int = MAX_STATES,
+    max_bytes: int = MAX_BYTES,
+    use_numpy: bool | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ExploreReport:
+    """Explore the reachable markings; the nearest deadlock is the one that is met first."""
+    net = read_plain_net(source)
+    began = time.process_time()
+    found = explore(net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress)
+    spent = time.process_time() - began
+    return ExploreReport(exploration=found, with_trace=with_trace, cpu_seconds=spent)
+
+
+# --- check ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    soundness: Soundness
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        verdict = self.soundness.verdict
+        return {
+            "free_choice": self.soundness.free_choice,
+            "workflow_net": self.soundness.workflow_net,
+            "sound": str(verdict.answer),
+            "why": self.why,
+            "trace": list(verdict.trace),
+        }
+
+
+def check_net(source: Source, *, max_states: int = MAX_CHECKED_STATES) -> CheckReport:
+    """Whether the net is a sound workflow net; of one with pools, its control part."""
+    net = read_plain_net(source)
+    pools = net.place_kinds.count(PlaceKind.POOL)
+    found = soundness(net.skeleton() if pools else net, max_states=max_states)
+    left_out = f"; pools left out: {pools}" if pools else ""
+    return CheckReport(soundness=found, why=found.verdict.why + left_out)
+
+
+# --- invariants ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvariantsReport:
+    places: tuple[dict[PlaceId, int], ...]
+    sums: tuple[int, ...]
+    """For each of these, the sum that never changes."""
+    transitions: tuple[dict[TransitionId, int], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"p_invariants": list(self.places), "t_invariants": list(self.transitions)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvariantCheckReport:
+    verdict: Verdict
+
+    def to_json(self) -> dict[str, Any]:
+        return {"invariant": str(self.verdict.answer), "why": self.verdict.why}
+
+
+def list_invariants(source: Source, *, limit: int = FARKAS_LIMIT) -> InvariantsReport:
+    """All minimal semi-positive P- and T-invariants."""
+    net = read_plain_net(source)
+    places, transitions = p_invariants(net, limit=limit), t_invariants(net, limit=limit)
+    initial = dict(zip(net.place_ids, net.initial, strict=True))
+    sums = tuple(sum(weight * initial[id_] for id_, weight in weights.items()) for weights in places)
+    numbers = (n for rows in (places, transitions) for row in rows for n in row.values())
+    _check_writable(source, [*sums, *numbers])
+    return InvariantsReport(places=places, sums=sums, transitions=transitions)
+
+
+def _check_writable(source: Source, numbers: list[int]) -> None:
+    """Python refuses to write very long numbers, and Farkas' algorithm multiplies those of the file."""
+    digits = sys.get_int_max_str_digits()
+    if digits and max(numbers, default=0) >= 10**digits:
+        said = f"an invariant of this net has a number of more than {digits:,} digits"
+        raise InputError(f"{source.shown}: {said}, too long to be written")
+
+
+def check_sum(source: Source, expression: str) -> InvariantCheckReport:
+    """Whether the sum of tokens that the expression describes is the same in every marking."""
+    net = read_plain_net(source)
+    return InvariantCheckReport(verdict=check_invariant(net, parse_sum(expression, net.place_ids)))
+
+
+_TERM = re.compile(
+    r"""\s* (?P<sign>[+-])?
+        \s* (?: (?P<weight>[0-9]{1,1000}) \s* \* )?
+        \s* (?: "(?P<quoted>(?:[^"\\]|\\.)*)" | (?P<bare>[^\s+*"-]+) ) \s*""",
+    re.VERBOSE | re.DOTALL,
+)
+_BARE = re.compile(r'[^\s+*"-]+')
+
+
+def parse_sum(expression: str, places: tuple[PlaceId, ...]) -> dict[PlaceId, int]:
+    """The weights of places in a sum such as `pool + 2*run - "a b"`; each place must be one of the net."""
+    known = set(places)
+    weights: dict[PlaceId, int] = {}
+    at = 0
+    while at < len(expression) or not weights:
+        term = _TERM.match(expression, at)
+        if term is None or (at and not term["sign"]):
+            raise _misread(expression, at)
+        bare = term["bare"]
+        place = PlaceId(re.sub(r"\\(.)", r"\1", term["quoted"], flags=re.DOTALL) if bare is None else bare)
+        if place not in known:
+            raise InputError(f"the net has no place {place!r}{_nearest(place, places)}")
+        weight = int(term["weight"] or 1)
+        weights[place] = weights.get(place, 0) + (-weight if term["sign"] == "-" else weight)
+        at = term.end()
+    if not any(weights.values()):
+        raise InputError(f"the sum {expression!r} has no weight but 0, so it says nothing")
+    return weights
+
+
+def _misread(expression: str, at: int) -> InputError:
+    rest = expression[at:].strip()
+    found = repr(rest if len(rest) <= 20 else rest[:20] + "…") if rest else "its end"  # noqa: PLR2004
+    needed = "'+' or '-' and a term" if at else "a term"
+    return InputError(
+        f"cannot read the sum {expression!r}: after {at} characters comes {found}, where {needed} is needed; "
+        'a term is a place or a weight such as 2*place, and a place with blanks or one of +-*" is quoted'
+    )
+
+
+def _nearest(name: str, places: tuple[PlaceId, ...]) -> str:
+    """The place that was perhaps meant: one spelled alike, or one of which a sign has cut off the rest."""
+    alike: list[str] = get_close_matches(name, places, n=1, cutoff=0.5)
+    alike += [place for place in places if place.startswith(name) and not _BARE.fullmatch(place)]
+    return f"; did you mean {written(alike[0])}?" if alike else ""
+
+
+def written(name: str) -> str:
+    """A name as `parse_sum` reads it."""
+    if _BARE.fullmatch(name):
+        return name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def written_sum(weights: Mapping[PlaceId, int] | Mapping[TransitionId, int]) -> str:
+    return " + ".join(f"{n}*{written(id_)}" if n != 1 else written(id_) for id_, n in weights.items())
+
+
+# --- convert ---
+
+
+def convert_net(source: Source, to: Target) -> str:
+    """The net of a file as text of another format."""
+    match to:
+        case Target.PNML:
+            stem = Path(source.name).stem if source.path else ""
+            return write_pnml(read_plain_net(source), name=stem if stem and stem.isprintable() else "net")
+        case Target.JSON:
+            net = read_net(source)
+            return dump_net(net if isinstance(net, Net) else net.to_net())
+        case Target.DOT:
+            return to_dot(read_net(source))
+        case Target.MERMAID:
+            return to_mermaid(read_net(source))
+        case _:
+            assert_never(to)

@@ -1,0 +1,108 @@
+"""What `weft convert` does: the plan files of another system as a plan, which is then loaded as a check."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft.app.project.files import STDIN, Source, failure, read_text
+from weft.errors import InputError
+from weft.plan.convert import Converted, called_files, convert
+from weft.plan.convert import System as System  # noqa: PLC0414 - a part of what this module offers
+from weft.plan.loader.load import load_plan
+from weft.plan.text.document import LIMITS
+from weft.plan.text.problems import PlanError
+
+MOST_FILES = 10_000
+MOST_CALLED = 1_000
+_READ = (".md", "preferences.yaml", "preferences.yml")
+_NOT_LOOKED_INTO = frozenset({".git", "node_modules"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    converted: Converted
+    refused: PlanError | None
+    """Why the result is no plan that Weft would take; None if it is one."""
+
+    def to_json(self) -> dict[str, Any]:
+        problems = () if self.refused is None else self.refused.problems
+        return {
+            "notes": [
+                {"file": note.file, "line": note.line, "what": note.what, "why": note.why}
+                for note in self.converted.notes
+            ],
+            "valid": self.refused is None,
+            "problems": [problem.to_json() for problem in problems],
+        }
+
+
+def convert_plan(source: Source, system: System, *, shown: str = "the converted plan") -> Conversion:
+    """`shown` is what the result is called in messages about it."""
+    folder = source.path if source.path is not None and os.path.isdir(source.path) else None  # noqa: PTH112
+    if folder is None:
+        text = read_text(source, most=LIMITS.size)
+        files = {source.shown: text}
+        if system == "ail" and source.path is not None:
+            files |= _called(source.shown, text, source.path)
+    elif system == "gsd":
+        files = dict(_texts(source, folder))
+    else:
+        raise InputError(f"cannot read {source.shown}: is a directory; plans of {system} are single files")
+    converted = convert(files, system, name=_name(source, system, folder))
+    return Conversion(converted=converted, refused=_refusal(converted, shown))
+
+
+def _name(source: Source, system: System, folder: Path | None) -> str | None:
+    """What the plan is called after: a directory is often called `.gsd`, and what it is in says more."""
+    if folder is None:
+        return system if source.name == STDIN else None
+    real = Path(os.path.realpath(folder))
+    return next((place.name for place in (real, *real.parents) if not place.name.startswith(".")), system)
+
+
+def _called(shown: str, text: str, path: Path) -> dict[str, str]:
+    """The texts of the files that a pipeline of ail calls, directly or not, as far as they are there."""
+    texts: dict[str, str] = {}
+    left = LIMITS.size - len(text.encode())
+    waiting = called_files(shown, text)
+    while waiting and len(texts) < MOST_CALLED:
+        name = waiting.pop(0)
+        place = path.parent / os.path.relpath(name, Path(shown).parent)
+        if name not in texts and name != os.path.normpath(shown) and place.is_file():
+            texts[name] = read_text(Source(name=str(place), label=name), most=left)
+            left -= len(texts[name].encode())
+            waiting += called_files(name, texts[name])
+    return texts
+
+
+def _texts(source: Source, folder: Path) -> Iterator[tuple[str, str]]:
+    """The texts below a directory, by their names, all together no larger than a plan may be."""
+    left = LIMITS.size
+    for number, path in enumerate(sorted(_paths(source, folder))):
+        if number == MOST_FILES:
+            raise InputError(
+                f"{source.shown} holds more than {MOST_FILES:,} files; name the folder of the plan"
+            )
+        name = Path(source.name, path.relative_to(folder)).as_posix()
+        text = read_text(Source(name=str(path), label=name), most=left)
+        left -= len(text.encode())
+        yield name, text
+
+
+def _paths(source: Source, folder: Path) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        raise failure(f"cannot read {error.filename or source.shown}", error)
+
+    for place, folders, files in os.walk(folder, onerror=unreadable):
+        folders[:] = [name for name in folders if name not in _NOT_LOOKED_INTO]
+        yield from (Path(place, name) for name in files if name.lower().endswith(_READ))
+
+
+def _refusal(converted: Converted, shown: str) -> PlanError | None:
+    try:
+        load_plan(converted.text, shown)
+    except PlanError as error:
+        return error
+    return None

@@ -1,0 +1,126 @@
+"""What `weft graph` does: a plan, or its net, as a picture."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import assert_never
+
+from weft.app.project.files import Source
+from weft.app.project.plans import load
+from weft.errors import InputError
+from weft.garbage import without_gc
+from weft.net.formats import write_pnml
+from weft.net.model import Net
+from weft.net.plain import unfold
+from weft.plan.compile.compile import compile_plan
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.display.explain import WHOLE, find_row
+from weft.plan.pictures import (
+    Picture,
+    Row,
+    TooLargeToDrawError,
+    dependency_picture,
+    folded,
+    net_picture,
+    picture_to_dot,
+    picture_to_mermaid,
+    picture_to_svg,
+    tree_picture,
+)
+
+MOST_NODES = 400
+"""Of a net that is drawn to be looked at; other programs are given it whatever its size."""
+
+
+class What(StrEnum):
+    TREE = "tree"
+    DEPS = "deps"
+    NET = "net"
+
+
+class Format(StrEnum):
+    MERMAID = "mermaid"
+    DOT = "dot"
+    SVG = "svg"
+    PNML = "pnml"
+
+
+def graph(
+    source: Source,
+    what: What,
+    as_format: Format,
+    *,
+    of: str | None = None,
+    full: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> str:
+    """The picture as text; `of` is the subplan of which only the own part of the net is drawn."""
+    with without_gc():
+        compiled = compile_plan(load(source, environ=environ))
+        if what is What.NET:
+            return _net(compiled, as_format, of)
+        rows: Sequence[Row] = tuple(_rows(compiled))
+        rows = rows if full else folded(rows)
+        drawn = tree_picture if what is What.TREE else dependency_picture
+        return _text(drawn(rows, title=compiled.plan.id), as_format)
+
+
+def _rows(compiled: CompiledPlan) -> Iterator[Row]:
+    outline = compiled.plan.outline
+    for row, subplan in enumerate(compiled.plan.subplans):
+        yield Row(
+            path=outline.paths[row],
+            title=subplan.title,
+            parent=outline.parents[row],
+            is_leaf=outline.is_leaf(row),
+            depends_on=outline.depends_on[row],
+            after=compiled.after[row],
+        )
+
+
+def _net(compiled: CompiledPlan, as_format: Format, of: str | None) -> str:
+    title = compiled.plan.id
+    if of is not None and of != WHOLE:
+        row = find_row(compiled.plan, of)
+        title = f"{title}: {compiled.plan.outline.paths[row]}"
+        net = _shape(compiled, row)
+    else:
+        net = compiled.net
+    if as_format is Format.PNML:
+        return write_pnml(unfold(net), name=title)
+    nodes = len(net.place_ids) + len(net.transition_ids)
+    if as_format is not Format.DOT and nodes > MOST_NODES:
+        raise TooLargeToDrawError(_too_large(compiled, nodes, of))
+    return _text(net_picture(net, title=title), as_format)
+
+
+def _shape(compiled: CompiledPlan, row: int) -> Net:
+    number = compiled.shape_of[row]
+    if number < 0:
+        path = compiled.plan.outline.paths[row]
+        raise InputError(f"{path!r} has no net of its own: it is done when all that is in it is done")
+    return compiled.shapes[number].net
+
+
+def _too_large(compiled: CompiledPlan, nodes: int, of: str | None) -> str:
+    outline = compiled.plan.outline
+    said = f"the net has {nodes:,} places and transitions; more than {MOST_NODES} are not drawn"
+    dot = "draw it with Graphviz, with --format dot"
+    if of is not None:
+        return f"{said}; {dot}"
+    first = next(path for path, leaf in zip(outline.paths, outline.leaves, strict=True) if leaf)
+    return f"{said}; draw that of one subplan, with --of {first}, or {dot}"
+
+
+def _text(picture: Picture, as_format: Format) -> str:
+    match as_format:
+        case Format.MERMAID:
+            return picture_to_mermaid(picture)
+        case Format.DOT:
+            return picture_to_dot(picture)
+        case Format.SVG:
+            return picture_to_svg(picture)
+        case Format.PNML:
+            raise InputError("PNML holds nets only; draw the net, with --what net")
+        case _:
+            assert_never(as_format)

@@ -1,0 +1,1 @@
+"""Notifications: which events become notices, and the channels that deliver them."""

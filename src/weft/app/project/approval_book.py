@@ -1,0 +1,102 @@
+"""What the user has approved, in a file of their own: `approved.json` in the state directory.
+
+Only the user may be able to write it, else it proves nothing. It is replaced as a whole, under a lock, so that two
+who approve at once both find theirs in it, and who reads it needs no lock.
+"""
+
+import fcntl
+import os
+import stat
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from weft.app.project.files import failure, replace_file
+from weft.app.project.places import user_folder, with_tilde
+from weft.errors import InputError
+
+VERSION = 1
+MOST = 100_000_000
+"""Bytes that are read of it; nobody approves that much."""
+
+
+class Approval(Struct, frozen=True, kw_only=True):
+    project: str
+    """Its real path."""
+    hash: str
+    """Of the commands."""
+    at: str
+    commands: tuple[tuple[str, Any], ...]
+    """The keys that lead to each, and what is written there; to tell later what has changed."""
+
+
+class _Content(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    weft: int
+    approved: tuple[Approval, ...]
+
+
+class ApprovalBook:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._folder = user_folder(environ, "XDG_STATE_HOME", ".local/state")
+        self._file = self._folder / "approved.json"
+        self._shown = with_tilde(self._file, environ)
+
+    def read(self) -> tuple[Approval, ...]:
+        """The oldest first; raises an error if it cannot be told what is approved."""
+        try:
+            with self._file.open("rb") as stream:
+                self._refuse_others(os.fstat(stream.fileno()))
+                data = stream.read(MOST)
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise failure(f"cannot read {self._shown}", error) from None
+        return self._understood(data)
+
+    def _refuse_others(self, found: os.stat_result) -> None:
+        if found.st_uid != os.geteuid():
+            raise InputError(f"{self._shown} belongs to another user, so it does not say what you approved")
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise InputError(
+                f"others may write {self._shown}, so it does not say what you approved; "
+                f"if nobody has changed it, type: chmod 600 {self._shown}"
+            )
+
+    def _understood(self, data: bytes) -> tuple[Approval, ...]:
+        try:
+            content = msgspec.json.decode(data, type=_Content)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"{self._shown} is damaged ({error}); move it away, and approve again what you need"
+            ) from None
+        if content.weft != VERSION:
+            raise InputError(f"{self._shown} was written by another version of Weft ({content.weft})")
+        return content.approved
+
+    def change(self, how: Callable[[tuple[Approval, ...]], tuple[Approval, ...]]) -> None:
+        """Nobody else changes it meanwhile."""
+        with self._locked():
+            content = _Content(weft=VERSION, approved=how(self.read()))
+            data = msgspec.json.format(msgspec.json.encode(content)) + b"\n"
+            try:
+                # Behind a symbolic link it is the file that is replaced, not the link.
+                replace_file(Path(os.path.realpath(self._file)), data, mode=0o600)
+            except OSError as error:
+                raise failure(f"cannot write {self._shown}", error) from None
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._folder / "approved.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise failure(f"cannot write {self._shown}", error) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)  # which gives back the lock

@@ -1,0 +1,166 @@
+"""Which settings are in force in a directory, where each comes from, and which files say so."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app.project import plans
+from weft.app.project.approval import Request, request_of
+from weft.app.project.files import Source
+from weft.app.project.places import FOLDER, PLAN_NAMES, absolute, project_of
+from weft.errors import InputError
+from weft.plan.display import notation
+from weft.plan.display.explain import EffectiveValue
+from weft.plan.display.origins import Origin, layer_origin, origin
+from weft.plan.language.commands import plain
+from weft.plan.language.kinds_of_many import MapOf
+from weft.plan.language.records import Key
+from weft.plan.language.tables import CONFIG, SETTINGS
+from weft.plan.order.outline import ROOT
+from weft.plan.settings import DEFAULTS, SETTING_NAMES, Layer, Scope, setting_key, variable_name
+from weft.plan.text.document import Document, Node, Table
+from weft.plan.text.emit import Plain
+from weft.plan.text.problems import suggestion
+
+OTHER_KEYS = tuple(key for key in CONFIG.keys if key not in SETTINGS)
+"""Of configurations, and no settings: nothing inherits them."""
+
+
+class Configured(Struct, frozen=True, kw_only=True):
+    plan: str | None
+    """The file, if there is a plan of a usual name."""
+    scope: Scope
+
+    def settings(self) -> Iterator[EffectiveValue]:
+        for name, value, _ in self.scope.explained():
+            yield EffectiveValue(
+                name=name, value=notation.setting(name, value), origin=origin(self.scope, name)
+            )
+
+    def others(self) -> Iterator[EffectiveValue]:
+        """What stands beside the settings, such as agents."""
+        for key in OTHER_KEYS:
+            yield from (one.row for one in self.places(key) if one.wins)
+
+    def places(self, key: Key) -> Iterator["Place"]:
+        """All that is said about a key that is no setting, the nearest first."""
+        seen: set[str] = set()
+        for document in self._documents():
+            for name, node, value in _said_in(document, key):
+                at = Origin(at=document.position(node))
+                yield Place(row=EffectiveValue(name=name, value=value, origin=at), wins=name not in seen)
+                seen.add(name)
+
+    def _documents(self) -> Iterator[Document]:
+        documents = (layer.document for layer in self.scope.layers if layer.document is not None)
+        return iter({id(document): document for document in documents}.values())
+
+
+def _said_in(document: Document, key: Key) -> Iterator[tuple[str, Node, Plain]]:
+    """With a mapping of names, such as agents, each name counts for itself."""
+    assert isinstance(document.root, Table), "it has been read without an error"
+    node = document.root.get(key.name)
+    if isinstance(key.kind, MapOf) and isinstance(node, Table):
+        for name, (at, value) in node.entries.items():
+            yield f"{key.name}.{name}", at, plain(value)
+    elif node is not None:
+        yield key.name, node, plain(node)
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """A value that somebody has set."""
+
+    row: EffectiveValue
+    wins: bool
+    """Whether it is the one that counts."""
+
+
+class KeyExplained(Struct, frozen=True, kw_only=True):
+    name: str
+    key: Key
+    variable: str | None
+    """Which sets it, too."""
+    places: tuple[Place, ...]
+    """The one that counts first."""
+
+
+def configured(directory: Path, environ: Mapping[str, str]) -> Configured:
+    """What holds there: with the plan of a usual name, if there is one."""
+    name = plans.usual_name(directory)
+    if name is None:
+        return Configured(plan=None, scope=plans.scope_around(_beside(directory), environ))
+    plan = plans.load(Source(name=name, directory=directory, holds="plan"), environ=environ)
+    return Configured(plan=name, scope=plan.scopes[ROOT])
+
+
+def _beside(directory: Path) -> Source:
+    """A plan that is not there, but would lie there."""
+    return Source(name=PLAN_NAMES[0], directory=directory, holds="plan")
+
+
+def explained(directory: Path, name: str, environ: Mapping[str, str]) -> KeyExplained:
+    """One key; raises `InputError` if there is none of that name."""
+    others = {key.name: key for key in OTHER_KEYS}
+    if name not in SETTING_NAMES and name not in others:
+        raise InputError(f"there is no setting {name!r}{suggestion(name, [*SETTING_NAMES, *others])}")
+    found = configured(directory, environ)
+    if name in others:
+        places = tuple(found.places(others[name]))
+        return KeyExplained(name=name, key=others[name], variable=None, places=places)
+    return KeyExplained(
+        name=name,
+        key=setting_key(name),
+        variable=variable_name(name),
+        places=tuple(_places(name, found.scope)),
+    )
+
+
+def _places(name: str, scope: Scope) -> Iterator[Place]:
+    """Defaults come last, and only the one that would count."""
+    setting = [layer for layer in scope.layers if name in layer.values]
+    if all(layer.where != DEFAULTS.where for layer in setting):
+        setting.append(DEFAULTS)
+    for number, layer in enumerate(setting):
+        yield Place(row=_row(name, layer), wins=number == 0)
+
+
+def _row(name: str, layer: Layer) -> EffectiveValue:
+    value = notation.setting(name, layer.values[name])
+    return EffectiveValue(name=name, value=value, origin=layer_origin(layer, name))
+
+
+# --- files ---
+
+
+class ReadFile(Struct, frozen=True, kw_only=True):
+    what: str
+    """"plan", "project", "user"."""
+    path: Path
+    there: bool
+
+
+def files(directory: Path, environ: Mapping[str, str]) -> Iterator[ReadFile]:
+    """Those that are read for a directory, or would be if they were there; the nearest to the work first."""
+    folder = absolute(directory)
+    name = plans.usual_name(directory) or PLAN_NAMES[0]
+    named = {one.where: one.path for one in plans.config_files(_beside(directory), folder, environ)}
+    project = project_of(folder).project / FOLDER / "config.yaml"
+    for what, path in {"plan": folder / name, "project": project, "user": named["user"]}.items():
+        yield ReadFile(what=what, path=path, there=os.path.lexists(path))
+
+
+# --- commands to approve ---
+
+
+def approval_request(directory: Path, environ: Mapping[str, str]) -> Request | None:
+    """What there is to approve in the project around a directory, whatever its plans say."""
+    layers = plans.scope_around(_beside(directory), environ).layers
+    layer, user = (
+        next((candidate for candidate in layers if candidate.where == where), None)
+        for where in ("project", "user")
+    )
+    if layer is None:
+        return None
+    return request_of(layer, project_of(absolute(directory)).project, environ, user=user)

@@ -1,0 +1,212 @@
+"""A plan that a person names: found, and read with its configuration.
+
+A plan is read where it lies: its project is the nearest directory around it that has `.weft` or `.git`, and that
+one's `.weft/config.yaml` counts, then the user's own; before both, variables such as WEFT_MAX_PARALLEL. Nothing is
+run to find that out.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app.project.files import STDIN, Source, read_text
+from weft.app.project.places import PLAN_NAMES, absolute, project_around, user_folder, with_tilde
+from weft.errors import FileFormatError, InputError
+from weft.garbage import without_gc
+from weft.plan.display.origins import flag_name
+from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.money import amounts_in, kind_in_shell
+from weft.plan.language.reader import BAD, Reader
+from weft.plan.language.records import Values
+from weft.plan.loader.load import (
+    Config,
+    Surroundings,
+    configured_agents,
+    load_plan,
+    outer_layers,
+    read_config,
+)
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+from weft.plan.settings import AMOUNTS, VARIABLE_PREFIX, Layer, Scope, flag_setting, own_settings, setting_key
+from weft.plan.text.document import LIMITS, Document, Scalar, Table
+from weft.plan.text.problems import PlanError, Position, Problem
+from weft.search_path import search_path
+from weft.workspaces.git.base.discovery import repository_around
+
+Flags = Mapping[str, str | None]
+"""Texts from the command line by the names of settings, read as the plan language reads them; None: not given."""
+NO_FLAGS: Flags = {}
+
+_CONFIG = Path(".weft", "config.yaml")
+
+
+# --- finding ---
+
+
+def find_plan(name: str | None, directory: Path, *, command: str = "check") -> Source:
+    """The plan of this name, or the one of a usual name in the directory."""
+    if name is None:
+        found = usual_name(directory)
+        if found is None:
+            looked_for = f"there is no {' and no '.join(PLAN_NAMES)} in {_shown(directory)}"
+            raise InputError(
+                f"{looked_for}; to write one, type: weft init; to name another file: weft {command} FILE"
+            )
+        name = found
+    elif name != STDIN and os.path.isdir(directory / name):  # noqa: PTH112 - also where nothing may be looked at
+        found = usual_name(directory / name)
+        advice = "" if found is None else f"; did you mean {os.path.join(name, found)}?"  # noqa: PTH118 - as written
+        raise InputError(f"cannot read {name}: is a directory{advice}")
+    return Source(name=name, directory=directory, holds="plan")
+
+
+def usual_name(directory: Path) -> str | None:
+    """Of the plan that lies there."""
+    return next((name for name in PLAN_NAMES if os.path.lexists(directory / name)), None)
+
+
+def _shown(directory: Path) -> str:
+    return "this directory" if directory == Path() else str(directory)
+
+
+# --- loading ---
+
+
+def load(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] = os.environ) -> Plan:
+    """The plan, with the configuration that holds for it; raises `PlanError` with all that is wrong."""
+    with without_gc():
+        outranking = flags_layer(flags)
+        text = _text(source)
+        folder = folder_of(source)
+        configs = tuple(_configs(source, folder, environ))
+        git = repository_around(folder) is not None
+
+        def loaded(programs: tuple[str, ...] = ()) -> Plan:
+            surroundings = Surroundings(git=git, programs=programs)
+            return load_plan(text, source.shown, configs=configs, flags=outranking, surroundings=surroundings)
+
+        try:
+            return loaded()
+        except PlanError:
+            # Only the message about a missing agent tells what is installed, and to look for it may take long.
+            return loaded(installed_agents(environ))
+
+
+def _text(source: Source) -> str:
+    try:
+        return read_text(source, most=LIMITS.size)
+    except FileFormatError as error:
+        at = Position(error.file, error.line or 1, error.column or 1)
+        raise PlanError([Problem(at=at, message=error.said)]) from None
+
+
+def folder_of(source: Source) -> Path:
+    """Where the plan lies; what comes through a pipe lies where we work."""
+    path = source.directory if source.path is None else source.path.parent
+    return absolute(path)
+
+
+def _configs(source: Source, folder: Path, environ: Mapping[str, str]) -> Iterator[Config]:
+    """The nearest first."""
+    yield from _variables(environ)
+    for file in config_files(source, folder, environ):
+        if os.path.lexists(file.path):
+            text = _text(Source(name=str(file.path), label=file.shown))
+            yield read_config(text, file.shown, file.where)
+
+
+def _variables(environ: Mapping[str, str]) -> Iterator[Config]:
+    given = {name: value for name, value in environ.items() if name.startswith(VARIABLE_PREFIX)}
+    if given:
+        from weft.plan.loader.variables import read_variables  # noqa: PLC0415 - most people set none
+        from weft.runtime.environment import inside_step  # noqa: PLC0415
+
+        if inside_step(environ) is None:  # there they are what Weft tells the step
+            yield from read_variables(given)
+
+
+class ConfigFile(Struct, frozen=True):
+    """A file that is read if it is there."""
+
+    path: Path
+    shown: str
+    """As it is called when something is said about it."""
+    where: str
+    """Whose it is: of the "project", of the "user"."""
+
+
+def config_files(source: Source, folder: Path, environ: Mapping[str, str]) -> Iterator[ConfigFile]:
+    """Those that count for a plan, the nearest first."""
+    project = project_around(folder)
+    if project is not None:
+        beside = Path(source.name).parent if source.path is not None else Path()
+        shown = os.path.normpath(beside / os.path.relpath(project / _CONFIG, folder))
+        yield ConfigFile(project / _CONFIG, shown, "project")
+    path = user_folder(environ, "XDG_CONFIG_HOME", ".config") / "config.yaml"
+    yield ConfigFile(path, with_tilde(path, environ), "user")
+
+
+def scope_around(source: Source, environ: Mapping[str, str]) -> Scope:
+    """What holds for a plan before anybody has written it."""
+    folder = folder_of(source)
+    configs = tuple(_configs(source, folder, environ))
+    surroundings = Surroundings(git=repository_around(folder) is not None)
+    return Scope(tuple(outer_layers(configs, configured_agents(configs), surroundings)))
+
+
+_NOTHING = "weft: 1\nplan: none\nsubplans: [{id: none, steps: [{id: nothing, run: 'true'}]}]\n"
+
+
+def plan_of_nothing(directory: Path, environ: Mapping[str, str]) -> Plan:
+    """One step that does nothing, with the agents and prices that a plan that lies there would have."""
+    source = Source(name=STDIN, directory=directory, holds="plan")
+    return load_plan(_NOTHING, source.shown, configs=tuple(_configs(source, folder_of(source), environ)))
+
+
+def project_layer(plan: Plan) -> Layer | None:
+    """What the project's configuration sets; None if there is none, or nothing in it."""
+    layers = plan.scopes[ROOT].layers
+    return next((one for one in layers if one.where == "project" and one.document is not None), None)
+
+
+def user_layer(plan: Plan) -> Layer | None:
+    """What the user's own configuration sets; None if there is none."""
+    return next((layer for layer in plan.scopes[ROOT].layers if layer.where == "user"), None)
+
+
+def installed_agents(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The agents' command lines that are there."""
+    folders = search_path(environ).split(os.pathsep)
+    programs = [adapter.program for adapter in ADAPTERS.values() if adapter.program is not None]
+    return tuple(p for p in programs if any(_is_program(Path(folder, p)) for folder in folders))
+
+
+def _is_program(path: Path) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - of what cannot be seen: no
+
+
+def flags_layer(given: Flags) -> Layer | None:
+    """What the flags of the command line set; raises `InputError` for a value that is not allowed."""
+    values: dict[str, object] = {}
+    for flag, text in given.items():
+        if text is not None:
+            setting = flag_setting(flag)
+            value = _flag(setting, text)
+            values |= (
+                own_settings(Values({setting: value}, Table(1, 1))) if flag == setting else {setting: value}
+            )
+    return Layer("flags", values) if values else None
+
+
+def _flag(setting: str, text: str) -> object:
+    flag = flag_name(setting)
+    node = amounts_in(text) if setting in AMOUNTS else Scalar(text, 1, 1, "")
+    reader = Reader(Document(file=flag, text=text, root=node, problems=()))
+    value: object = kind_in_shell(setting_key(setting).kind).read(node, reader, flag)
+    if value is BAD or reader.failed:
+        message = reader.problems[0].message
+        raise InputError(message if message.startswith(flag) else f"{flag}: {message}")
+    return value

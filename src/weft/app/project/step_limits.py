@@ -1,0 +1,166 @@
+"""What a step of a run may do with Weft: look at its own subplan, and change nothing.
+
+A step that could stop its run, answer the question of another slice or approve commands would decide what only a
+person decides. So each command that changes a run or a project is refused inside a step:
+
+- everywhere, if the environment says that this is a step;
+- also without that, if the ancestors of the process are a step (`weft.hosts.ancestry`), in the project of that
+  step, in all of its worktrees, and in every project that is older than the step.
+
+This leaves a project that a step makes for itself: the tests of a program that uses Weft, as Weft's own do, run
+Weft in temporary directories. Such a test removes the variables of the step from the environment first.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.app.project.places import FOLDER, Places, absolute, project_of
+from weft.errors import InputError
+from weft.hosts.ancestry import EnclosingStep, find_enclosing_steps
+from weft.ports.journal import JournalReader
+from weft.runtime.environment import inside_step
+from weft.safe_files import read_text
+
+FindSteps = Callable[[], Sequence[EnclosingStep]]
+_SLACK = 0.1
+"""Seconds by which the clocks of files and of processes may differ."""
+
+
+# --- changes ---
+
+
+def refuse_inside_step(
+    folder: Path,
+    command: str,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    find_steps: FindSteps = find_enclosing_steps,
+) -> None:
+    """Raises `InputError` if this process is part of a step that must not change the project of the folder."""
+    declared = inside_step(environ)
+    if declared is not None:
+        raise _refusal(command, environ.get("WEFT_RUN", ""), declared)
+    steps = find_steps()
+    if steps:
+        project = project_of(absolute(folder)).project
+        for step in steps:
+            if not _is_of_the_step(project, step):
+                raise _refusal(command, step.run, step.subplan)
+
+
+def _refusal(command: str, run: str, subplan: str | None) -> InputError:
+    where = f"a step of {subplan}" if subplan else "a step"
+    return InputError(
+        f"`{command}` is refused inside {where}{f' (run {run})' if run else ''}: a step cannot change a run or a "
+        "project; a person types it in a terminal of their own"
+    )
+
+
+def _is_of_the_step(project: Path, step: EnclosingStep) -> bool:
+    """Whether the project was made during the step, apart from the project that the step is part of."""
+    if step.host is None:
+        return False
+    own = project_of_host(step.host)
+    if own is None or project.resolve().is_relative_to(own.resolve()):
+        return False
+    if set(_repositories(own)) & set(_repositories(project)):
+        return False
+    return _oldest_entry(project / FOLDER) >= step.started_at - _SLACK
+
+
+def project_of_host(host: Path) -> Path | None:
+    """The project whose runs the supervisor of that directory serves."""
+    return next((place.parent for place in host.parents if place.name == FOLDER), None)
+
+
+def _repositories(project: Path) -> Iterator[Path]:
+    """The git directories of all repositories around a directory; that of the main one for a worktree."""
+    for place in (project, *project.parents):
+        git = place / ".git"
+        if git.is_dir():
+            yield git.resolve()
+            continue
+        try:
+            pointer = read_text(git)
+        except (OSError, UnicodeDecodeError):
+            continue
+        else:
+            directory = (place / pointer.removeprefix("gitdir:").strip()).resolve()
+            yield directory.parents[1] if directory.parent.name == "worktrees" else directory
+
+
+def _oldest_entry(folder: Path) -> float:
+    """When the oldest entry came to be as it is; infinite if there is none.
+
+    The change time of a file cannot be set: a project that has been used before the step has such entries, also if
+    its files are copied or touched later.
+    """
+    try:
+        times = [entry.stat(follow_symlinks=False).st_ctime for entry in os.scandir(folder)]
+    except (FileNotFoundError, NotADirectoryError):
+        return float("inf")
+    except OSError:
+        return 0.0
+    return min(times, default=float("inf"))
+
+
+# --- views ---
+
+
+class Sight(Struct, frozen=True):
+    """The run, and the part of it, that this process may look at."""
+
+    run: str | None
+    """None: the last one."""
+    subplan: str
+    """Empty: all of it."""
+
+
+def find_sight(
+    places: Places,
+    journal: JournalReader,
+    run: str | None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    find_steps: FindSteps = find_enclosing_steps,
+) -> Sight:
+    """What can be seen of the run that was named: all of it, but inside a step only that step's subplan."""
+    step = _step_in(places, find_steps()) or _declared_step(journal, environ)
+    if step is None:
+        return Sight(run, "")
+    if run not in {None, step.run}:
+        raise InputError(f"inside a step only its own run can be seen: {step.run}, and not {run}")
+    subplan = _recorded_subplan(journal, step) if step.subplan is None else step.subplan
+    if subplan is None:
+        raise InputError("inside a step only its own subplan can be seen, and which one that is is unknown")
+    return Sight(step.run, subplan)
+
+
+def _step_in(places: Places, steps: Sequence[EnclosingStep]) -> EnclosingStep | None:
+    """The innermost step of this project that the process is part of."""
+    for step in steps:
+        own = None if step.host is None else project_of_host(step.host)
+        if own is not None and own.resolve() == places.project.resolve():
+            return step
+    return None
+
+
+def _declared_step(journal: JournalReader, environ: Mapping[str, str]) -> EnclosingStep | None:
+    """The step that the environment names, if its run is in this journal."""
+    declared, run = inside_step(environ), environ.get("WEFT_RUN", "")
+    if declared is None or not run or journal.record(run) is None:
+        return None
+    return EnclosingStep(run=run, subplan=declared)
+
+
+def _recorded_subplan(journal: JournalReader, step: EnclosingStep) -> str | None:
+    """The subplan whose step the job is, from the journal."""
+    run, _, rest = step.job.partition(".")
+    firing = rest.partition(".")[0]
+    for recorded in journal.events(step.run) if run == step.run else ():
+        if recorded.event.kind == "step_started" and str(recorded.event.data.get("firing")) == firing:
+            return recorded.event.subplan
+    return None

@@ -1,0 +1,116 @@
+"""Where the slices of a run work, and with git where that starts from and lands."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from weft.app.preflight.preflight import Preflight
+from weft.app.project.places import Places
+from weft.engine.messages.facts import RefMove, RunStarted
+from weft.plan.model import Plan
+from weft.plan.settings import BRANCHED
+from weft.ports.target import LandingTarget
+from weft.ports.workspaces import Workspaces
+from weft.workspaces.in_place import InPlaceWorkspaces
+from weft.workspaces.per_subplan import ChosenWorkspaces
+
+
+def _nothing() -> Sequence[RefMove]:
+    return ()
+
+
+class Workplace(Struct, frozen=True, kw_only=True):
+    workspaces: Workspaces
+    landing_target: LandingTarget | None = None
+    """The branch that results land on, as the landing queue sees it; None without worktrees."""
+    target: str = ""
+    """The branch that results land on; empty without worktrees."""
+    base: str = ""
+    landed: tuple[str, ...] = ()
+    """What an earlier run has landed on it."""
+    notes: tuple[str, ...] = ()
+    """What a person should know before anything starts."""
+    start_anew: Callable[[], Sequence[RefMove]] = _nothing
+    """What earlier runs left is put aside."""
+    follow_base: Callable[[], Sequence[RefMove]] = _nothing
+    """The same, if all of it has landed."""
+
+
+class Workplaces:
+    """Where the slices of a plan can work. Git is looked at only where a plan has worktrees."""
+
+    def __init__(self, plan: Plan, places: Places, folder: Path, environ: Mapping[str, str]) -> None:
+        self._plan = plan
+        self.places = places
+        self.folder = folder
+        self._environ = environ
+        kinds = {scope.settings.isolation for scope in plan.scopes}
+        rows = range(len(plan.subplans))
+        leaves = {plan.scopes[row].settings.isolation for row in rows if plan.outline.is_leaf(row)}
+        self._has_worktrees = not BRANCHED.isdisjoint(leaves)
+        self._has_directories = kinds != {"none"}
+
+    def new(
+        self,
+        found: Preflight,
+        landed: tuple[str, ...] = (),
+        target: str = "",
+        notes: tuple[str, ...] = (),
+    ) -> Workplace:
+        """For a run that begins, after one that has landed these on that branch.
+
+        `found`: what the preflight has found, without any refusal; `notes`: what else a person should know.
+        """
+        notes, state = (*notes, *found.notes()), found.state
+        if state is None or state.repository is None or state.ends is None:
+            return replace(self._without_git(), notes=notes)
+        from weft.app.isolation import plan_repository  # noqa: PLC0415 - of no use without git
+
+        repository, ends = state.repository, state.ends
+        landed = landed if target == ends.target else ()
+        worktrees = plan_repository.worktrees_of(self._plan, self.places, repository, ends, landed)
+        recovered = worktrees.recovery.recover(self._plan.outline.paths)
+        return Workplace(
+            workspaces=self._chosen(worktrees),
+            landing_target=worktrees.target,
+            target=ends.target,
+            base=ends.base,
+            landed=landed,
+            notes=(*notes, *recovered),
+            start_anew=worktrees.start_anew,
+            follow_base=worktrees.follow_base,
+        )
+
+    def resumed(self, started: RunStarted) -> Workplace:
+        """For one that goes on."""
+        if not self._has_worktrees:
+            return self._without_git()
+        from weft.app.isolation import plan_repository  # noqa: PLC0415 - of no use without git
+        from weft.workspaces.git.base.repository import Ends  # noqa: PLC0415 - the same
+
+        repository = plan_repository.repository_of(self._plan, self.folder, self._environ)
+        ends = Ends(target=started.target, target_ref=f"refs/heads/{started.target}", base=started.base)
+        worktrees = plan_repository.worktrees_of(self._plan, self.places, repository, ends, started.landed)
+        recovered = worktrees.recovery.recover(self._plan.outline.paths)
+        return Workplace(
+            workspaces=self._chosen(worktrees),
+            landing_target=worktrees.target,
+            target=ends.target,
+            base=ends.base,
+            notes=tuple(recovered),
+        )
+
+    def _without_git(self) -> Workplace:
+        if not self._has_directories:
+            return Workplace(workspaces=InPlaceWorkspaces(self.folder))
+        from weft.workspaces.directories import DirectoryWorkspaces  # noqa: PLC0415 - of no use otherwise
+
+        directories = DirectoryWorkspaces(self.places.work(self._plan.id), self.folder)
+        return Workplace(workspaces=self._chosen(directories))
+
+    def _chosen(self, own: Workspaces) -> Workspaces:
+        paths, scopes = self._plan.outline.paths, self._plan.scopes
+        shared = {paths[row] for row, scope in enumerate(scopes) if scope.settings.isolation == "none"}
+        return ChosenWorkspaces(own, InPlaceWorkspaces(self.folder), shared)

@@ -1,0 +1,25 @@
+"""A person at a terminal is asked about the commands that a project's configuration names."""
+
+import os
+
+import click
+
+from weft.app.project.approval import NotApprovedError, approve, change_lines, said
+from weft.cli.output import note_lines
+from weft.errors import InputError
+
+
+def is_approved_now(error: InputError) -> bool:
+    """Asks about what was missing; False if that was something else. Raises `InputError` if the answer is no."""
+    if not isinstance(error, NotApprovedError):
+        return False
+    note_lines([f"{said(error.request)}:", *change_lines(error.request)])
+    if not agrees(loosens=bool(error.request.users)):
+        raise InputError("not approved, and nothing has been run") from None
+    approve(error.request, os.environ)
+    return True
+
+
+def agrees(*, loosens: bool) -> bool:
+    what = "these commands and settings" if loosens else "these commands"
+    return click.confirm(f"Approve {what}?", default=False, prompt_suffix=" ", err=True)

@@ -1,0 +1,67 @@
+"""`weft agents`: which agents there are, what they need and can do; and, on request, whether they answer."""
+
+import os
+
+import click
+
+from weft.cli.completions import agent_names, plan_files
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, note, show_json, show_lines
+from weft.cli.plan_options import at_work_on_a_plan, directory, json_option
+
+TIMEOUT = 60.0
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    changes_with=("probe",),
+    epilog=examples(
+        "weft agents", "weft agents claude --probe", "weft agents builtin --probe --model gpt-5 --timeout 30"
+    ),
+    short_help="Show which agents there are, and whether they answer.",
+)
+@click.argument("names", metavar="[NAME…]", nargs=-1, shell_complete=agent_names)
+@click.option("--probe", is_flag=True, help="Ask each for one word, which may cost a little money.")
+@click.option(
+    "--timeout", metavar="SECONDS", type=click.FloatRange(0.1, 3600), default=TIMEOUT, show_default=True,
+    help="How long each has to answer.",
+)  # fmt: skip
+@click.option("--model", metavar="MODEL", help="Probe with this model.")
+@click.option(
+    "--plan", "plan", metavar="PLAN", type=click.Path(), shell_complete=plan_files,
+    help="The plan whose agents are shown, too; weft.yaml or weft.yml if it is left out.",
+)  # fmt: skip
+@json_option
+def agents(
+    *, names: tuple[str, ...], probe: bool, timeout: float, model: str | None, plan: str | None, as_json: bool
+) -> int:
+    """Show the agents NAME, or all: those of the plan, and those that Weft knows.
+
+    For each: whether its program is installed, where, and its version; whether a key or a login seems to be
+    there (values are never shown); whether it can go on with a conversation, fork it, and only read; and what it
+    tells of what it spends. For what is missing it says what to type.
+
+    With --probe each of them that is installed gets a real prompt, in an empty directory, and it is told whether
+    it answered, how long that took and what it cost. Agents of the plan that are commands, scripts or servers are
+    asked only if they are named, and so is `builtin` if the plan names no model for it.
+
+    Exit code: 0; with --probe 1 if one did not answer; 2 for an unknown name or a plan that cannot be read.
+    """
+    from weft.app.agents.overview import PATIENCE, at_hand, overview
+    from weft.cli.text.agents import overview_data, overview_lines
+
+    with at_work_on_a_plan(as_json=as_json):
+        found = at_hand(plan, directory(), os.environ)
+    if found.unread:
+        note(f"{found.unread} cannot be read, and its agents are not shown; type: weft check {found.unread}")
+    seen = overview(found, names, os.environ, patience=None if probe else PATIENCE)
+    if probe:
+        from weft.cli.live.probe_progress import ask
+
+        return ask(found, seen, named=bool(names), model=model, timeout=timeout, as_json=as_json)
+    if as_json:
+        show_json(overview_data(found, seen))
+    else:
+        show_lines(overview_lines(found, seen))
+    return 0

@@ -1,0 +1,105 @@
+"""`weft check`: whether a plan is all right, what it will do, and which settings are in force where."""
+
+import click
+
+from weft.app.project.files import Source
+from weft.cli.completions import plan_places
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, show_json, show_lines
+from weft.cli.plan_options import (
+    Flags,
+    at_work_on_a_plan,
+    flag_options,
+    json_option,
+    plan_argument,
+    plan_source,
+)
+
+_REFUSED, _NOT_KNOWN = 2, 4
+_EXIT = {"proved": 0, "refuted": 2, "unknown": _NOT_KNOWN}
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    epilog=examples("weft check", "weft check plan.yaml --explain store/model:code"),
+    short_help="Check a plan, prove that it can finish, and say what it will do.",
+)
+@plan_argument
+@flag_options
+@click.option(
+    "--explain", "place", metavar="PATH", shell_complete=plan_places,
+    help="Print the settings in force at a subplan (store/model), one of its steps (store/model:code) or the "
+         "whole plan (/), and where each comes from.",
+)  # fmt: skip
+@click.option(
+    "--plan-only",
+    is_flag=True,
+    help="Check the plan alone, not what it needs of this machine and repository.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Print all of each list, and how the proof goes.")
+@json_option
+def check(
+    *,
+    plan: str | None,
+    place: str | None,
+    plan_only: bool,
+    verbose: bool,
+    as_json: bool,
+    **flags: str | None,
+) -> int:
+    """Check PLAN before it costs anything.
+
+    All that is wrong with it is told at once, each with file, line and column. A plan without errors is proven to
+    be able to finish, whatever fails on the way; then it is said what can start now and what is complete already,
+    what may get in each other's way, how long it takes at least and at most, and what it may cost.
+
+    What the plan needs of this machine and this repository is checked too: programs, agents, the branch it starts
+    from, sandboxes, signatures. `weft run` refuses for the same reasons.
+
+    PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. The options that name a
+    setting outrank the plan.
+
+    Exit code: 0 if all is well, also with warnings; 2 if the plan is not valid, cannot always finish or cannot
+    be run here; 4 if that could not be decided, or what has been done of it cannot be read.
+    """
+    with at_work_on_a_plan(as_json=as_json):
+        source = plan_source(plan)
+        if place is not None:
+            _explain(source, place, flags, as_json=as_json)
+            return 0
+        return _check(source, flags, plan or "", plan_only=plan_only, verbose=verbose, as_json=as_json)
+
+
+def _check(source: Source, flags: Flags, plan: str, *, plan_only: bool, verbose: bool, as_json: bool) -> int:
+    from weft.app.check.check import check
+    from weft.cli.text.check import check_lines
+
+    checked = check(source, flags=flags, plan_only=plan_only)
+    if as_json:
+        show_json({"valid": True, **checked.to_json()})
+    else:
+        show_lines(
+            check_lines(
+                checked.report,
+                checked.eligibility,
+                checked.findings,
+                checked.earlier,
+                verbose=verbose,
+                plan=plan,
+            )
+        )
+    code = _REFUSED if checked.is_refused else _EXIT[checked.report.finish.answer]
+    return code or (0 if checked.eligibility.is_known else _NOT_KNOWN)
+
+
+def _explain(source: Source, place: str, flags: Flags, *, as_json: bool) -> None:
+    from weft.app.project import plans
+    from weft.cli.text.explain import explained
+    from weft.plan.display.explain import explain
+
+    explanation = explain(plans.load(source, flags=flags), place)
+    if as_json:
+        show_json(explanation.to_json())
+    else:
+        show_lines(explained(explanation))

@@ -1,0 +1,48 @@
+"""`weft clean`: removes what plans have left in git and what is proven to have landed."""
+
+import click
+
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, note, show_json, show_lines
+from weft.cli.plan_options import directory, json_option
+from weft.cli.run_options import directory_of, running_here
+
+EXIT_WAITING = 4
+
+
+def _complete_plan(context: click.Context, _argument: click.Parameter, incomplete: str) -> list[str]:
+    from weft.app.record import names
+
+    return names.plans(directory_of(context), incomplete)
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
+    epilog=examples("weft clean --dry-run", "weft clean", "weft clean notes"),
+    short_help="Remove worktrees and branches whose work has landed.",
+)
+@click.argument("plans", metavar="[PLAN-ID…]", nargs=-1, shell_complete=_complete_plan)
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@json_option
+def clean(*, plans: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
+    """Remove the worktrees, branches and private refs of the plans PLAN-ID, or of all that were run here.
+
+    Nothing goes that is not proven to be on the branch where the plan's work lands: a worktree with changes that
+    are not committed and a branch with commits that have not landed are kept, and it is said why. Results of plans
+    that work in directories (isolation: dir) are not touched. Homes of steps go when their run has ended.
+
+    Exit code: 0; 4 if something is kept that has not landed; 2 if a plan is being run, or there is no such plan.
+    """
+    from weft.app.clean.clean import clean as clean_up
+    from weft.cli.text.clean import cleaned_data, cleaned_lines
+
+    running_here(directory())  # what is about to end is waited for; what runs is refused by name
+    done = clean_up(directory(), plans, dry_run=dry_run)
+    if as_json:
+        show_json({"dry_run": dry_run, "plans": [cleaned_data(one) for one in done]})
+    else:
+        show_lines(line for one in done for line in cleaned_lines(one, dry_run=dry_run))
+        if not any(one.removed for one in done):
+            note("there is nothing to remove")
+    return EXIT_WAITING if any(one.waits for one in done) else 0

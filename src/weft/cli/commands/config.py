@@ -1,0 +1,197 @@
+"""`weft config`: which settings are in force here and why, and which commands of the project may run."""
+
+import os
+import sys
+
+import click
+
+from weft.cli.completions import Items, setting_names
+from weft.cli.effects import Effect, WeftGroup
+from weft.cli.output import examples, note, note_lines, show_json, show_lines
+from weft.cli.plan_options import at_work_on_a_plan, directory, json_option
+from weft.errors import InputError
+
+_USUAL = "settings"
+
+
+class _Config(WeftGroup):
+    """What is no command of its own is about the settings."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        first = args[0] if args else ""
+        if first not in self.commands and first not in ctx.help_option_names:
+            args = [_USUAL, *args]
+        return super().parse_args(ctx, args)
+
+
+def _complete_key(context: click.Context, argument: click.Parameter, incomplete: str) -> Items:
+    """Also the commands: nobody knows yet which of both it will be."""
+    from click.shell_completion import CompletionItem
+
+    commands = [CompletionItem(name) for name in config.commands if name.startswith(incomplete)]
+    return [*setting_names(context, argument, incomplete), *commands]
+
+
+@click.group(
+    cls=_Config,
+    epilog=examples(
+        "weft config",
+        "weft config max_parallel",
+        "weft config --files",
+        "weft config approve",
+    ),
+    short_help="Show the settings in force, and approve a project's commands.",
+    subcommand_metavar="[KEY] | COMMAND [ARGS]...",
+)
+def config() -> None:
+    """Print the settings that are in force in this directory, or explain the one named KEY.
+
+    A setting comes from a flag, the plan, an environment variable (WEFT_MAX_PARALLEL for max_parallel), the
+    project's .weft/config.yaml, the user's ~/.config/weft/config.yaml, or is the default; the first of these
+    counts.
+
+    What .weft/config.yaml names to be run, such as agents' commands, is run only once you have approved it.
+    """
+
+
+@config.command(
+    effect=Effect.READS,
+    name=_USUAL,
+    epilog=examples("weft config", "weft config merge.mode", "weft config --json"),
+    short_help="Print the settings in force here, or explain one; the default.",
+)
+@click.argument("key", required=False, shell_complete=_complete_key)
+@click.option("--files", "only_files", is_flag=True, help="Only name the files that are or would be read.")
+@json_option
+def settings(*, key: str | None, only_files: bool, as_json: bool) -> int:
+    """Print the settings in force in this directory and where each comes from, or all about the one named KEY.
+
+    If there is a weft.yaml or weft.yml, it counts, too. For another plan: weft check PLAN --explain /
+    """
+    if only_files and key is not None:
+        raise click.UsageError("--files names all files; leave out the setting")
+    if only_files:
+        _show_files(as_json=as_json)
+        return 0
+    with at_work_on_a_plan(as_json=as_json):
+        from weft.app.project.configuration import configured, explained
+        from weft.cli.text import config as config_text
+
+        if key is None:
+            found = configured(directory(), os.environ)
+            lines, data = config_text.configured_lines(found), config_text.configured_data(found)
+        else:
+            one = explained(directory(), key, os.environ)
+            lines, data = config_text.key_lines(one), config_text.key_data(one)
+    if as_json:
+        show_json(data)
+    else:
+        show_lines(lines)
+    return 0
+
+
+def _show_files(*, as_json: bool) -> None:
+    from weft.app.project.configuration import files
+    from weft.cli.text import config as config_text
+
+    found = list(files(directory(), os.environ))
+    if as_json:
+        show_json({"files": [config_text.file_data(one) for one in found]})
+    else:
+        show_lines(config_text.file_lines(found))
+
+
+# --- approval ---
+
+
+@config.command(
+    effect=Effect.CHANGES,
+    epilog=examples("weft config approve", "weft config approve --hash 0f3c…"),
+    short_help="Approve the commands that .weft/config.yaml names.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--hash", "wanted", metavar="HASH", help="Do not ask; approve only if this is the hash of the commands."
+)
+def approve(*, yes: bool, wanted: str | None) -> int:
+    """Show the commands that this project's .weft/config.yaml names and what it loosens, ask, and approve them.
+
+    That file comes with the repository. Before a run, all that it would have run must have been approved in this
+    directory: agents' commands, arguments and variables, setup, and who is notified how; and each setting that is
+    looser than in your own configuration. If one of them changes, it has to be approved again; other settings
+    may change as they like.
+
+    The hash is the same on each machine: in CI, give the one that you have looked at.
+
+    Exit code: 0 if all is approved; 2 if not.
+    """
+    from weft.app.project import approval
+    from weft.app.project.configuration import approval_request
+
+    request = approval_request(directory(), os.environ)
+    if request is None:
+        note("there is nothing to approve: the project's configuration names no commands and loosens nothing")
+        return 0
+    if request.is_approved and wanted is None:
+        note(f"approved already: {request.hash}")
+        return 0
+    if wanted is not None and wanted != request.hash:
+        raise InputError(f"the commands of {request.file} have the hash {request.hash}, and not {wanted}")
+    note_lines([f"{request.file}, hash {request.hash}:", *approval.change_lines(request)])
+    if wanted is None and not yes:
+        _ask(loosens=bool(request.users))
+    approval.approve(request, os.environ)
+    note("approved")
+    return 0
+
+
+def _ask(*, loosens: bool) -> None:
+    from weft.cli.approval_prompt import agrees
+
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InputError(
+            "there is nobody to ask; if you have looked at them, type: weft config approve --yes (or --hash HASH)"
+        )
+    if not agrees(loosens=loosens):
+        raise InputError("not approved")
+
+
+@config.command(
+    effect=Effect.CHANGES,
+    epilog=examples("weft config revoke", "weft config revoke ../other-project"),
+    short_help="Take back what was approved for a project.",
+)
+@click.argument("project", required=False, type=click.Path())
+def revoke(*, project: str | None) -> int:
+    """Take back all that was approved for PROJECT, a directory; for the one around here if it is left out."""
+    from weft.app.project import approval
+    from weft.app.project.places import absolute, project_of
+    from weft.app.project.step_limits import refuse_inside_step
+
+    place = project_of(absolute(directory())).project if project is None else directory() / project
+    refuse_inside_step(place, "weft config revoke")
+    gone = approval.revoke(place, os.environ)
+    note(f"nothing was approved for {place}" if not gone else f"no command of {place} is approved any more")
+    return 0
+
+
+@config.command(
+    effect=Effect.READS,
+    epilog=examples("weft config approvals", "weft config approvals --json"),
+    short_help="List what was approved, and whether this project is.",
+)
+@json_option
+def approvals(*, as_json: bool) -> int:
+    """List the projects whose commands were approved, and say how it is with the one around here."""
+    from weft.app.project import approval
+    from weft.app.project.configuration import approval_request
+    from weft.cli.text import config as config_text
+
+    here = approval_request(directory(), os.environ)
+    known = approval.approvals(os.environ)
+    if as_json:
+        show_json(config_text.approvals_data(here, known))
+        return 0
+    show_lines(config_text.approval_lines(known))
+    note_lines(config_text.here_lines(here))
+    return 0

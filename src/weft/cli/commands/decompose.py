@@ -1,0 +1,175 @@
+"""`weft decompose`: a plan for a change over many files."""
+
+import os
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from weft.app.decompose.refinement import Refine
+from weft.app.project.files import Source, save_text
+from weft.cli.completions import agent_names
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, note, note_lines, show_json, show_lines, write_text
+from weft.cli.plan_options import directory, json_option, out_option, written_to
+from weft.errors import InputError
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    changes_with=("refine",),
+    epilog=examples(
+        "weft decompose --goal 'Replace the old logger' --out weft.yaml",
+        "weft decompose src --goal 'Add types' --files '**/*.py' --dry-run",
+        "weft decompose --goal 'Add types' --refine claude --out weft.yaml",
+    ),
+    short_help="Propose a plan for a change over many files.",
+)
+@click.argument("folder", metavar="[DIR]", default=".", type=click.Path())
+@click.option("--goal", metavar="TEXT", required=True, help="What is to be done; every agent is told.")
+@click.option("--files", metavar="GLOB", multiple=True, help="Only these files. May be given several times.")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Not these. May be given several times.")
+@click.option("--max-depth", metavar="N", type=int, default=6, show_default=True, help="Levels of subplans.")
+@click.option("--min-files", metavar="N", type=int, default=3, show_default=True, help="No slice has fewer.")
+@click.option(
+    "--max-files", metavar="N", type=int, default=25, show_default=True, help="What one agent should take."
+)
+@click.option(
+    "--max-tokens", metavar="N", type=int, default=100_000, show_default=True, help="The same in tokens."
+)
+@click.option(
+    "--no-order", is_flag=True, help="All slices at once: for a change that other files do not notice."
+)
+@click.option(
+    "--refine", metavar="AGENT", shell_complete=agent_names,
+    help="Ask this agent for better names, a prompt for each slice, and files that belong elsewhere.",
+)  # fmt: skip
+@click.option("--model", metavar="MODEL", help="For --refine: the agent's model.")
+@click.option(
+    "--timeout", metavar="SECONDS", type=click.FloatRange(0.1, 3600),
+    help="For --refine: how long the agent has for each answer, 600 if it is not said.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Show the slices, and write no plan.")
+@out_option
+@click.option("--force", is_flag=True, help="Replace the file of --out, also if it says something else.")
+@json_option
+def decompose(  # noqa: PLR0913 - as many as there are options
+    *,
+    folder: str,
+    goal: str,
+    files: tuple[str, ...],
+    exclude: tuple[str, ...],
+    max_depth: int,
+    min_files: int,
+    max_files: int,
+    max_tokens: int,
+    no_order: bool,
+    refine: str | None,
+    model: str | None,
+    timeout: float | None,
+    dry_run: bool,
+    out: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Split the files of DIR into slices that agents can work on at once, and write a plan of them.
+
+    What belongs together is told by folders, by references between files (Python, JavaScript, TypeScript, Go,
+    Rust, Java, C, C++) and by what changed together in git. A slice that uses another one waits for it. The same
+    files give the same plan. Read it before you run it: it is made of your files, and not of your goal. What you
+    change in it is not written over unless you say --force.
+
+    In a repository the files are those that git tracks. GLOB begins at the top of the repository, as in plans; put
+    it in quotes, or your shell takes it for its own.
+
+    With --refine an agent of the plan here, or one that Weft knows, is shown the parts, which costs what it costs.
+    It works in an empty directory. Its answer is held against the same limits; if it cannot be taken at the
+    second try, or there is none, no plan is written.
+
+    Exit code: 0; 1 if the agent gave no answer that can be taken; 2 if there are no such files, there is no such
+    agent, or the plan cannot be written.
+    """
+    from weft.app.decompose.decompose import propose
+    from weft.cli.text.decompose import part_data, part_lines, summary_lines, watching
+    from weft.decompose.model import Limits
+
+    limits = Limits(
+        max_depth=max_depth,
+        min_files_per_subplan=min_files,
+        max_files_per_subplan=max_files,
+        max_tokens_per_subplan=max_tokens,
+    )
+    written = None if dry_run else written_to(out)
+    target = None if written is None else _Target(Path(directory(), written), written, force)
+    by_agent = _refine(refine, model, timeout)
+    if target is not None:
+        target.refuse_early(is_costly=by_agent is not None)
+    with watching(as_json=as_json) as watch:
+        found = propose(
+            Path(directory(), folder),
+            goal,
+            globs=files,
+            exclude=exclude,
+            limits=limits,
+            environ=os.environ,
+            ordered=not no_order,
+            watch=watch,
+            refine=by_agent,
+        )
+    if target is not None:
+        target.refuse(found.text)
+        save_text(found.text, target.name, source=Source(name="-", directory=directory(), holds="plan"))
+    if as_json:
+        show_json(part_data(found, written))
+        return 0
+    if dry_run:
+        show_lines(part_lines(found.whole))
+    elif written is None:
+        write_text(found.text)
+    note_lines(summary_lines(found))
+    if written is not None:
+        note(f"wrote {written}")
+    return 0
+
+
+def _refine(name: str | None, model: str | None, timeout: float | None) -> Refine | None:
+    if name is not None:
+        from weft.cli.text.refine_agent import refine_by
+
+        return refine_by(name, model=model, timeout=timeout)
+    for option, value in (("--model", model), ("--timeout", timeout)):
+        if value is not None:
+            raise InputError(f"{option} is for --refine AGENT, which is not given")
+    return None
+
+
+class _Target(Struct, frozen=True):
+    """The file to write. What a person has made of a plan is work, too, and not replaced by mistake."""
+
+    path: Path
+    name: str
+    force: bool
+
+    def refuse_early(self, *, is_costly: bool) -> None:
+        """Before the work, and not after it."""
+        if not self.path.parent.is_dir():
+            raise InputError(f"cannot write {self.name}: there is no such directory; make it first")
+        if is_costly and not self.force and self.path.is_file():
+            raise self._is_there()
+
+    def refuse(self, text: str) -> None:
+        if not self.force and self.path.is_file() and not self._says(text):
+            raise self._is_there()
+
+    def _says(self, text: str) -> bool:
+        try:
+            return self.path.read_bytes() == text.encode()
+        except OSError:
+            return False
+
+    def _is_there(self) -> InputError:
+        return InputError(
+            f"{self.name} is there already, and says something else; name another file after --out, or say "
+            "--force to have it replaced"
+        )

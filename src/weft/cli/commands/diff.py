@@ -1,0 +1,57 @@
+"""`weft diff`: what a subplan has changed since it began."""
+
+import sys
+from typing import TextIO
+
+import click
+
+from weft.cli.completions import subplan_ids
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, show_json, write_bytes
+from weft.cli.plan_options import directory, json_option
+from weft.cli.run_options import run_option
+from weft.cli.terminal import forces_colours, takes_colours
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    epilog=examples("weft diff store/model", "weft diff store --stat", "weft diff --name-only"),
+    short_help="Print what a subplan has changed since it began.",
+)
+@click.argument("name", metavar="[ID]", required=False, shell_complete=subplan_ids)
+@click.option("--stat", "how", flag_value="--stat", help="Print how much has changed in each file.")
+@click.option("--name-only", "how", flag_value="--name-only", help="Print the names of the files only.")
+@run_option
+@json_option
+def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool) -> int:
+    """Print what the subplan ID has changed, from where its branch began to where it is now.
+
+    Of a slice whose worktree is there, also what is not committed yet. Of a group, what has come together in it;
+    without ID or with /, what has come together in the whole plan. On a terminal git shows it in the colours and
+    with the pager that you have set for it.
+
+    Exit code: 0; 2 if there is no such subplan or run, if it has not begun, or has no branch.
+    """
+    from weft.app.inspect.diffs import find_diff, looked_at
+    from weft.app.record.journal import open_book
+
+    with open_book(directory(), run_id) as book:
+        found = find_diff(book, name)
+    options = [] if how is None else [how]
+    with looked_at(found) as view:
+        if as_json:
+            files = [one.to_json() for one in view.changes()]
+            show_json({**found.to_json(), "files": files, "uncommitted": view.uncommitted()})
+        elif sys.stdout is not None and sys.stdout.isatty():
+            view.on_terminal(*_colours(sys.stdout), *options)
+        else:
+            write_bytes(view.plain(*_colours(sys.stdout), *options))
+    return 0
+
+
+def _colours(stream: TextIO | None) -> list[str]:
+    """What git is asked for; on a terminal it decides by its own settings, unless the environment does."""
+    if forces_colours():
+        return ["--color=always"]
+    return [] if takes_colours(stream) else ["--no-color"]

@@ -1,0 +1,53 @@
+"""`weft events`: what has happened in a run, as lines for people or for programs."""
+
+import json
+from functools import partial
+
+import click
+
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, show_lines, write_text
+from weft.cli.plan_options import directory
+from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs_it
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    epilog=examples("weft events", "weft events -f --json | jq .event"),
+    short_help="Print what has happened in a run.",
+)
+@follow_option
+@run_option
+@click.option(
+    "--after", metavar="SEQ", type=click.IntRange(min=0), default=0, help="Only events with a higher number."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
+def events(*, follow: bool, run_id: str | None, after: int, as_json: bool) -> int:
+    """Print the journal of a run: each thing that happened, with its time.
+
+    Events have numbers that go up, in JSON as seq. A program that was interrupted goes on with --after and the
+    last number it has seen.
+
+    Exit code: 0; 2 if there is no such run.
+    """
+    from weft.app.record.journal import open_book
+    from weft.app.record.run_plan import plan_of
+    from weft.app.views.event_json import event_json
+    from weft.app.views.run_view import RunView
+    from weft.cli.text.run_lines import lines_of
+
+    with open_book(directory(), run_id) as book:
+        alone = partial(say_that_nobody_runs_it, book.run_command())
+        if as_json:
+            for one in book.events(after=after, follow=follow, alone=alone):
+                write_text(f"{json.dumps(event_json(one))}\n")
+            return 0
+        view = RunView(plan_of(book))
+        for one in book.events(
+            follow=follow, alone=alone
+        ):  # all of them: what is told may rest on what was before
+            view.apply(one.event, one.at)
+            if one.seq > after:
+                show_lines(lines_of(one.event, one.at, view))
+    return 0

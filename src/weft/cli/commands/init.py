@@ -1,0 +1,36 @@
+"""`weft init`: a plan and a configuration to begin with."""
+
+import os
+
+import click
+
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, show_json, show_lines
+from weft.cli.plan_options import directory, json_option
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
+    epilog=examples("weft init", "weft -C ../other init --json"),
+    short_help="Write a plan and a configuration to begin with.",
+)
+@json_option
+def init(*, as_json: bool) -> int:
+    """Look at the project in this directory, and write a small plan that fits it.
+
+    Nothing is asked: agents that are installed, commands that test the project and the state of git are found by
+    looking. Written are weft.yaml, .weft/config.yaml, .weft/schema.json, with which editors complete and check
+    plans, and .weft/.gitignore. What is there already is kept as it is; what is missing is added.
+
+    Exit code: 0; 2 if a file is in the way or the directory cannot be written to: then nothing has changed.
+    """
+    from weft.app.init.init import initialize
+    from weft.cli.text.init import init_data, init_lines
+
+    done = initialize(directory(), os.environ)
+    if as_json:
+        show_json(init_data(done))
+    else:
+        show_lines(init_lines(done))
+    return 0

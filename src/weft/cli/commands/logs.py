@@ -1,0 +1,50 @@
+"""`weft logs`: what the steps of a subplan wrote."""
+
+from functools import partial
+
+import click
+
+from weft.cli.completions import subplans_and_steps
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, note
+from weft.cli.plan_options import directory
+from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs_it
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    epilog=examples("weft logs", "weft logs store/model", "weft logs store/model:check -f", "weft logs /"),
+    short_help="Print what the steps of a subplan wrote.",
+)
+@click.argument("name", metavar="[ID[:STEP]]", required=False, shell_complete=subplans_and_steps)
+@follow_option
+@run_option
+@click.option("--raw", is_flag=True, help="Print only what was written, standard error on standard error.")
+@click.option("--json", "as_json", is_flag=True, help="Print lines of JSON for programs.")
+def logs(*, name: str | None, follow: bool, run_id: str | None, raw: bool, as_json: bool) -> int:
+    """Print the output of the steps of the subplan ID, in the order in which they began.
+
+    ID is the path of a subplan (store/model), STEP one of its steps. Of a group, all that is in it is printed,
+    and of / the whole plan. A merge is there, too, if what came together was verified (STEP is @merge or @land).
+    Without ID, the steps that failed and those that run are printed, and with -f those that start later, too.
+
+    All output goes to standard output, with a line before and after each step.
+
+    Exit code: 0; 2 if there is no such subplan, step or run, or none of its processes has been started.
+    """
+    from weft.app.inspect.logs import pieces
+    from weft.app.record.journal import open_book
+    from weft.cli.text.logs import ForPrograms, Page, Raw
+
+    shown = ForPrograms() if as_json else Raw() if raw else Page()
+    is_empty = True
+    with open_book(directory(), run_id) as book:
+        alone = partial(say_that_nobody_runs_it, book.run_command())
+        for piece in pieces(book, name, follow=follow, alone=alone):
+            is_empty = False
+            shown.show(piece)
+        if is_empty:
+            which = "" if run_id is None else f" --run {run_id}"
+            note(f"no step failed or runs in run {book.run.run}; to see all output, type: weft logs /{which}")
+    return 0

@@ -1,0 +1,68 @@
+"""`weft merge`: tries again what a run holds, and lands what only waited to be agreed to."""
+
+import click
+
+from weft.cli.completions import held_ids
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, note, show_json, show_lines
+from weft.cli.plan_options import directory, json_option
+from weft.cli.run_options import run_option
+
+EXIT_FAILED, EXIT_WAITING, EXIT_INTERRUPTED = 1, 4, 130
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
+    epilog=examples("weft merge", "weft merge store", "weft merge store --now", "weft merge --list"),
+    short_help="Merge and land what a run holds.",
+)
+@click.argument("names", metavar="[ID…]", nargs=-1, shell_complete=held_ids)
+@click.option("--now", is_flag=True, help="Land the completed parts of the groups ID, without the others.")
+@click.option("--list", "lists", is_flag=True, help="Only say what is held, and why.")
+@run_option
+@json_option
+def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None, as_json: bool) -> int:
+    """Try again to merge the subplans ID, or all that is held: what waits to land, lands.
+
+    What is held waits for a person: it is to be agreed to, it is in conflict, or a file is in the way. The message
+    says what to do about that. Of a group, ID means all that is held in it. If somebody runs the plan, it is asked
+    to do this; else it is done here, and nothing else of the run begins: type `weft run` for that. What is paused
+    and cannot be merged yet stays held, until `weft resume`.
+
+    With --now the completed parts of a group land, though other parts fail, wait or are still running. The same
+    verifies run before. What is missing lands when the group is complete.
+
+    Exit code: 0 if nothing of that is held any more; 4 if something is; 1 if something failed; 2 if there is no
+    such subplan, or it is not held; 130 if it was stopped.
+    """
+    from weft.app.control import holds
+    from weft.app.record.journal import open_book
+    from weft.app.run.merge import merge as try_again
+    from weft.cli.text.merge import Teller, data, held_lines, paused_lines
+    from weft.cli.wording.words import few
+
+    with open_book(directory(), run_id) as book:
+        run, command = book.run.run, book.run_command()
+        teller = Teller(None if as_json else lambda line: show_lines([line]))
+        wants_parts = now and not lists
+        wanted, parts = holds.chosen_now(book, names) if wants_parts else (holds.chosen(book, names), ())
+        left = wanted if lists else try_again(book, wanted, teller, now=parts)
+        paused = holds.paused(book, wanted)
+        others = [one for one in holds.held(book) if one not in left] if teller.merged else []
+    if as_json:
+        show_json(data(run, teller.merged, left, paused))
+    else:
+        show_lines(held_lines(left))
+        show_lines(paused_lines(paused))
+        if parts and not (wanted or teller.merged or teller.refused):
+            note(f"nothing of {' or '.join(names)} is completed and has not landed")
+        elif not wanted and not parts:
+            note(f"nothing of {' or '.join(names)} is held" if names else f"run {run} holds nothing")
+        elif others:
+            note(f"still held: {few(holds.subplans(others))}")
+        elif teller.merged and not left and not teller.is_over:
+            note(f"to have the run go on, type: {command}")
+    if teller.interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED if teller.failed else EXIT_WAITING if left or paused or teller.refused else 0

@@ -1,0 +1,33 @@
+"""`weft pause`: what runs comes to the end of its step, and nothing new begins."""
+
+import click
+
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples
+from weft.cli.plan_options import json_option
+from weft.cli.run_options import ids_argument
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
+    epilog=examples("weft pause", "weft pause store", "weft pause --freeze"),
+    short_help="Let a run, or parts of it, begin nothing new.",
+)
+@ids_argument
+@click.option("--freeze", is_flag=True, help="Have what runs stand still at once, in the middle of its step.")
+@json_option
+def pause(*, names: tuple[str, ...], freeze: bool, as_json: bool) -> int:
+    """Pause the last run, or only the subplans ID and all that is in them.
+
+    What runs comes to the end of its step, nothing new begins, and the run stays: it says that it is paused. With
+    --freeze its processes stand still at once, and their time limits with them. Other subplans go on.
+
+    A pause outlives the coordinator; `weft resume` ends it. Exit code: 0, also if it was paused already or nobody
+    runs it; 1 if the coordinator does not react.
+    """
+    from weft.cli.text.control import steered
+    from weft.engine.messages.facts import Wanted
+
+    steered(Wanted.FREEZE if freeze else Wanted.PAUSE, names, as_json=as_json)
+    return 0

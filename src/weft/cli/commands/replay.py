@@ -1,0 +1,39 @@
+"""`weft replay`: derives a run once more from its journal, and compares."""
+
+import click
+
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, show_json, show_lines
+from weft.cli.plan_options import directory, json_option
+from weft.cli.run_options import run_option
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    epilog=examples("weft replay", "weft replay --run 20261116-101530-3f2a --json"),
+    short_help="Derive a run once more from its journal, and compare.",
+)
+@run_option
+@json_option
+def replay(*, run_id: str | None, as_json: bool) -> int:
+    """Feed what happened in a run, and nothing else, into a new engine.
+
+    Every state, every start and every end that the journal holds must come out again. Nothing is run. If the
+    journal and the engine part, the first difference is told.
+
+    Exit code: 0 if all comes out again; 1 if not; 2 if there is no such run.
+    """
+    from weft.app.inspect.replay import replay as derive
+    from weft.app.record.journal import open_book
+    from weft.cli.text.replay import replay_lines
+
+    with open_book(directory(), run_id) as book:
+        found = derive(book)
+    if as_json:
+        from msgspec import to_builtins
+
+        show_json(to_builtins(found))
+    else:
+        show_lines(replay_lines(found))
+    return 0 if found.difference is None else 1

@@ -1,0 +1,44 @@
+"""`weft resume`: what was paused, or stopped by itself, goes on."""
+
+import click
+
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples
+from weft.cli.plan_options import json_option
+from weft.cli.run_options import ids_argument
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
+    epilog=examples("weft resume", "weft resume store/model", "weft resume --limits"),
+    short_help="Let a run, or parts of it, go on.",
+)
+@ids_argument
+@click.option(
+    "--limits",
+    is_flag=True,
+    help="End the usage limits of all agents now, instead of at the time they named.",
+)
+@json_option
+def resume(*, names: tuple[str, ...], limits: bool, as_json: bool) -> int:
+    """Let the last run go on, or only the subplans ID and all that is in them.
+
+    Without ID all that was paused, frozen or stopped goes on. If nobody runs the plan now, the next coordinator
+    hears of it: type `weft start` then.
+
+    With --limits, agents that met a usage limit are called again at once, and nothing else changes. An agent
+    that meets its limit again waits again. Exit code: 0; 1 if the coordinator does not react.
+    """
+    if limits and names:
+        raise click.UsageError("usage limits are those of agents: type `weft resume --limits` without ID")
+    if limits:
+        from weft.cli.text.limits import end_usage_limits
+
+        end_usage_limits(as_json=as_json)
+        return 0
+    from weft.cli.text.control import steered
+    from weft.engine.messages.facts import Wanted
+
+    steered(Wanted.GO, names, as_json=as_json)
+    return 0

@@ -1,0 +1,54 @@
+"""`weft retry`: gives subplans that have failed another go."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, note, show_json, show_lines
+from weft.cli.plan_options import directory, json_option
+from weft.cli.run_options import fresh_budget_option, ids_argument, running_here
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
+    epilog=examples("weft retry store/model", "weft retry"),
+    short_help="Give subplans that have failed another go.",
+)
+@ids_argument
+@fresh_budget_option
+@json_option
+def retry(*, names: tuple[str, ...], fresh_budget: bool, as_json: bool) -> int:
+    """Do the subplans ID once more that failed in the last run, with what they need, in the background.
+
+    Without ID that is all that failed by itself, and what could not begin because of it. What was completed is
+    kept. While the run is still under way, stop it first, or wait for its end. Exit code: as of `weft start`.
+    """
+    from weft.app.control.control import refuse_to_retry
+    from weft.app.record.journal import open_book
+    from weft.app.run.background import start as start_coordinator
+    from weft.errors import WeftError
+
+    running_here(directory())
+    with open_book(directory()) as book:
+        ids = refuse_to_retry(book, names)
+        file = Path(book.run.directory, Path(book.run.file).name)
+    arguments = [*(["--fresh-budget"] if fresh_budget else []), "--", str(file), *ids]
+    message, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
+    if "busy" in message:
+        raise WeftError(message["busy"])
+    if not message:
+        return code
+    if as_json:
+        show_json({"run": message["run"], "pid": message["pid"], "subplans": list(ids)})
+    else:
+        show_lines([f"run {message['run']} does {_what(ids)} once more (process {message['pid']})"])
+        note("how far it is: weft status")
+    return 0
+
+
+def _what(ids: Sequence[str]) -> str:
+    return ", ".join(ids) if ids else "what failed"

@@ -1,0 +1,104 @@
+"""`weft run`: runs a plan, in the foreground, and shows how it goes."""
+
+import sys
+from typing import TextIO
+
+import click
+
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples
+from weft.cli.plan_options import directory, flag_options, isolation_option, plan_errors_as_data, plan_source
+from weft.cli.run_options import fresh_budget_option, plan_and_ids, when_approved, when_free, words_argument
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
+    epilog=examples(
+        "weft run",
+        "weft run store/model",
+        "weft run plan.yaml --max-parallel 8",
+        "weft run plan.yaml --json > events.ndjson",
+    ),
+    short_help="Run a plan, and show how it goes.",
+)
+@words_argument
+@flag_options
+@isolation_option
+@click.option("--fresh", is_flag=True, help="Do everything anew, also what an earlier run has completed.")
+@fresh_budget_option
+@click.option(
+    "--wait/--no-wait", "waits", default=None,
+    help="Whether to stay when nothing is left but questions to people. On a terminal it stays.",
+)  # fmt: skip
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Say only what went wrong, what is asked, and how it ended."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
+def run(
+    *,
+    words: tuple[str, ...],
+    fresh: bool,
+    fresh_budget: bool,
+    waits: bool | None,
+    quiet: bool,
+    as_json: bool,
+    **flags: str | None,
+) -> int:
+    """Run PLAN with as much at once as it allows; with an ID, only those subplans and what they need.
+
+    What was stopped goes on where it was, and so does a run whose process was killed: its steps went on without
+    it. After a run that has ended, the same command does again what failed, and keeps what was completed.
+
+    Results that are in conflict, or that a person is to agree to, are held until `weft merge`. On a terminal,
+    whether to land what is only to be agreed to is asked at the end.
+
+    Ctrl-C ends what runs gracefully, so that it can go on later; a second one ends it at once.
+
+    PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. An ID is the path of a subplan
+    (store/model) or its last part, if no other ends so. The options that name a setting outrank the plan.
+
+    Exit code: 0 if all is completed; 1 if something failed, 3 if for want of money; 2 if the plan cannot be run;
+    4 if it waits for people; 130 if it was stopped.
+    """
+    from weft.app.run.run import run_plan
+    from weft.app.run.setup import Wish
+    from weft.cli.live.observers import Audience, Program, Reader, Watcher
+    from weft.cli.wording.cells import style_of
+
+    plan, ids = plan_and_ids(words, directory())
+    style = None if quiet or as_json else style_of(sys.stderr)
+    audience: Audience
+    if as_json:
+        audience = Program(plan=plan)
+    elif style is None:
+        audience = Reader(quiet=quiet, plan=plan)
+    else:
+        audience = Watcher(sys.stderr, style, plan=plan)
+    has_person = not as_json and _is_terminal(sys.stderr)
+    stays = has_person if waits is None else waits
+
+    def play() -> str:
+        with audience.on_stage():
+            return when_free(lambda: run_plan(wish, audience), directory())
+
+    with plan_errors_as_data(as_json=as_json):
+        wish = Wish(
+            source=plan_source(plan),
+            flags=flags,
+            fresh=fresh,
+            fresh_budget=fresh_budget,
+            waits=stays,
+            ids=ids,
+        )
+        state = when_approved(play, asks=has_person and _is_terminal(sys.stdin))
+    if state == "waiting" and has_person and not quiet and _is_terminal(sys.stdin):
+        from weft.cli.live.landing_prompt import offer
+
+        return offer(audience)
+    audience.ends(state)
+    return audience.exit_code(state)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()

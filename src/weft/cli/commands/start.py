@@ -1,0 +1,152 @@
+"""`weft start`: runs a plan in the background; it returns when work is running, or says why not."""
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, note, note_lines, show_json, show_lines
+from weft.cli.plan_options import Flags, directory, flag_options, isolation_option, json_option, plan_source
+from weft.cli.run_options import fresh_budget_option, plan_and_ids, running_here, words_argument
+
+_TRIES = 20
+"""A coordinator that has just begun has no run to name yet; each try takes as long as a process to start."""
+
+if TYPE_CHECKING:
+    from weft.cli.text.paused import Paused
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.CHANGES,
+    epilog=examples("weft start", "weft start store/model", "weft start plan.yaml --max-parallel 8"),
+    short_help="Run a plan in the background.",
+)
+@words_argument
+@flag_options
+@isolation_option
+@click.option("--fresh", is_flag=True, help="Do everything anew, also what an earlier run has completed.")
+@fresh_budget_option
+@json_option
+def start(
+    *, words: tuple[str, ...], fresh: bool, fresh_budget: bool, as_json: bool, **flags: str | None
+) -> int:
+    """Run PLAN as `weft run` does, but in the background: close the terminal, and it goes on.
+
+    Returns when work is running. `weft status` shows how far it is, `weft pause`, `weft resume` and `weft stop`
+    steer it, from any terminal. What was stopped goes on where it was, and what was paused is still paused, until
+    `weft resume`; what is running already is left alone. What the coordinator has to say is in
+    .weft/coordinator.log.
+
+    Exit code: 0 if it runs, or there is nothing to do; else as of `weft run`.
+    """
+    from weft.app.project.files import STDIN
+    from weft.cli.text.paused import Paused
+    from weft.errors import InputError
+
+    plan, ids = plan_and_ids(words, directory())
+    if plan == STDIN:
+        raise InputError("a plan from standard input cannot run in the background; write it to a file first")
+    if _is_running_already(as_json=as_json):
+        return 0
+    if not as_json:
+        note_lines(_eligibility(plan, ids, flags, fresh=fresh))
+    _ask_for_approval(directory())
+    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items() if value is not None]
+    arguments += ["--fresh"] if fresh else []
+    arguments += ["--fresh-budget"] if fresh_budget else []
+    message, code = _started([*arguments, "--", *words], as_json=as_json)
+    if message is None:
+        return 0
+    if not message:
+        return code
+    paused = Paused(message["paused"])
+    does = "is still paused" if paused.is_whole else "goes on" if message["resumed"] else "is running"
+    data: dict[str, object] = {"run": message["run"], "pid": message["pid"], "started": True, **paused.data()}
+    _tell(data, f"run {message['run']} {does} in the background (process {message['pid']})", as_json, paused)
+    return 0
+
+
+def _started(arguments: list[str], *, as_json: bool) -> tuple[dict[str, Any] | None, int]:
+    """What the coordinator says, and its exit code; None if another `weft start` came first, which is said."""
+    from weft.app.run.background import start as start_coordinator
+    from weft.errors import WeftError
+
+    message, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
+    for _ in range(_TRIES):
+        if "busy" not in message:
+            return message, code
+        if _is_running_already(as_json=as_json):
+            return None, 0
+        message, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
+    raise WeftError(str(message["busy"]))
+
+
+def _is_running_already(*, as_json: bool) -> bool:
+    """Says so if a coordinator is at work here."""
+    from weft.app.control.control import wishes_of
+    from weft.app.record.journal import open_book
+    from weft.cli.text.paused import Paused
+
+    running = running_here(directory())
+    if running is None:
+        return False
+    run, pid = running
+    with open_book(directory(), run) as book:
+        paused = Paused(wishes_of(book).restraints())
+    data: dict[str, object] = {"run": run, "pid": pid, "started": False, **paused.data()}
+    does = "is paused" if paused.is_whole else "is running already"
+    _tell(data, f"run {run} {does} (process {pid})", as_json, paused)
+    return True
+
+
+def _eligibility(plan: str | None, ids: tuple[str, ...], flags: Flags, *, fresh: bool) -> Iterable[str]:
+    """What can start now, what cannot, and why; and what can touch the same files at the same time."""
+    from msgspec import structs
+
+    from weft.app.check.change_history import changed_together
+    from weft.app.check.eligibility import eligibility_of
+    from weft.app.project import plans
+    from weft.app.run.selection import choose
+    from weft.cli.text.eligibility import eligibility_lines
+    from weft.cli.text.overlap import overlap_lines
+    from weft.cli.text.sections import section
+    from weft.garbage import without_gc
+    from weft.plan.compile.compile import compile_plan
+    from weft.plan.report.check import overlaps_of
+    from weft.plan.report.overlaps import Apart
+
+    source = plan_source(plan)
+    with without_gc():
+        part, _ = choose(plans.load(source, flags=flags), ids)
+        compiled, folder = compile_plan(part), plans.folder_of(source)
+        overlaps = overlaps_of(compiled, changed_together(part, folder, os.environ))
+        together = tuple(pair for pair in overlaps.pairs if pair.apart is Apart.NOTHING)
+        lines = overlap_lines(structs.replace(overlaps, pairs=together), verbose=False)
+        return [*eligibility_lines(eligibility_of(compiled, folder, fresh=fresh)), *section("Overlap", lines)]
+
+
+def _ask_for_approval(folder: Path) -> None:
+    """Of the commands that came with the project, if there is somebody to ask; the coordinator cannot."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    from weft.app.project.approval import NotApprovedError
+    from weft.app.project.configuration import approval_request
+    from weft.cli.approval_prompt import is_approved_now
+
+    request = approval_request(folder, os.environ)
+    if request is not None and not request.is_approved:
+        is_approved_now(NotApprovedError(request))
+
+
+def _tell(data: dict[str, object], message: str, as_json: bool, paused: "Paused") -> None:  # noqa: FBT001 - as the option is
+    if as_json:
+        show_json(data)
+    else:
+        show_lines([message])
+        note_lines(paused.lines())
+        note("how far it is: weft status; to stop it: weft stop")

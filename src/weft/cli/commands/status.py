@@ -1,0 +1,54 @@
+"""`weft status`: how the last run is, from any terminal."""
+
+import sys
+import time
+
+import click
+
+from weft.cli.effects import Effect, WeftCommand
+from weft.cli.output import examples, show_json, write_text
+from weft.cli.plan_options import directory, json_option
+from weft.cli.run_options import run_option
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=Effect.READS,
+    epilog=examples("weft status", "weft status --watch", "weft status --json"),
+    short_help="Show how a run is.",
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="List all subplans, also those that wait or are done."
+)
+@click.option(
+    "-w", "--watch", is_flag=True, help="Show it again each time it changes, until the run is over."
+)
+@run_option
+@json_option
+def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) -> int:
+    """Show the last run: its state, what is under way, what failed, what waits for somebody, and what to type.
+
+    It only reads, and whoever runs the plan does not notice. Exit code: 0; 2 if nothing has been run here.
+    """
+    from weft.app.inspect.overview import overview
+    from weft.app.record.journal import open_book
+    from weft.cli.terminal import folded, takes_colours, text_width
+    from weft.cli.text.status import data, lines, worktrees_of
+    from weft.cli.wording.cells import Style, style_of
+
+    terminal = style_of(sys.stdout)
+    style = terminal or Style(colours=takes_colours(sys.stdout))
+    with open_book(directory(), run_id) as book:
+        for is_news in book.looks(follow=watch):
+            if not is_news:
+                continue
+            one = overview(book, everything=everything or as_json)
+            places = worktrees_of(book.places.project)
+            if as_json:
+                show_json(data(one, places))
+            else:
+                if watch and terminal is not None:
+                    click.clear()
+                found = lines(one, time.time(), style, everything=everything, worktrees=places)
+                write_text("".join(f"{line}\n" for line in folded(found, text_width(sys.stdout))))
+    return 0

@@ -1,0 +1,25 @@
+"""Whoever started a run in the background has gone once work is running; what there is to say is in a file."""
+
+import os
+from collections.abc import Sequence
+
+from weft.app.run.background import RotatingLog, Word
+from weft.cli.live.observers import Reader
+from weft.engine.messages.events import Recorded
+
+
+class Absent(Reader):
+    def __init__(self, word: Word, *, plan: str | None) -> None:
+        super().__init__(quiet=False, plan=plan)
+        self._word = word
+        self._log: RotatingLog | None = None
+
+    def hears(self, events: Sequence[Recorded]) -> None:
+        if self._log is None:
+            self._log = RotatingLog(self.begun.places.log)
+            self._log.take_over()
+        super().hears(events)
+        # After the first events: a person may have resumed the run before it was started.
+        paused = self.view.wishes.restraints()
+        self._word.say(run=self.begun.run, pid=os.getpid(), resumed=self.begun.resumed, paused=paused)
+        self._log.look()

@@ -1,0 +1,50 @@
+"""What `weft check --explain` says to a person: a table of values and where they come from."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from weft.cli.terminal import Row
+from weft.plan.display.explain import EffectiveValue, Explanation
+from weft.plan.text.emit import Plain
+
+LONGEST_VALUE = 40
+"""Characters, so that a table fits on a terminal."""
+
+
+_IN_TOKENS = "What is used here counts against these budgets, in tokens:"
+
+
+def explained(explanation: Explanation) -> Iterator[str]:
+    step = "" if explanation.step is None else f", step {explanation.step}"
+    yield f"In force at {explanation.path}{step}:"
+    yield from table(explanation.settings)
+    if explanation.own:
+        yield "The step itself says:"
+        yield from table(explanation.own)
+    if explanation.ceilings:
+        yield "What is spent here counts against these budgets, in dollars:"
+        yield from table(explanation.ceilings)
+    if explanation.token_ceilings:
+        yield "and against these, in tokens:" if explanation.ceilings else _IN_TOKENS
+        yield from table(explanation.token_ceilings)
+
+
+def table(rows: Sequence[EffectiveValue]) -> Iterator[str]:
+    """Values and where they come from."""
+    values = [value_text(row.value) for row in rows]
+    first = max(len(row.name) for row in rows)
+    second = max(map(len, values))
+    for row, value in zip(rows, values, strict=True):
+        yield Row(f"  {row.name:<{first}}  {value:<{second}}  {row.origin}", hang=4)
+
+
+def value_text(value: Plain, *, most: int | None = LONGEST_VALUE) -> str:
+    """The value on one line, of at most so many characters."""
+    match value:
+        case None:
+            return "not set"
+        case str():
+            text = value.replace("\n", " ").strip()
+        case _:
+            text = json.dumps(value, ensure_ascii=False)
+    return text if most is None or len(text) <= most else f"{text[: most - 1]}…"

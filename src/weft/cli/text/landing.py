@@ -1,0 +1,135 @@
+"""What is said in the end about merges: what is held and why, what waits to land, what landed, what to type."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from weft.app.views.push import PushState
+from weft.app.views.rows import Held
+from weft.app.views.run_view import RunView
+from weft.cli.wording.cells import Style
+from weft.cli.wording.push import push_lines
+from weft.cli.wording.words import NAMES, count, few, span
+
+MOST_HELD = 5
+"""So many are told in full."""
+MOST_LINES, MOST_LETTERS = 24, 300
+"""Of one message; letters of one line."""
+NOTHING: Mapping[str, int] = MappingProxyType({})
+_SETTLE = "To settle it"
+"""How the line begins after which a message about a conflict says what to type."""
+
+
+def landing_sections(
+    view: RunView, changed: Mapping[str, int] = NOTHING
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """`changed`: how many files the subplans have changed that wait to land, as far as that is known."""
+    held = _held(view)
+    yield "Conflict", _told([one for one in held if one.conflict])
+    yield "Held", _told([one for one in held if not one.conflict])
+    yield "To land", _unlanded(view, changed)
+    yield "Landed", _landed(view)
+    if view.landings.push is not None:
+        yield "Push", _push(view.landings.push)
+
+
+def waiting_to_land(view: RunView) -> str:
+    """As `3 results wait to land on main`; empty if there is none."""
+    held = [one for one in _held(view) if one.step == "@land"]
+    number = len(view.landings.unlanded) + len(held)
+    if not number:
+        return ""
+    return f"{count(number, 'result')} {'waits' if number == 1 else 'wait'} to land{_on_target(view)}"
+
+
+def _held(view: RunView) -> list[Held]:
+    found = (view.rows[row].held for row in sorted(view.shelves.held))
+    return [one for one in found if one is not None]
+
+
+def _on_target(view: RunView) -> str:
+    return f" on {view.landings.target}" if view.landings.target else ""
+
+
+# Why
+
+
+def _told(held: Sequence[Held]) -> Iterator[str]:
+    for one in held[:MOST_HELD]:
+        yield from _explanation(one)
+    if len(held) > MOST_HELD:
+        yield f"… and {len(held) - MOST_HELD:,} more; weft merge --list tells of all"
+
+
+def _explanation(held: Held) -> Iterator[str]:
+    """Without what to type, if that is told apart."""
+    style = Style(colours=False)
+    first, *more = _why(held) or [""]
+    yield style.cut(
+        first if first.startswith(f"{held.subplan} ") else f"{held.subplan}: {first}", MOST_LETTERS
+    )
+    for line in more[:MOST_LINES]:
+        yield f"  {style.cut(line, MOST_LETTERS)}".rstrip()
+    if len(more) > MOST_LINES:
+        yield f"  … {len(more) - MOST_LINES:,} lines more; weft merge --list shows all"
+
+
+def _why(held: Held) -> list[str]:
+    lines = held.message.splitlines()
+    return lines[: _settled_from(lines)]
+
+
+def _settled_from(lines: Sequence[str]) -> int:
+    return next((number for number, line in enumerate(lines) if line.startswith(_SETTLE)), len(lines))
+
+
+def _unlanded(view: RunView, changed: Mapping[str, int]) -> Iterator[str]:
+    paths = [view.outline.paths[row] for row in sorted(view.landings.unlanded)]
+    if paths:
+        yield few([f"{path} ({count(changed[path], 'file')})" if path in changed else path for path in paths])
+    asked = view.landings.to_agree()
+    verify = view.landings.passed(asked) if asked else None
+    if verify is not None:
+        some = "" if len(asked) == len(paths) else f" for {few([view.outline.paths[row] for row in asked])}"
+        yield f"verify passed{some} in {span(verify.seconds)} ({' && '.join(verify.commands)})"
+
+
+def _landed(view: RunView) -> Iterator[str]:
+    by_branch: dict[str, list[str]] = {}
+    for row, move in view.landings.landed.items():
+        by_branch.setdefault(move.branch, []).append(view.outline.paths[row])
+    for branch, paths in by_branch.items():
+        yield f"{len(paths):,} on {branch}: {few(paths)}"
+
+
+def _push(push: PushState) -> Iterator[str]:
+    style = Style(colours=False)
+    first, *more = (style.shown(line) for line in push_lines(push))
+    yield style.cut(first, MOST_LETTERS)
+    yield from (f"  | {style.cut(line, MOST_LETTERS)}" for line in more[:MOST_LINES])
+
+
+# What to type
+
+
+def merge_commands(view: RunView) -> Iterator[tuple[str, str]]:
+    """Each with what it does."""
+    held = _held(view)
+    conflicts = [one for one in held if one.conflict]
+    others = [one for one in held if not one.conflict]
+    for one in conflicts[:1]:
+        lines = one.message.splitlines()
+        settle = [line.strip() for line in lines[_settled_from(lines) + 1 :]]
+        yield from ((line, "") for line in settle if not line.startswith("weft merge"))
+        yield f"weft merge {one.subplan}", "merges it then"
+    if len(conflicts) > 1:
+        yield "weft merge --list", f"says how to settle the other {len(conflicts) - 1:,}"
+    if others:
+        names = [one.subplan for one in others]
+        yield f"weft merge {' '.join(names[:NAMES])}", "tries again, when nothing is in the way any more"
+    unlanded = len(view.landings.unlanded)
+    if unlanded:
+        results = "the result" if unlanded == 1 else f"the {unlanded:,} results"
+        yield "weft merge", f"lands {results}{_on_target(view)}"
+    push = view.landings.push
+    if push is not None and push.is_final and push.command:
+        yield push.command, "pushes what has landed"

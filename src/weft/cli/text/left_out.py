@@ -1,0 +1,49 @@
+"""What is said in the end about subplans that the group around them has gone on without."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+
+from weft.app.views.rows import StepFailure
+from weft.app.views.run_view import RunView
+from weft.cli.wording.words import few
+from weft.workspaces.git.base.names import Names
+
+Tail = Callable[[StepFailure | None], Iterable[str]]
+"""The end of the output of a step."""
+
+
+def left_out_slices(view: RunView) -> int:
+    outline = view.outline
+    return sum(sum(outline.leaves[row : row + outline.sizes[row]]) for row in _left_out(view))
+
+
+def left_out_lines(view: RunView, tail: Tail) -> Iterator[str]:
+    for group, rows in _by_group(view).items():
+        why = next(one.message for row in rows if (one := view.rows[row].left_out) is not None)
+        yield f"{few([view.outline.paths[row] for row in rows])}: {why}"
+        yield from tail(view.row(group).trouble)
+        yield f"  what was done is on {few([_branch(view, row) for row in rows])}"
+
+
+def left_out_commands(view: RunView) -> Iterator[tuple[str, str]]:
+    """Each with what it does."""
+    for group in _by_group(view):
+        yield f"weft logs {group}", "shows all that its verify wrote"
+
+
+def _left_out(view: RunView) -> list[int]:
+    return [row for row in sorted(view.shelves.failed) if view.rows[row].left_out is not None]
+
+
+def _by_group(view: RunView) -> dict[str, list[int]]:
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for row in _left_out(view):
+        one = view.rows[row].left_out
+        if one is not None:
+            found[one.group].append(row)
+    return found
+
+
+def _branch(view: RunView, row: int) -> str:
+    prefix = view.plan.scopes[row].settings.branch_prefix
+    return Names(view.plan.id, prefix).branch(view.outline.paths[row])

@@ -1,0 +1,134 @@
+"""How `weft logs` shows what steps wrote: as a page with headings, as the bytes of each stream, or as JSON.
+
+The headings are part of the page, and go where the page goes: into a pager, a file, a search. All output of a step
+is on the page too, whichever stream it was written to.
+"""
+
+import json
+import sys
+from codecs import IncrementalDecoder, getincrementaldecoder
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from weft.app.inspect.logs import Piece, StepLog, What
+from weft.cli.output import clean, note, show_lines, write_bytes, write_text
+from weft.cli.terminal import takes_colours
+
+_RULE = "──"
+_NOT_RUN = "infra"
+"""The outcome of a step whose program could not be started or was not found."""
+
+
+class Page:
+    """Everything on standard output, with a line before and after each step, and where another step writes."""
+
+    def __init__(self) -> None:
+        self._speaker: StepLog | None = None
+        self._is_within_line = False
+        self._colours = takes_colours(sys.stdout)
+
+    def show(self, piece: Piece) -> None:
+        log = piece.log
+        if piece.what is What.STARTED:
+            self._head(f"{_name(log)}: {log.command}")
+        elif log is not self._speaker:
+            self._head(_name(log))
+        self._speaker = log
+        if piece.what is What.OUTPUT:
+            write_bytes(piece.data)
+            self._is_within_line = not piece.data.endswith(b"\n")
+        elif piece.what is What.LEFT_OUT:
+            self._head(f"{_name(log)}: {_left_out(piece)}")
+        elif piece.what is What.ENDED:
+            self._head(f"{_name(log)} {_ending(log)}")
+
+    def _head(self, text: str) -> None:
+        if self._is_within_line:
+            write_text("\n")
+            self._is_within_line = False
+        line = f"{_RULE} {text}"
+        if self._colours:
+            write_text(f"{click.style(clean(line), bold=True)}\n")
+        else:
+            show_lines([line])
+
+
+class Raw:
+    """The bytes that steps wrote, each stream to its own, and nothing else on standard output."""
+
+    def show(self, piece: Piece) -> None:
+        if piece.what is What.LEFT_OUT:
+            note(f"{_RULE} {_name(piece.log)}: {_left_out(piece)}")
+        elif piece.stream == "out":
+            write_bytes(piece.data)
+        elif piece.stream == "err" and sys.stderr is not None:  # closed when we were started
+            sys.stderr.flush()
+            sys.stderr.buffer.write(piece.data)
+            sys.stderr.buffer.flush()
+
+
+def _left_out(piece: Piece) -> str:
+    return f"{piece.left_out:,} bytes of its std{piece.stream} were not kept"
+
+
+def _name(log: StepLog) -> str:
+    if log.round > 1:
+        return f"{log.name} (round {log.round})"
+    return f"{log.name} (attempt {log.attempt})" if log.attempt > 1 else log.name
+
+
+def _ending(log: StepLog) -> str:
+    end = _end(log)
+    is_idle = end["outcome"] == "done" and end.get("changed") is False
+    said = "; ".join(filter(None, (end["message"], "it changed nothing" if is_idle else "")))
+    outcome = "failed" if end["outcome"] == _NOT_RUN else str(end["outcome"])
+    return f"{outcome}: {said}" if said else outcome
+
+
+class ForPrograms:
+    """Lines of JSON; all texts of a stream together are what was written to it."""
+
+    def __init__(self) -> None:
+        self._decoders: dict[tuple[str, str], IncrementalDecoder] = {}
+
+    def show(self, piece: Piece) -> None:
+        log = piece.log
+        about = {"subplan": log.subplan, "step": log.step, "attempt": log.attempt}
+        about |= {"round": log.round} if log.round else {}
+        for record in self._records(piece):
+            write_text(f"{json.dumps({**about, **record})}\n")
+
+    def _records(self, piece: Piece) -> Iterator[dict[str, object]]:
+        match piece.what:
+            case What.STARTED:
+                yield {"event": "step_started", "command": piece.log.command}
+            case What.OUTPUT:
+                yield from self._text(piece.log, piece.stream, piece.data)
+            case What.LEFT_OUT:
+                yield from self._text(piece.log, piece.stream, is_last=True)
+                yield {"event": "step_output", "stream": piece.stream, "left_out": piece.left_out}
+            case What.ENDED:
+                yield from self._text(piece.log, "out", is_last=True)
+                yield from self._text(piece.log, "err", is_last=True)
+                yield {"event": "step_finished", **_end(piece.log)}
+
+    def _text(
+        self, log: StepLog, stream: str, data: bytes = b"", *, is_last: bool = False
+    ) -> Iterator[dict[str, object]]:
+        """A letter may come in two pieces. What is no text becomes U+FFFD."""
+        key = (log.prefix, stream)
+        decoder = self._decoders.pop(key, None) or getincrementaldecoder("utf-8")("replace")
+        text = decoder.decode(data, is_last)
+        if not is_last:
+            self._decoders[key] = decoder
+        if text:
+            yield {"event": "step_output", "stream": stream, "text": text}
+
+
+def _end(log: StepLog) -> dict[str, Any]:
+    assert log.end is not None
+    data = log.end.data
+    more: dict[str, Any] = {name: data[name] for name in ("changed", "session") if name in data}
+    return {"outcome": log.end.outcome, "message": data.get("message"), **more}

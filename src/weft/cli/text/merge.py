@@ -1,0 +1,109 @@
+"""What `weft merge` says: what was merged, and what is held and why."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct, to_builtins
+
+from weft.app.run.session import Begun
+from weft.app.views.landing import move_of
+from weft.app.views.rows import Held
+from weft.cli.wording.words import arrival, few
+from weft.engine.messages.events import Event, Recorded
+
+_MERGES = frozenset({"@merge", "@land"})
+_PARTS = _MERGES | {"@workspace", "@verify"}
+_NOT_TOLD = frozenset({"done", "held", "lost", "infra", "stopped", "cancelled"})
+
+
+class Arrived(Struct, frozen=True, kw_only=True):
+    subplan: str
+    branch: str | None
+    """Where it is now; None if it had changed nothing, or was there before."""
+    commit: str | None
+
+
+class Teller:
+    """Says what becomes of what was asked for, when it happens."""
+
+    def __init__(self, say: Callable[[str], None] | None) -> None:
+        self._write = say
+        self.merged: list[Arrived] = []
+        self.failed = False
+        self.refused = False
+        """Whether completed parts could not land."""
+        self.is_over = False
+        """Whether there is nothing more to do in the run."""
+        self.interrupted = False
+
+    def begins(self, begun: Begun) -> None:
+        """There is nothing to say before anything has happened."""
+
+    def hears(self, events: Sequence[Recorded]) -> None:
+        for one in events:
+            self._hear(one.event)
+
+    def _hear(self, event: Event) -> None:
+        if event.kind == "run_finished" and event.outcome == "completed":
+            self.is_over = True
+        elif event.kind == "parts" and event.outcome != "started":
+            self._parts(event)
+        elif event.kind == "step_finished" and event.step in _MERGES and event.outcome == "done":
+            self._arrived(event)
+        elif event.kind == "step_finished" and event.step in _PARTS and event.outcome not in _NOT_TOLD:
+            self.failed = True
+            self._say(f"{event.subplan}: {event.data.get('message') or event.outcome}")
+            for line in str(event.data.get("tail", "")).splitlines():
+                self._say(f"  | {line}")
+
+    def _parts(self, event: Event) -> None:
+        """Completed parts of a subplan have landed, or could not."""
+        if event.outcome == "landed":
+            if event.data["parts"] and event.data["moves"]:
+                move = move_of(event)
+                assert move is not None
+                self.merged.append(Arrived(subplan=event.subplan, branch=move.branch, commit=move.commit))
+                names = few(event.data["parts"])
+                self._say(f"{event.subplan}: {arrival('@land', move)}, in part: {names}")
+            return
+        self.refused = event.outcome in {"held", "stopped"}
+        self.failed = self.failed or not self.refused
+        self._say(f"{event.subplan}: {event.data.get('message') or event.outcome}")
+
+    def _arrived(self, event: Event) -> None:
+        move = move_of(event)
+        branch, commit = (move.branch, move.commit) if move is not None else (None, None)
+        self.merged.append(Arrived(subplan=event.subplan, branch=branch, commit=commit))
+        nothing = f"there was nothing to {'land' if event.step == '@land' else 'merge'}"
+        self._say(f"{event.subplan}: {nothing if move is None else arrival(event.step, move)}")
+
+    def _say(self, line: str) -> None:
+        """If nobody reads any more, what has been begun is done all the same."""
+        try:
+            if self._write is not None:
+                self._write(line)
+        except OSError:
+            self._write = None
+
+    def looks(self) -> None:
+        """It does not take long."""
+
+    def stops(self, times: int) -> None:  # noqa: ARG002 - what is under way ends by itself
+        self.interrupted = True
+
+
+def held_lines(held: Sequence[Held]) -> Iterator[str]:
+    for one in held:
+        first, *more = one.message.splitlines() or [""]
+        yield first if first.startswith(f"{one.subplan} ") else f"{one.subplan}: {first}"
+        yield from (f"  {line}".rstrip() for line in more)
+
+
+def paused_lines(paused: Sequence[str]) -> Iterator[str]:
+    for path in paused:
+        yield f"{path} is paused and was not tried; to let it continue, type: weft resume {path}"
+
+
+def data(
+    run: str, merged: Sequence[Arrived], held: Sequence[Held], paused: Sequence[str]
+) -> dict[str, object]:
+    return {"run": run, "merged": to_builtins(merged), "held": to_builtins(held), "paused": list(paused)}

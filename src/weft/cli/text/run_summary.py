@@ -1,0 +1,243 @@
+"""The last word about a run: what was done, what was not and why, where the results are, and what to type next.
+
+As with `weft check`, a word at the left says what a line is about, and of every long list the first few are named.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice, repeat
+
+from weft.app.views.costs import costs_of
+from weft.app.views.rows import RowView, StepFailure
+from weft.app.views.run_view import RunView
+from weft.cli.terminal import Command, Row
+from weft.cli.text.landing import NOTHING, landing_sections, merge_commands, waiting_to_land
+from weft.cli.text.left_out import left_out_commands, left_out_lines, left_out_slices
+from weft.cli.wording.cells import Style
+from weft.cli.wording.costs import cost_words, token_words
+from weft.cli.wording.outside_changes import outside_lines
+from weft.cli.wording.words import (
+    answer_command,
+    count,
+    few,
+    idle_words,
+    span,
+    step_name,
+    what_failed,
+    why_not,
+)
+from weft.engine.states import SubplanExecutionState as State
+from weft.plan.order.outline import ROOT
+from weft.plan.prices import dollars
+
+LABEL = 10
+"""Columns for the word at the left."""
+FAILURES, QUESTIONS, CAUSES = 10, 10, 5
+TAIL_LINES, TAIL_LETTERS = 8, 300
+"""Of the end of a failed step's output; letters of one line."""
+_COMMAND = 40
+"""Columns for a command, before what it does."""
+
+
+def summary_lines(
+    view: RunView,
+    now: float,
+    *,
+    results: str = "",
+    plan: str = "",
+    changed: Mapping[str, int] = NOTHING,
+    has_next: bool = True,
+) -> list[str]:
+    """The results are in a directory; the plan is as it was named on the command line, empty if it was not.
+
+    `changed`: how many files the subplans have changed that wait to land. `has_next`: whether to say what to type.
+    """
+    lines = [Row(_outcome(view, now), hang=2), ""]
+    lines += _section("Failed", _failed(view))
+    lines += _section("Left out", left_out_lines(view, _tail))
+    lines += _section("Blocked", _because_of_others(view, "blocked"))
+    lines += _section("Cancelled", _because_of_others(view, "cancelled"))
+    lines += _section("Unchanged", _idle(view))
+    lines += _section("Noted", _notes(view))
+    lines += _section("Outside", outside_lines(view.outside))
+    lines += _section("Question", _questions(view))
+    for label, told in landing_sections(view, changed):
+        lines += _section(label, told)
+    lines += _section("Cost", _cost(view))
+    shown = [results] if results and view.counts[State.COMPLETED] else []
+    lines += _section("Results", shown, folds=False)
+    lines += next_lines(view, plan) if has_next else []
+    return lines if lines[-1] else lines[:-1]
+
+
+def next_lines(view: RunView, plan: str = "") -> list[str]:
+    """What to type."""
+    commands = list(_commands(view, plan))
+    width = min(_COMMAND, max((len(command) for command, does in commands if does), default=0))
+    labels = chain(["Next"], repeat(""))
+    return [
+        Command(f"{label:<{LABEL}} {command}", does, width=LABEL + 3 + width, hang=LABEL + 3)
+        for label, (command, does) in zip(labels, commands, strict=False)
+    ]
+
+
+def _section(label: str, lines: Iterable[str], *, folds: bool = True) -> Iterator[str]:
+    """Folds sentences, but neither quoted output, which is indented, nor commands and paths."""
+    for line in lines:
+        text = f"{label:<{LABEL}} {line}"
+        yield Row(text, hang=LABEL + 3) if folds and not line.startswith(" ") else text
+        label = ""
+
+
+def _outcome(view: RunView, now: float) -> str:
+    counts, time = view.counts, span(view.elapsed(now))
+    done, slices = counts[State.COMPLETED], sum(counts.values())
+    carried = sum(one.carried for row, one in enumerate(view.rows) if view.outline.leaves[row])
+    earlier = f" ({carried:,} by an earlier run)" if carried else ""
+    to_land = waiting_to_land(view)
+    is_done = done == slices and not left_out_slices(view)
+    if is_done and (view.state == "completed" or (view.state == "waiting" and to_land)):
+        return f"{_all(slices)} completed in {time}{earlier}{f'; {to_land}' if to_land else ''}."
+    words = [f"{done:,} of {count(slices, 'slice')} completed{earlier}", *_others(view)]
+    words += [to_land] if to_land else []
+    state = "waiting" if view.state == "running" and view.shelves.asking else view.state
+    return f"{_STATES.get(state, state.capitalize())} after {time}: {', '.join(words)}."
+
+
+def _others(view: RunView) -> Iterator[str]:
+    """How many slices are not completed, and why."""
+    counts, failed = view.counts, sum(1 for row in _failures(view) if view.outline.leaves[row])
+    held = view.held_slices()
+    numbers = {
+        "left out": left_out_slices(view),
+        "failed": failed,
+        "cancelled or blocked": counts[State.FAILED] - failed,
+        "held": held,
+        "under way": counts[State.RUNNING] - held,
+        "not begun": counts[State.PENDING],
+    }
+    return (f"{number:,} {what}" for what, number in numbers.items() if number)
+
+
+_STATES = {"waiting": "Waiting for a person", "completed": "Ended"}
+
+
+def _all(slices: int) -> str:
+    return "The one slice" if slices == 1 else f"All {slices:,} slices"
+
+
+# What was not done
+
+
+def _failures(view: RunView) -> list[int]:
+    return [row for row in sorted(view.shelves.failed) if view.rows[row].failed_by_itself]
+
+
+def _failed(view: RunView) -> Iterator[str]:
+    failed = _failures(view)
+    for row in failed[:FAILURES]:
+        one, path = view.rows[row], view.outline.paths[row] or view.plan.id
+        yield f"{path}: {_why(one)}"
+        yield from _tail(one.failure)
+    if len(failed) > FAILURES:
+        yield f"… and {len(failed) - FAILURES:,} more"
+
+
+def _why(one: RowView) -> str:
+    failure = one.failure
+    if failure is None:
+        return why_not(one)
+    attempt = f", attempt {failure.attempt}" if failure.attempt > 1 else ""
+    return f"step {step_name(failure.step)}{attempt}: {what_failed(failure)}"
+
+
+def _tail(failure: StepFailure | None) -> Iterator[str]:
+    style = Style(colours=False)
+    lines = [style.shown(line) for line in (failure.tail if failure is not None else "").splitlines()]
+    for line in [line for line in lines if line.strip()][-TAIL_LINES:]:
+        yield f"  | {style.cut(line, TAIL_LETTERS)}"
+
+
+def _because_of_others(view: RunView, reason: str) -> Iterator[str]:
+    causes: defaultdict[str, list[str]] = defaultdict(list)
+    for row, one in enumerate(view.rows):
+        if view.outline.leaves[row] and one.state is State.FAILED and one.reason == reason:
+            causes[one.cause].append(view.outline.paths[row])
+    by = "by" if reason == "blocked" else "because of"
+    for cause, paths in islice(causes.items(), CAUSES):
+        yield f"{len(paths):,}{f' {by} {cause}' if cause else ''}: {few(paths)}"
+    if len(causes) > CAUSES:
+        rest = sum(map(len, islice(causes.values(), CAUSES, None)))
+        yield f"… and {rest:,} more"
+
+
+def _idle(view: RunView) -> Iterator[str]:
+    """Agents that were to change files, and did not."""
+    idle = [row for row, one in enumerate(view.rows) if one.idle]
+    for row in idle[:FAILURES]:
+        yield f"{view.outline.paths[row]}: {idle_words(view.rows[row])}"
+    if len(idle) > FAILURES:
+        yield f"… and {len(idle) - FAILURES:,} more"
+
+
+def _notes(view: RunView) -> Iterator[str]:
+    """What is odd about steps that are done."""
+    notes = [
+        (row, step)
+        for row, row_view in enumerate(view.rows)
+        for step in row_view.notes
+        if not step.startswith("@")
+    ]
+    for row, step in notes[:FAILURES]:
+        yield f"{view.outline.paths[row]}: step {step_name(step)}: {view.rows[row].notes[step]}"
+    if len(notes) > FAILURES:
+        yield f"… and {len(notes) - FAILURES:,} more"
+
+
+# What somebody has to do
+
+
+def _questions(view: RunView) -> Iterator[str]:
+    asked = [(row, step) for row in sorted(view.shelves.asking) for step in view.rows[row].questions]
+    for row, step in asked[:QUESTIONS]:
+        first, *more = view.rows[row].questions[step].text.splitlines() or [""]
+        yield f"{view.outline.paths[row]}: {first}"
+        yield from (f"  | {line}" for line in more)
+    if len(asked) > QUESTIONS:
+        yield f"… and {len(asked) - QUESTIONS:,} more"
+
+
+def _cost(view: RunView) -> Iterator[str]:
+    whole = view.rows[ROOT]
+    if not whole.unknown_costs:
+        yield from cost_words(view)
+        return
+    they = "it" if whole.unknown_costs == 1 else "they"
+    unsaid = f"{count(whole.unknown_costs, 'agent call')} did not say what {they} cost"
+    yield f"{dollars(whole.cost)} and more: {unsaid}" if whole.cost else f"unknown: {unsaid}"
+    yield from token_words(costs_of(view))
+
+
+def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:
+    paths = view.outline.paths
+    for row in sorted(view.shelves.asking)[:QUESTIONS]:
+        for step in view.rows[row].questions:
+            yield answer_command(paths[row], step), "or no"
+    yield from merge_commands(view)
+    yield from left_out_commands(view)
+    failed = [row for row in _failures(view) if row != ROOT and view.rows[row].trouble is not None]
+    if failed:
+        yield f"weft logs {paths[failed[0]]}", "shows all that its steps wrote"
+    if view.state != "completed" and any(view.rows[row].reason == "budget" for row in _failures(view)):
+        yield f"weft run {plan}".rstrip() + " --fresh-budget", "resumes, and counts budgets from zero"
+    elif view.state != "completed" and not _only_merges_are_left(view):
+        anew = "does anew what was left out; all else that is completed stays so"
+        goes_on = "goes on; what is completed stays so"
+        yield f"weft run {plan}".rstrip(), anew if left_out_slices(view) else goes_on
+
+
+def _only_merges_are_left(view: RunView) -> bool:
+    """Then `weft merge` does all there is to do."""
+    return view.state == "waiting" and view.counts[State.COMPLETED] + view.held_slices() == sum(
+        view.counts.values()
+    )

@@ -1,0 +1,385 @@
+"""How a run is, as lines for people and as data for programs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec import to_builtins
+
+from weft.app.inspect.overview import MICRO, Overview, SubplanNow
+from weft.app.project.suggestions import suggest
+from weft.app.views.landing_places import VERIFY_FAILED
+from weft.app.views.rows import BECAUSE_OF_OTHERS
+from weft.app.views.signals import FailedVerify
+from weft.cli.terminal import Command, Row, cells
+from weft.cli.text.status_next import next_commands
+from weft.cli.wording.cells import Style, clock
+from weft.cli.wording.outside_changes import outside_lines
+from weft.cli.wording.push import push_lines
+from weft.cli.wording.words import ahead, few, span
+from weft.engine.messages.run_status import AT_REST, RunState
+from weft.plan.prices import dollars
+from weft.safe_files import read_text
+
+MOST_ROWS = 30
+"""So many subplans are listed; of the rest only the number is told."""
+MOST_PLACES = 5
+"""So many workspaces are named."""
+TAIL_LINES = 8
+"""Of the end of the output of a verify that failed."""
+_COMMAND = 24
+"""Columns for a command, before what it does."""
+_RUNNING = "running"
+_HANG = 4
+"""How far the rest of a line that is too long is indented."""
+_SIGNS = {"running": "*", "failed": "x", "completed": "+", "pending": "."}
+_COLOURS = {"running": "cyan", "failed": "red", "completed": "green", "pending": "dim"}
+
+
+def lines(
+    one: Overview,
+    now: float,
+    style: Style,
+    *,
+    everything: bool = False,
+    worktrees: Mapping[str, str] | None = None,
+) -> Iterator[str]:
+    """`worktrees` has the directory of each branch that is checked out in one."""
+    yield _head(one, style)
+    yield _progress(one)
+    listed = [row for row in one.subplans if everything or _matters(row)]
+    rows = [_cells(row, now, one.state) for row in listed[: None if everything else MOST_ROWS]]
+    if rows:
+        yield ""
+        yield from _table(rows, [row.state for row in listed], style)
+    left = len(listed) - len(rows)
+    if left:
+        yield f"… and {left:,} more; all of them: weft status --all"
+    yield from _signals(one, now, style, list(_kept(one, worktrees or {})))
+    yield from _next(one)
+
+
+def _matters(row: SubplanNow) -> bool:
+    """Somebody may want to see it: something happens there, or it needs somebody."""
+    if (
+        row.step == "@land"
+        or row.question
+        or row.landing in {"held", "conflict"}
+        or (row.message and row.state == "completed")
+    ):
+        return True  # what was left out of its group says why
+    return (row.is_leaf or row.step is not None) and row.state in {"running", "failed"}
+
+
+def _head(one: Overview, style: Style) -> str:
+    who = one.coordinator
+    if who is not None and who.alive:
+        by = f"process {who.pid}"
+    else:
+        by = "" if one.state in AT_REST else "nobody runs it now"
+    state = style.paint(one.state, {"failed": "red", "completed": "green"}.get(one.state, "bold"))
+    return f"{one.plan}  {state}  run {one.run}" + (f"  ({by})" if by else "")
+
+
+def _progress(one: Overview) -> str:
+    counts = [f"{count:,} {state}" for state, count in _counts(one).items() if count]
+    parts = [", ".join(reversed(counts)) or "no slices"]
+    if one.cost or one.unknown or one.ceiling is not None or one.earlier.cost:
+        parts.append(_money(one))
+    if one.tokens or one.token_ceiling is not None:
+        ceiling = "" if one.token_ceiling is None else f" of {one.token_ceiling}"
+        earlier = f" ({one.earlier.tokens:,} by earlier runs)" if one.earlier.tokens else ""
+        parts.append(f"{_counted_tokens(one):,}{ceiling} tokens{earlier}")
+    return "  ".join(parts)
+
+
+def _counts(overview: Overview) -> dict[str, int]:
+    """Slices by state. What waits for a person does not run, and counts as what it is in the table."""
+    counts = dict(overview.counts)
+    for row in overview.subplans:
+        state = _waits_as(row)
+        if state and row.is_leaf:
+            counts[_RUNNING] -= 1
+            counts[state] = counts.get(state, 0) + 1
+    return counts
+
+
+def _waits_as(row: SubplanNow) -> str:
+    """The state of a subplan that cannot proceed until a person has helped; empty of any other."""
+    if row.state != _RUNNING:
+        return ""
+    if row.landing in {"held", "conflict"}:
+        return row.landing
+    return "waiting" if row.question and row.pid is None else ""
+
+
+def _money(overview: Overview) -> str:
+    ceiling = "" if overview.ceiling is None else f" of {dollars(round(overview.ceiling * MICRO))}"
+    earlier = f" ({dollars(overview.earlier.cost)} by earlier runs)" if overview.earlier.cost else ""
+    reserved = f", {dollars(overview.reserved)} reserved" if overview.reserved else ""
+    unknown = overview.unknown + overview.earlier.unknown
+    return f"{dollars(_counted(overview))}{ceiling}{earlier}{reserved}" + (
+        f", {unknown} unknown" if unknown else ""
+    )
+
+
+def _unreported(overview: Overview) -> Iterator[str]:
+    """What a ceiling lacks though it was not spent, and how to release it."""
+    kept = overview.unreported + overview.earlier.assumed
+    if kept and overview.ceiling is not None:
+        command = suggest("weft", "run", *overview.plan_words, "--fresh-budget").command
+        yield (
+            f"{dollars(kept)} stays reserved for agent calls that did not report their cost; "
+            f"to count the budget from zero, type: {command}"
+        )
+
+
+def _counted(overview: Overview) -> int:
+    """Micro-dollars that count against the ceiling."""
+    return overview.cost - overview.uncounted[0] + overview.earlier.cost
+
+
+def _counted_tokens(overview: Overview) -> int:
+    return overview.tokens - overview.uncounted[1] + overview.earlier.tokens
+
+
+def _cells(row: SubplanNow, now: float, run: str) -> tuple[str, ...]:
+    step = "" if row.step is None else row.step + (f" ({row.attempt})" if (row.attempt or 0) > 1 else "")
+    if row.question:
+        step = f"asks: {row.question.partition(chr(10))[0]}"
+    if row.step == "@land":
+        step = row.landing_place or step
+    done = f"{row.steps_done}/{row.steps_total}" if row.steps_total and row.is_leaf else ""
+    since = clock(max(0.0, now - row.since)) if row.since is not None and row.state == "running" else ""
+    cost = dollars(row.cost) if row.cost else ""
+    return (_SIGNS[row.state], row.path, _state(row, run), step, done, since, cost, _why(row))
+
+
+def _state(row: SubplanNow, run: str) -> str:
+    if _waits_as(row):
+        return _waits_as(row)
+    if run == RunState.STOPPED and row.state == "running":
+        return "stopped"
+    if row.wanted != "go" and row.state in {"running", "pending"}:
+        return {"pause": "paused", "freeze": "frozen", "stop": "stopped"}[row.wanted]
+    if row.state == "failed" and row.reason in BECAUSE_OF_OTHERS:
+        return row.reason or row.state
+    if row.landing not in {"held", "conflict"}:
+        return row.state
+    return f"{row.state}, {row.landing_place or row.landing}"
+
+
+def _why(row: SubplanNow) -> str:
+    if row.conflict:
+        return f"conflict in {', '.join(row.conflict[:3])}"
+    if row.blocked_by:
+        return f"blocked by {', '.join(row.blocked_by[:3])}"
+    rejected = row.rejected
+    if rejected is not None and row.state == "running":
+        return f"{rejected.step} was rejected: {rejected.reason}"
+    idle = f"{', '.join(row.idle)} changed nothing" if row.idle else ""
+    landed = (row.landing_place or "") if row.landing == "merged" else ""
+    message = "" if row.landing_place == VERIFY_FAILED else row.message or ""  # it is told below the table
+    return "; ".join(filter(None, (landed, message.partition("\n")[0], idle)))
+
+
+def _table(rows: Sequence[tuple[str, ...]], states: Sequence[str], style: Style) -> Iterator[str]:
+    widths = [max(cells(row[number]) for row in rows) for number in range(len(rows[0]))]
+    for row, state in zip(rows, states, strict=False):
+        parts = [
+            style.shown(text) + " " * (width - cells(text))
+            for text, width in zip(row, widths, strict=True)
+            if width
+        ]
+        yield Row(f"{style.paint(parts[0], _COLOURS[state])} {'  '.join(parts[1:])}".rstrip(), hang=4)
+
+
+def _next(one: Overview) -> Iterator[str]:
+    commands = list(next_commands(one))
+    if commands:
+        width = max(_COMMAND, *(len(suggestion.command) + 2 for suggestion in commands))
+        yield ""
+        for suggestion in commands:
+            yield Command(suggestion.command, suggestion.does, width=width, hang=_HANG)
+
+
+# Below the table
+
+
+def _signals(overview: Overview, now: float, style: Style, kept: Sequence[str]) -> Iterator[str]:
+    """What is to be known beside the subplans; empty if there is nothing."""
+    lines = [
+        *kept,
+        *_unreported(overview),
+        *_limits(overview, now),
+        *_verifies(overview, style),
+        *_push(overview, style),
+        *_ahead(overview),
+    ]
+    lines += [f"warning: {line}" for line in outside_lines(overview.outside)]
+    if lines:
+        yield ""
+        yield from (Row(line, hang=_HANG) for line in lines)
+
+
+def _kept(overview: Overview, worktrees: Mapping[str, str]) -> Iterator[str]:
+    """The workspaces in which a person has something to do, with the command for afterwards."""
+    places = [(row, worktrees.get(row.branch or "")) for row in overview.subplans]
+    waiting = [(row, place) for row, place in places if place is not None and _needs_person(row)]
+    for row, place in waiting[:MOST_PLACES]:
+        again = "merge" if row.landing in {"held", "conflict"} else "retry"
+        command = suggest("weft", again, row.path).command
+        yield f"{row.path} is kept in {place}; to try it again, type: {command}"
+    if len(waiting) > MOST_PLACES:
+        yield f"… and {len(waiting) - MOST_PLACES:,} more workspaces; all of them: git worktree list"
+
+
+def _needs_person(row: SubplanNow) -> bool:
+    """Whether its work cannot proceed as it is; a result that only waits for agreement can."""
+    if row.landing == "held":
+        return row.state == _RUNNING or row.landing_place == VERIFY_FAILED
+    return row.landing == "conflict" or (row.state == "failed" and row.reason not in BECAUSE_OF_OTHERS)
+
+
+def _limits(overview: Overview, now: float) -> Iterator[str]:
+    for limit in overview.limits:
+        are = "is" if len(limit.agents) == 1 else "are"
+        until = datetime.fromtimestamp(limit.until, UTC).astimezone().strftime("%H:%M")
+        left = span(max(0.0, limit.until - now))
+        yield f"usage limit: {' and '.join(limit.agents)} {are} limited until {until} (for another {left})"
+
+
+def _verifies(overview: Overview, style: Style) -> Iterator[str]:
+    for verify in overview.verifies:
+        command = f" ({verify.command})" if verify.command and verify.command not in verify.message else ""
+        held = f" for {few(verify.entries)}" if verify.entries and not verify.fix else ""
+        failed = "" if verify.fix else f"verify of {verify.subplan or overview.plan} failed{held}: "
+        yield style.paint(f"{failed}{verify.message}{command}", "red")
+        lines = [style.shown(line) for line in verify.tail.splitlines() if line.strip()]
+        yield from (f"  | {line}" for line in lines[-TAIL_LINES:])
+        yield from [verify.fix] if verify.fix else []
+
+
+def _push(overview: Overview, style: Style) -> Iterator[str]:
+    if overview.push is not None:
+        first, *more = (style.shown(line) for line in push_lines(overview.push))
+        yield first if overview.push.is_pushed else style.paint(first, "red")
+        yield from (f"  | {line}" for line in more)
+
+
+def _ahead(overview: Overview) -> Iterator[str]:
+    for pair in overview.ahead:
+        yield f"conflict ahead: {pair.subplan} is {ahead(pair.other, pair.files)}"
+
+
+# For programs
+
+
+def data(one: Overview, worktrees: Mapping[str, str]) -> dict[str, object]:
+    who = one.coordinator
+    return {
+        "run": one.run,
+        "plan": one.plan,
+        "state": one.state,
+        "created_at": _time(one.created_at),
+        "coordinator": None
+        if who is None
+        else {"pid": who.pid, "alive": who.alive, "started_at": _time(who.started_at)},
+        "cost": {
+            "usd": one.cost / MICRO,
+            "reserved_usd": one.reserved / MICRO,
+            "unreported_usd": (one.unreported + one.earlier.assumed) / MICRO,
+            "ceiling_usd": one.ceiling,
+            "unknown": one.unknown,
+            "tokens": one.tokens,
+            "ceiling_tokens": one.token_ceiling,
+            "earlier_usd": one.earlier.cost / MICRO,
+            "earlier_tokens": one.earlier.tokens,
+            "earlier_unknown": one.earlier.unknown,
+            "counted_usd": _counted(one) / MICRO,
+            "counted_tokens": _counted_tokens(one),
+        },
+        "counts": dict(one.counts),
+        "limits": [{"agents": list(limit.agents), "until": _time(limit.until)} for limit in one.limits],
+        "failed_verifies": [_verify(verify) for verify in one.verifies],
+        "conflicts_ahead": [
+            {"subplan": pair.subplan, "other": pair.other, "files": list(pair.files)} for pair in one.ahead
+        ],
+        "push": None if one.push is None else one.push.to_json(),
+        "outside_changes": [to_builtins(warning) for warning in one.outside],
+        "next": [
+            {"command": suggestion.command, "does": suggestion.does} for suggestion in next_commands(one)
+        ],
+        "subplans": [_row(row, worktrees) for row in one.subplans],
+    }
+
+
+def _verify(verify: FailedVerify) -> dict[str, object]:
+    return {
+        "subplan": verify.subplan or None,
+        "command": verify.command or None,
+        "message": verify.message,
+        "tail": verify.tail,
+        "entries": list(verify.entries),
+        "fix": verify.fix or None,
+    }
+
+
+def _rejection(row: SubplanNow) -> dict[str, object] | None:
+    rejected = row.rejected
+    if rejected is None:
+        return None
+    return {"step": rejected.step, "attempt": rejected.attempt, "reason": rejected.reason}
+
+
+def _row(row: SubplanNow, worktrees: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "path": row.path,
+        "state": row.state,
+        "reason": row.reason,
+        "message": row.message,
+        "landing": row.landing,
+        "landing_place": row.landing_place,
+        "conflict": list(row.conflict),
+        "wanted": row.wanted,
+        "step": row.step,
+        "attempt": row.attempt,
+        "question": row.question,
+        "steps_done": row.steps_done,
+        "steps_total": row.steps_total,
+        "pid": row.pid,
+        "heartbeat_at": None if row.heartbeat_at is None else _time(row.heartbeat_at),
+        "cost_usd": row.cost / MICRO,
+        "tokens": row.tokens,
+        "rejected": _rejection(row),
+        "branch": row.branch,
+        "worktree": worktrees.get(row.branch or ""),
+        "blocked_by": list(row.blocked_by),
+        "changed_nothing": None if row.idle is None else list(row.idle),
+    }
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def worktrees_of(project: Path) -> dict[str, str]:
+    """Where each branch is checked out, as git has written down; nothing if that cannot be read."""
+    found: dict[str, str] = {}
+    for place in _registrations(project / ".git"):
+        try:
+            head, gitdir = read_text(place / "HEAD"), read_text(place / "gitdir")
+        except (OSError, UnicodeDecodeError):
+            continue
+        if head.startswith("ref: refs/heads/"):
+            found[head.removeprefix("ref: refs/heads/").strip()] = str(Path(gitdir.strip()).parent)
+    return found
+
+
+def _registrations(git: Path) -> list[Path]:
+    try:
+        if git.is_file():  # the project is a worktree itself
+            git = Path(read_text(git).removeprefix("gitdir:").strip()).parents[1]
+        return sorted((git / "worktrees").iterdir())
+    except (OSError, IndexError, UnicodeDecodeError):
+        return []

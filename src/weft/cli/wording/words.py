@@ -1,0 +1,142 @@
+"""The words for times, money and failures that a run is told with."""
+
+from collections.abc import Sequence
+from math import ceil
+
+from weft.app.views.landing_places import VERIFY_FAILED
+from weft.app.views.rows import Held, Move, RowView, StepFailure
+from weft.engine.messages.failures import REJECTED
+from weft.plan.prices import dollars
+
+_FILES = 3
+"""So many are named."""
+NAMES = 4
+
+
+def span(seconds: float) -> str:
+    """As one says it: 7.2 s, 12 min 40 s, 1 h 5 min."""
+    if seconds < 10:  # noqa: PLR2004 - below that a tenth matters
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    large, small = (f"{hours:,} h", f"{minutes} min") if hours else (f"{minutes} min", f"{rest} s")
+    return " ".join(part for part in (large, small) if not part.startswith("0 ")) or small
+
+
+def time_left(seconds: float) -> str:
+    minutes = ceil(seconds / 60)
+    if minutes <= 1:
+        return "less than a minute left"
+    return f"about {span(minutes * 60)} left"
+
+
+def roughly(number: int) -> str:
+    """As 950, 12.4k, 1.2M."""
+    for size, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number / size:.1f}".removesuffix(".0") + unit
+    return str(number)
+
+
+def spent(one: RowView) -> str:
+    """What is known, and for how many calls it is not; empty if there is nothing to say."""
+    if not one.unknown_costs:
+        return dollars(one.cost) if one.cost else ""
+    unknown = f"{one.unknown_costs:,} unknown"
+    return f"{dollars(one.cost)} + {unknown}" if one.cost else f"cost of {one.unknown_costs:,} unknown"
+
+
+def spent_shortly(one: RowView) -> str:
+    return (dollars(one.cost) if one.cost else "") + ("+?" if one.cost else "$?") * bool(one.unknown_costs)
+
+
+def step_name(step: str, attempt: int = 0, most: int = 0) -> str:
+    """The step, and which attempt at it this is if it is not the first."""
+    name = step.removeprefix("@")
+    if attempt <= 1:
+        return name
+    return f"{name} {attempt}/{most}" if most else f"{name} {attempt}"
+
+
+def what_failed(failure: StepFailure) -> str:
+    """As `exit code 1 (pytest -q)`."""
+    said = failure.message.removeprefix(f"{failure.step}: ")
+    if failure.how == REJECTED:
+        return said
+    if said in {"", "failed", f"failed ({failure.command})"}:
+        said = _ending(failure)
+    return f"{said} ({failure.command})" if failure.command and failure.command not in said else said
+
+
+def _ending(failure: StepFailure) -> str:
+    if failure.how == "timeout":
+        return "timed out"
+    if failure.signal is not None:
+        return f"ended by signal {failure.signal}"
+    if failure.exit_code is not None:
+        return f"exit code {failure.exit_code}"
+    return failure.how
+
+
+def why_not(one: RowView) -> str:
+    """Why a subplan has failed, in a few words."""
+    if one.failure is not None:
+        return what_failed(one.failure)
+    if one.message:
+        return one.message
+    if not one.cause:
+        return one.reason or "failed"
+    return f"blocked by {one.cause}" if one.reason == "blocked" else f"{one.reason} because of {one.cause}"
+
+
+def idle_words(one: RowView) -> str:
+    """That agents did nothing, if so."""
+    return f"{', '.join(map(step_name, one.idle))} changed nothing" if one.idle else ""
+
+
+def answer_command(path: str, step: str) -> str:
+    return f"weft answer {path}:{step} yes"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+# Merging
+
+
+def arrival(step: str, move: Move) -> str:
+    """As `landed on main (bd7e5b6)`, or `merged into weft/notes/store`."""
+    return f"landed on {move.branch} ({move.commit[:7]})" if step == "@land" else f"merged into {move.branch}"
+
+
+def some(names: Sequence[str], most: int = _FILES) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+def first_line(held: Held) -> str:
+    """Of why it is held, without its name."""
+    return held.message.partition("\n")[0].removeprefix(f"{held.subplan} ")
+
+
+def why_held(held: Held) -> str:
+    """In a few words."""
+    if held.asks:
+        return f"waits to land with {some(held.waits_for)}" if held.waits_for else "waits to land"
+    if held.waits_for:
+        return f"lands after {some(held.waits_for)}"
+    if held.red and held.message.startswith(f"{held.subplan} "):
+        return VERIFY_FAILED  # else the verify fails on the target itself
+    if held.files:
+        return f"{'in conflict' if held.conflict else 'in the way'}: {some(held.files)}"
+    return first_line(held)
+
+
+def ahead(other: str, files: Sequence[str]) -> str:
+    return f"going to conflict with {other}: {some(files)}"
+
+
+def few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMES])
+    return shown if len(names) <= NAMES else f"{shown} … and {len(names) - NAMES:,} more"

@@ -1,0 +1,399 @@
+"""The engine of a run: facts in, orders and events out.
+
+`apply` takes a fact and works out all that follows from it: tokens move on, what has room begins, until nothing
+more can happen before the next fact. There is no batch: whatever ends, everything that became possible by it
+begins at once. Orders and events collect in lists that the driver takes; it makes the events durable before it
+obeys.
+"""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import (
+    Answered,
+    AnyFact,
+    BudgetReset,
+    Controlled,
+    CoordinatorLeft,
+    Ended,
+    Foreseen,
+    How,
+    LimitsEnded,
+    MergeAsked,
+    Pushed,
+    Resumed,
+    RunStarted,
+    Spent,
+    StopAsked,
+    VerifyEnded,
+    VerifyStarted,
+    Wanted,
+    Woke,
+)
+from weft.engine.messages.orders import AnyOrder, Ordered
+from weft.engine.rules.admission import Admission
+from weft.engine.rules.cancellation import Dooming
+from weft.engine.rules.completion import Ending
+from weft.engine.rules.control import Control
+from weft.engine.rules.early_ends import Pausing
+from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.expenses import Spending
+from weft.engine.rules.holds import Holding
+from weft.engine.rules.landing_record import LandingRecord, QueueFact
+from weft.engine.rules.moves import MERGING, Moves
+from weft.engine.rules.part_landings import PartLandings
+from weft.engine.rules.scopes import Scopes
+from weft.engine.rules.start import Starting
+from weft.engine.rules.tokens import Tokens
+from weft.engine.state import conversations, cut_off_notice, unchanged_files
+from weft.engine.state.engine_state import board
+from weft.engine.state.slice_state import Amounts, Firing
+from weft.engine.states import SubplanTracker
+from weft.errors import StateError
+from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.order.outline import ROOT
+
+
+class Engine:
+    def __init__(self, compiled: CompiledPlan, *, quiet: bool = False, trace: bool = False) -> None:
+        """`quiet`: nothing is told or ordered until `speak`. `trace`: `moves` holds every move of the net."""
+        one = self._board = board(compiled)
+        one.quiet = quiet
+        one.moves = [] if trace else None
+        self._telling = Telling(one)
+        moves = Moves(one)
+        self._scopes = Scopes(one, self._telling)
+        self._dooming = Dooming(one, moves, self._scopes, self._telling)
+        self._spending = Spending(one, moves, self._dooming, self._telling)
+        self._ending = Ending(one, moves, self._dooming, self._telling)
+        self._starting = Starting(one, moves, self._scopes, self._ending, self._spending, self._telling)
+        self._tokens = Tokens(one, moves, self._starting, self._ending, self._dooming, self._telling)
+        self._holding = Holding(one, moves, self._telling)
+        one.allocator.opens = Admission(one, self._spending).opens
+        self._control = Control(one, moves, self._scopes, self._starting, self._telling)
+        self._pausing = Pausing(one, moves, self._starting, self._spending, self._holding, self._telling)
+        self._landing_record = LandingRecord(one, self._telling)
+        self._part_landings = PartLandings(one, self._scopes, self._holding)
+        self._moves = moves
+        self._over = ""
+
+    # What the driver may ask
+
+    @property
+    def tracker(self) -> SubplanTracker:
+        return self._board.tracker
+
+    @property
+    def state(self) -> str:
+        """running, paused, waiting, stopped, completed or failed."""
+        if self._board.part_landings:
+            return "running"
+        if self._over:
+            return self._over
+        if self.waits_for_people:
+            return "waiting"
+        return "paused" if self._stands_still else "running"
+
+    @property
+    def is_to_stop(self) -> bool:
+        """Whether a person has asked the coordinator to end."""
+        return self._board.stop_asked
+
+    @property
+    def is_restrained(self) -> bool:
+        """Whether a person has paused, frozen or stopped a part of the plan, and not resumed it."""
+        return bool(self._board.restrained)
+
+    @property
+    def _stands_still(self) -> bool:
+        """Whether all that is left was paused by people, and what ran has come to the end of its step."""
+        one = self._board
+        if not one.restrained or one.throttled:
+            return False
+        return not any(firing.is_under_way and not firing.frozen for firing in one.firings.values())
+
+    @property
+    def waits_for_people(self) -> bool:
+        """Whether nothing is under way but questions, and what is held."""
+        one = self._board
+        waiting = len(one.questions) + len(one.held)
+        is_idle = waiting == len(one.firings) and not one.part_landings
+        return bool(waiting) and is_idle and not one.throttled and not one.paused
+
+    @property
+    def in_flight(self) -> Sequence[Ordered]:
+        """What was ordered and has not been reported as ended, in the order it was begun."""
+        found = [firing.order for firing in self._board.firings.values() if not firing.parked]
+        return [*(order for order in found if order is not None), *self._board.part_landings.values()]
+
+    def spent_so_far(self, firing: int) -> Amounts:
+        """What its execution under way is known to have spent."""
+        return self._spending.so_far(firing)
+
+    def lowest_ceilings(self, row: int) -> tuple[int | None, int | None]:
+        """Of those that count what is spent there, in micro-dollars and in tokens."""
+        return self._board.budget.lowest_ceiling(row), self._board.token_budget.lowest_ceiling(row)
+
+    @property
+    def on_target(self) -> AbstractSet[int]:
+        """The rows whose work the target has."""
+        return self._board.on_target
+
+    @property
+    def landing_record(self) -> LandingRecord:
+        """What is to land, and what the landing queue has verified and pushed."""
+        return self._landing_record
+
+    def questions(self) -> Sequence[Firing]:
+        return list(self._board.questions.values())
+
+    def held(self) -> Sequence[Firing]:
+        """What waits for a person to help."""
+        return list(self._board.held.values())
+
+    @property
+    def moves(self) -> Sequence[tuple[str, str]]:
+        return self._board.moves or ()
+
+    def speak(self) -> None:
+        """From here on it tells and orders; what was ordered before and has not ended is `in_flight`."""
+        self._board.quiet = False
+
+    def taken(self) -> tuple[list[Event], list[AnyOrder]]:
+        """The events and orders since this was last asked."""
+        events, orders = self._board.events, self._board.orders
+        self._board.events, self._board.orders = [], []
+        return events, orders
+
+    # What the driver tells
+
+    def apply(self, fact: AnyFact) -> None:
+        self._board.at = max(fact.at, self._board.at)
+        self._take(fact)
+        self._advance()
+        if not self._over and self._board.run:
+            self._look_whether_over()
+
+    def _take(self, fact: AnyFact) -> None:
+        match fact:
+            case Ended() | Spent():
+                self._executed(fact)
+            case Answered() | MergeAsked():
+                self._person_said(fact)
+            case BudgetReset():
+                self._spending.resets(fact)
+            case Foreseen() | CoordinatorLeft() | VerifyStarted() | VerifyEnded() | Pushed():
+                self._noted(fact)
+            case Woke() | LimitsEnded() | Controlled() | StopAsked() | Resumed():
+                self._steered(fact)
+            case RunStarted():
+                self._start(fact)
+
+    def _steered(self, fact: Woke | LimitsEnded | Controlled | StopAsked | Resumed) -> None:
+        """What is said of all that is under way."""
+        match fact:
+            case Woke() | LimitsEnded():
+                self._pausing.wakes(fact)
+            case Controlled():
+                self._control.says(fact)
+                self._holding.released()
+            case StopAsked():
+                self._pausing.stops(fact)
+                self._part_landings.stops(now=fact.now)
+            case Resumed():
+                self._over = "" if self._over == "stopped" else self._over
+                self._pausing.resumes(fact)
+                if fact.settles:
+                    self._control.thaws()
+                elif not fact.merges_only:
+                    self._control.resumes()
+                    self._holding.released()
+
+    def _start(self, fact: RunStarted) -> None:
+        one = self._board
+        if one.run:
+            raise StateError("the run has started before")
+        one.run, one.env = fact.run, fact.env
+        one.started_at = fact.at
+        one.carried = frozenset(fact.carried)
+        one.continued = {earlier.subplan: earlier for earlier in fact.continued}
+        one.landed = {row for row, path in enumerate(one.plan.outline.paths) if path in fact.landed}
+        one.on_target = set(one.landed)
+        self._telling.run_started(fact)
+        self._control.carries(fact.paused)
+        self._spending.carries(fact.earlier or ())
+        self._scopes.start()
+
+    def _noted(self, fact: Foreseen | CoordinatorLeft | QueueFact) -> None:
+        """Facts from which nothing follows for the net."""
+        match fact:
+            case Foreseen():
+                self._telling.foreseen(fact)
+            case CoordinatorLeft():
+                self._telling.noted("coordinator_left", fact)
+            case _:
+                self._landing_record.hears(fact)
+
+    def _executed(self, fact: Ended | Spent) -> None:
+        """What is said of an execution, if it is under way; else it comes too late."""
+        firing, parts = self._board.firings.get(fact.firing), self._board.part_landings.get(fact.firing)
+        if parts is not None and isinstance(fact, Ended):
+            self._part_landings.ended(parts, fact)
+            if self._over and not self._board.part_landings:
+                self._telling.run_finished(self._over, ())
+        elif firing is None or firing.execution != fact.execution or not firing.is_under_way:
+            self._telling.noted("ignored", fact, firing=fact.firing, execution=fact.execution)
+        elif isinstance(fact, Spent):
+            self._spending.hears(firing, fact)
+        else:
+            self._ended(firing, fact)
+
+    def _ended(self, firing: Firing, fact: Ended) -> None:
+        how = fact.how
+        if how is not How.DONE:
+            how = self._holding.meant(firing, fact)
+        unchanged_files.note(firing, fact)
+        cut_off_notice.note(firing, how, fact)
+        judgement = self._ending.judgement(firing, how, fact)
+        self._telling.finished(firing, fact, how, self._spending.settles(firing, fact, how), judgement)
+        conversations.note(firing, fact)
+        if firing.move.act.role in MERGING:
+            self._telling.merged(firing, fact, how)
+        if is_parked := how is How.STOPPED or how is How.LIMITED:
+            self._pausing.parks(firing, how, fact)
+        self._spending.alerts(firing)  # a ceiling that is reached now cancels what is parked, too
+        if how is How.HELD:
+            self._holding.holds(firing, fact)
+        elif firing.step and not is_parked:
+            self._ending.step_ended(firing, how, fact, judgement)
+        elif not is_parked:
+            self._ending.part_ended(firing, how, fact)
+            if firing.play.landing is not None:
+                self._holding.landed(firing.play)
+                self._landing_record.landed(fact)
+        self._spending.looks_again()
+
+    def _person_said(self, fact: Answered | MergeAsked) -> None:
+        if isinstance(fact, Answered):
+            self._answered(fact)
+        elif fact.now:
+            self._part_landings.asked(fact)
+        else:
+            self._holding.asked(fact)
+
+    def _answered(self, fact: Answered) -> None:
+        firing = next((one for one in self.questions() if _is_asked(one, fact)), None)
+        if firing is None:
+            self._telling.noted("ignored", fact, subplan=fact.subplan, step=fact.step)
+            return
+        self._telling.answered(firing, fact)
+        self._ending.answered(firing, fact)
+
+    # All that follows
+
+    def _advance(self) -> None:
+        self._settle()
+        while self._join_landings():
+            self._settle()
+
+    def _join_landings(self) -> bool:
+        """Whether there are more results for the landing queue, now that nothing else can happen."""
+        if self._holding.rejoins() or self._holding.looks_again():
+            return True
+        if self._board.stopping or not self.waits_for_people:
+            return False
+        return bool(self._scopes.release_landings()) or self._holding.previews()
+
+    def _settle(self) -> None:
+        """Until nothing more can happen before the next fact."""
+        gates_are_new = True
+        while True:
+            if self._follow() or self._grant() or self._lend():
+                gates_are_new = True
+            elif gates_are_new and not self._board.stopping and self._board.allocator.reopen():
+                gates_are_new = False
+            else:
+                break
+
+    def _follow(self) -> bool:
+        """Takes up one thing that follows from what happened; whether there was one."""
+        board, scopes = self._board, self._scopes
+        if board.arrivals:
+            self._tokens.arrives(*board.arrivals.popleft())
+        elif board.ended:
+            scopes.ended(board.ended.popleft())
+        elif scopes.doomed:
+            self._dooming.end_play(*scopes.doomed.popleft())
+        elif scopes.rejected:
+            scopes.reject(scopes.rejected.popleft())
+        elif scopes.ready:
+            scopes.begin(scopes.ready.popleft())
+        else:
+            return False
+        return True
+
+    def _grant(self) -> bool:
+        """Begins the next thing that there is room for; whether there was one."""
+        number = self._next()
+        if number is not None:
+            self._starting.granted(number)
+        return number is not None
+
+    def _lend(self) -> bool:
+        """Whether a slice that waits had slots for others; while the run is stopped there are no others."""
+        return not self._board.stopping and self._moves.lend_slots()
+
+    def _next(self) -> int | None:
+        """What there is room for; while the run is stopped that is nothing, or only merges."""
+        one = self._board
+        if one.stopping and not one.merges_only:
+            return None
+        number = one.allocator.next()
+        if number is None or not one.stopping or self._moves.is_merge(number):
+            return number
+        if number in one.candidates:
+            self._scopes.waits_on(number)
+        else:
+            self._moves.waits_on(number)
+        return None
+
+    def _look_whether_over(self) -> None:
+        one = self._board
+        if one.part_landings:
+            return
+        if self._scopes.finished:
+            self._finish("failed" if ROOT in one.failures else "completed")
+        elif one.stopping:
+            if not any(firing.is_under_way for firing in one.firings.values()) and not self._only_waits:
+                self._finish("stopped")
+        elif self._has_stopped:
+            self._finish("stopped")
+        elif not one.firings and not one.throttled and not one.paused:
+            self._finish("failed", list(self._scopes.unfinished()))
+
+    @property
+    def _has_stopped(self) -> bool:
+        """Whether all that is left was stopped by people."""
+        one = self._board
+        if Wanted.STOP not in one.restrained.values() or one.throttled or one.short:
+            return False
+        waiting = [
+            one.candidates[number] if number in one.candidates else one.tickets[number].play.row
+            for number in one.paused
+        ]
+        parked = [firing.play.row for firing in one.firings.values() if firing.parked == "stopped"]
+        everything = len(parked) == len(one.firings)
+        return everything and all(one.restrained[row] is Wanted.STOP for row in (*waiting, *parked))
+
+    @property
+    def _only_waits(self) -> bool:
+        return self._board.merges_only and self.waits_for_people
+
+    def _finish(self, state: str, stuck: Sequence[str] = ()) -> None:
+        self._over = state
+        self._telling.run_finished(state, stuck)
+
+
+def _is_asked(firing: Firing, fact: Answered) -> bool:
+    return firing.play.path == fact.subplan and fact.step in {"", firing.step}

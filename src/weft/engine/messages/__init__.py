@@ -1,0 +1,1 @@
+"""What enters and leaves the engine: facts in, orders and events out."""

@@ -1,0 +1,125 @@
+"""Orders: what the engine of a run wants done. Whoever obeys reports each end as a fact.
+
+A *firing* is a transition of the net that has begun; an *execution* is one go at doing it. Most firings have one.
+One that was stopped, or met a usage limit, has another later. The two numbers name the execution for ever.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from weft.engine.messages.facts import EarlierSlice
+from weft.plan.model import Agent, Command
+from weft.plan.sandbox import SandboxParts
+
+RESOLVE = "@resolve"
+"""What an agent does about a conflict of its slice, as the name of a step."""
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    firing: int
+    execution: int
+    row: int
+    """The row of the plan that it is about."""
+    path: str
+    """The path of that subplan; empty for the whole plan."""
+
+
+class Launch(Order, frozen=True, kw_only=True):
+    """Start processes: commands one after the other until one fails, or an agent."""
+
+    step: str
+    """The address of the step, as `outer.inner`; `@verify` for that of a group."""
+    attempt: int
+    name: str = ""
+    """Names its job within the run, where that is not named by the firing and the execution."""
+    round: int = 0
+    """Of what may be done several times within an execution: how often it has been."""
+    commands: tuple[Command, ...] = ()
+    """Rendered. Text for /bin/sh, or an argv."""
+    agent: Agent | None = None
+    """Who is to do it, if it is no command."""
+    model: str | None = None
+    prompt: str = ""
+    interruption: str = ""
+    """What an agent is told before its prompt if an earlier execution of the step was cut off."""
+    session: str | None = None
+    """The conversation to go on with."""
+    fork: bool = False
+    """Whether it is to be a fork of that conversation."""
+    read_only: bool = False
+    is_to_change: bool = False
+    """Of an agent: whether it is asked to change files, and not for a result that it is to give."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Rendered, with the things leased from pools."""
+    inputs: str = ""
+    """The digest of what the templates of the step came to; empty without templates."""
+    sandbox: SandboxParts | None = None
+    """What the step itself says about it."""
+    timeout: float
+    grace: float
+
+    @property
+    def is_work(self) -> bool:
+        """Whether it is a step of the plan, or an agent; not what Weft runs around them."""
+        return self.agent is not None or not self.step.startswith("@")
+
+
+class Prepare(Order, frozen=True, kw_only=True):
+    """Make the workspace of a slice."""
+
+    continues: EarlierSlice | None = None
+    """What an earlier run did of the slice: if its workspace still holds that, it is kept."""
+    without: tuple[str, ...] = ()
+    """The results that cannot land before a person has helped: the slice starts without them where it can."""
+
+
+class Merge(Order, frozen=True, kw_only=True):
+    """Bring what a subplan did to the subplan around it."""
+
+    without: tuple[str, ...] = ()
+    """Of a group: the subplans in it whose work is left out."""
+    resolved: bool = False
+    """Whether an agent was to resolve a conflict of it before."""
+
+
+class Land(Order, frozen=True, kw_only=True):
+    """Bring what a subplan did to where the user wants it."""
+
+    agreed: bool = True
+    """Whether a person need not be asked any more."""
+    preview: bool = False
+    """Whether it is only verified, for a person who is asked afterwards."""
+    within: str = ""
+    """Of a landing of completed parts: the path of the subplan that lands as a whole later; else empty."""
+
+
+class Halt(Struct, frozen=True, kw_only=True):
+    """End an execution and all that it started; it is then reported as cancelled or stopped."""
+
+    firing: int
+    execution: int
+    how: str
+    """`cancelled` or `stopped`: as what its end is to be reported."""
+    now: bool = False
+    """Without grace."""
+
+
+class Freeze(Struct, frozen=True, kw_only=True):
+    """Have the processes of an execution stand still, or go on."""
+
+    firing: int
+    execution: int
+    thaw: bool = False
+
+
+class WakeAt(Struct, frozen=True, kw_only=True):
+    """Tell the fact `Woke` at this time."""
+
+    at: float
+
+
+Ordered = Launch | Prepare | Merge | Land
+"""What is reported as ended."""
+
+AnyOrder = Ordered | Halt | Freeze | WakeAt

@@ -1,0 +1,369 @@
+"""Who gets room in the pools next: deterministic, by key, fair, and at a cost that does not grow.
+
+A request names all it wants of all pools. It is granted as a whole or not at all, the smallest key first. Requests
+with the same claims are interchangeable as far as room goes, so they share a *lane*, of which only the head
+matters. A lane with requests is *ready* (to be tried) or *parked* at one pool that lacks room for it. 100,000
+requests behind one pool are one parked lane.
+
+**What holds**: for each parked lane that its pool has room for there is a ready lane with a better head that
+claims the same pool. So whoever tries the ready lanes in order finds the best of all that fit, and when none is
+ready none fits. What would break it, and the rule against it:
+
+- Room appears, or a ready lane goes away or gets a worse head: the pool wakes the best of those it has room for.
+  This forbids the *lost wake-up*, where a waiter is woken, cannot go after all, and the room lies idle.
+- A pool wakes only whom it has room for, and a lane parks only where room is lacking. So as long as nothing is
+  given back each lane parks once, and two lanes cannot wake each other for ever.
+
+**The bypass bound.** Narrow claims can keep a pool so busy that a wide one, or one on several pools, never fits;
+claims with better keys can take all the room that ever appears. A grant that draws on the pool where a lane is
+parked passes that lane over, whatever their keys; so does a try in vain. A lane that was passed over `patience`
+times becomes *impatient*: others may take only what leaves enough for it. Where more than four lanes wait at one
+pool the bound grows with their number, or their order would be that of their age and the keys would mean nothing.
+
+Several lanes may be impatient at once. They stand in the order in which they became so, and each one yields only
+to those before it; so the first is held up by running work alone.
+
+A request may wait for one pool while its slice holds something of another: a slice has its slot while one of its
+branches works and the next waits for an agent. If room were kept in all pools at once, the impatient lane could
+wait for the slot, and the slice for the agent that is kept from it, for ever. So claims stand in an order that is
+the same for all, such that the holder of a pool waits only for later ones; and room is kept only up to the first
+pool that lacks it. Take the last pool at which an impatient lane is parked, and the first such lane there: nothing
+is kept in later pools, so what its pool lent comes back, and nothing before it takes the room. Then it is granted,
+or parked at a later pool.
+
+In an *ordered* pool the keys are the law, as with the turn of a serial group: there nothing counts as passed over.
+
+**Gates.** A request may have a gate, which is asked before it is granted even if there is room. While the gate is
+shut its lane waits aside and keeps nobody else waiting; `reopen` has all gates asked again.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from heapq import heappop, heappush
+
+from weft.engine.pools.lanes import Claims, Lane, Need, Pool, Queue, Request
+
+PATIENCE = 16
+FEW_LANES = 4
+"""Up to so many lanes at a pool, patience is what it is; beyond that it grows with their number."""
+
+_GATE = -1
+
+
+class Allocator:
+    """Grants requests for room in pools."""
+
+    __slots__ = (
+        "_asked", "_gate", "_impatient", "_lanes", "_noted", "_patience", "_pools", "_pressing",
+        "_ready", "_requests", "_spare", "_turns", "opens",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        sizes: Sequence[int] = (),
+        *,
+        ordered: Iterable[int] = (),
+        patience: int = PATIENCE,
+        opens: Callable[[int], bool] = lambda _ticket: True,
+    ) -> None:
+        """`ordered`: pools in which the keys alone decide. `opens`: whether the gate of a ticket is open now."""
+        self._patience = patience
+        self.opens = opens
+        self._pools = {number: Pool(number, size) for number, size in enumerate(sizes)}
+        for number in ordered:
+            self._pools[number].ordered = True
+        self._gate = Pool(_GATE, 0)  # where lanes stand whose gate is shut
+        self._spare: list[int] = []  # numbers of pools that were dropped
+        self._lanes: dict[tuple[Claims, Hashable], Lane] = {}
+        self._requests: dict[int, Request] = {}
+        self._asked = 0
+        self._ready: Queue = []
+        self._impatient: dict[Lane, None] = {}  # in the order in which they became so
+        self._pressing: list[tuple[int, Lane]] = []  # a heap, by turn: impatient lanes to be tried
+        self._turns = 0
+        self._noted = 0
+
+    # Pools
+
+    def add_pool(self, size: int, *, ordered: bool = False) -> int:
+        """The number of a new pool; it may be that of one that was dropped."""
+        number = self._spare.pop() if self._spare else len(self._pools)
+        self._pools[number] = pool = Pool(number, size)
+        pool.ordered = ordered
+        return number
+
+    def drop_pool(self, pool: int) -> None:
+        """Forgets a pool of which nothing is held and nothing is asked for."""
+        gone = self._pools[pool]
+        if gone.free != gone.size or any(lane.head for lane in gone.lanes):
+            raise ValueError(f"pool {pool} is still in use")
+        for lane in gone.lanes:
+            del self._lanes[lane.claims, lane.gate]
+            for other, _, _ in lane.needs:
+                if other is not gone:
+                    other.lanes.remove(lane)
+        del self._pools[pool]
+        self._spare.append(pool)
+
+    def size(self, pool: int) -> int:
+        return self._pools[pool].size
+
+    def free(self, pool: int) -> int:
+        """What nobody holds, even if room is kept in it."""
+        return self._pools[pool].free
+
+    def grants_of(self, pool: int) -> int:
+        """How many requests were granted so far that claim the pool."""
+        return self._pools[pool].granted
+
+    def has_room(self, claims: Claims) -> bool:
+        """Whether a newcomer with these claims would be granted now."""
+        pools = self._pools
+        return all(pools[pool].free - pools[pool].kept_in_all >= amount for pool, amount in claims)
+
+    # Requests
+
+    @property
+    def waiting(self) -> int:
+        """How many requests are neither granted nor withdrawn."""
+        return len(self._requests)
+
+    def ask(self, ticket: int, claims: Claims, key: tuple[int, ...], gate: Hashable = None) -> None:
+        """The smallest key goes first; of equal ones, the one that was asked first.
+
+        Requests with equal gates are in one lane: the gate is asked for the first of them only.
+        """
+        if ticket in self._requests:
+            raise ValueError(f"ticket {ticket} is waiting already")
+        lane = self._lanes.get((claims, gate)) or self._new_lane(claims, gate)
+        self._asked += 1
+        request = self._requests[ticket] = (key, self._asked, ticket, lane)
+        if lane.add(request) and lane.where is not None:
+            self._wake(lane.where)  # it may be better than who was woken for the room
+
+    def withdraw(self, ticket: int) -> None:
+        request = self._requests.pop(ticket)
+        lane = request[3]
+        head = lane.head
+        if request is not head:
+            lane.bury(request)
+            return
+        lane.drop_head()
+        if lane.head is None:
+            self._retire(lane)
+        if lane.where is None:
+            self._wake_behind(lane)
+
+    def next(self) -> int | None:
+        """Grants the best request that fits, and returns its ticket; None if none fits.
+
+        Impatient ones go first.
+        """
+        while (lane := self._next_to_try()) is not None:
+            assert lane.head is not None
+            need = self._first_lacking(lane)
+            if need is not None:
+                self._park(lane, need)
+            elif lane.gate is not None and not self.opens(lane.head[2]):
+                self._shut_out(lane)
+            else:
+                return self._grant(lane.head)
+        return None
+
+    def _next_to_try(self) -> Lane | None:
+        pressing = self._pressing
+        while pressing:
+            turn, lane = pressing[0]
+            if lane.turn == turn and lane.where is None and lane.head is not None:
+                return lane
+            heappop(pressing)
+        return self._ready[0][3] if self._ready else None
+
+    def give_back(self, claims: Claims) -> None:
+        """What was granted is free again."""
+        for number, amount in claims:
+            pool = self._pools[number]
+            pool.free += amount
+            if pool.free > pool.size:
+                raise ValueError(f"more is given back to pool {number} than was taken of it")
+            if pool.parked:
+                self._wake(pool)
+
+    def hurry(self, ticket: int) -> None:
+        """Treats a request as if it had been passed over as often as can be."""
+        lane = self._requests[ticket][3]
+        if lane.turn is None:
+            self._becomes_impatient(lane)
+
+    def reopen(self) -> bool:
+        """Has every gate asked again. Whether there was one that is shut."""
+        shut = [request[3] for queue in self._gate.queues.values() for request in queue]
+        for lane in shut:
+            self._make_ready(lane)
+        return bool(shut)
+
+    def lacking(self, ticket: int) -> tuple[int, ...]:
+        """The pools for which a request waits."""
+        lane = self._requests[ticket][3]
+        return tuple(need[0].number for need in lane.needs if self._lacks(lane, need))
+
+    def _new_lane(self, claims: Claims, gate: Hashable) -> Lane:
+        if len({pool for pool, _ in claims}) < len(claims):
+            raise ValueError(f"a pool is claimed twice: {claims}")
+        if not all(0 < amount <= self._pools[pool].size for pool, amount in claims):
+            raise ValueError(f"such claims can never be granted: {claims}")
+        pools = [(self._pools[pool], amount) for pool, amount in claims]
+        needs = tuple((pool, amount, pool.queue(amount)) for pool, amount in pools)
+        lane = self._lanes[claims, gate] = Lane(claims, needs, self._ready, gate)
+        for pool, _ in pools:
+            pool.lanes.add(lane)
+        return lane
+
+    # The lane that is tried
+
+    def _first_lacking(self, lane: Lane) -> Need | None:
+        for need in lane.needs:
+            if self._lacks(lane, need):
+                return need
+        return None
+
+    def _lacks(self, lane: Lane, need: Need) -> bool:
+        """Whether a pool has no room for it; what is kept for another is no room."""
+        pool, amount, _ = need
+        return pool.room_for(lane) < amount
+
+    def _grant(self, request: Request) -> int:
+        _, _, ticket, lane = request
+        del self._requests[ticket]
+        for pool, amount, _ in lane.needs:
+            pool.free -= amount
+            pool.granted += 1
+        lane.drop_head()
+        self._calm(lane)
+        for pool, _, _ in lane.needs:
+            if pool.parked:
+                self._pass_over(pool)
+        self._wake_behind(lane)
+        return ticket
+
+    def _park(self, lane: Lane, need: Need) -> None:
+        pool, _, queue = need
+        lane.move(queue, pool)
+        pool.parked += 1
+        lane.since = pool.granted
+        if lane.turn is not None:
+            _keep(lane, need)
+        elif not pool.ordered:
+            lane.passed += 1
+            self._look_at(lane, pool)
+        self._wake_behind(lane)
+
+    def _shut_out(self, lane: Lane) -> None:
+        """It waits for its gate; room that is kept for it would lie idle."""
+        self._calm(lane)
+        lane.move(self._gate.queue(0), self._gate)
+        self._gate.parked += 1
+        lane.since = 0
+        self._wake_behind(lane)
+
+    # Who waits
+
+    def _wake_behind(self, lane: Lane) -> None:
+        """The lane is no longer ready, or has a worse head: others may go before it."""
+        for pool, _, _ in lane.needs:
+            if pool.parked:
+                self._wake(pool)
+
+    def _wake(self, pool: Pool) -> None:
+        """Makes ready the best one parked here that fits, and each impatient one that fits."""
+        if pool is self._gate:
+            return
+        best = pool.best_that_fits()
+        if best is not None:
+            self._make_ready(best[3])
+        for lane, amount in list(pool.kept.items()):
+            if lane.where is pool and pool.room_for(lane) >= amount:
+                self._make_ready(lane)
+
+    def _make_ready(self, lane: Lane) -> None:
+        where = lane.where
+        if where is None:
+            return
+        self._leave(lane, where)
+        lane.move(self._ready, None)
+        if lane.turn is not None:
+            heappush(self._pressing, (lane.turn, lane))
+
+    def _leave(self, lane: Lane, pool: Pool) -> None:
+        pool.parked -= 1
+        if not pool.ordered:
+            lane.passed += pool.granted - lane.since
+
+    def _retire(self, lane: Lane) -> None:
+        """Nobody in the lane wants anything any more."""
+        if lane.where is not None:
+            self._leave(lane, lane.where)
+            lane.where, lane.queue = None, self._ready
+        self._calm(lane)
+
+    # The bypass bound
+
+    def _note(self, lane: Lane, pool: Pool, due: int) -> None:
+        """The lane is parked at the pool, and to be looked at when so many requests there were granted."""
+        self._noted += 1
+        lane.due = self._noted
+        heappush(pool.due, (due, self._noted, lane))
+
+    def _pass_over(self, pool: Pool) -> None:
+        """Something of the pool was granted, and other lanes are parked there."""
+        due = pool.due
+        while due and due[0][0] <= pool.granted:
+            _, number, lane = heappop(due)
+            if lane.where is pool and lane.due == number and lane.turn is None:
+                self._look_at(lane, pool)
+
+    def _look_at(self, lane: Lane, pool: Pool) -> None:
+        """Whether the lane, which is parked at the pool, was passed over too often; if not, when it will be."""
+        most = self._patience * max(FEW_LANES, pool.parked) // FEW_LANES
+        missing = most - lane.passed - (pool.granted - lane.since)
+        if missing > 0:
+            self._note(lane, pool, pool.granted + missing)
+        else:
+            self._becomes_impatient(lane)
+
+    def _becomes_impatient(self, lane: Lane) -> None:
+        """Room is kept for it from now on."""
+        self._turns += 1
+        lane.turn = self._turns
+        self._impatient[lane] = None
+        need = self._first_lacking(lane)
+        if lane.needs:
+            _keep(lane, need or lane.needs[-1])
+        if lane.where is None:
+            heappush(self._pressing, (lane.turn, lane))
+        elif lane.where is not self._gate and (need is None or need[0] is not lane.where):
+            self._make_ready(lane)
+
+    def _calm(self, lane: Lane) -> None:
+        """It is passed over no longer, and nothing is kept for it."""
+        lane.passed = 0
+        if lane.turn is not None:
+            del self._impatient[lane]
+            lane.turn = None
+            for pool, _, _ in lane.needs:
+                if pool.unkeep(lane) and pool.parked:
+                    self._wake(pool)
+
+
+def _keep(lane: Lane, last: Need) -> None:
+    """Keeps room for the lane in its pools up to this one, the first that lacks it, and in no later one.
+
+    Whoever calls this wakes those who may use what is kept no more.
+    """
+    keeps = True
+    for need in lane.needs:
+        pool, amount, _ = need
+        if keeps:
+            pool.keep(lane, amount)
+        else:
+            pool.unkeep(lane)
+        keeps = keeps and need is not last

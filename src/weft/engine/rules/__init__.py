@@ -1,0 +1,1 @@
+"""What the engine decides when a fact arrives."""

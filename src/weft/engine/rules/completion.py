@@ -1,0 +1,257 @@
+"""What it means that something has ended: for its step, its pipeline and its slice.
+
+A step that failed may be tried again; the net says whether. If not, its pipeline has failed, unless the plan says
+that it goes on; and a pipeline that failed lets nothing start any more and ends what is under way in it. An async
+step that failed fails whoever waits for it; a join that would fail anyway ends the other branches at once.
+"""
+
+from msgspec.structs import replace
+
+from weft.engine.messages.facts import Answered, Ended, How
+from weft.engine.messages.failures import REJECTED, Failure
+from weft.engine.messages.orders import RESOLVE, Prepare
+from weft.engine.rules.cancellation import Dooming
+from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.moves import Moves
+from weft.engine.rules.part_exclusion import Leaving
+from weft.engine.rules.result_check import Judge, Judgement
+from weft.engine.rules.step_result import (
+    exhausted,
+    failed,
+    failure_of,
+    feedback_of,
+    output_of,
+    said_of,
+)
+from weft.engine.state import unchanged_files
+from weft.engine.state.engine_state import Board
+from weft.engine.state.outputs import StepOutput, join, nested_output
+from weft.engine.state.pipelines import Placed
+from weft.engine.state.script import Move
+from weft.engine.state.slice_state import Firing, Play
+from weft.engine.states import FailureReason
+from weft.plan.model import Ask
+
+_FAILED = StepOutput(status="failed")
+
+
+class Ending:
+    def __init__(self, board: Board, moves: Moves, dooming: Dooming, telling: Telling) -> None:
+        self._board = board
+        self._moves = moves
+        self._dooming = dooming
+        self._telling = telling
+        self._leaving = Leaving(board, telling)
+        self._judge = Judge(board)
+
+    # What a driver reported
+
+    def judgement(self, firing: Firing, how: How, fact: Ended) -> Judgement | None:
+        """Of the result of a step that ran well; None if nothing judges it."""
+        placed = firing.play.steps.get(firing.step) if how is How.DONE else None
+        if placed is None or not placed.is_judged:
+            return None
+        return self._judge.judge(firing.play, placed, output_of(fact), failure_of(firing, fact))
+
+    def step_ended(self, firing: Firing, how: How, fact: Ended, judgement: Judgement | None) -> None:
+        """An execution of a slice's step has ended, and none follows by itself."""
+        play = firing.play
+        placed = play.steps[firing.step]
+        if how is How.CANCELLED:
+            self._dooming.cancelled(firing)
+        elif how in {How.LOST, How.INFRA}:
+            self._undone(firing, placed, how, fact)
+        else:
+            self._moves.ends(firing)
+            output = output_of(fact)
+            play.crashes.pop(placed.address, None)
+            if how is not How.DONE and (crash := self._crash(firing, fact)):
+                self._moves.leads(firing, crash)
+                return
+            if how is How.DONE and not placed.is_judged:
+                play.outputs[placed.address] = output
+                self._moves.leads(firing, "done")
+                return
+            if judgement is None:
+                judgement = self._judge.judge(play, placed, output, failure_of(firing, fact))
+            self._moves.leads(firing, self._concluded(play, firing.move, judgement))
+
+    def _crash(self, firing: Firing, fact: Ended) -> str:
+        """The outcome for an agent that failed or took too long, if that is decided without a look at the step.
+
+        It is tried again, or another try cannot help; empty for neither.
+        """
+        play, move = firing.play, firing.move
+        placed, failure = play.steps[firing.step], failure_of(firing, fact)
+        if fact.lasting and placed.step.on_error != "continue":
+            failure = replace(failure, reason=FailureReason.ERROR)
+            play.outputs[placed.address] = failed(output_of(fact), failure)
+            self._dooming.step_failed(play, placed, play.frames[move.act.frame], failure)
+            return "failed"
+        if "crashed" not in move.ways:
+            return ""
+        idle = unchanged_files.taken(play)
+        play.crashes[placed.address] = feedback_of(
+            failure, placed, output_of(fact), rejected_by="", idle=idle
+        )
+        return "crashed"
+
+    def _undone(self, firing: Firing, placed: Placed, how: How, fact: Ended) -> None:
+        """It was lost, or could not be started; no agent hears of that."""
+        play, move = firing.play, firing.move
+        self._moves.ends(firing)
+        if how in move.final:
+            failure = failure_of(firing, fact if fact.how is how else replace(fact, how=how))
+            play.outputs[placed.address] = failed(_FAILED, failure)
+            self._dooming.step_failed(play, placed, play.frames[move.act.frame], failure)
+        self._moves.leads(firing, how)
+
+    def could_not_begin(self, firing: Firing, message: str) -> None:
+        """A template of the step does not fit the values there are."""
+        play, move = firing.play, firing.move
+        self._moves.ends(firing)
+        failure = said_of(play.steps[move.act.step], firing.attempt, message)
+        placed = play.steps[move.act.step]
+        judgement = self._judge.judge(play, placed, failed(_FAILED, failure), failure)
+        outcome = self._concluded(play, move, judgement)
+        self._telling.concluded(play, move.act.step, "failed", message)
+        self._moves.leads(firing, outcome)
+
+    def part_ended(self, firing: Firing, how: How, fact: Ended) -> None:
+        """A workspace, a merge, a landing or the verify of a group has ended."""
+        play, move = firing.play, firing.move
+        how = How.DONE if self._leaving.leaves_out(play, how, fact) else how
+        outcome = str(how) if how in move.ways else "failed"
+        if play.continuation is not None and isinstance(firing.order, Prepare) and how is How.DONE:
+            self._continues(play, fact)
+        self._moves.ends(firing)
+        if play.landing is not None and outcome == "done":
+            self._board.on_target.add(play.row)
+        if outcome in move.final and outcome not in {"done", "held", "cancelled"} and play.landing is None:
+            failure = failure_of(firing, fact if fact.how is how else replace(fact, how=how))
+            self._dooming.doom(play, play.frame, failure)
+        self._moves.leads(firing, outcome)
+
+    def _continues(self, play: Play, fact: Ended) -> None:
+        """The workspace of a slice is ready; what an earlier run did counts only if it is the same workspace."""
+        if not fact.kept:
+            play.continuation = None
+        elif play.continuation is not None and play.continuation.slice.resolved:
+            play.attempts.setdefault(RESOLVE, 0)
+
+    # What a step comes to
+
+    def _concluded(self, play: Play, move: Move, judgement: Judgement) -> str:
+        """The outcome of something that has a result."""
+        placed, failure = play.steps[move.act.step], judgement.failure
+        if judgement.action == "ask":
+            play.asked[placed.address] = judgement.question
+            return "asked"
+        if judgement.action == "abort":
+            play.outputs[placed.address] = failed(judgement.output, failure)
+            self._dooming.doom(play, play.frame, failure)
+            return "aborted"
+        if judgement.output.status == "done" and judgement.action != "fail":
+            return "done"
+        self._failed(play, move, failure, rejected_by=judgement.rejected_by)
+        return "failed"
+
+    def _failed(self, play: Play, move: Move, failure: Failure, *, rejected_by: str = "") -> None:
+        placed = play.steps[move.act.step]
+        output = play.outputs[placed.address]
+        if "failed" not in move.final:
+            idle = unchanged_files.taken(play)
+            play.feedback = feedback_of(failure, placed, output, rejected_by=rejected_by, idle=idle)
+            del play.outputs[placed.address]
+        elif placed.step.on_error == "continue":
+            play.outputs[placed.address] = replace(failed(output, failure), tolerated=True)
+        else:
+            play.outputs[placed.address] = failed(output, failure)
+            self._dooming.step_failed(play, placed, play.frames[move.act.frame], failure)
+
+    def not_run(self, play: Play, stop: Move, failure: Failure) -> None:
+        """A step cannot be run, which is a failure of its own."""
+        placed = play.steps[stop.act.step]
+        output = failed(_FAILED, failure)
+        if placed.step.on_error == "continue":
+            play.outputs[placed.address] = replace(output, tolerated=True)
+        else:
+            play.outputs[placed.address] = output
+            self._dooming.step_failed(play, placed, play.frames[stop.act.frame], failure)
+        self._moves.passes(play, stop)
+
+    # People
+
+    def answered(self, firing: Firing, fact: Answered) -> None:
+        """A person has said yes or no to a question, which is a step, or about the result of one."""
+        play, move = firing.play, firing.move
+        placed = play.steps[move.act.step]
+        self._moves.ends(firing)
+        said = f"a person said no: {fact.text}" if fact.text else "a person said no"
+        failure = said_of(placed, firing.attempt, said)
+        outcome = "done" if fact.accepted else "failed"
+        if isinstance(placed.step.body, Ask):
+            # Answers in journals of older versions have no result of their own.
+            output = StepOutput(status="done", result=fact.result or fact.text)
+            output = output if fact.accepted else failed(output, failure)
+            judgement = self._judge.judge(play, placed, output, failure)
+            outcome = self._concluded(play, move, judgement)
+            if judgement.rejected_by:
+                self._telling.concluded(play, placed.address, REJECTED, judgement.reason)
+        elif fact.accepted:
+            play.outputs[placed.address] = replace(play.outputs[placed.address], status="done", error=None)
+        else:
+            self._failed(play, move, failure)
+        self._moves.leads(firing, outcome)
+
+    # Joins and nested pipelines
+
+    def joins(self, play: Play, move: Move) -> None:
+        placed = play.steps[move.act.step]
+        members = {name: play.outputs[f"{placed.prefix}{name}"] for name in placed.step.depends_on}
+        output = join(placed.step, members, placed.schemas)
+        attempt = play.attempts[placed.address]
+        failure = said_of(placed, attempt, "" if output.error is None else output.error.message)
+        first = None if placed.waits_for_all else self._first_failed(play, placed)
+        if first is not None:
+            name = first.step.removeprefix(placed.prefix)
+            said = f"step '{name}', which it depends on, failed: {first.detail or first.message}"
+            failure = replace(said_of(placed, attempt, said, first.reason), tail=first.tail)
+            output = failed(output, failure)
+        judgement = self._judge.judge(play, placed, output, failure)
+        outcome = self._concluded(play, move, judgement)
+        self._tell_conclusion(play, placed, outcome, judgement)
+        self._moves.passes(play, move, outcome)
+
+    def _first_failed(self, play: Play, placed: Placed) -> Failure | None:
+        """Of the steps that a join depends on, the one that failed first in time."""
+        names = {f"{placed.prefix}{name}" for name in placed.step.depends_on}
+        return next((failure for address, failure in play.failures.items() if address in names), None)
+
+    def settles_nested(self, play: Play, move: Move) -> None:
+        placed = play.steps[move.act.step]
+        frame = play.frames[move.name.removeprefix("settle ") + "."]
+        last = play.outputs.get(f"{placed.address}.{placed.inner[-1].id}", StepOutput(status="skipped"))
+        if play.frames[move.act.frame].doomed is not None or placed.address in play.cancelled:
+            self._dooming.stops(play, move)
+            return
+        attempt = play.attempts[placed.address]
+        if frame.doom is None:
+            output, failure = replace(last, status="done", error=None), said_of(placed, attempt, "")
+        else:
+            reason = exhausted(placed.step, attempt) or frame.doom.reason
+            failure = replace(frame.doom, reason=reason)
+            output = failed(nested_output(placed.inner, play.outputs, within=placed.address), failure)
+        judgement = self._judge.judge(play, placed, output, failure)
+        outcome = self._concluded(play, move, judgement)
+        self._tell_conclusion(play, placed, outcome, judgement)
+        self._moves.passes(play, move, outcome)
+
+    def _tell_conclusion(self, play: Play, placed: Placed, outcome: str, judgement: Judgement) -> None:
+        """Of a step that is no process: a join, or a nested pipeline."""
+        if judgement.rejected_by:
+            self._telling.concluded(play, placed.address, REJECTED, judgement.reason)
+            return
+        output = play.outputs.get(placed.address)
+        message = "" if output is None or output.error is None else output.error.message
+        self._telling.concluded(play, placed.address, outcome, message)

@@ -1,0 +1,118 @@
+"""Executions that end before their work does: the run is stopped, or a usage limit is met. Another one follows."""
+
+from collections.abc import Collection
+
+from weft.engine.messages.facts import Ended, How, LimitsEnded, Resumed, StopAsked, Woke
+from weft.engine.messages.orders import Halt
+from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.expenses import Spending
+from weft.engine.rules.holds import Holding
+from weft.engine.rules.moves import Moves
+from weft.engine.rules.start import Starting
+from weft.engine.state.engine_state import Board
+from weft.engine.state.slice_state import Firing, Ticket
+
+
+class Pausing:
+    def __init__(
+        self,
+        board: Board,
+        moves: Moves,
+        starting: Starting,
+        spending: Spending,
+        holding: Holding,
+        telling: Telling,
+    ) -> None:
+        self._board = board
+        self._moves = moves
+        self._starting = starting
+        self._spending = spending
+        self._holding = holding
+        self._telling = telling
+
+    def parks(self, firing: Firing, how: How, fact: Ended) -> None:
+        """It is done again when the run goes on, or when the usage limit has ended."""
+        launch = firing.launch
+        if how is How.LIMITED and launch is not None and launch.agent is not None:
+            firing.parked = "limited"
+            firing.until = self._spending.limit(firing, launch.agent, fact.until)
+            self._moves.lends(firing)
+            return
+        firing.parked = "stopped"
+        board = self._board
+        if board.stopping:
+            return
+        if firing.play.row in board.restrained:
+            self._moves.lends(firing)
+        else:  # the run goes on already, and only this one had heard that it was to stop
+            self._starting.again(firing)
+
+    def wakes(self, fact: Woke | LimitsEnded) -> None:
+        """Usage limits have ended: those whose time has come, or all of them."""
+        board = self._board
+        self._telling.noted("woke" if isinstance(fact, Woke) else "limits_ended", fact)
+        if isinstance(fact, LimitsEnded):
+            self._spending.end_limits()
+        for firing in list(board.firings.values()):
+            if firing.parked == "limited" and (firing.until <= board.at or not board.limited):
+                firing.parked = "asking"
+                self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing))
+        self._spending.unlimit()
+
+    # The whole run
+
+    def stops(self, fact: StopAsked) -> None:
+        board = self._board
+        board.stopping = board.stop_asked = True
+        self._telling.stopping(fact)
+        for firing in board.firings.values():
+            if firing.is_under_way and (fact.now or firing.halted in {"", "revoked"}):
+                firing.halted = "cancelled" if firing.halted == "cancelled" else "stopped"
+                self._halt(firing, now=fact.now)
+
+    def resumes(self, fact: Resumed) -> None:
+        """A new coordinator has taken over. What was stopped is done again, and what is held tried again."""
+        board = self._board
+        running = [firing.serial for firing in board.firings.values() if firing.is_under_way]
+        self._telling.recovered(fact, running)
+        if fact.fresh_budget:  # first of all, as what is done again asks whether it fits
+            self._spending.resets()
+        board.stopping, board.merges_only = fact.merges_only or fact.settles, fact.merges_only
+        board.stop_asked = False
+        if fact.settles:
+            self._settle(fact.ends)
+        if board.stopping:
+            return
+        self._holding.resumes()
+        for firing in list(board.firings.values()):
+            self._resume(firing)
+        self._spending.wake_again()
+
+    def _resume(self, firing: Firing) -> None:
+        board = self._board
+        match firing.parked:
+            case "stopped" if firing.play.row not in board.restrained:
+                self._starting.resumes(firing)
+            case "stopped" if not firing.lent:
+                self._moves.lends(firing)
+            case "" if firing.halted == "stopped":
+                firing.halted = "revoked"  # it may have heard that it was to stop, or not
+            case "" if firing.halted == "cancelled":
+                self._halt(firing)
+            case _:
+                pass
+
+    def _settle(self, ends: Collection[str]) -> None:
+        """Nothing begins. Agents end by themselves, but for those of these subplans; all else is stopped."""
+        for firing in self._board.firings.values():
+            if not firing.is_under_way:
+                continue
+            if firing.halted == "cancelled" or firing.launch is None or firing.play.path in ends:
+                firing.halted = firing.halted if firing.halted == "cancelled" else "stopped"
+                self._halt(firing)
+                continue
+            firing.halted = "revoked"  # the coordinator before may have stopped it
+
+    def _halt(self, firing: Firing, *, now: bool = False) -> None:
+        halt = Halt(firing=firing.serial, execution=firing.execution, how=firing.halted, now=now)
+        self._board.order(halt)

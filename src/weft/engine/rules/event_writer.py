@@ -1,0 +1,386 @@
+"""The events of a run, put together from what the engine knows. Where nobody wants to hear them, none is made."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import asdict
+
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import (
+    Answered,
+    AnyFact,
+    BudgetReset,
+    Controlled,
+    Ended,
+    Foreseen,
+    How,
+    OutsideChange,
+    Pushed,
+    Resumed,
+    RunStarted,
+    Spent,
+    StopAsked,
+    VerifyEnded,
+    VerifyStarted,
+    Wanted,
+)
+from weft.engine.messages.failures import REJECTED, Failure
+from weft.engine.messages.orders import Launch
+from weft.engine.rules.result_check import Judgement
+from weft.engine.rules.step_result import output_tail, part_name, shown
+from weft.engine.state import unchanged_files
+from weft.engine.state.budget import Bill, Budget
+from weft.engine.state.engine_state import Board
+from weft.engine.state.slice_state import Firing, Play
+from weft.engine.states import SubplanExecutionState
+from weft.plan.order.outline import ROOT
+
+Data = dict[str, object]
+Costs = tuple[int | None, int | None]
+"""Micro-dollars and tokens; None is unknown."""
+
+
+_RESERVED = ("reserved", "reserved_tokens")
+
+
+class Telling:
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    # The run
+
+    def run_started(self, fact: RunStarted) -> None:
+        plan = self._board.plan
+        slices = sum(plan.outline.leaves)
+        data: Data = {"plan": plan.id, "run": fact.run, "subplans": len(plan.subplans) - 1, "slices": slices}
+        self._board.tell(Event(kind="run_started", data=data, fact=fact))
+
+    def run_finished(self, state: str, stuck: Sequence[str] = ()) -> None:
+        board = self._board
+        counts = {str(name): count for name, count in board.tracker.counts().items()}
+        data: Data = {"counts": counts, "seconds": round(board.at - board.started_at, 3)}
+        failure = board.failures.get(ROOT)
+        if failure is not None:
+            data |= {"message": failure.message, "cause": failure.cause, "reason": failure.reason}
+        if stuck:
+            data["stuck"] = list(stuck)
+        if board.budget.own_unknown:
+            data["unknown_costs"] = board.budget.own_unknown
+        spent, tokens = board.budget.own(ROOT), board.token_budget.own(ROOT) or None
+        board.tell(Event(kind="run_finished", outcome=state, cost=spent, tokens=tokens, data=data))
+
+    def stopping(self, fact: StopAsked) -> None:
+        self._board.tell(Event(kind="stopping", data={"now": fact.now}, fact=fact))
+
+    def controlled(self, fact: Controlled) -> None:
+        kind = "resumed" if fact.wanted is Wanted.GO else "paused"
+        data: Data = {"now": True} if fact.now else {}
+        event = Event(kind=kind, subplan=fact.subplan, outcome=fact.wanted, data=data, fact=fact)
+        self._board.tell(event)
+
+    def paused(self, path: str) -> None:
+        """A pause that a run takes over from the run before; it follows from the start of the run."""
+        self._board.tell(Event(kind="paused", subplan=path, outcome=Wanted.PAUSE))
+
+    def recovered(self, fact: Resumed, running: Sequence[int]) -> None:
+        data: Data = {"epoch": fact.epoch, "running": list(running)}
+        self._board.tell(Event(kind="recovered", data=data, fact=fact))
+
+    def noted(self, kind: str, fact: AnyFact, **data: object) -> None:
+        """A fact from which nothing follows that has an event of its own."""
+        self._board.tell(Event(kind=kind, data=data, fact=fact))
+
+    def foreseen(self, fact: Foreseen) -> None:
+        data: Data = {"other": fact.other, "files": list(fact.files)}
+        outcome = "ahead" if fact.files else "over"
+        event = Event(kind="conflict_ahead", subplan=fact.subplan, outcome=outcome, data=data, fact=fact)
+        self._board.tell(event)
+
+    def merged(self, firing: Firing, fact: Ended, how: How) -> None:
+        """Of a merge or a landing that changed something in git, or could not."""
+        conflict = "conflict" if fact.conflict else None
+        outcome = {How.DONE: "merged", How.HELD: conflict or "held", How.CONFLICT: conflict}.get(how)
+        if self._board.quiet or outcome is None or not (fact.moves or how is not How.DONE):
+            return
+        data: Data = {
+            name: value
+            for name, value in _said(fact).items()
+            if name in {"message", "files", "waits_for", "red", "moves"}
+        }
+        if how is How.CONFLICT:
+            data["message"] = " ".join((*fact.message.splitlines()[:1], "An agent resolves it."))
+        step = part_name(firing.move)
+        self._tell("merge", firing.play.path, step, firing.attempt, outcome, data)
+
+    def queue(self, fact: VerifyStarted | VerifyEnded | Pushed) -> None:
+        """What the landing queue did."""
+        if isinstance(fact, Pushed):
+            data: Data = {"remote": fact.remote, "commit": fact.commit}
+            data |= {"message": fact.message, "final": fact.is_final} if fact.message else {}
+            data |= {"command": fact.command} if fact.command else {}
+            outcome = "failed" if fact.message else "pushed"
+            self._board.tell(Event(kind="push", outcome=outcome, data=data, fact=fact))
+            return
+        data = {
+            "tree": fact.tree,
+            "commit": fact.commit,
+            "entries": list(fact.entries),
+            "commands": list(fact.commands),
+        }
+        outcome = "started"
+        data |= {"log": fact.log} if fact.log else {}
+        if isinstance(fact, VerifyEnded):
+            outcome = "passed" if fact.how is How.DONE else str(fact.how)
+            more = ("exit_code", "signal", "message", "tail")
+            data |= {name: value for name in more if (value := getattr(fact, name)) not in {None, ""}}
+            data["seconds"] = round(fact.seconds, 3)
+        self._board.tell(Event(kind="verify", step="@land", outcome=outcome, data=data, fact=fact))
+
+    def budget(self, row: int, percent: int, unit: str, budget: Budget) -> None:
+        data: Data = {
+            "unit": unit,
+            "spent": budget.spent[row],
+            "reserved": budget.reserved[row],
+            "ceiling": budget.ceiling(row),
+            "percent": percent,
+        }
+        outcome = "reached" if percent >= 100 else "alert"  # noqa: PLR2004
+        self._board.tell(Event(kind="budget", subplan=self._board.path(row), outcome=outcome, data=data))
+
+    def budget_reset(self, fact: BudgetReset | None) -> None:
+        self._board.tell(Event(kind="budget", outcome="reset", fact=fact))
+
+    def spent(self, firing: Firing, fact: Spent) -> None:
+        event = Event(
+            kind="spent",
+            subplan=firing.play.path,
+            step=part_name(firing.move),
+            attempt=firing.attempt,
+            cost=fact.cost,
+            tokens=fact.tokens,
+            data={"firing": fact.firing, "execution": fact.execution},
+            fact=fact,
+        )
+        self._board.tell(event)
+
+    def limited(self, firing: Firing, agents: Sequence[str], until: float) -> None:
+        data: Data = {"firing": firing.serial, "agents": list(agents), "until": until}
+        self._tell("limited", firing.play.path, part_name(firing.move), firing.attempt, "", data)
+
+    # Subplans
+
+    def left_out(self, path: str, group: str, fact: Ended) -> None:
+        data: Data = {"group": group, "message": fact.message, "culprits": list(fact.culprits)}
+        self._board.tell(Event(kind="left_out", subplan=path, data=data))
+
+    def state(self, row: int, outcome: str, before: SubplanExecutionState, **more: object) -> None:
+        if not self._board.quiet:
+            data: Data = {"from": before, **more}
+            self._tell("subplan_state", self._board.path(row), outcome=outcome, data=data)
+
+    def failed(self, row: int, before: SubplanExecutionState, failure: Failure) -> None:
+        if self._board.quiet:
+            return
+        more: Data = {"failure": failure.to_json()} if failure.step else {}
+        self.state(
+            row, "failed", before,
+            reason=failure.reason, message=failure.message, cause=failure.cause, **more,
+        )  # fmt: skip
+
+    # Steps
+
+    def started(self, firing: Firing) -> None:
+        if self._board.quiet:
+            return
+        data: Data = {
+            "firing": firing.serial,
+            "execution": firing.execution,
+            "transition": firing.move.name,
+            "kind": firing.move.act.kind,
+        }
+        order = firing.order
+        if isinstance(order, Launch) and order.agent is not None:
+            data["agent"] = order.agent.name
+            data |= {} if order.model is None else {"model": order.model}
+            data |= _resumed(order)
+            data |= {"interruption": order.interruption} if order.interruption else {}
+            data |= {name: amount for name, amount in zip(_RESERVED, firing.reserved, strict=True) if amount}
+        elif isinstance(order, Launch):
+            data["command"] = " && ".join(shown(command) for command in order.commands)
+        if isinstance(order, Launch) and order.inputs:
+            data["inputs"] = order.inputs
+        if firing.leases:
+            data["pools"] = {name: list(values) for name, values in firing.leases}
+        self._tell_of(firing, "step_started", data)
+
+    def finished(
+        self, firing: Firing, fact: Ended, how: How, bill: Bill | None, judgement: Judgement | None = None
+    ) -> None:
+        """Carries the fact, as it was told; `how`, `bill` and `judgement` are what it came to."""
+        if self._board.quiet:
+            return
+        data: Data = {"firing": firing.serial, "execution": firing.execution, **_said(fact)}
+        changed = unchanged_files.changed(firing)
+        if changed is not None:
+            data["changed"] = changed
+        is_rejected = judgement is not None and bool(judgement.rejected_by)
+        if judgement is not None and is_rejected:
+            data |= {"message": judgement.reason, "rejected_by": judgement.rejected_by}
+        if how is not How.DONE or is_rejected:
+            data["tail"] = output_tail(fact.result, fact.errors)
+        costs: Costs = (None, None) if bill is None else (bill.money.reported, bill.tokens.reported)
+        if bill is not None:
+            data |= _lower_bounds(bill)
+        self._tell_of(firing, "step_finished", data, REJECTED if is_rejected else how, (fact, costs))
+        for change in fact.outside:
+            self._outside_changed(firing, change)
+        if firing.launch is not None and bill is not None and not bill.money.is_known:
+            self._unreported(firing, bill)
+
+    def _unreported(self, firing: Firing, bill: Bill) -> None:
+        """An agent has ended and did not report its cost; the event says what stays reserved for it."""
+        data: Data = {"firing": firing.serial, "execution": firing.execution}
+        for name, settled in zip(_RESERVED, (bill.money, bill.tokens), strict=True):
+            if settled.kept:
+                data[name] = settled.kept
+        self._tell("cost_unknown", firing.play.path, part_name(firing.move), firing.attempt, "", data)
+
+    def ended_before(self, firing: Firing, fact: Ended, run: str, judgement: Judgement | None) -> None:
+        """A step is not launched, since it ended in an earlier run; what it cost is counted there."""
+        if self._board.quiet:
+            return
+        outcome = REJECTED if judgement is not None and judgement.rejected_by else str(fact.how)
+        data: Data = {"earlier_run": run}
+        data |= {"message": fact.message} if fact.message else {}
+        if firing.step in firing.play.launched:
+            data |= self._launched(firing.play, firing.step, ended=True)
+        self._tell("step_finished", firing.play.path, firing.step, firing.attempt, outcome, data)
+
+    def answered_before(self, firing: Firing, fact: Answered, run: str) -> None:
+        """A question is not asked, since it was answered in an earlier run."""
+        data: Data = {"text": fact.text, "earlier_run": run}
+        outcome = "yes" if fact.accepted else "no"
+        self._tell("answered", firing.play.path, firing.step, firing.attempt, outcome, data)
+
+    def _outside_changed(self, firing: Firing, change: OutsideChange) -> None:
+        data: Data = {
+            "place": change.place,
+            "directory": change.directory,
+            "files": list(change.files),
+            "during": list(change.during),
+            **({"more": change.more} if change.more else {}),
+        }
+        self._tell("outside_changed", firing.play.path, part_name(firing.move), firing.attempt, "", data)
+
+    def _tell_of(
+        self,
+        firing: Firing,
+        kind: str,
+        data: Data,
+        outcome: str = "",
+        end: tuple[Ended | None, Costs] = (None, (None, None)),
+    ) -> None:
+        play = firing.play
+        fact, (cost, tokens) = end
+        if firing.step in play.launched:
+            data |= self._launched(play, firing.step, ended=fact is not None)
+        self._board.tell(
+            Event(
+                kind=kind,
+                subplan=play.path,
+                step=part_name(firing.move),
+                attempt=firing.attempt,
+                outcome=outcome,
+                cost=cost,
+                tokens=tokens,
+                data=data,
+                fact=fact,
+            )
+        )
+
+    def concluded(self, play: Play, step: str, outcome: str, message: str = "") -> None:
+        """A step that is no process has ended: a join, a nested pipeline, one that could not be begun."""
+        if self._board.quiet:
+            return
+        data: Data = {"message": message} if message else {}
+        if step in play.launched:
+            data |= self._launched(play, step, ended=True)
+        self._tell("step_finished", play.path, step, play.attempts.get(step, 1), outcome, data)
+
+    def skipped(self, play: Play, step: str, outcome: str, message: str = "") -> None:
+        if not self._board.quiet:
+            self._tell("step_skipped", play.path, step, 0, outcome, {"message": message} if message else {})
+
+    def cancelled(self, firing: Firing, cause: str) -> None:
+        if not self._board.quiet:
+            data: Data = {"firing": firing.serial, "execution": firing.execution, "cause": cause}
+            step = part_name(firing.move)
+            self._tell("step_cancelled", firing.play.path, step, firing.attempt, "", data)
+
+    def asked(self, firing: Firing) -> None:
+        data: Data = {"firing": firing.serial, "question": firing.question, "transition": firing.move.name}
+        self._tell("ask", firing.play.path, firing.step, firing.attempt, "", data)
+
+    def answered(self, firing: Firing, fact: Answered) -> None:
+        self._board.tell(
+            Event(
+                kind="answered",
+                subplan=fact.subplan,
+                step=firing.step,
+                attempt=firing.attempt,
+                outcome="yes" if fact.accepted else "no",
+                data={"text": fact.text},
+                fact=fact,
+            )
+        )
+
+    def _tell(
+        self,
+        kind: str,
+        path: str,
+        step: str = "",
+        attempt: int = 0,
+        outcome: str = "",
+        data: Data | None = None,
+    ) -> None:
+        self._board.tell(
+            Event(kind=kind, subplan=path, step=step, attempt=attempt, outcome=outcome, data=data or {})
+        )
+
+    def _launched(self, play: Play, step: str, *, ended: bool) -> Data:
+        group, at = play.launched[step]
+        data: Data = {"concurrent_group": group, "launched_at": at}
+        return data | {"completed_at": self._board.at} if ended else data
+
+
+def _resumed(launch: Launch) -> Data:
+    """The conversation that an agent goes on with."""
+    if launch.session is None:
+        return {}
+    return {"session": launch.session, "fork": True} if launch.fork else {"session": launch.session}
+
+
+def _said(fact: Ended) -> Data:
+    """What there is to say."""
+    found: Data = {
+        "exit_code": fact.exit_code,
+        "signal": fact.signal,
+        "message": fact.message or None,
+        "files": list(fact.files) or None,
+        "conflict": fact.conflict or None,
+        "kept": fact.kept or None,
+        "waits_for": list(fact.waits_for) or None,
+        "asks": fact.asks or None,
+        "red": fact.red or None,
+        "culprits": list(fact.culprits) or None,
+        "moves": [asdict(move) for move in fact.moves] or None,
+        "session": fact.session,
+        "until": fact.until,
+        "seconds": round(fact.seconds, 3),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _lower_bounds(bill: Bill) -> Data:
+    """Marks the amounts of an event that are only known to be reached."""
+    amounts = (("cost_at_least", bill.money), ("tokens_at_least", bill.tokens))
+    return {name: True for name, settled in amounts if settled.amount and not settled.is_known}

@@ -1,0 +1,284 @@
+"""Whether an agent may start: what its ceilings allow, and whether it has met a usage limit.
+
+A step that would pass a ceiling waits if something under way may turn out to be cheaper than was reserved for it;
+if there is no such thing, its slice has failed for want of money, or of tokens: both are counted in the same way.
+
+An agent that has met a usage limit is given nothing to do until that ends. The limit is that of an account, so it
+holds for all agents that are called in the same way, whatever their model. Who meets it again and again waits
+longer each time, whatever it is told.
+"""
+
+from collections.abc import Iterable
+
+from weft.engine.messages.facts import BudgetReset, EarlierSpending, Ended, How, Spent
+from weft.engine.messages.failures import Failure
+from weft.engine.messages.orders import Halt, WakeAt
+from weft.engine.rules.cancellation import Dooming
+from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.moves import Moves
+from weft.engine.rules.step_result import part_name
+from weft.engine.state.budget import Bill, Budget, Settled
+from weft.engine.state.ceilings import carry
+from weft.engine.state.engine_state import Board
+from weft.engine.state.slice_state import Amounts, Firing, Ticket
+from weft.engine.states import FailureReason
+from weft.plan.compile.parts import Role
+from weft.plan.model import Agent, AgentWork
+from weft.plan.prices import dollars
+
+ALL = 100
+"""Percent of a ceiling."""
+SOONEST, LONGEST, LATEST = 1.0, 900.0, 7 * 86400.0
+"""Seconds for which a limit holds at least, the first time and after many; and at most."""
+_DOUBLINGS = 10
+
+_PERHAPS_NEVER_RAN = frozenset({How.INFRA, How.CANCELLED, How.STOPPED})
+"""Ends that a process need not have been started for; then it has neither an exit code nor a signal."""
+_KILLED = 9
+"""SIGKILL."""
+_WHOLE = frozenset({How.DONE, How.FAILED, How.TIMEOUT})
+"""Ends of executions from whose cost something follows for others."""
+
+
+class Spending:
+    def __init__(self, board: Board, moves: Moves, dooming: Dooming, telling: Telling) -> None:
+        self._board = board
+        self._moves = moves
+        self._dooming = dooming
+        self._telling = telling
+        self._units: tuple[tuple[str, Budget], ...] = (("usd", board.budget), ("tokens", board.token_budget))
+        self._met: dict[str, int] = {}
+        """How often in a row an account has met its usage limit."""
+
+    # Earlier runs
+
+    def carries(self, earlier: Iterable[EarlierSpending]) -> None:
+        board = self._board
+        carry(board.plan, (board.budget, board.token_budget), earlier)
+
+    def resets(self, fact: BudgetReset | None = None) -> None:
+        """A person wants the ceilings to count from zero."""
+        for _, budget in self._units:
+            budget.reset()
+        self._telling.budget_reset(fact)
+        self.looks_again()
+
+    # Starts
+
+    def estimates(self, row: int, work: AgentWork, agent: Agent) -> Amounts:
+        """What to reserve for a step."""
+        settings, board = self._board.settings(row), self._board
+        cost = work.max_cost if work.max_cost is not None else agent.max_cost
+        tokens = work.max_tokens if work.max_tokens is not None else agent.max_tokens
+        return (
+            board.budget.estimate(agent.name, cost, settings.reserve or 0),
+            board.token_budget.estimate(agent.name, tokens, settings.reserve_tokens or 0),
+        )
+
+    def allows(self, ticket: Ticket, agent: Agent, amounts: Amounts) -> bool:
+        """If not, the ticket waits, or its slice has failed; whoever has it takes nothing."""
+        board = self._board
+        if self._is_limited(agent):
+            self._moves.waits(ticket, board.throttled)
+            return False
+        over = self._over(ticket.play.row, amounts)
+        for unit, budget, row, amount in over:
+            if not budget.reserved[row]:
+                self._fail(ticket, self._used_up(unit, row, ticket.move.act.step, amount))
+                return False
+        if over:
+            self._moves.waits(ticket, board.short)
+        return not over
+
+    def would_wait(self, row: int, work: AgentWork, agent: Agent) -> bool:
+        """Whether a step would have to wait now, for the end of a usage limit or for money."""
+        if self._is_limited(agent):
+            return True
+        over = self._over(row, self.estimates(row, work, agent))
+        return bool(over) and all(budget.reserved[ceiling] for _, budget, ceiling, _ in over)
+
+    def _is_limited(self, agent: Agent) -> bool:
+        board = self._board
+        return bool(board.limited) and board.limited.get(account_of(agent), board.at) > board.at
+
+    def _over(self, row: int, amounts: Amounts) -> list[tuple[str, Budget, int, int]]:
+        """The ceilings that this would pass: the unit, its budget, the row with the ceiling, the amount."""
+        return [
+            (unit, budget, over, amount)
+            for (unit, budget), amount in zip(self._units, amounts, strict=True)
+            if (over := budget.fits(row, amount)) is not None
+        ]
+
+    def opens(self, firing: Firing, amounts: Amounts) -> None:
+        """An execution begins."""
+        firing.reserved = amounts
+        for (_, budget), amount in zip(self._units, amounts, strict=True):
+            budget.open(firing.serial, firing.play.row, amount)
+
+    def abandons(self, firing: Firing) -> None:
+        """It could not be begun after all."""
+        for _, budget in self._units:
+            if budget.is_open(firing.serial):
+                budget.settle(firing.serial, 0)
+
+    def _fail(self, ticket: Ticket, failure: Failure) -> None:
+        play = ticket.play
+        if ticket.move.act.role is Role.RESOLVE:
+            self._leave_to_a_person(ticket, failure)
+            return
+        self._dooming.doom(play, play.frame, failure)
+        if ticket.firing is None:
+            stop = play.script.spots[ticket.place].stop
+            assert stop is not None
+            self._dooming.stops(play, stop)
+
+    def _leave_to_a_person(self, ticket: Ticket, failure: Failure) -> None:
+        """Nothing is wrong with the slice if nobody can pay for an agent that resolves its conflict."""
+        play, move = ticket.play, ticket.move
+        if ticket.firing is not None:
+            self._telling.cancelled(ticket.firing, "the budget")
+        self._telling.concluded(play, part_name(move), "failed", failure.message)
+        firing = ticket.firing or self._moves.begins(play, move, ())
+        self._moves.ends(firing)
+        self._moves.leads(firing, "failed")
+
+    def _used_up(self, unit: str, row: int, step: str, amount: int = 0) -> Failure:
+        """With the numbers: which ceiling it is, and what is missing."""
+        budget = dict(self._units)[unit]
+        say = dollars if unit == "usd" else _in_tokens
+        what = "budget" if unit == "usd" else "token budget"
+        text = f"{say(budget.spent[row])} of {say(budget.ceiling(row) or 0)} spent"
+        if budget.earlier(row):
+            text += f" ({say(budget.earlier(row))} by earlier runs)"
+        if budget.assumed[row]:
+            text += f", {say(budget.assumed[row])} reserved for what did not tell its cost"
+        if amount:
+            text += f", and this may cost {say(amount)}"
+        message = f"the {what} of {self._board.path(row) or 'the plan'} is used up: {text}"
+        return Failure(reason=FailureReason.BUDGET, message=message, step=step, detail=message)
+
+    # While it runs
+
+    def hears(self, firing: Firing, fact: Spent) -> None:
+        """What an execution has spent so far."""
+        self._telling.spent(firing, fact)
+        for (_, budget), total in zip(self._units, (fact.cost, fact.tokens), strict=True):
+            if total is not None and budget.is_open(firing.serial):
+                budget.heard(firing.serial, total)
+        self.alerts()
+
+    def so_far(self, firing: int) -> Amounts:
+        cost, tokens = (budget.so_far(firing) if budget.is_open(firing) else 0 for _, budget in self._units)
+        return cost, tokens
+
+    # Ends
+
+    def settles(self, firing: Firing, fact: Ended, how: How) -> Bill | None:
+        """Counts what an execution has cost, once; None for what is no agent's and has no cost."""
+        launch = firing.launch
+        agent = None if launch is None else launch.agent
+        if agent is None and fact.cost is None:
+            return None
+        kind = ""
+        if agent is not None and how in _WHOLE:
+            kind = agent.name
+            self._met.pop(account_of(agent), None)
+        cost, tokens = (
+            self._settle(budget, firing, fact, (amount, kind))
+            for (_, budget), amount in zip(self._units, (fact.cost, fact.tokens), strict=True)
+        )
+        return Bill(cost, tokens)
+
+    def _settle(self, budget: Budget, firing: Firing, fact: Ended, report: tuple[int | None, str]) -> Settled:
+        """`report`: the amount, if the execution reported it, and the kind of execution."""
+        step, (reported, kind) = firing.serial, report
+        if not budget.is_open(step):
+            budget.open(step, firing.play.row, 0)
+        if reported is None and _never_ran(fact) and not budget.so_far(step):
+            reported = 0
+        if reported is not None and _is_cut_short(fact):
+            budget.heard(step, reported)
+            reported = None
+        return budget.settle(step, reported, kind=kind)
+
+    def alerts(self, ended: Firing | None = None) -> None:
+        """Tells of ceilings that come nearer. Where one is reached, the agents below it may have to end."""
+        for unit, budget in self._units:
+            for over, percent in budget.alerts():
+                self._telling.budget(over, percent, unit, budget)
+                if percent >= ALL and self._board.settings(over).on_budget == "stop":
+                    self._end_agents(unit, over, ended)
+
+    def _end_agents(self, unit: str, over: int, ended: Firing | None) -> None:
+        board = self._board
+        below = range(over, over + board.plan.outline.sizes[over])
+        for firing in list(board.firings.values()):
+            play = firing.play
+            if play.row not in below or firing.launch is None or firing is ended:
+                continue
+            if firing.move.act.role is Role.RESOLVE:
+                self._interrupt(firing)
+            else:
+                self._dooming.doom(play, play.frame, self._used_up(unit, over, firing.step))
+
+    def _interrupt(self, firing: Firing) -> None:
+        """When it is to go on, there is no money for it."""
+        if firing.is_under_way and not firing.halted:
+            firing.halted = "stopped"
+            self._board.order(Halt(firing=firing.serial, execution=firing.execution, how="stopped"))
+
+    def looks_again(self) -> None:
+        """Who waits for money asks once more."""
+        if self._board.short:
+            self._moves.asks_after(self._board.short)
+
+    # Usage limits
+
+    def limit(self, firing: Firing, agent: Agent, until: float | None) -> float:
+        """Until when the account of the agent is given nothing to do."""
+        board, account = self._board, account_of(agent)
+        before = board.limited.get(account, 0.0)
+        if before <= board.at:  # else it is the same limit still, met by another step
+            self._met[account] = self._met.get(account, 0) + 1
+        least = min(LONGEST, SOONEST * (1 << min(self._met.get(account, 1) - 1, _DOUBLINGS)))
+        wait = min(max(least, 0.0 if until is None else until - board.at), LATEST)
+        board.limited[account] = end = max(before, board.at + wait)
+        same = sorted(name for name, other in board.plan.agents.items() if account_of(other) == account)
+        self._telling.limited(firing, same or [agent.name], end)
+        board.order(WakeAt(at=end))
+        return end
+
+    def end_limits(self) -> None:
+        """A person knows better than what was heard; whether it is so shows when an agent is called."""
+        self._board.limited.clear()
+        self._met.clear()
+
+    def unlimit(self) -> None:
+        """Those whose limits have ended ask once more; others go on waiting when they are looked at."""
+        board = self._board
+        board.limited = {name: until for name, until in board.limited.items() if until > board.at}
+        self._moves.asks_after(board.throttled)
+
+    def wake_again(self) -> None:
+        """Whoever takes over has not heard when to wake the engine."""
+        for at in sorted(set(self._board.limited.values())):
+            self._board.order(WakeAt(at=at))
+
+
+def _never_ran(fact: Ended) -> bool:
+    # By what was reported: an execution that was lost is cancelled if its slice was, and it did run.
+    return fact.how in _PERHAPS_NEVER_RAN and fact.exit_code is None and fact.signal is None
+
+
+def _is_cut_short(fact: Ended) -> bool:
+    """Whether it had no time for a last report, so that it may have spent more than it reported."""
+    return fact.how is How.LOST or fact.signal == _KILLED
+
+
+def account_of(agent: Agent) -> str:
+    """What agents have in common that are limited together: all but the model, and how many there are of each."""
+    return f"{agent.use} {agent.command} {agent.script} {sorted(agent.env.items())}"
+
+
+def _in_tokens(amount: int) -> str:
+    return f"{amount:,} tokens"

@@ -1,0 +1,92 @@
+"""What a slice needs to begin to work: what its first steps claim, their agents, the ceilings around it.
+
+Slices that need the same have equal gates; so those that are ready and wait stand in few lanes of the allocator.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from weft.engine.pools.lanes import Claims
+from weft.engine.state.engine_state import Board
+from weft.engine.state.script import Move, Script
+from weft.plan.compile.parts import READY
+from weft.plan.loader.slices_check import agent_of
+from weft.plan.model import AgentWork
+
+
+class Entry(Struct, frozen=True):
+    """A step that a slice may begin with."""
+
+    step: str
+    claims: Claims
+    agent: str = ""
+    """The name of its agent, if it has one."""
+
+
+class Gate(Struct, frozen=True):
+    entries: tuple[Entry, ...]
+    """Those steps each of which needs something; one of them is enough to begin with."""
+    ceilings: tuple[int, ...]
+    """The rows around the slice whose budgets count what it spends."""
+    works_at_once: bool = False
+    """Whether the slice can begin to work as soon as it has its slots; then the rest is empty."""
+
+
+class Gates:
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._known: dict[tuple[int, int, int], Gate] = {}
+
+    def of(self, row: int) -> Gate:
+        board, plan = self._board, self._board.plan
+        around = row if plan.subplans[row].settings else plan.outline.parents[row]
+        key = (board.compiled.shape_of[row], id(plan.scopes[row]), around)
+        if key not in self._known:
+            self._known[key] = self._made(row)
+        return self._known[key]
+
+    def _made(self, row: int) -> Gate:
+        entries = tuple(self._entries(row))
+        if not all(entry.claims or entry.agent for entry in entries):
+            return Gate((), (), works_at_once=True)
+        return Gate(entries, self._ceilings(row) if any(entry.agent for entry in entries) else ())
+
+    def _entries(self, row: int) -> Iterator[Entry]:
+        board, plan = self._board, self._board.plan
+        script = board.scripts[board.compiled.shape_of[row]]
+        for move in first_moves(script):
+            step, claims = move.act.step, board.pool_claims(script.shape, move)
+            work = board.steps_of(row)[step].step.body if move.act.kind == "agent" else None
+            if isinstance(work, AgentWork):
+                agent = agent_of(work, board.settings(row), plan.agents)
+                assert agent is not None, "a loaded plan has an agent for each step"
+                yield Entry(step, claims, agent.name)
+            else:
+                yield Entry(step, claims)
+
+    def _ceilings(self, row: int) -> tuple[int, ...]:
+        budgets, parents = (self._board.budget, self._board.token_budget), self._board.plan.outline.parents
+        rows: list[int] = []
+        while row >= 0:
+            if any(budget.ceiling(row) is not None for budget in budgets):
+                rows.append(row)
+            row = parents[row]
+        return tuple(rows)
+
+
+def first_moves(script: Script) -> Iterator[Move]:
+    """What a slice can do first, once it has its workspace: more than one thing after async or skipped steps."""
+    begin = script.spots[READY].go
+    assert begin is not None
+    places = list(begin.ways["done"].places)
+    for place in places:  # grows while it is walked
+        spot = script.spots[place]
+        if spot.skip is not None:
+            places += spot.skip.ways["done"].places
+        if spot.go is None or len(spot.go.inputs) > 1:
+            continue
+        if spot.go.act.kind:
+            yield spot.go
+        else:
+            places += spot.go.ways["done"].places

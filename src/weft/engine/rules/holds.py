@@ -1,0 +1,177 @@
+"""Merges that a person has to help with: a conflict, a file in the way, a wish to be asked.
+
+Nothing is wrong with the work, and nothing has moved. What is held stays open as a move of the net and lends what
+it claims. It is tried again when somebody asks for it, when what it waits for has landed, and when the run goes
+on. While its subplan is paused it stays held, and is tried when it may continue; only merges and landings that a
+person has asked for are tried all the same.
+"""
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+
+from weft.engine.messages.facts import Ended, How, MergeAsked
+from weft.engine.messages.orders import RESOLVE, Land
+from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.moves import MERGING, Moves
+from weft.engine.state.engine_state import Board
+from weft.engine.state.slice_state import Firing, Play, Ticket
+
+_UNFINISHED = frozenset({How.STOPPED, How.LIMITED, How.LOST, How.INFRA, How.HELD})
+
+
+class Holding:
+    def __init__(self, board: Board, moves: Moves, telling: Telling) -> None:
+        self._board = board
+        self._moves = moves
+        self._telling = telling
+
+    def meant(self, firing: Firing, fact: Ended) -> How:
+        """A conflict that an agent is to resolve is not held; unless nothing but merges may begin."""
+        how = _meant(firing, fact.how)
+        way = firing.move.ways.get("conflict")
+        is_resolved = way is not None and not way.ends and not self._board.merges_only
+        if RESOLVE in firing.play.attempts and not firing.play.attempts[RESOLVE]:
+            is_resolved = False  # an agent of an earlier run has tried
+        return How.CONFLICT if how is How.HELD and fact.conflict and is_resolved else how
+
+    def holds(self, firing: Firing, fact: Ended) -> None:
+        firing.parked = "held"
+        firing.waits_for, firing.red, firing.asks = fact.waits_for, fact.red, fact.asks
+        if fact.conflict:
+            firing.presented = False  # once it is settled, it is another result
+        self._board.held[firing.serial] = firing
+        self._moves.lends(firing)
+
+    def looks_again(self) -> bool:
+        """Has results tried again that wait for others, if these have landed or can be tried together with them.
+
+        Results may hold each other's work, and then wait for each other. Those that may land are tried together,
+        and so are those about which a person is asked; one of each cannot be.
+        """
+        board = self._board
+        waiting = [firing for firing in board.held.values() if self._waits(firing)]
+        if not waiting:
+            return False
+        landed = {board.path(row) for row in board.landed - board.failures.keys()}
+        agreed = _able([firing for firing in waiting if _is_agreed(firing)], landed)
+        others = _able([firing for firing in waiting if not _is_agreed(firing)], landed)
+        ready = agreed | others
+        return self._retry(lambda firing: firing.serial in ready)
+
+    def _waits(self, firing: Firing) -> bool:
+        return bool(firing.waits_for) and not firing.asks and self._may_begin(firing)
+
+    def asked(self, fact: MergeAsked, **more: Sequence[str]) -> None:
+        """By a person, for one subplan and what is in it, or for all. `more` is told as well."""
+        self._telling.noted("merge_asked", fact, subplan=fact.subplan, **more)
+        board = self._board
+        inside = f"{fact.subplan}/"
+
+        def wanted(path: str) -> bool:
+            return not fact.subplan or path == fact.subplan or path.startswith(inside)
+
+        board.agreed.update(row for row, path in enumerate(board.plan.outline.paths) if wanted(path))
+        for firing in board.held.values():
+            if wanted(firing.play.path):
+                firing.red, firing.tried_with = False, frozenset()
+        self._retry(lambda firing: wanted(firing.play.path))
+
+    def landed(self, play: Play) -> None:
+        self._retry(lambda firing: play.path in firing.waits_for)
+
+    def rejoins(self) -> bool:
+        """Has results whose verify failed tried again with those that have just joined the queue.
+
+        A verify may fail for a result alone and pass for several together.
+        """
+        board = self._board
+        if not board.joins_queue:
+            return False
+        board.joins_queue = False
+        red = {firing.serial for firing in board.held.values() if firing.red and _is_agreed(firing)}
+        return self._retry(lambda firing: firing.serial in red)
+
+    def previews(self) -> bool:
+        """Has all results about which a person will be asked verified together, before the question.
+
+        That is done once nothing else is under way: to verify them as they come would verify most of them in vain.
+        """
+        board = self._board
+        asked = [firing for firing in board.held.values() if self._is_asked(firing)]
+        if not self._verifies or all(firing.presented for firing in asked):
+            return False
+        for firing in asked:
+            firing.presented = firing.preview = True
+        return self._retry(lambda firing: firing.preview)
+
+    @property
+    def _verifies(self) -> bool:
+        return any(subplan.verify for subplan in self._board.plan.subplans)
+
+    def _is_asked(self, firing: Firing) -> bool:
+        settings = self._board.settings(firing.play.row)
+        wanted = firing.asks or firing.red or bool(firing.waits_for)
+        return wanted and settings.merge_mode == "confirm" and not _is_agreed(firing)
+
+    def resumes(self) -> None:
+        self._retry(lambda _: True)
+
+    def released(self) -> None:
+        """People let something continue: what was to be tried again and belongs to it is tried now."""
+        self._retry(lambda firing: firing.is_to_retry)
+
+    def _retry(self, which: Callable[[Firing], bool]) -> bool:
+        """Whether something is tried again. What is paused stays held until it may continue."""
+        board = self._board
+        chosen = [firing for firing in board.held.values() if which(firing)]
+        ready = [firing for firing in chosen if self._may_begin(firing)]
+        for firing in chosen:
+            firing.is_to_retry = True
+        for firing in ready:
+            del board.held[firing.serial]
+            firing.parked, firing.is_to_retry = "asking", False
+            self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing, was_held=True))
+        return bool(ready)
+
+    def _may_begin(self, firing: Firing) -> bool:
+        if self._board.merges_only and firing.move.act.role not in MERGING:
+            return False
+        return not self._moves.is_paused(firing.play, firing.move)
+
+
+def _is_agreed(firing: Firing) -> bool:
+    """Whether it is a result that may land without a further question."""
+    return not isinstance(firing.order, Land) or firing.order.agreed
+
+
+def _able(waiting: Sequence[Firing], landed: AbstractSet[str]) -> set[int]:
+    """The serial numbers of those that wait for nothing but what has landed and each other.
+
+    The same results are tried together once: what keeps them apart then is for a person.
+    """
+    able = {firing.play.path: firing for firing in waiting}
+    while stuck := [path for path, each in able.items() if not landed | able.keys() >= set(each.waits_for)]:
+        able = {path: firing for path, firing in able.items() if path not in stuck}
+    paths = frozenset(able)
+    if any(firing.tried_with == paths for firing in able.values()):
+        able = {path: firing for path, firing in able.items() if landed >= set(firing.waits_for)}
+    for firing in able.values():
+        firing.tried_with = paths
+    return {firing.serial for firing in able.values()}
+
+
+def _meant(firing: Firing, how: How) -> How:
+    """What an end comes to that is none of the work's own.
+
+    What was to be ended for good is cancelled, even if it was stopped, limited, held or lost meanwhile. What ended
+    as if it had been told to, and had not, is lost. Only agents have usage limits, and no step or agent is held.
+    """
+    if firing.halted == "cancelled":
+        return How.CANCELLED if how in _UNFINISHED else how
+    if how is How.CANCELLED:
+        return How.STOPPED if firing.halted else How.LOST
+    if how is How.LIMITED:
+        return how if firing.launch is not None else How.INFRA
+    if how is How.HELD:
+        return how if not firing.step and firing.launch is None else How.FAILED
+    return How.LOST if how is How.STOPPED and not firing.halted else how

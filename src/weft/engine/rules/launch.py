@@ -1,0 +1,226 @@
+"""Orders for what is to be done, with all templates filled in."""
+
+from msgspec.structs import replace
+
+from weft.engine.messages.orders import RESOLVE, Land, Launch, Merge, Ordered, Prepare
+from weft.engine.rules.prompt_context import with_context, with_goal
+from weft.engine.rules.step_result import part_name
+from weft.engine.rules.template_values import Texts
+from weft.engine.state.conversations import resumed
+from weft.engine.state.cut_off_notice import text_of
+from weft.engine.state.engine_state import Board
+from weft.engine.state.pipelines import Placed
+from weft.engine.state.slice_state import Firing, Play
+from weft.plan.loader.slices_check import agent_of, resolver_of
+from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
+
+
+class Launching:
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    # What Weft does itself
+
+    def part(self, firing: Firing) -> Ordered:
+        play, kind = firing.play, firing.move.act.kind
+        if kind == "verify":
+            return self._verify(firing)
+        if kind == "land":
+            return self._land(firing)
+        if kind == "merge":
+            return Merge(
+                firing=firing.serial,
+                execution=1,
+                row=play.row,
+                path=play.path,
+                without=self._board.left_out.get(play.row, ()),
+                resolved=RESOLVE in play.attempts,
+            )
+        earlier = None if play.continuation is None else play.continuation.slice
+        return Prepare(
+            firing=firing.serial,
+            execution=1,
+            row=play.row,
+            path=play.path,
+            continues=earlier,
+            without=self._board.results_in_trouble(),
+        )
+
+    def _land(self, firing: Firing) -> Land:
+        board, row = self._board, firing.play.row
+        settings = board.settings(row)
+        preview, firing.preview = firing.preview, False
+        return Land(
+            firing=firing.serial,
+            execution=1,
+            row=row,
+            path=firing.play.path,
+            agreed=not settings.has_branch or settings.merge_mode == "auto" or row in board.agreed,
+            preview=preview,
+        )
+
+    def _verify(self, firing: Firing) -> Launch:
+        """That of a group."""
+        play = firing.play
+        settings = self._board.settings(play.row)
+        verify = self._board.plan.subplans[play.row].verify
+        if settings.has_branch:  # it is a fresh directory, as that of a slice
+            verify = (*settings.setup_commands, *verify)
+        return Launch(
+            firing=firing.serial,
+            execution=1,
+            row=play.row,
+            path=play.path,
+            step=part_name(firing.move),
+            attempt=firing.attempt,
+            commands=verify,
+            timeout=settings.timeout,
+            grace=settings.grace,
+        )
+
+    # Conflicts
+
+    def resolver(self, play: Play) -> Agent:
+        agent = resolver_of(self._board.settings(play.row), self._board.plan.agents)
+        assert agent is not None, "a loaded plan has an agent where one resolves conflicts"
+        return agent
+
+    def resolve(self, firing: Firing, agent: Agent) -> Launch:
+        """The prompt is what the slice is about; what is in conflict is known once it is in the workspace."""
+        play = firing.play
+        subplan, settings = self._board.plan.subplans[play.row], self._board.settings(play.row)
+        return Launch(
+            firing=firing.serial,
+            execution=1,
+            row=play.row,
+            path=play.path,
+            step=RESOLVE,
+            attempt=firing.attempt,
+            agent=agent,
+            model=agent.model or settings.model,
+            prompt=with_goal(subplan.prompt or subplan.title, self._board.plan),
+            timeout=settings.timeout,
+            grace=settings.grace,
+        )
+
+    # Steps
+
+    def agent(self, play: Play, work: AgentWork) -> Agent:
+        agent = agent_of(work, self._board.settings(play.row), self._board.plan.agents)
+        assert agent is not None, "a loaded plan has an agent for each step"
+        return agent
+
+    def command(self, firing: Firing, placed: Placed) -> Launch:
+        """Raises `RenderError`, as `agent_work` does."""
+        step, texts = placed.step, self._texts(firing, placed)
+        settings = self._board.settings(firing.play.row)
+        return Launch(
+            firing=firing.serial,
+            execution=1,
+            row=firing.play.row,
+            path=firing.play.path,
+            step=placed.address,
+            attempt=firing.attempt,
+            commands=self._commands(firing.play, step, texts),
+            env=self._env(firing, step, texts) if step.env or firing.leases else {},
+            inputs=texts.digest,
+            sandbox=step.sandbox,
+            timeout=step.timeout if step.timeout is not None else settings.timeout,
+            grace=step.grace if step.grace is not None else settings.grace,
+        )
+
+    def agent_work(self, firing: Firing, placed: Placed, agent: Agent) -> Launch:
+        step, play, texts = placed.step, firing.play, self._texts(firing, placed)
+        work, settings = step.body, self._board.settings(play.row)
+        assert isinstance(work, AgentWork)
+        session, fork = self._resumed(firing, agent)
+        return Launch(
+            firing=firing.serial,
+            execution=1,
+            row=play.row,
+            path=play.path,
+            step=placed.address,
+            attempt=firing.attempt,
+            agent=agent,
+            model=work.model or agent.model or settings.model,
+            prompt=self._prompt(texts.filled(work.prompt), play, placed, goes_on=session is not None),
+            interruption=text_of(play, placed.address, session),
+            session=session,
+            fork=fork,
+            read_only=work.read_only,
+            is_to_change=not work.read_only and step.output_schema is None,
+            env=self._env(firing, step, texts),
+            inputs=texts.digest,
+            sandbox=step.sandbox,
+            timeout=step.timeout if step.timeout is not None else settings.timeout,
+            grace=step.grace if step.grace is not None else settings.grace,
+        )
+
+    def _prompt(self, filled: str, play: Play, placed: Placed, *, goes_on: bool) -> str:
+        """Who goes on with a conversation has been told what it is about.
+
+        An agent is told of a crash of its last attempt, even if the template reads no feedback.
+        """
+        work = placed.step.body
+        assert isinstance(work, AgentWork)
+        if placed.address in play.crashes and "feedback" not in work.prompt:
+            filled = f"{filled.rstrip()}\n\n{play.crashes[placed.address]}"
+        return filled if goes_on else with_context(filled, self._board.plan, play.row, template=work.prompt)
+
+    def _resumed(self, firing: Firing, agent: Agent) -> tuple[str | None, bool]:
+        """The conversation to go on with, and whether with a fork of it."""
+        play = firing.play
+        firing.resumes, fork = resumed(play, play.steps[firing.step], agent)
+        return None if firing.resumes is None else firing.resumes.session, fork
+
+    def question(self, firing: Firing, placed: Placed, text: str) -> str:
+        return self._texts(firing, placed).filled(text)
+
+    def _texts(self, firing: Firing, placed: Placed) -> Texts:
+        return Texts(self._board, firing.play, placed, firing.attempt)
+
+    def _env(self, firing: Firing, step: Step, texts: Texts) -> dict[str, str]:
+        return {name: texts.filled(value) for name, value in step.env.items()} | self._leased(firing)
+
+    def _leased(self, firing: Firing) -> dict[str, str]:
+        pools = self._board.plan.pools
+        taken = [(pools[name].variable, values) for name, values in firing.leases]
+        each = {f"{name}_{number}": value for name, values in taken for number, value in enumerate(values, 1)}
+        # The name of a pool may end in a number, too; its own variable comes first.
+        return each | {name: "\n".join(values) for name, values in taken}
+
+    def _commands(self, play: Play, step: Step, texts: Texts) -> tuple[Command, ...]:
+        if not isinstance(step.body, RunCommand):
+            return self._board.plan.subplans[play.row].verify
+        command = step.body.command
+        if isinstance(command, str):
+            return (texts.filled(command, quote=True),)
+        return (tuple(texts.filled(argument) for argument in command),)
+
+    # Things from pools
+
+    def lease(self, firing: Firing, step: Step) -> None:
+        """The things that a step takes from pools whose things have values."""
+        board = self._board
+        firing.leases = tuple(
+            (name, board.leases.take(name, count))
+            for name, count in step.pools
+            if board.plan.pools[name].values is not None
+        )
+
+    def again(self, firing: Firing) -> Ordered:
+        """The order for another execution; what was leased may be other things now.
+
+        An agent that is to resume goes on with what the last one told before its end.
+        """
+        order = firing.order
+        assert order is not None
+        if isinstance(order, Land):
+            order = self._land(firing)
+        if isinstance(order, Launch) and firing.leases:
+            order = replace(order, env={**order.env, **self._leased(firing)})
+        if isinstance(order, Launch) and order.agent is not None and firing.step:
+            session, fork = self._resumed(firing, order.agent)
+            interruption = text_of(firing.play, firing.step, session)
+            order = replace(order, session=session, fork=fork, interruption=interruption)
+        return replace(order, execution=firing.execution)

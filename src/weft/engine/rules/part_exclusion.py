@@ -1,0 +1,66 @@
+"""A group goes on without those of its parts that break its verify, if it may.
+
+It may under `continue_on_error`, and where nobody has got their work yet: nothing in the group lands by itself,
+and nothing outside depends on what is left out. So the whole plan never does: what is in it has landed when it is
+verified.
+
+The group then counts as completed, and so do those that are left out: they did what they were to do. But the
+group has a gap, and so have those around it. What depends on one of these cannot start, and in the end the run has
+failed.
+"""
+
+from collections.abc import Sequence
+
+from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.failures import Failure
+from weft.engine.rules.event_writer import Telling
+from weft.engine.state.engine_state import Board
+from weft.engine.state.slice_state import Play
+from weft.engine.states import FailureReason
+from weft.plan.order.outline import ROOT
+
+
+class Leaving:
+    def __init__(self, board: Board, telling: Telling) -> None:
+        self._board = board
+        self._telling = telling
+        self._outline = board.plan.outline
+
+    def leaves_out(self, play: Play, how: How, fact: Ended) -> bool:
+        """Whether the end of a part of a group is that of a verify that counts as passed, without some."""
+        if how is not How.FAILED or not fact.left_out or not self._may(play, fact.left_out):
+            return False
+        board = self._board
+        board.left_out[play.row] = fact.left_out
+        names = ", ".join(fact.left_out)
+        failure = Failure(
+            reason=FailureReason.ERROR, message=f"left out: {names}; {fact.message}", cause=play.path
+        )
+        for group in self._up_from(play.row):
+            board.gaps.setdefault(group, failure)
+        for path in fact.left_out:
+            self._telling.left_out(path, play.path, fact)
+        return True
+
+    def _may(self, play: Play, paths: Sequence[str]) -> bool:
+        row = play.row
+        if play.frame.doomed is not None or self._board.settings(row).failure_mode != "continue_on_error":
+            return False
+        inside = self._outline.below(row)
+        if any(landing in inside for landing in self._board.compiled.wiring.landings):
+            return False
+        return not self._is_needed_outside(inside, set(paths))
+
+    def _is_needed_outside(self, inside: range, paths: set[str]) -> bool:
+        outline = self._outline
+        gone = {row for row in inside if any(outline.paths[one] in paths for one in self._up_from(row))}
+        others = (row for row in range(len(outline.paths)) if row not in inside)
+        return any(not gone.isdisjoint(outline.depends_on[row]) for row in others)
+
+    def _up_from(self, row: int) -> list[int]:
+        """It and the groups around it."""
+        found = [row]
+        while row != ROOT:
+            row = self._outline.parents[row]
+            found.append(row)
+        return found

@@ -1,0 +1,114 @@
+"""Landings of completed parts, on request: `weft merge ID --now`.
+
+A group that lands as a whole waits for all of its parts. A person may want the completed ones on the target before
+that. The branch of a group holds just the work of its completed parts, so this branch lands as it is, and so does
+that of each group inside that is not completed. Such a landing is no move of the net: the group itself lands
+later, once, and git brings the rest then. It ends in any case, and is not held; to have more landed, a person asks
+again.
+"""
+
+from collections.abc import Iterator
+
+from weft.engine.messages.events import Event
+from weft.engine.messages.facts import Ended, How, MergeAsked
+from weft.engine.messages.orders import Halt, Land
+from weft.engine.rules.holds import Holding
+from weft.engine.rules.scopes import Scopes
+from weft.engine.state.engine_state import Board
+from weft.plan.order.outline import ROOT
+
+
+class PartLandings:
+    def __init__(self, board: Board, scopes: Scopes, holding: Holding) -> None:
+        self._board = board
+        self._outline = board.plan.outline
+        self._scopes = scopes
+        self._holding = holding
+
+    def asked(self, fact: MergeAsked) -> None:
+        """All that is completed in a group lands: what waits for its turn, and parts of what lands as a whole."""
+        board = self._board
+        inside = [row for row, path in enumerate(self._outline.paths) if _is_in(path, fact.subplan)]
+        joins = [board.path(row) for row in self._scopes.release_landings(inside)]
+        rows = list(self._rows_of(fact.subplan))
+        self._holding.asked(fact, joins=joins, parts=[board.path(row) for row in rows])
+        under_way = {order.row for order in board.part_landings.values()}
+        for row in rows:
+            if row not in under_way:
+                self._start(row)
+
+    def _rows_of(self, path: str) -> Iterator[int]:
+        """The subplans whose branches hold all completed work of one that cannot land as a whole yet."""
+        row = next((row for row, each in enumerate(self._outline.paths) if each == path), ROOT)
+        if row != ROOT and self._lands_with_group(row):
+            yield from self._branches(row)
+
+    def _lands_with_group(self, row: int) -> bool:
+        """Whether it lands with a group that is not completed."""
+        settings = self._board.settings(row)
+        if settings.isolation != "worktree" or settings.merge_when != "milestone":
+            return False
+        return not self._is_done(self._top(row))
+
+    def _top(self, row: int) -> int:
+        while self._outline.parents[row] != ROOT:
+            row = self._outline.parents[row]
+        return row
+
+    def _branches(self, row: int) -> Iterator[int]:
+        if self._is_done(row):
+            yield row
+        elif not self._outline.is_leaf(row):
+            children = list(self._outline.children(row))
+            if any(self._is_done(child) for child in children):
+                yield row
+            for child in children:
+                if not self._is_done(child):
+                    yield from self._branches(child)
+
+    def _is_done(self, row: int) -> bool:
+        return self._board.tracker.is_completed(row - 1)
+
+    def _start(self, row: int) -> None:
+        board, top = self._board, self._top(row)
+        board.serial += 1
+        order = Land(
+            firing=board.serial,
+            execution=1,
+            row=row,
+            path=board.path(row),
+            within=board.path(top),
+        )
+        board.part_landings[order.firing] = order
+        board.order(order)
+        board.tell(Event(kind="parts", subplan=order.path, outcome="started", data=_number(order)))
+
+    def ended(self, order: Land, fact: Ended) -> None:
+        board = self._board
+        del board.part_landings[order.firing]
+        outcome = "landed" if fact.how is How.DONE else str(fact.how)
+        data = _number(order) | {"parts": list(fact.parts), "moves": [_move(fact)] if fact.moves else []}
+        data |= {"message": fact.message} if fact.message else {}
+        data |= {"red": True} if fact.red else {}
+        if fact.how is How.DONE:
+            rows = {str(path): row for row, path in enumerate(self._outline.paths)}
+            board.on_target.update(rows[path] for path in fact.parts if path in rows)
+        board.tell(Event(kind="parts", subplan=order.path, outcome=outcome, data=data, fact=fact))
+
+    def stops(self, *, now: bool) -> None:
+        for order in self._board.part_landings.values():
+            halt = Halt(firing=order.firing, execution=order.execution, how="stopped", now=now)
+            self._board.order(halt)
+
+
+def _is_in(path: str, group: str) -> bool:
+    return path == group or path.startswith(f"{group}/")
+
+
+def _number(order: Land) -> dict[str, object]:
+    return {"firing": order.firing, "execution": order.execution}
+
+
+def _move(fact: Ended) -> dict[str, str]:
+    move = fact.moves[-1]
+    return {"ref": move.ref, "before": move.before, "after": move.after}

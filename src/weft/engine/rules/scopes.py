@@ -1,0 +1,399 @@
+"""Subplans among each other: who may begin, who failed, and whom that concerns.
+
+- A failed child under `fail_fast` dooms its group: what runs is ended, what waits has failed as `cancelled`. The
+  group is then certain to fail, so the group around it is treated alike at once.
+- Under `continue_on_error` the siblings go on, what depends on the failed one has failed as `blocked`, and the
+  group fails when it closes; only then does the group around it hear of it.
+- A failure for lack of budget cancels nothing, in either mode: what needs no agent continues, and everything else
+  meets the same ceiling itself. So a check of work that is paid for is not lost.
+- A group closes when all in it has ended, and with it every process.
+
+Whatever became of a subplan, it ends once, and whoever waits for it hears of that once.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from weft.engine import states
+from weft.engine.messages.failures import Failure
+from weft.engine.pools.lanes import Claims
+from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.gates import Gates
+from weft.engine.state.continuation import continuation_of
+from weft.engine.state.engine_state import Board
+from weft.engine.state.landing_order import Landings
+from weft.engine.state.script import Move
+from weft.engine.state.slice_state import Play
+from weft.engine.states import FailureReason
+from weft.plan.compile.parts import READY
+from weft.plan.order.outline import ROOT
+
+
+class Scopes:
+    def __init__(self, board: Board, telling: Telling) -> None:
+        self._board = board
+        self._telling = telling
+        self._gates = Gates(board)
+        self._outline = board.compiled.plan.outline
+        wiring = self._wiring = board.compiled.wiring
+        rows = len(self._outline.paths)
+        self._missing = [0] * rows
+        self._missing[ROOT] = 1
+        for children in (*wiring.opens, *wiring.followers):
+            for row in children:
+                self._missing[row] += 1
+        self._joined = [count > 1 for count in self._missing]
+        self._to_close = [len(ended) for ended in wiring.closes]
+        self._closes = {one: group for group, ended in enumerate(wiring.closes) for one in ended}
+        self._landings = {row: number for number, row in enumerate(wiring.landings)}
+        self._landing_order = Landings(
+            [board.settings(row).merge_order == "sequential" for row in wiring.landings]
+        )
+        self._dooms: dict[int, Failure] = {}
+        self._culprits: dict[int, int] = {}
+        self._has_ended = bytearray(rows)
+        self._for_budget: set[int] = set()
+        """Rows that are known to have failed only because of a ceiling."""
+        self._numbers: dict[int, int] = {}  # the tickets of slices that wait for their slots
+        self.ready: deque[int] = deque()
+        """Rows for which nothing is missing any more, to be taken up by `begin`."""
+        self.rejected: deque[int] = deque()
+        """Slices that waited for their slots and are not to begin, to be taken up by `reject`."""
+        self.doomed: deque[tuple[Play, Failure]] = deque()
+        """Plays that are to end, to be taken up by whoever knows how."""
+
+    @property
+    def finished(self) -> bool:
+        return bool(self._has_ended[ROOT])
+
+    def start(self) -> None:
+        self._token(ROOT)
+
+    def _token(self, row: int) -> None:
+        self._missing[row] -= 1
+        if not self._missing[row]:
+            self.ready.append(row)
+
+    # Beginning
+
+    def begin(self, row: int) -> None:
+        if self._outline.is_leaf(row):
+            self._begin_slice(row)
+        else:
+            self._open(row)
+
+    def _begin_slice(self, row: int) -> None:
+        board = self._board
+        if self._joined[row]:
+            board.saw_wiring(f"wait {board.path(row)}")
+        if row not in board.failures and (failure := self._blocked(row)) is not None:
+            self._fail(row, failure)
+            self.spread(row)
+        if row in board.failures or board.path(row) in board.carried:
+            self._play(row, board.compiled.shape_of[row])
+        else:
+            self._queue(row)
+
+    def _queue(self, row: int) -> None:
+        """A slice waits for its slots. However many do, all there is of each is a number."""
+        board = self._board
+        board.next_ticket += 1
+        board.candidates[board.next_ticket] = row
+        self._numbers[row] = board.next_ticket
+        self._ask_for_slots(board.next_ticket, row)
+
+    def _ask_for_slots(self, number: int, row: int) -> None:
+        board = self._board
+        if row in board.restrained:
+            board.paused.add(number)
+            return
+        key = (-board.levels[row], row, self._begin_of(row).number)
+        board.allocator.ask(number, self._claims(row), key, self._gates.of(row))
+
+    def _claims(self, row: int) -> Claims:
+        board = self._board
+        shape = board.scripts[board.compiled.shape_of[row]].shape
+        return (*board.limits.slots[row], *board.shared_claims(row, shape, self._begin_of(row)))
+
+    def _begin_of(self, row: int) -> Move:
+        begin = self._board.scripts[self._board.compiled.shape_of[row]].spots[READY].go
+        assert begin is not None
+        return begin
+
+    def pauses(self, number: int) -> None:
+        """A slice does not want its slots for now."""
+        self._board.allocator.withdraw(number)
+        self._ask_for_slots(number, self._board.candidates[number])
+
+    def goes_on(self, number: int) -> None:
+        self._ask_for_slots(number, self._board.candidates[number])
+
+    def waits_on(self, number: int) -> None:
+        """There are slots for a slice, and it does not take them yet."""
+        row = self._board.candidates[number]
+        self._board.allocator.give_back(self._claims(row))
+        self._ask_for_slots(number, row)
+
+    def admits(self, number: int) -> Play:
+        """There are slots for a slice."""
+        board = self._board
+        row = board.candidates.pop(number)
+        del self._numbers[row]
+        play = self._new_play(row, board.compiled.shape_of[row])
+        play.slots = board.limits.slots[row]
+        play.hurries = row in board.overtaken
+        board.overtaken.discard(row)
+        return play
+
+    def reject(self, row: int) -> None:
+        """A slice that is not to begin comes to its end."""
+        self._play(row, self._board.compiled.shape_of[row])
+
+    def _play(self, row: int, shape: int, landing: int | None = None) -> None:
+        self._board.arrivals.append((self._new_play(row, shape, landing), READY))
+
+    def _new_play(self, row: int, shape: int, landing: int | None = None) -> Play:
+        board = self._board
+        path, failure = board.path(row), board.failures.get(row)
+        play = Play(row=row, path=path, script=board.scripts[shape], landing=landing)
+        if landing is None and self._outline.leaves[row]:
+            play.steps = board.steps_of(row)
+        play.frame.doom = failure
+        if landing is None and path in board.continued:
+            play.continuation = continuation_of(board.continued[path])
+        play.carried = failure is None and path in board.carried and not self._may_land(row, landing)
+        board.plays[row if landing is None else len(self._outline.paths) + landing] = play
+        return play
+
+    def _may_land(self, row: int, landing: int | None) -> bool:
+        """What was completed earlier need not have landed."""
+        if landing is None or row in self._board.landed:
+            return False
+        return self._board.settings(row).has_branch
+
+    def _blocked(self, row: int) -> Failure | None:
+        """Why it cannot start, if something it depends on has failed."""
+        board, paths = self._board, self._outline.paths
+        bad = [dep for dep in self._outline.depends_on[row] if dep in board.failures or dep in board.gaps]
+        if not bad:
+            return None
+        names = ", ".join(f"{paths[dep]}{self._gap(dep)}" for dep in bad)
+        return Failure(reason=FailureReason.BLOCKED, message=f"blocked by {names}", cause=paths[bad[0]])
+
+    def _gap(self, row: int) -> str:
+        return "" if row in self._board.failures else ", of which a part was left out"
+
+    def _open(self, group: int) -> None:
+        board = self._board
+        board.saw_wiring(f"open {self._outline.paths[group]}".rstrip())
+        if group != ROOT and group not in board.failures:
+            failure = self._blocked(group)
+            if failure is None:
+                self.started(group)
+            else:
+                self._doom(group, failure)
+                self._fail(group, failure)
+                self.spread(group)
+        for child in self._wiring.opens[group]:
+            self._token(child)
+
+    # Ends
+
+    def ended(self, play: Play) -> None:
+        """A play has come to its end."""
+        rows = len(self._outline.paths)
+        if play.landing is None:
+            del self._board.plays[play.row]
+            self._row_ended(play.row)
+        else:
+            del self._board.plays[rows + play.landing]
+            self._board.landed.add(play.row)
+            self._heard(rows + play.landing)
+
+    def _row_ended(self, row: int) -> None:
+        if row != ROOT:
+            self._settle(row)
+        elif ROOT in self._board.gaps:
+            self._board.failures.setdefault(ROOT, self._board.gaps[ROOT])
+        self._has_ended[row] = 1
+        self._heard(row)
+        number = self._landings.get(row)
+        if number is not None and (row in self._board.failures or self._landing_order.ready(number)):
+            self._land(number)
+
+    def _land(self, number: int) -> None:
+        """The result joins the landing queue, unless it has failed; those after it wait no longer."""
+        joining = deque([number])
+        while joining:
+            number = joining.popleft()
+            self._play(self._wiring.landings[number], self._board.compiled.landing_shapes[number], number)
+            joining.extend(self._landing_order.passed(number))
+
+    def release_landings(self, rows: Iterable[int] | None = None) -> list[int]:
+        """Has landings that only wait for their turn join the queue: of these rows, or else the first one."""
+        numbers = None if rows is None else {self._landings.get(row, -1) for row in rows}
+        taken = self._landing_order.take(numbers)
+        for number in taken:
+            self._land(number)
+        return [self._wiring.landings[number] for number in taken]
+
+    def _heard(self, one: int) -> None:
+        """Those who wait for a row, or for a landing, hear that it has ended."""
+        for later in self._wiring.followers[one]:
+            self._token(later)
+        group = self._closes.get(one)
+        if group is not None:
+            self._to_close[group] -= 1
+            if not self._to_close[group]:
+                self._close(group)
+
+    def _close(self, group: int) -> None:
+        board = self._board
+        board.saw_wiring(f"close {self._outline.paths[group]}".rstrip())
+        if group not in board.failures and (failure := self._failure_of_group(group)) is not None:
+            board.failures[group] = failure
+        shape = board.compiled.shape_of[group]
+        if shape < 0:
+            self._row_ended(group)
+        else:
+            self._play(group, shape)
+
+    def _failure_of_group(self, group: int) -> Failure | None:
+        """Where all in it is completed it may still be cancelled, if it has something to verify."""
+        board, paths = self._board, self._outline.paths
+        failed = [child for child in self._outline.children(group) if child in board.failures]
+        if not failed:
+            return self._who_doomed(group) if board.plan.subplans[group].verify else None
+        culprit = self._culprits.get(group)
+        if culprit is None:
+            doom = self._who_doomed(group)
+            return doom or board.failures[failed[0]]
+        own = [child for child in failed if board.failures[child].reason is not FailureReason.CANCELLED]
+        names = ", ".join(paths[child] for child in own[:3]) + (", …" if own[3:] else "")
+        return Failure(reason=FailureReason.ERROR, message=f"{names} failed", cause=paths[culprit])
+
+    def _settle(self, row: int) -> None:
+        """The state that a subplan is in when it has ended."""
+        board = self._board
+        failure = board.failures.get(row)
+        if failure is None:
+            if board.tracker.is_pending(row - 1):
+                self.started(row)
+            before = board.tracker.move(row - 1, states.COMPLETED)
+            if board.path(row) in board.carried:
+                self._telling.state(row, "completed", before, carried=True)
+            else:
+                self._telling.state(row, "completed", before)
+        elif not board.tracker.is_failed(row - 1):
+            self._fail(row, failure)
+            if failure.reason is not FailureReason.CANCELLED:
+                self.spread(row)
+
+    # States
+
+    def started(self, row: int) -> None:
+        self._telling.state(row, "running", self._board.tracker.move(row - 1, states.RUNNING))
+
+    def _fail(self, row: int, failure: Failure) -> None:
+        board = self._board
+        board.failures[row] = failure
+        self._telling.failed(row, board.tracker.move(row - 1, states.FAILED, failure.reason), failure)
+
+    # Failure
+
+    def spread(self, row: int) -> None:
+        """A subplan has failed, or is certain to: its group hears of it and, if it must fail now, the next."""
+        scopes, parents = self._board.compiled.plan.scopes, self._outline.parents
+        while row != ROOT:
+            group = parents[row]
+            self._culprits.setdefault(group, row)
+            if scopes[group].settings.failure_mode != "fail_fast" or group in self._dooms:
+                return
+            if row in self._board.failures and self._is_for_budget(row):
+                return
+            path = self._outline.paths[row]
+            self._doom(
+                group,
+                Failure(reason=FailureReason.CANCELLED, message=f"cancelled: {path} failed", cause=path),
+            )
+            row = group
+
+    def _is_for_budget(self, row: int) -> bool:
+        """Whether a ceiling is the only cause of a failure, near or far."""
+        seen, waiting = {row}, [row]
+        while waiting:
+            failed = waiting.pop()
+            if failed in self._for_budget:
+                continue
+            causes = self._causes(failed)
+            if causes is None:
+                return False
+            waiting += (cause for cause in causes if cause not in seen)
+            seen.update(causes)
+        self._for_budget |= seen
+        return True
+
+    def _causes(self, row: int) -> list[int] | None:
+        """The rows because of which a row failed; none if it was for lack of budget; None for another reason."""
+        failures, outline = self._board.failures, self._outline
+        reason = failures[row].reason
+        if reason is FailureReason.BUDGET:
+            return []
+        related: Iterable[int] = ()
+        if reason is FailureReason.BLOCKED:
+            related = outline.depends_on[row]
+        elif not outline.is_leaf(row):
+            related = outline.children(row)
+        return [other for other in related if other in failures] or None
+
+    def _doom(self, group: int, failure: Failure) -> None:
+        """Nothing below may start any more; what runs there is to end."""
+        board = self._board
+        self._dooms[group] = failure
+        groups: list[int] = []
+        for row in self._outline.below(group):
+            if not board.tracker.is_pending(row - 1):
+                self._doom_play(row, failure)
+            elif self._outline.is_leaf(row):
+                self._fail(row, failure)
+                self._doom_play(row, failure)
+            else:
+                groups.append(row)
+        for row in reversed(groups):  # a group after what is in it
+            self._fail(row, failure)
+
+    def _doom_play(self, row: int, failure: Failure) -> None:
+        board = self._board
+        number = self._numbers.pop(row, None)
+        if number is not None:
+            if number in board.paused:
+                board.paused.remove(number)
+            else:
+                board.allocator.withdraw(number)
+            del board.candidates[number]
+            self.rejected.append(row)
+        play = board.plays.get(row)
+        if play is not None and play.frame.doom is None:
+            self.doomed.append((play, failure))
+
+    def _who_doomed(self, row: int) -> Failure | None:
+        while row != ROOT:
+            row = self._outline.parents[row]
+            if row in self._dooms:
+                return self._dooms[row]
+        return None
+
+    # For people
+
+    def unfinished(self) -> Iterator[str]:
+        """What has not ended, and where its tokens are."""
+        for row in self._board.candidates.values():
+            yield f"{self._board.path(row)}: ready"
+        for play in self._board.plays.values():
+            names = play.script.shape.net.place_ids
+            places = play.tokens | {ticket.place for ticket in play.tickets.values() if ticket.firing is None}
+            where = ", ".join(sorted(names[place] for place in places)) or "under way"
+            yield f"{play.path or 'the plan'}: {where}"
+        for row, missing in enumerate(self._missing):
+            if missing > 0:
+                yield f"{self._board.path(row) or 'the plan'}: waits for {missing} more to end"

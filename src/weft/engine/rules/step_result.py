@@ -1,0 +1,156 @@
+"""From what a driver reported to what it means for a step, in words for people."""
+
+import shlex
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.failures import Failure
+from weft.engine.messages.orders import Launch
+from weft.engine.state import feedback
+from weft.engine.state.outputs import NotJsonError, StepError, StepOutput, json_in
+from weft.engine.state.pipelines import Placed
+from weft.engine.state.script import Move
+from weft.engine.state.slice_state import Firing
+from weft.engine.states import FailureReason
+from weft.plan.model import Command, Step
+
+_REASONS = {
+    How.TIMEOUT: FailureReason.TIMEOUT,
+    How.LOST: FailureReason.LOST,
+    How.INFRA: FailureReason.INFRA,
+    How.CONFLICT: FailureReason.CONFLICT,
+}
+_NOT_THE_WORK = frozenset({FailureReason.LOST, FailureReason.INFRA})
+
+TAIL_LINES = 20
+TAIL_CHARACTERS = 2_000
+
+
+def part_name(move: Move) -> str:
+    """The step that a move is about, or the name of what Weft does itself."""
+    return move.act.step or f"@{move.act.kind}"
+
+
+def shown(command: Command) -> str:
+    """A command as one would type it."""
+    return command if isinstance(command, str) else shlex.join(command)
+
+
+def output_tail(*texts: str) -> str:
+    return feedback.tail_of("\n".join(filter(None, texts)), TAIL_LINES, TAIL_CHARACTERS)
+
+
+def output_of(fact: Ended) -> StepOutput:
+    if fact.how is How.DONE:
+        return StepOutput(
+            status="done",
+            result=fact.result.removesuffix("\n"),  # as `$(…)` does it: nobody compares with a line break
+            stdout=fact.result,
+            stderr=fact.errors,
+            exit_code=fact.exit_code,
+        )
+    error = StepError(kind=_REASONS.get(fact.how, FailureReason.ERROR), message=fact.message or str(fact.how))
+    return StepOutput(
+        status="failed",
+        result=fact.result.removesuffix("\n"),
+        stdout=fact.result,
+        stderr=fact.errors,
+        exit_code=fact.exit_code,
+        error=error,
+    )
+
+
+def failed(output: StepOutput, failure: Failure) -> StepOutput:
+    error = StepError(kind=failure.reason, message=failure.detail or failure.message)
+    return replace(output, status="failed", error=error)
+
+
+def failure_of(firing: Firing, fact: Ended) -> Failure:
+    """Why it failed, if it did."""
+    order, name = firing.order, part_name(firing.move)
+    reason = _REASONS.get(fact.how, FailureReason.ERROR)
+    placed = firing.play.steps.get(firing.step)
+    if placed is not None and reason not in _NOT_THE_WORK:
+        reason = exhausted(placed.step, firing.attempt) or reason
+    agent = firing.launch.agent if firing.launch is not None else None
+    command = _command(order, fact.command) if agent is None else ""
+    said = fact.message or str(fact.how)
+    who = command or (f"agent {agent.name}" if agent is not None else "")
+    return Failure(
+        reason=reason,
+        message=f"{name}: {said}" + (f" ({who})" if who else ""),
+        step=name,
+        attempt=firing.attempt,
+        command=command,
+        agent="" if agent is None else agent.name,
+        exit_code=fact.exit_code,
+        signal=fact.signal,
+        timeout=order.timeout if fact.how is How.TIMEOUT and isinstance(order, Launch) else None,
+        detail=said,
+        tail=output_tail(fact.result, fact.errors),
+    )
+
+
+def _command(order: object, number: int) -> str:
+    """Which command it was that ended; nothing for what is no process."""
+    if not isinstance(order, Launch) or not order.commands:
+        return ""
+    return shown(order.commands[min(number, len(order.commands) - 1)])
+
+
+def exhausted(step: Step, attempt: int) -> FailureReason | None:
+    """The reason of a failure after which nothing is left to try, if there was something."""
+    again = step.max_retries or step.retries_crashes or step.on_fail is not None
+    return FailureReason.EXHAUSTED if again and attempt > 1 else None
+
+
+def said_of(
+    placed: Placed, attempt: int, message: str, reason: FailureReason = FailureReason.ERROR
+) -> Failure:
+    """A failure that is no process's: of a question, a join, a result that does not fit."""
+    return Failure(
+        reason=exhausted(placed.step, attempt) or reason,
+        message=f"{placed.address}: {message}",
+        step=placed.address,
+        attempt=attempt,
+        detail=message,
+    )
+
+
+def feedback_of(
+    failure: Failure, placed: Placed, output: StepOutput, *, rejected_by: str, idle: tuple[str, ...] = ()
+) -> str:
+    """The feedback for the next attempt; `rejected_by`: what turned the result down, if the step ran well.
+
+    `idle` are the steps that were to change files and did not.
+    """
+    process_says = failure.timeout is not None or (
+        not failure.agent and (failure.exit_code or failure.signal is not None)
+    )
+    return feedback.feedback(
+        feedback.Failure(
+            step=failure.step,
+            command=failure.command or None,
+            agent=failure.agent or None,
+            exit_code=failure.exit_code,
+            signal=failure.signal,
+            timeout=failure.timeout,
+            message="" if process_says else failure.detail,
+            stdout=output.stdout,
+            stderr=output.stderr,
+            is_rejected=bool(rejected_by),
+            verdict=_verdict(placed.step, output) if rejected_by == "on_result" else UNSET,
+            idle=idle,
+        )
+    )
+
+
+def _verdict(step: Step, output: StepOutput) -> object:
+    if output.json is not UNSET:
+        return output.json
+    try:
+        return json_in(step, output.result)
+    except NotJsonError:
+        return UNSET

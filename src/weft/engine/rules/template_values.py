@@ -1,0 +1,63 @@
+"""What templates of a step can read, and the templates with it filled in."""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from weft.engine.state.engine_state import Board
+from weft.engine.state.outputs import step_values
+from weft.engine.state.pipelines import Placed
+from weft.engine.state.slice_state import Play
+from weft.plan.templates.render import render
+from weft.plan.templates.values import json_text
+
+_MARKS = ("{{", "{%", "{#")
+
+
+def template_values(board: Board, play: Play, placed: Placed, attempt: int) -> Mapping[str, object]:
+    plan = board.plan
+    subplan = plan.subplans[play.row]
+    verify = [command if isinstance(command, str) else " ".join(command) for command in subplan.verify]
+    return {
+        "slice": {
+            "id": subplan.id,
+            "path": play.path,
+            "prompt": subplan.prompt or subplan.title,
+            "title": subplan.title,
+            "verify": "\n".join(verify),
+        },
+        "plan": {"id": plan.id, "goal": plan.goal or ""},
+        "run": {"id": board.run},
+        "env": board.env,
+        "feedback": "\n\n".join(filter(None, (play.crashes.get(placed.address), play.feedback))),
+        "attempt": attempt,
+        "step": step_values(placed.beside, play.outputs, plan.pipelines, within=placed.within),
+    }
+
+
+class Texts:
+    """Templates of one step; what they can read is put together when the first of them reads something."""
+
+    def __init__(self, board: Board, play: Play, placed: Placed, attempt: int) -> None:
+        self._board = board
+        self._play = play
+        self._placed = placed
+        self._attempt = attempt
+        self._values: Mapping[str, object] | None = None
+        self._filled: list[str] = []
+
+    def filled(self, text: str, *, quote: bool = False) -> str:
+        """Raises `RenderError`."""
+        if not any(mark in text for mark in _MARKS):
+            return text
+        if self._values is None:
+            self._values = template_values(self._board, self._play, self._placed, self._attempt)
+        filled = render(text, self._values, quote=quote)
+        self._filled.append(filled)
+        return filled
+
+    @property
+    def digest(self) -> str:
+        """Of all that the templates came to so far; empty without templates."""
+        if not self._filled:
+            return ""
+        return blake2b(json_text(self._filled).encode(errors="surrogatepass"), digest_size=16).hexdigest()

@@ -1,0 +1,1 @@
+"""What the engine remembers of a run."""

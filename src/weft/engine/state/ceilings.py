@@ -1,0 +1,38 @@
+"""The budgets of a plan: its ceilings on money and on tokens, and what earlier runs spent of them."""
+
+from collections.abc import Iterable
+
+from weft.engine.messages.facts import EarlierSpending
+from weft.engine.state.budget import Budget
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+
+Budgets = tuple[Budget, Budget]
+"""Of money, and of tokens."""
+
+
+def budgets_of(plan: Plan) -> Budgets:
+    """With nothing spent."""
+    parents = plan.outline.parents
+    return Budget(parents, _ceilings(plan, "budget")), Budget(parents, _ceilings(plan, "budget.tokens"))
+
+
+def _ceilings(plan: Plan, setting: str) -> list[int | None]:
+    """Of each row that sets one itself; that of the whole plan may come from elsewhere."""
+    return [
+        plan.scopes[row].find(setting)[0] if row == ROOT or setting in subplan.settings else None
+        for row, subplan in enumerate(plan.subplans)
+    ]
+
+
+def carry(plan: Plan, budgets: Budgets, earlier: Iterable[EarlierSpending]) -> None:
+    """Counts what earlier runs spent. What a subplan spent that is gone counts for the group that it was in."""
+    rows = {str(path): row for row, path in enumerate(plan.outline.paths)}
+    money, tokens = budgets
+    for spending in earlier:
+        path = spending.subplan
+        while path not in rows:
+            path = path.rpartition("/")[0]
+        unknown = spending.unknown
+        money.carry(rows[path], spent=spending.cost, assumed=spending.assumed, unknown=unknown)
+        tokens.carry(rows[path], spent=spending.tokens, assumed=spending.assumed_tokens, unknown=unknown)

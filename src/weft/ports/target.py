@@ -1,0 +1,176 @@
+"""The target: the branch on which results land.
+
+Results reach the target as a *chain*: merge commits built in memory on the tip of the target, one for each entry.
+A chain is verified at its end and then moves the target by one compare-and-swap, so the target never holds a tree
+in between. Nothing here runs a verify; the landing queue decides which chain may land.
+
+Every operation may be repeated after a crash: the history of the target shows what has landed.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from weft.engine.messages.facts import RefMove
+from weft.ports.workspaces import HeldError
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A subplan whose result is ready to land."""
+
+    path: str
+    subject: str
+    """The subject of its merge commit."""
+    take_branch: tuple[str, ...] = ()
+    """Globs of files whose conflicts resolve to the subplan's version."""
+    files: tuple[str, ...] | None = None
+    """Globs of the only files that it may have changed; None allows all."""
+    within: str = ""
+    """For completed parts of a subplan that lands as a whole later: the path of that subplan; else empty."""
+    checks_worktree: bool = False
+    """Whether a person may have worked in its worktree: uncommitted changes there then hold the entry."""
+
+
+class Link(Struct, frozen=True, kw_only=True):
+    """An entry in a chain."""
+
+    path: str
+    head: str
+    """The tip of the subplan's branch."""
+    before: str
+    """The commit that the entry is merged onto."""
+    commit: str
+    """The merge commit."""
+
+
+class Chain(Struct, frozen=True, kw_only=True):
+    """Entries merged onto the target, in memory."""
+
+    base: str
+    """The tip of the target."""
+    commit: str
+    """The end of the chain; the base if the chain has no links."""
+    tree: str
+    """The tree at the end of the chain."""
+    links: tuple[Link, ...] = ()
+    landed: Mapping[str, tuple[RefMove, ...]] = {}
+    """Entries whose work is on the target already, with the move that brought it; none if there was nothing to
+    bring."""
+    held: Mapping[str, HeldError] = {}
+    """Entries that cannot be part of the chain, with the reason."""
+    deferred: tuple[str, ...] = ()
+    """Entries in conflict with an earlier link, which need not land."""
+    built_on: Mapping[str, tuple[str, ...]] = {}
+    """For each link, the other links whose work its branch contains."""
+    parts: Mapping[str, tuple[str, ...]] = {}
+    """For each entry of completed parts, the subplans whose work its branch holds."""
+    together: Mapping[str, tuple[str, ...]] = {}
+    """For each link that holds the work of others which hold its work in turn: all of these and itself. They land
+    together, or not at all."""
+
+
+class ScratchFiles(Struct, frozen=True, kw_only=True):
+    """Untracked files that a scratch worktree needs, as globs below the plan's directory."""
+
+    copy: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+
+
+class PushError(Exception):
+    """A push or a fetch failed; the message holds git's words."""
+
+    def __init__(self, message: str, *, command: str = "") -> None:
+        """`command` pushes the target later, if that is all there is to do."""
+        super().__init__(message)
+        self.command = command
+
+
+class RemoteMovedError(PushError):
+    """The remote branch holds commits that the target lacks; the message ends with the commands to type."""
+
+
+def waits_for(path: str, others: Sequence[str]) -> HeldError:
+    """The reason why an entry that holds the work of others cannot land before them."""
+    return HeldError(
+        f"{path} is built on the work of {' and '.join(others)}, which has not landed; "
+        f"to land all of it, type: weft merge {' '.join((*others, path))}",
+        waits_for=others,
+    )
+
+
+class LandingTarget(Protocol):
+    """The target branch of a run, with its scratch worktree and its remote."""
+
+    @property
+    def name(self) -> str:
+        """The target as people name it."""
+        ...
+
+    @property
+    def scratch(self) -> Path:
+        """The plan's directory in the scratch worktree, which need not exist."""
+        ...
+
+    def branch(self, path: str) -> str:
+        """The branch of a subplan as people name it."""
+        ...
+
+    def build(
+        self, entries: Sequence[Entry], *, is_to_land: Callable[[str], bool], onto: str | None = None
+    ) -> Chain:
+        """Merges the entries, in this order, onto the tip of the target, or onto the commit `onto`.
+
+        `is_to_land` says of the path of a subplan whether its result is to land and has not: an entry that would
+        bring along the work of such a subplan is held. Nothing moves.
+        """
+        ...
+
+    def check_out(self, commit: str, files: ScratchFiles) -> None:
+        """Makes the scratch worktree with this commit."""
+        ...
+
+    def advance(self, chain: Chain) -> bool:
+        """Moves the target from the base of the chain to its end; returns False if the target has moved meanwhile.
+
+        Raises `HeldError` if the target is checked out and local changes are in the way; nothing has moved then.
+        """
+        ...
+
+    def touched(self, chain: Chain, files: Sequence[str]) -> Sequence[str]:
+        """Returns the links that change one of these files."""
+        ...
+
+    def discard(self) -> None:
+        """Removes the scratch worktree."""
+        ...
+
+    def passed_trees(self, paths: Mapping[str, bool]) -> Mapping[str, Collection[str]]:
+        """Returns for each subplan the trees on which its own verify has passed.
+
+        The value says whether its steps end with the verify, so that the tree which they left counts.
+        """
+        ...
+
+    def push(self, remote: str) -> str:
+        """Pushes the tip of the target, never by force, and returns it. `true` stands for the target's upstream.
+
+        Raises `RemoteMovedError` if the remote branch is ahead, and `PushError` for any other failure.
+        """
+        ...
+
+    def hang_up(self) -> None:
+        """Aborts the current contact with a remote, and every later one: they raise `PushError`."""
+        ...
+
+    def fetch(self, remote: str) -> str:
+        """Fetches the remote branch and returns its commit. Raises `PushError` if the fetch fails."""
+        ...
+
+    def merge_fetched(self, remote: str, commit: str) -> Chain | None:
+        """Merges the commit of the remote branch into the target, in memory; None if the target contains it.
+
+        Raises `HeldError` if the two are in conflict.
+        """
+        ...

@@ -1,0 +1,120 @@
+"""An agent resolves a conflict, which is put into the workspace before it starts, and closed when it has ended."""
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.orders import RESOLVE, Launch, Merge
+from weft.errors import WeftError
+from weft.ports.workspaces import OpenConflict, Work, Workspaces
+from weft.runtime.jobs import but
+from weft.runtime.lineage import Lineage
+from weft.threads import run_sync
+
+_MOST_FILES = 50
+
+_PROMPT = """\
+Your task in this directory: resolve a merge conflict.
+
+Work was done here, on a branch of its own, and passed its checks. Meanwhile others changed the same files. Both
+are being merged; the merge has stopped at a conflict, and you find it as git left it.
+
+What the work here was about:
+
+{task}
+
+Files in conflict:
+{files}
+
+Between `<<<<<<< {into}` and `|||||||` is what the others have, then up to `=======` what both began with,
+and up to `>>>>>>> {branch}` what was done here.
+
+What the others did to these files, the last thing first:
+{others}
+
+What was done to them here:
+{own}
+
+What to do:
+- Edit these files so that both do what they were meant to do. Do not just take one side, unless the other is of no
+  use any more.
+- Remove all conflict marks.
+- A file without marks is in conflict as a whole: one side removed or renamed it, or it is not text. Decide what
+  is to become of it, and tell git by `git add FILE` or `git rm FILE`.
+- Change nothing else, but for what does not work any more because of the merge.
+- Stay on this branch. You need not commit; do not abort the merge, rebase or reset.
+
+{judged}
+"""
+
+
+def prompt(task: str, conflict: OpenConflict, verify: str) -> str:
+    judged = f"Then these commands must pass:\n\n{verify}" if verify else "Then the whole must work."
+    return _PROMPT.format(
+        task=task.strip(),
+        files=_listed(conflict.files),
+        into=conflict.into,
+        branch=conflict.branch,
+        others=_listed(conflict.others),
+        own=_listed(conflict.own),
+        judged=judged,
+    )
+
+
+def _listed(lines: tuple[str, ...]) -> str:
+    more = [f"- and {len(lines) - _MOST_FILES} more"] if len(lines) > _MOST_FILES else []
+    return "\n".join([*(f"- {line}" for line in lines[:_MOST_FILES]), *more]) or "- nothing that is known"
+
+
+class Resolving:
+    def __init__(self, workspaces: Workspaces, lineage: Lineage) -> None:
+        self._workspaces = workspaces
+        self._lineage = lineage
+
+    def concerns(self, launch: Launch) -> bool:
+        return launch.step == RESOLVE
+
+    async def open(self, launch: Launch) -> Launch | None:
+        """What is to be started; None if nothing is in conflict any more. Raises `WeftError` or `OSError`."""
+        merge = Merge(
+            firing=launch.firing, execution=launch.execution, row=launch.row, path=launch.path, resolved=True
+        )
+        request = self._lineage.merge(merge)
+        conflict = await run_sync(self._workspaces.open_conflict, request, _work(launch))
+        if not conflict.files:
+            return None
+        commands = self._lineage.verify_of(launch.row)
+        verify = "\n".join(one if isinstance(one, str) else " ".join(one) for one in commands)
+        return replace(launch, prompt=prompt(launch.prompt, conflict, verify))
+
+    async def close(self, launch: Launch, fact: Ended) -> Ended:
+        """However it ended, what it did is kept; if that is no resolution of the conflict, it has failed."""
+        failed = "" if fact.how is How.DONE else fact.message or f"it was {fact.how}"
+        how = How.FAILED if fact.how is How.DONE else fact.how
+        try:
+            closed = await run_sync(partial(self._workspaces.close_conflict, _work(launch), failed=failed))
+        except (WeftError, OSError) as error:
+            return replace(but(fact, "what it did could not be kept", error), how=how)
+        if not closed.message:
+            return replace(fact, moves=closed.moves)
+        return replace(fact, how=how, message=closed.message, moves=closed.moves)
+
+
+def _work(launch: Launch) -> Work:
+    path = launch.path
+    return Work(path=path, step=launch.step, attempt=launch.attempt, subject=f"{path}: resolve a conflict")
+
+
+def red(fact: Ended, order: Merge, place: str) -> Ended:
+    """What fails together is not merged. Where a conflict was resolved, a person has a say in it."""
+    if fact.how not in {How.FAILED, How.TIMEOUT}:
+        return fact
+    if order.resolved:
+        said = (
+            f"`verify` fails on what the conflict was resolved to: {fact.message}; mend it in {place} and commit "
+            f"it there, then type: weft merge {order.path}"
+        )
+        return replace(fact, message=said, how=How.HELD)
+    said = f"`verify` fails on what came together, though it passed before: {fact.message}"
+    return replace(fact, message=said)

@@ -1,0 +1,104 @@
+"""What is reported of orders: each end once, with all that it moved; and conflicts that are coming."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from weft.engine.messages.facts import Ended, How, RefMove
+from weft.engine.messages.orders import Order
+from weft.errors import WeftError
+from weft.ports.clock import Clock
+from weft.ports.workspaces import ConflictError, HeldError, InfraError, Workspaces
+from weft.runtime.conflict_outlook import Outlook
+from weft.runtime.inbox import Inbox
+from weft.runtime.jobs import could_not
+from weft.threads import run_sync
+
+_T = TypeVar("_T")
+
+
+class Reporting:
+    def __init__(self, *, workspaces: Workspaces, clock: Clock, inbox: Inbox) -> None:
+        self._workspaces = workspaces
+        self._clock = clock
+        self._inbox = inbox
+        self._moved: dict[tuple[int, int], tuple[RefMove, ...]] = {}
+        """What was moved for orders that have not ended."""
+        self._begun: dict[tuple[int, int], float] = {}
+        """When Weft began what it does itself."""
+        self._outlook = Outlook()
+        self._unsafe: list[str] = []
+        """Jobs whose ends are reported, and not known to be in the journal yet."""
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    def _report_end(self, fact: Ended, job: str) -> None:
+        self._unsafe.append(job)
+        self._report(fact)
+
+    def _begins(self, order: Order) -> None:
+        """Notes when Weft begins to do something itself, for the duration in its report."""
+        self._begun[order.firing, order.execution] = self.now()
+
+    def _report(self, fact: Ended) -> None:
+        key = (fact.firing, fact.execution)
+        moved, begun = self._moved.pop(key, ()), self._begun.pop(key, None)
+        if moved:
+            fact = replace(fact, moves=(*moved, *fact.moves))
+        if begun is not None:
+            fact = replace(fact, seconds=max(0.0, self.now() - begun))
+        self._inbox.put(fact)
+
+    def _has_moved(self, order: Order, moves: Sequence[RefMove]) -> None:
+        """To be told with the end of the order."""
+        key = (order.firing, order.execution)
+        self._moved[key] = (*self._moved.get(key, ()), *moves)
+
+    async def _in_thread(self, order: Order, work: Callable[[], _T]) -> _T | None:
+        """What came of it; nothing if it did not go well, which is reported."""
+        try:
+            return await run_sync(work)
+        except (WeftError, OSError) as error:
+            self._report(self._failed(order, error))
+            return None
+
+    def _failed(self, order: Order, error: WeftError | OSError) -> Ended:
+        match error:
+            case HeldError():
+                held = self._ended(order, How.HELD, str(error), error.files)
+                return replace(held, conflict=error.conflict, waits_for=error.waits_for, asks=error.asks)
+            case ConflictError():
+                return self._ended(order, How.CONFLICT, str(error), error.files)
+            case OSError() | InfraError():
+                return could_not(order, error, at=self.now())
+            case _:
+                return self._ended(order, How.FAILED, str(error))
+
+    def _ended(
+        self,
+        order: Order,
+        how: How,
+        message: str = "",
+        files: Sequence[str] = (),
+    ) -> Ended:
+        return Ended(
+            at=self.now(),
+            firing=order.firing,
+            execution=order.execution,
+            how=how,
+            message=message,
+            files=tuple(files),
+        )
+
+    async def _foresee(self, path: str) -> None:
+        """Two that are under way and will not go together: the sooner that is known, the cheaper."""
+        if not self._workspaces.has_history(path):
+            return
+        try:
+            found = await run_sync(self._workspaces.foresee, path)
+        except (WeftError, OSError):  # it was a kindness; the merge will say what there is to say
+            return
+        for news in self._outlook.news(path, found, at=self.now()):
+            self._inbox.put(news)

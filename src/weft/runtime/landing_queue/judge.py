@@ -1,0 +1,147 @@
+"""Decides which part of a chain may land.
+
+If the tree at the end of the chain passes, all of it lands. If it fails, the tip of the target is verified first,
+so that no result is blamed for what was broken before. Then a bisection finds the results that break the verify;
+these are
+*culprits*, and the chain without them lands if it passes.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from msgspec import Struct
+
+from weft.engine.suspects import Answer, Finding, Question, Suspect, Why, look
+from weft.ports.target import Chain, LandingTarget
+from weft.ports.workspaces import HeldError
+from weft.runtime.landing_queue.verifier import Verdict, Verifier
+
+Build = Callable[[Sequence[str], str], Awaitable[Chain]]
+"""Builds the chain of these entries on a commit."""
+
+
+class Judgement(Struct, frozen=True, kw_only=True):
+    chain: Chain | None
+    """The part that may land; None if there is none."""
+    held: Mapping[str, HeldError] = {}
+    """The entries that may not, with the reason."""
+
+
+class Judge:
+    def __init__(self, target: LandingTarget, verifier: Verifier, *, allows_red_base: bool) -> None:
+        self._target = target
+        self._verifier = verifier
+        self._allows_red_base = allows_red_base
+
+    async def judge(self, chain: Chain, build: Build, on_target: AbstractSet[int]) -> Judgement:
+        verdict = await self._verifier.verify(chain, on_target)
+        paths = [link.path for link in chain.links]
+        if verdict.answer is Answer.GREEN:
+            return Judgement(chain=chain)
+        if verdict.answer is Answer.UNCLEAR:
+            return self._held(paths, verdict)
+        base = await self._verifier.verify(await build((), chain.base), on_target)
+        if base.answer is not Answer.GREEN:
+            return self._on_red_base(chain, base, verdict)
+        if len(_units(chain)) == 1:
+            return self._held(paths, verdict, paths)
+        return await self._bisect(chain, build, on_target, verdict)
+
+    def _on_red_base(self, chain: Chain, base: Verdict, verdict: Verdict) -> Judgement:
+        if self._allows_red_base and base.exit_code == verdict.exit_code:
+            return Judgement(chain=chain)
+        name = self._target.name
+        text = (
+            f"{_whose(base)} already fails on {name} at {chain.base[:7]}: {base.message}\n"
+            f"{_indented(base.tail)}fix {name}, then type: weft merge"
+        )
+        held = {link.path: HeldError(text, red=True, tail=base.tail) for link in chain.links}
+        return Judgement(chain=None, held=held)
+
+    async def _bisect(
+        self, chain: Chain, build: Build, on_target: AbstractSet[int], verdict: Verdict
+    ) -> Judgement:
+        units = _units(chain)
+        suspects = [Suspect(first, _built_on(chain, unit)) for first, unit in units.items()]
+        answers: list[Answer] = []
+        parts: dict[tuple[str, ...], Chain] = {}
+        while isinstance(step := look(suspects, answers), Question):
+            paths = _members(units, step.names)
+            part = await build(paths, chain.base)
+            if len(part.links) < len(paths):
+                answers.append(Answer.UNCLEAR)  # these cannot be merged without the others
+                continue
+            parts[paths] = part
+            again = len(step.names) == len(suspects)
+            asked = await self._verifier.verify(part, on_target, again=again)
+            verdict = asked if asked.answer is Answer.RED else verdict
+            answers.append(asked.answer)
+        if step.why is Why.UNRELIABLE and answers[-1] is Answer.GREEN:
+            return Judgement(chain=chain)  # this very tree has passed, at the second try
+        return self._found(chain, step, parts, verdict)
+
+    def _found(
+        self, chain: Chain, finding: Finding, parts: Mapping[tuple[str, ...], Chain], verdict: Verdict
+    ) -> Judgement:
+        paths, units = [link.path for link in chain.links], _units(chain)
+        left_out = _members(units, finding.left_out)
+        rest = tuple(path for path in paths if path not in left_out)
+        culprits = _members(units, finding.culprits)
+        lands = bool(left_out) and rest in parts
+        held: dict[str, HeldError] = {}
+        for path in left_out if lands else paths:
+            along = [other for other in culprits if other in chain.built_on[path]]
+            if path in culprits or not along:
+                held[path] = self._red(path, verdict, culprits)
+            else:
+                held[path] = self._behind(path, along)
+        return Judgement(chain=parts[rest] if lands else None, held=held)
+
+    def _held(self, paths: Sequence[str], verdict: Verdict, culprits: Sequence[str] = ()) -> Judgement:
+        return Judgement(chain=None, held={path: self._red(path, verdict, culprits) for path in paths})
+
+    def _behind(self, path: str, culprits: Sequence[str]) -> HeldError:
+        """Why a result does not land that holds the work of culprits."""
+        branches = " and ".join(self._target.branch(each) for each in culprits)
+        return HeldError(
+            f"{path} does not land on {self._target.name}: it is built on the work of {' and '.join(culprits)}, "
+            f"whose verify fails; commit a fix to branch {branches}, then type: weft merge "
+            f"{' '.join((*culprits, path))}",
+            waits_for=culprits,
+        )
+
+    def _red(self, path: str, verdict: Verdict, culprits: Sequence[str]) -> HeldError:
+        """Why a result does not land, and what a person can do."""
+        others = [each for each in culprits if each != path]
+        together = f" together with {' and '.join(others)}" if others and path in culprits else ""
+        return HeldError(
+            f"{path} does not land on {self._target.name}: {_whose(verdict)} fails with it{together}: "
+            f"{verdict.message}\n{_indented(verdict.tail)}commit a fix to branch {self._target.branch(path)}, "
+            f"then type: weft merge {path}",
+            red=True,
+            tail=verdict.tail,
+        )
+
+
+def _units(chain: Chain) -> dict[str, tuple[str, ...]]:
+    """The links that land together or not at all, by the first of them; mostly each by itself."""
+    units = {link.path: chain.together.get(link.path, (link.path,)) for link in chain.links}
+    return {path: unit for path, unit in units.items() if unit[0] == path}
+
+
+def _built_on(chain: Chain, unit: Sequence[str]) -> tuple[str, ...]:
+    """The first link of each unit whose work this one holds."""
+    others = (other for path in unit for other in chain.built_on[path] if other not in unit)
+    return tuple(dict.fromkeys(chain.together.get(other, (other,))[0] for other in others))
+
+
+def _members(units: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(path for name in names for path in units[name])
+
+
+def _whose(verdict: Verdict) -> str:
+    return f"`verify` of {verdict.owner}" if verdict.owner else "`verify`"
+
+
+def _indented(text: str) -> str:
+    return "".join(f"  | {line}\n" for line in text.splitlines())

@@ -1,0 +1,383 @@
+"""The landing queue: results wait here, are verified together, and land by one move of the target.
+
+The queue takes all results that are ready as a *batch*, builds their chain of merges on the tip of the target and
+has the tree at its end verified. What passes lands by one compare-and-swap; what does not is held. Results that
+join while a batch is verified make the next one.
+
+All that the queue knows is in git, in the journal and with the host. A queue that dies is replaced by one that
+starts over: it builds the chain again, finds in the history of the target what has landed, and does not verify
+again what has passed.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from enum import IntEnum
+from functools import partial
+
+import anyio
+from anyio.lowlevel import checkpoint
+from msgspec.structs import replace
+
+from weft.engine.messages.facts import Ended, How, RefMove
+from weft.engine.messages.orders import Land
+from weft.errors import WeftError
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+from weft.ports.target import Chain, Entry, LandingTarget, waits_for
+from weft.ports.workspaces import HeldError, InfraError
+from weft.runtime.jobs import reason
+from weft.runtime.landing_queue.judge import Judge
+from weft.runtime.landing_queue.verifier import HaltedError, UndoneError, Verifier
+from weft.runtime.lineage import Lineage
+from weft.threads import run_sync
+
+TRIES = 5
+"""How often a chain is built again because the target has moved meanwhile."""
+
+
+class Purpose(IntEnum):
+    """What is to become of a result; the lowest comes first."""
+
+    LAND = 0
+    PREVIEW = 1
+    """Verify it, for a person who is asked afterwards."""
+    PRESENT = 2
+    """Only find out whether it can be merged; a person has not agreed yet."""
+
+
+class LandingQueue:
+    def __init__(  # noqa: PLR0913 - by name, all of them
+        self,
+        *,
+        plan: Plan,
+        target: LandingTarget,
+        lineage: Lineage,
+        verifier: Verifier,
+        on_target: Callable[[], AbstractSet[int]],
+        is_to_land: Callable[[int], bool],
+        now: Callable[[], float],
+        report: Callable[[Ended], None],
+        landed: Callable[[str], None] = lambda _commit: None,
+    ) -> None:
+        """`is_to_land` says whether the result of a row is to land and has not, as far as the engine has heard.
+
+        `report` hears the end of each order, `landed` of each move of the target.
+        """
+        settings = plan.scopes[ROOT].settings
+        self._plan = plan
+        self._target = target
+        self._lineage = lineage
+        self._judge = Judge(target, verifier, allows_red_base=settings.merge_allow_red_base)
+        self._verifier = verifier
+        self._on_target = on_target
+        self._is_to_land = is_to_land
+        self._now = now
+        self._report = report
+        self._landed = landed
+        self._most = settings.merge_batch
+        self._waiting: list[Land] = []
+        self._batch: list[Land] = []
+        """What is worked on and has not ended."""
+        self._halted: dict[tuple[int, int], How] = {}
+        self._rows: set[int] = set()
+        """What has landed, also if the engine has not heard of it yet."""
+        self._is_busy = False
+        self._moving = anyio.Lock()
+        """Held while a batch is worked on, or a remote branch."""
+
+    # Orders
+
+    def add(self, order: Land) -> None:
+        self._waiting.append(order)
+
+    def halt(self, firing: int, execution: int, how: How, *, now: bool) -> None:
+        """The order is to end. A verify under way for it is stopped."""
+        key = (firing, execution)
+        order = next((each for each in self._waiting if _key(each) == key), None)
+        if order is not None:
+            self._waiting.remove(order)
+            self._finish(order, self._fact(order, how))
+        elif any(_key(each) == key for each in self._batch):
+            self._halted[key] = how
+            self._verifier.halt(now=now)
+
+    async def work(self) -> None:
+        """Works until nothing waits; does nothing if another task works already."""
+        if self._is_busy:
+            return
+        self._is_busy = True
+        try:
+            await checkpoint()  # the orders of one turn come one by one; all of them join the first batch
+            while self._waiting:
+                async with self._moving:
+                    self._take_batch()
+                    await self._work_on_batch()
+                if not self._waiting:
+                    # Orders may join meanwhile, and their own task leaves them to this one.
+                    await self._verifier.discard_scratch()
+        finally:
+            self._is_busy = False
+
+    def _take_batch(self) -> None:
+        """The first orders that are for one purpose."""
+        purpose = min(map(_purpose, self._waiting))
+        orders = [order for order in self._waiting if _purpose(order) is purpose]
+        # A group and its completed parts have one branch, so they are not in one batch.
+        orders = list({order.path: order for order in reversed(orders)}.values())[::-1]
+        self._batch = orders[: self._most] if purpose is Purpose.LAND else orders
+        self._waiting = [order for order in self._waiting if order not in self._batch]
+
+    async def _work_on_batch(self) -> None:
+        try:
+            purpose = _purpose(self._batch[0])
+            if purpose is Purpose.LAND:
+                await self._land()
+            else:
+                await self._ask(verifies=purpose is Purpose.PREVIEW)
+        except HaltedError:
+            self._put_back()
+        except UndoneError as error:
+            for order in list(self._batch):
+                self._finish(order, self._fact(order, error.how, str(error)))
+        except (WeftError, OSError) as error:
+            for order in list(self._batch):
+                self._fail(order, error)
+        finally:
+            self._batch = []
+
+    def _put_back(self) -> None:
+        """Ends the orders that are to end; the others of the batch wait again."""
+        self._verifier.resume()
+        for order in [each for each in self._batch if _key(each) in self._halted]:
+            self._finish(order, self._fact(order, self._halted.pop(_key(order))))
+        self._waiting = [*self._batch, *self._waiting]
+
+    # Landing
+
+    async def _land(self) -> None:
+        for _ in range(TRIES):
+            chain = await self._build_batch()
+            self._settle_outside(chain)
+            self._defer(chain)
+            if not chain.links:
+                return
+            judgement = await self._judge.judge(chain, self._build, self._on_target() | self._rows)
+            if judgement.chain is None or await self._advance(judgement.chain):
+                self._hold(judgement.held)
+                return
+        for order in list(self._batch):
+            text = (
+                f"{self._target.name} moved {TRIES} times while {order.path} was verified; when no other program "
+                f"moves it, type: weft merge {order.path}"
+            )
+            self._hold_order(order, HeldError(text))
+
+    async def _build_batch(self) -> Chain:
+        """The chain of the batch. An entry that waits for entries of a later batch brings these into this one."""
+        while True:
+            chain = await self._build([order.path for order in self._batch])
+            missing = {path for error in chain.held.values() for path in error.waits_for}
+            joining = [order for order in self._waiting if order.path in missing and _is_for_landing(order)]
+            if not joining:
+                return chain
+            self._waiting = [order for order in self._waiting if order not in joining]
+            self._batch += joining
+
+    def _defer(self, chain: Chain) -> None:
+        """Entries in conflict with an earlier link come first in the next batch."""
+        deferred = [self._order_of(path) for path in chain.deferred]
+        self._batch = [order for order in self._batch if order not in deferred]
+        self._waiting = [*deferred, *self._waiting]
+
+    async def _advance(self, chain: Chain) -> bool:
+        """Moves the target; False if the chain has to be built again."""
+        try:
+            moved = await run_sync(self._target.advance, chain)
+        except HeldError as error:
+            paths = await run_sync(self._target.touched, chain, error.files) if error.files else ()
+            for path in paths or [link.path for link in chain.links]:
+                self._hold_order(self._order_of(path), error)
+            return not self._batch
+        if not moved:
+            return False
+        self._landed(chain.commit)
+        for link in chain.links:
+            order = self._order_of(link.path)
+            ref = f"refs/heads/{self._target.name}"
+            self._done(order, (RefMove(ref=ref, before=link.before, after=link.commit),), chain)
+        return True
+
+    async def absorb(self, remote: str) -> None:
+        """Merges the branch of a remote into the target, once the result is verified.
+
+        Landings continue while it is fetched. Raises `PushError` if it cannot be fetched, and `HeldError` if it
+        cannot be merged or verified.
+        """
+        theirs = await run_sync(self._target.fetch, remote, abandon_on_cancel=True)
+        async with self._moving:
+            self._verifier.resume()  # a halt concerns the results of a batch, and none is worked on
+            try:
+                for _ in range(TRIES):
+                    chain = await run_sync(self._target.merge_fetched, remote, theirs)
+                    if chain is None:
+                        return
+                    await self._verify_fetched(chain)
+                    if await run_sync(self._target.advance, chain):
+                        return
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self._verifier.discard_scratch()
+
+    async def _verify_fetched(self, chain: Chain) -> None:
+        name = self._target.name
+        try:
+            verdict = await self._verifier.verify(chain, self._on_target() | self._rows)
+        except UndoneError as error:
+            raise HeldError(
+                f"`verify` could not be run on {name} with the remote's commits: {error}"
+            ) from error
+        if verdict.how is not How.DONE:
+            raise HeldError(
+                f"`verify` fails on {name} with the remote's commits: {verdict.message}; {name} has not moved; "
+                "fix that on the remote, then land another result or push by hand"
+            )
+
+    # What a person is asked about
+
+    async def _ask(self, *, verifies: bool) -> None:
+        """Holds what would land if a person agreed to all of it, and what would not, with the reason."""
+        chain = await self._build([order.path for order in self._batch])
+        self._settle_outside(chain)
+        ready: Chain | None = chain
+        if verifies and chain.links:
+            judgement = await self._judge.judge(chain, self._build, self._on_target() | self._rows)
+            self._hold(judgement.held)
+            ready = judgement.chain
+        for link in ready.links if ready is not None else ():
+            self._hold_order(self._order_of(link.path), self._question(link.path, chain))
+        for path in chain.deferred:
+            self._hold_order(self._order_of(path), self._question(path, chain))
+
+    def _question(self, path: str, chain: Chain) -> HeldError:
+        unit = chain.together.get(path, (path,))
+        along = list(dict.fromkeys(other for each in unit for other in chain.built_on.get(each, ())))
+        along = [other for other in along if other not in unit]
+        if along:
+            return waits_for(path, along)
+        others = [other for other in unit if other != path]
+        together = f" together with {' and '.join(others)}: they hold each other's work" if others else ""
+        return HeldError(
+            f"{path} is ready to land on {self._target.name}{together}; type: weft merge {' '.join(unit)}",
+            asks=True,
+            waits_for=others,
+        )
+
+    # Chains
+
+    async def _build(self, paths: Sequence[str], onto: str | None = None) -> Chain:
+        orders = [self._order_of(path) for path in paths]
+        ordered = {order.row for order in orders}
+
+        def is_to_land(path: str) -> bool:
+            row = self._lineage.row_of(path)
+            if row is None or row in self._rows:  # the queue may have landed what the engine has not heard of
+                return False
+            return row in ordered or self._is_to_land(row)
+
+        entries = [self._entry(order) for order in orders]
+        # Read before the branches are: what is completed then is in them.
+        parts = {order.path: self._lineage.completed_parts(order.row) for order in orders if order.within}
+        chain = await run_sync(partial(self._target.build, entries, is_to_land=is_to_land, onto=onto))
+        if not parts:
+            return chain
+        both = {path: (*done, *chain.parts.get(path, ())) for path, done in parts.items()}
+        return replace(chain, parts={path: tuple(dict.fromkeys(paths)) for path, paths in both.items()})
+
+    def _entry(self, order: Land) -> Entry:
+        settings, subplan = self._lineage.settings(order.row), self._plan.subplans[order.row]
+        strict = settings.strict_files and self._lineage.is_slice(order.row)
+        return Entry(
+            path=order.path,
+            subject=self._lineage.subject(order.row) + (" (completed parts)" if order.within else ""),
+            take_branch=settings.merge_take_branch,
+            files=subplan.files if strict else None,
+            within=order.within,
+            checks_worktree=order.execution > 1,
+        )
+
+    def _settle_outside(self, chain: Chain) -> None:
+        """Ends the orders of entries that have landed, or cannot be part of a chain."""
+        for path, moves in chain.landed.items():
+            if moves:
+                self._landed(moves[-1].after)
+            self._done(self._order_of(path), moves, chain)
+        self._hold(chain.held)
+
+    # Ends of orders
+
+    def _order_of(self, path: str) -> Land:
+        return next(order for order in self._batch if order.path == path)
+
+    def _hold(self, held: Mapping[str, HeldError]) -> None:
+        for path, error in held.items():
+            self._hold_order(self._order_of(path), error)
+
+    def _hold_order(self, order: Land, error: HeldError) -> None:
+        command = f"weft merge {' '.join((*error.waits_for, order.path))}"
+        text = str(error)
+        if order.within or not all(map(self._is_complete, error.waits_for)):
+            text = text.replace(command, f"{command} --now")
+        fact = self._fact(order, How.HELD, text, error.files)
+        why = {"conflict": error.conflict, "asks": error.asks, "red": error.red}
+        self._finish(order, replace(fact, waits_for=error.waits_for, result=error.tail, **why))
+
+    def _is_complete(self, path: str) -> bool:
+        """Whether a subplan lands as a whole: of a group with parts that are missing only the others can land."""
+        row = self._lineage.row(path)
+        return self._lineage.is_slice(row) or self._lineage.is_completed(row)
+
+    def _done(self, order: Land, moves: Sequence[RefMove], chain: Chain) -> None:
+        fact = replace(self._fact(order, How.DONE), moves=tuple(moves))
+        if order.within:
+            rows = self._lineage.slices(chain.parts[order.path])
+            self._rows.update(rows)
+            fact = replace(fact, parts=tuple(self._plan.outline.paths[row] for row in rows))
+        else:
+            self._rows.add(order.row)
+        self._finish(order, fact)
+
+    def _fail(self, order: Land, error: WeftError | OSError) -> None:
+        if isinstance(error, HeldError):
+            self._hold_order(order, error)
+            return
+        how = How.INFRA if isinstance(error, OSError | InfraError) else How.FAILED
+        self._finish(order, self._fact(order, how, reason(error)))
+
+    def _finish(self, order: Land, fact: Ended) -> None:
+        if order in self._batch:
+            self._batch.remove(order)
+        self._report(fact)
+
+    def _fact(self, order: Land, how: How, message: str = "", files: Sequence[str] = ()) -> Ended:
+        return Ended(
+            at=self._now(),
+            firing=order.firing,
+            execution=order.execution,
+            how=how,
+            message=message,
+            files=tuple(files),
+        )
+
+
+def _purpose(order: Land) -> Purpose:
+    if order.agreed:
+        return Purpose.LAND
+    return Purpose.PREVIEW if order.preview else Purpose.PRESENT
+
+
+def _is_for_landing(order: Land) -> bool:
+    return _purpose(order) is Purpose.LAND
+
+
+def _key(order: Land) -> tuple[int, int]:
+    return order.firing, order.execution

@@ -1,0 +1,305 @@
+"""The dispatcher's mind: what happened goes in, what to do comes out. No clock, no tasks, no waiting.
+
+A driver calls `start`, begins the leaves it is told to begin, and reports each end with `settle`; each call
+returns the *orders* that follow: leaves to begin and leaves to cancel. `events` collects the changes of state
+for whoever listens. The net says who may run; this module says what the ends mean:
+
+- A failed child under `fail_fast` dooms its group: what runs is cancelled, what waits has failed as
+  `cancelled`. The group is then certain to fail, so the group around it is treated alike at once.
+- Under `continue_on_error` the siblings go on, what depends on the failed one has failed as `blocked`, and
+  the group fails when it closes; only then does the group around it hear of it.
+- A group closes when each child has ended and no work of theirs is left.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from weft.engine import states
+from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTracker
+from weft.errors import StateError
+from weft.ids import SubplanPath
+from weft.net.game import Firing, TokenGame
+from weft.subplans.agenda import Agenda
+from weft.subplans.compile import CANCELLED, COMPLETED, Role, compile_tree
+from weft.subplans.model import FailureMode, Work
+from weft.subplans.results import (
+    AggregateSubplanError,
+    SubplanEvent,
+    SubplanExecutionError,
+    SubplanResult,
+)
+from weft.subplans.tree import ROOT, Tree
+
+_RUNNING = SubplanExecutionState.RUNNING
+_COMPLETED = SubplanExecutionState.COMPLETED
+_FAILED = SubplanExecutionState.FAILED
+
+_new = cast("Callable[..., Any]", tuple.__new__)
+"""Makes a named tuple in half the time that calling its class takes."""
+
+
+class Orders:
+    """What the driver is to do now."""
+
+    __slots__ = ("begin", "cancel")
+
+    def __init__(self) -> None:
+        self.begin: list[int] = []
+        self.cancel: list[int] = []
+
+
+@dataclass(frozen=True, slots=True)
+class _Doom:
+    """Why a subplan fails, or why nothing in a group may start any more."""
+
+    reason: FailureReason
+    cause: int | None
+
+
+class Dispatch:
+    """One run of a tree of subplans. Rows of the tree stand for subplans throughout."""
+
+    def __init__(self, tree: Tree) -> None:
+        compiled = compile_tree(tree)
+        self._tree = tree
+        self._rows, self._roles, self._skips = compiled.rows, compiled.roles, compiled.skips
+        self._game = TokenGame(compiled.net)
+        skips = (number for number in self._skips if number >= 0)
+        self._agenda = Agenda(self._game, manual=skips)
+        self.tracker = SubplanTracker(tree.paths[1:])  # the whole, row 0, is not one of the subplans
+        self._firings: dict[int, Firing] = {}
+        self._cancelled: set[int] = set()  # leaves the driver was told to cancel
+        self._dooms: dict[int, _Doom] = {}
+        self._culprits: dict[int, int] = {}  # group → the child whose failure was its first
+        self._started: dict[int, float] = {}
+        self._results: dict[int, SubplanResult] = {}
+        self._now = 0.0
+        self._seq = 0
+        self.events: list[SubplanEvent] = []
+        """Changes of state not yet taken by the driver; it takes them and empties the list."""
+
+    # What the driver may ask
+
+    @property
+    def works(self) -> Mapping[int, Work]:
+        """What each leaf does."""
+        return {row: work for row, work in enumerate(self._tree.works) if work is not None}
+
+    def path(self, row: int) -> SubplanPath:
+        return self._tree.paths[row]
+
+    @property
+    def in_flight(self) -> tuple[int, ...]:
+        """Leaves that were begun and have not been settled."""
+        return tuple(self._firings)
+
+    def results(self) -> dict[str, SubplanResult]:
+        """How the subplans ended that have ended, in plan order."""
+        return {self._tree.paths[row]: self._results[row] for row in sorted(self._results)}
+
+    def failure(self) -> SubplanExecutionError | AggregateSubplanError | None:
+        """What the run as a whole raises, each group's failures put together by the group's mode."""
+        return _failure(self._tree, self._culprits, self._results, self.results())
+
+    # What the driver tells
+
+    def start(self, now: float) -> Orders:
+        self._now = now
+        return self._decide(Orders())
+
+    def settle(
+        self, leaf: int, outcome: int, now: float, *, value: object = None, error: BaseException | None = None
+    ) -> Orders:
+        """A leaf that was begun has ended."""
+        self._now = now
+        firing = self._firings.pop(leaf, None)
+        if firing is None:
+            raise StateError(f"{self._tree.paths[leaf]!r} is not in flight")
+        orders = Orders()
+        if outcome == COMPLETED:
+            self._complete(leaf, value)
+        elif outcome == CANCELLED:
+            self._fail(leaf, _Doom(FailureReason.CANCELLED, self._who_doomed(leaf)))
+        else:
+            self._fail(leaf, _Doom(FailureReason.ERROR, None), error)
+            self._spread(leaf, orders)
+        offered = self._agenda.finish(firing, outcome)
+        if offered:
+            self._take_skips(offered, orders)
+        return self._decide(orders)
+
+    def cancel(self, now: float) -> Orders:
+        """Everything is to end: what runs is cancelled, what waits will not start."""
+        self._now = now
+        orders = Orders()
+        if ROOT not in self._dooms:
+            self._doom(ROOT, _Doom(FailureReason.CANCELLED, None), orders)
+        return self._decide(orders)
+
+    # The net moves
+
+    def _decide(self, orders: Orders) -> Orders:
+        """Begins all that may begin; what is not work is done on the way."""
+        agenda, roles, rows = self._agenda, self._roles, self._rows
+        while (firing := agenda.next()) is not None:
+            transition = firing.transition
+            role, row = roles[transition], rows[transition]
+            if role == Role.RUN:
+                self._firings[row] = firing
+                self._start(row)
+                orders.begin.append(row)
+                continue
+            if role == Role.OPEN:
+                self._open(row, orders)
+            elif role == Role.CLOSE:
+                self._close(row, orders)
+            self._take_skips(agenda.finish(firing, 0), orders)
+        return orders
+
+    def _take_skips(self, offered: Iterable[int], orders: Orders) -> None:
+        """Skips those of the leaves now ready that will not run. A skip may make more leaves ready."""
+        waiting = list(offered)
+        for transition in waiting:  # grows while it is walked
+            if self._roles[transition] == Role.SKIP and self._will_not_run(self._rows[transition], orders):
+                waiting.extend(self._agenda.fire(transition))
+
+    def _will_not_run(self, leaf: int, orders: Orders) -> bool:
+        if self._results.get(leaf) is not None:
+            return True
+        blocker = self._blocker(leaf)
+        if blocker is None:
+            return False
+        self._fail(leaf, _Doom(FailureReason.BLOCKED, blocker))
+        self._spread(leaf, orders)
+        return True
+
+    def _blocker(self, row: int) -> int | None:
+        """The first failed subplan that this one depends on."""
+        return next((dep for dep in self._tree.depends_on[row] if not self._results[dep].ok), None)
+
+    def _open(self, group: int, orders: Orders) -> None:
+        if group == ROOT or group in self._results:
+            return
+        blocker = self._blocker(group)
+        if blocker is None:
+            self._start(group)
+            return
+        self._doom(group, _Doom(FailureReason.BLOCKED, blocker), orders)
+        self._fail(group, self._dooms[group])
+        self._spread(group, orders)
+
+    def _close(self, group: int, orders: Orders) -> None:
+        if group == ROOT or group in self._results:
+            return
+        culprit = self._culprits.get(group)
+        if culprit is not None:
+            self._fail(group, _Doom(FailureReason.ERROR, culprit))
+            self._spread(group, orders)
+        elif any(not self._results[child].ok for child in self._tree.children(group)):
+            self._fail(group, _Doom(FailureReason.CANCELLED, self._who_doomed(group)))
+        else:
+            self._complete(group)
+
+    # Failure
+
+    def _spread(self, row: int, orders: Orders) -> None:
+        """A subplan has failed by itself: its group hears of it and, if it must fail now, the next."""
+        tree = self._tree
+        while row != ROOT:
+            group = tree.parents[row]
+            self._culprits.setdefault(group, row)
+            if tree.modes[group] is not FailureMode.FAIL_FAST or group in self._dooms:
+                return
+            self._doom(group, _Doom(FailureReason.CANCELLED, row), orders)
+            row = group
+
+    def _doom(self, group: int, doom: _Doom, orders: Orders) -> None:
+        """Nothing below may start any more; what runs there is to be cancelled."""
+        tree, is_pending = self._tree, self.tracker.is_pending
+        self._dooms[group] = doom
+        never_ran: list[int] = []
+        groups: list[int] = []
+        for row in tree.below(group):
+            if is_pending(row - 1):
+                (never_ran if tree.is_leaf(row) else groups).append(row)
+            elif row in self._firings and row not in self._cancelled:
+                self._cancelled.add(row)
+                orders.cancel.append(row)
+        for row in (*never_ran, *reversed(groups)):  # a group after what is in it
+            self._fail(row, doom)
+        missing = self._game.missing
+        self._take_skips((self._skips[row] for row in never_ran if not missing[self._skips[row]]), orders)
+
+    def _who_doomed(self, row: int) -> int | None:
+        while row != ROOT:
+            row = self._tree.parents[row]
+            if row in self._dooms:
+                return self._dooms[row].cause
+        return None
+
+    # Changes of state: written out, as each happens once for every subplan
+
+    def _start(self, row: int) -> None:
+        now = self._started[row] = self._now
+        before = self.tracker.move(row - 1, states.RUNNING)
+        self._seq = seq = self._seq + 1
+        path = self._tree.paths[row]
+        self.events.append(_new(SubplanEvent, (seq, now, path, before, _RUNNING, None, None, None)))
+
+    def _complete(self, row: int, value: object = None) -> None:
+        path, now = self._tree.paths[row], self._now
+        before = self.tracker.move(row - 1, states.COMPLETED)
+        self._seq = seq = self._seq + 1
+        self.events.append(_new(SubplanEvent, (seq, now, path, before, _COMPLETED, None, None, None)))
+        started = self._started.pop(row)
+        self._results[row] = _new(SubplanResult, (path, _COMPLETED, value, None, None, None, started, now))
+
+    def _fail(self, row: int, why: _Doom, error: BaseException | None = None) -> None:
+        path, now, reason = self._tree.paths[row], self._now, why.reason
+        cause = None if why.cause is None else self._tree.paths[why.cause]
+        before = self.tracker.move(row - 1, states.FAILED, reason)
+        self._seq = seq = self._seq + 1
+        self.events.append(SubplanEvent(seq, now, path, before, _FAILED, reason, cause, error))
+        started = self._started.pop(row, None)
+        self._results[row] = SubplanResult(path, _FAILED, None, reason, cause, error, started, now)
+
+
+def _failure(
+    tree: Tree,
+    culprits: dict[int, int],
+    results: dict[int, SubplanResult],
+    by_path: dict[str, SubplanResult],
+) -> SubplanExecutionError | AggregateSubplanError | None:
+    """From the inside out: what each failed group raises, until it is the whole's turn."""
+    raised: dict[int, SubplanExecutionError] = {}
+    for row in sorted(results, reverse=True):
+        result = results[row]
+        if result.ok:
+            continue
+        cause = result.error
+        if not tree.is_leaf(row) and row in culprits:
+            inner = _failure_of_group(tree, row, culprits[row], raised, by_path)
+            if isinstance(inner, SubplanExecutionError):
+                raised[row] = inner
+                continue
+            cause = inner
+        raised[row] = SubplanExecutionError(result, cause, by_path)
+    if ROOT not in culprits:
+        return None
+    return _failure_of_group(tree, ROOT, culprits[ROOT], raised, by_path)
+
+
+def _failure_of_group(
+    tree: Tree,
+    group: int,
+    culprit: int,
+    raised: dict[int, SubplanExecutionError],
+    by_path: dict[str, SubplanResult],
+) -> SubplanExecutionError | AggregateSubplanError:
+    if tree.modes[group] is FailureMode.FAIL_FAST:
+        return raised[culprit]
+    failures = [raised[child] for child in tree.children(group) if child in raised]
+    where = f" of {tree.paths[group]!r}" if group != ROOT else ""
+    count = sum(1 for _ in tree.children(group))
+    return AggregateSubplanError(f"{len(failures)} of {count} subplans{where} failed", failures, by_path)

@@ -1,0 +1,171 @@
+"""Hands events to a listener: each one, in order, and without ever making the run wait.
+
+A plain function is called in a thread of its own, so that it may block; an async function is awaited in a
+task of the run. A listener that raises is told to the log, once, and goes on hearing. When the work is done,
+the run waits until the listener has heard the rest; but if it does not get any further for `patience`
+seconds, it loses what it has not heard, and a warning says how much that is.
+"""
+
+import inspect
+import logging
+import warnings
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+import anyio
+from anyio import from_thread
+from anyio.lowlevel import current_token
+
+from weft.subplans.results import SubplanEvent
+from weft.threads import start_thread
+
+Listener = Callable[[SubplanEvent], Any]
+Put = Callable[[list[SubplanEvent]], None]
+
+PATIENCE = 5.0
+
+_log = logging.getLogger("weft")
+
+
+class ListenerWarning(RuntimeWarning):
+    """A listener did not hear everything."""
+
+
+@asynccontextmanager
+async def feed(listener: Listener | None, *, patience: float = PATIENCE) -> AsyncGenerator[Put]:
+    """Gives a function that takes events; leaving waits until the listener has heard them."""
+    if listener is None:
+        yield lambda _: None
+        return
+    # An object with an async __call__ is as good as an async function.
+    is_async = any(inspect.iscoroutinefunction(f) for f in (listener, type(listener).__call__))
+    hearing = (_HeardInTask if is_async else _HeardInThread)(listener)
+    async with hearing.under_way():
+        try:
+            yield hearing.put
+        finally:
+            with anyio.CancelScope(shield=True):
+                await hearing.end(patience)
+            if hearing.unheard:
+                warnings.warn(
+                    f"the listener {listener!r} hung; it has not heard {hearing.unheard} events",
+                    ListenerWarning,
+                    stacklevel=3,
+                )
+
+
+class _Hearing:
+    """What both ways of listening share: how many events are still to be heard, and the complaint."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._given = 0
+        self._heard: int = 0
+        self._complained = False
+
+    @property
+    def unheard(self) -> int:
+        return self._given - self._heard
+
+    def _complain(self) -> None:
+        if not self._complained:  # what it raises again is no news
+            self._complained = True
+            _log.exception("the listener %r raised; the run goes on", self._listener)
+
+
+class _HeardInThread(_Hearing):
+    def __init__(self, listener: Listener) -> None:
+        super().__init__(listener)
+        self._queue: SimpleQueue[list[SubplanEvent] | None] = SimpleQueue()
+        self._thread = Thread(target=self._listen, name="weft-listener", daemon=True)
+        self._token = current_token()
+
+    @asynccontextmanager
+    async def under_way(self) -> AsyncGenerator[None]:
+        start_thread(self._thread)
+        yield
+
+    def put(self, events: list[SubplanEvent]) -> None:
+        self._given += len(events)
+        self._queue.put(events)
+
+    def _listen(self) -> None:
+        listener = self._listener
+        while (events := self._queue.get()) is not None:
+            for event in events:
+                try:
+                    listener(event)
+                except BaseException:  # noqa: BLE001 - also `sys.exit`, which would end only this thread
+                    self._complain()
+                self._heard += 1
+
+    async def end(self, patience: float) -> None:
+        self._queue.put(None)
+        bell = anyio.Event()
+        watch = Thread(target=self._watch, args=(patience, bell), name="weft-listener-end", daemon=True)
+        start_thread(watch)
+        await bell.wait()
+        watch.join()  # it has rung; nothing is left for it to do
+
+    def _watch(self, patience: float, bell: anyio.Event) -> None:
+        """Waits, by the wall clock, while the listener gets on; then rings."""
+        getting_on = True
+        while getting_on:
+            before = self._heard
+            self._thread.join(patience)
+            getting_on = self._thread.is_alive() and self._heard > before
+        from_thread.run_sync(bell.set, token=self._token)
+
+
+class _HeardInTask(_Hearing):
+    def __init__(self, listener: Listener) -> None:
+        super().__init__(listener)
+        self._events: deque[SubplanEvent] = deque()
+        self._something = anyio.Event()
+        self._ending = False
+
+    @asynccontextmanager
+    async def under_way(self) -> AsyncGenerator[None]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._listen)
+            yield
+
+    def put(self, events: list[SubplanEvent]) -> None:
+        self._given += len(events)
+        self._events.extend(events)
+        self._something.set()
+
+    async def _listen(self) -> None:
+        # Shielded, so that a cancelled run is told to its end too; `end` ends it.
+        with anyio.CancelScope(shield=True) as self._scope:
+            while True:
+                while self._events:
+                    await self._tell(self._events.popleft())
+                if self._ending:
+                    self._ended.set()
+                    return
+                self._something = anyio.Event()
+                await self._something.wait()
+
+    async def _tell(self, event: SubplanEvent) -> None:
+        try:
+            await self._listener(event)
+        except (Exception, SystemExit):  # noqa: BLE001 - a cancellation and Ctrl-C are not the listener's
+            self._complain()
+        self._heard += 1
+
+    async def end(self, patience: float) -> None:
+        self._ended = anyio.Event()
+        self._ending = True
+        self._something.set()
+        getting_on = True
+        while getting_on:
+            before = self._heard
+            with anyio.move_on_after(patience) as limit:
+                await self._ended.wait()
+            getting_on = limit.cancelled_caught and self._heard > before
+        self._scope.cancel()

@@ -1,0 +1,47 @@
+"""By what the dispatcher chooses: the longest path of estimates that remains after each row."""
+
+from weft.errors import SubplanTreeError
+from weft.plan.order.points import Points
+from weft.subplans.model import Policy
+from weft.subplans.tree import ROOT, Tree
+
+
+def longest_paths(tree: Tree) -> list[float]:
+    """For each row: the longest chain of estimates from its start to the end of the whole.
+
+    Within a serial group all rows have the length of the group, so that the order written decides.
+    Raises if the dependencies go round in a circle.
+    """
+    if not any(tree.depends_on) and Policy.SERIAL not in set(tree.policies):
+        return _without_dependencies(tree)
+    graph = Points(tree)
+    order = graph.topological_order()
+    if len(order) < graph.count:
+        raise SubplanTreeError(_circle(tree, graph))
+    lengths = [0.0] * len(graph.later)
+    for point in reversed(order):
+        beyond = max([lengths[later] for later in graph.later[point]], default=0.0)
+        lengths[point] = beyond + (tree.estimates[point // 2] if point % 2 == 0 else 0.0)
+    rows = lengths[::2]
+    for row in range(1, len(rows)):
+        parent = tree.parents[row]
+        if tree.policies[parent] is Policy.SERIAL:
+            rows[row] = rows[parent]
+        elif tree.policies[row] is Policy.SERIAL:  # one after the other: the group takes their sum
+            rows[row] = lengths[2 * row + 1] + sum(tree.estimates[below] for below in tree.below(row))
+    return rows
+
+
+def _without_dependencies(tree: Tree) -> list[float]:
+    """Nothing waits for anything: what remains is the work itself, for a group its longest piece."""
+    rows = list(tree.estimates)
+    for row in range(len(rows) - 1, ROOT, -1):
+        parent = tree.parents[row]
+        rows[parent] = max(rows[parent], rows[row])
+    return rows
+
+
+def _circle(tree: Tree, graph: Points) -> str:
+    rows = graph.find_cycle() or []
+    names = " → ".join(tree.paths[row] for row in (*rows, *rows[:1]))
+    return f"the dependencies go round in a circle, each waits for the one before: {names}"

@@ -1,0 +1,62 @@
+"""Making a directory of given files."""
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from weft.workspaces.changes import Version, VersionKind
+from weft.workspaces.contents import NEW, Contents, copied
+from weft.workspaces.safe_walk import Cursor
+from weft.workspaces.untracked_files import FromPlan, Part, open_plan_dir
+
+_EXECUTABLE = 0o100
+
+
+def build(top: int, parts: Mapping[bytes, Part], contents: Contents, plan_dir: Path) -> dict[bytes, Version]:
+    """Fill an empty directory, which it closes; what is there then."""
+    made: dict[bytes, Version] = {}
+    with Cursor(top) as target, open_plan_dir(plan_dir) as source:
+        for path in sorted(parts):  # so that each directory is made once, and left once
+            part = parts[path]
+            *folders, name = path.split(b"/")
+            target.go(folders, make=True)
+            if isinstance(part, FromPlan):
+                source.go(folders)
+                part = _copy(name, source, target)
+            else:
+                _make(part, name, target, contents)
+            made[path] = part
+    return made
+
+
+def _make(version: Version, name: bytes, target: Cursor, contents: Contents) -> None:
+    if version.kind is VersionKind.LINK:
+        os.symlink(version.content, name, dir_fd=target.fd)
+        return
+    new = target.open(name, NEW, 0o777 if version.kind is VersionKind.PROGRAM else 0o666)
+    try:
+        contents.give(version.content, new)
+    finally:
+        os.close(new)
+
+
+def _copy(name: bytes, source: Cursor, target: Cursor) -> Version:
+    """With its permissions: who may not read the original may not read the copy."""
+    old = source.open(name, os.O_RDONLY)
+    try:
+        mode = os.fstat(old).st_mode
+        new = target.open(name, NEW, 0o600)
+        try:
+            found, _ = copied(old, new)
+            os.fchmod(new, stat.S_IMODE(mode) & 0o777)
+        finally:
+            os.close(new)
+    finally:
+        os.close(old)
+    return file_version(mode, found)
+
+
+def file_version(mode: int, content: bytes) -> Version:
+    kind = VersionKind.PROGRAM if mode & _EXECUTABLE else VersionKind.FILE
+    return Version(kind=kind, content=content)

@@ -1,0 +1,104 @@
+"""Finding out what became of a directory since its start.
+
+Not everything in it is work. What tools keep about the files is not: it could not be brought together as files,
+and each slice that runs the tools makes its own. So what belongs to git and to Weft is left out, and so is a
+directory that says of itself that it can be made again, by its tag or by having git ignore all that it holds;
+caches of test runners and compilers do one or the other, and virtual environments.
+"""
+
+import errno
+import os
+import stat
+
+from weft.workspaces.build import file_version
+from weft.workspaces.changes import Change, Start, Version, VersionKind
+from weft.workspaces.contents import Contents, digest
+from weft.workspaces.errors import WorkspaceError, shown
+from weft.workspaces.safe_walk import FOLDER_FLAGS, Cursor, Entry, Kind, walk
+
+NEVER_KEPT = frozenset({b".weft", b".git", b"__pycache__"})
+
+_CACHE_TAG = b"Signature: 8a477f597d28d172789f06886806bc55"
+"""What a file CACHEDIR.TAG begins with; see bford.info/cachedir."""
+
+
+def changes_since(
+    start: Start, cursor: Cursor, contents: Contents
+) -> tuple[dict[bytes, Change], tuple[bytes, ...]]:
+    """What is different, with the new contents put by; and what was left out that is neither file nor link."""
+    changes: dict[bytes, Change] = {}
+    left_out: list[bytes] = []
+    missing = dict(start.files)
+    caches = Caches(cursor)
+    for entry in walk(cursor, without=NEVER_KEPT, enter=caches.is_none):
+        if entry.kind is Kind.SPECIAL:
+            left_out.append(entry.path)
+        elif entry.kind is not Kind.FOLDER:
+            before = missing.pop(entry.path, None)
+            after = _version(entry, before, cursor, contents)
+            if after != before:
+                changes[entry.path] = Change(before=before, after=after)
+    for path, before in missing.items():
+        if NEVER_KEPT.isdisjoint(path.split(b"/")) and not caches.hold(path):
+            changes[path] = Change(before=before, after=None)
+    return changes, tuple(left_out)
+
+
+class Caches:
+    """The directories that are passed over on a walk."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self._found: tuple[bytes, ...] = ()
+
+    def is_none(self, path: bytes) -> bool:
+        """Of a directory just below the cursor."""
+        folder = self._cursor.open(path.rpartition(b"/")[2], FOLDER_FLAGS)
+        try:
+            is_cache = _says_it_is_a_cache(folder)
+        finally:
+            os.close(folder)
+        if is_cache:
+            self._found += (path + b"/",)
+        return not is_cache
+
+    def hold(self, path: bytes) -> bool:
+        return path.startswith(self._found)
+
+
+def _says_it_is_a_cache(folder: int) -> bool:
+    if _beginning(folder, "CACHEDIR.TAG").startswith(_CACHE_TAG):
+        return True
+    lines = [line.strip() for line in _beginning(folder, ".gitignore").split(b"\n")]
+    return {line for line in lines if line and not line.startswith(b"#")} == {b"*"}
+
+
+def _beginning(folder: int, name: str) -> bytes:
+    """Of a file, should there be one of this name."""
+    try:
+        found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ELOOP}:
+            return b""
+        raise
+    try:
+        return os.read(found, 4096) if stat.S_ISREG(os.fstat(found).st_mode) else b""
+    finally:
+        os.close(found)
+
+
+def _version(entry: Entry, before: Version | None, cursor: Cursor, contents: Contents) -> Version:
+    """Every file is read: sizes and times do not prove that it is the same as before."""
+    if entry.kind is Kind.LINK:
+        return Version(kind=VersionKind.LINK, content=os.readlink(entry.name, dir_fd=cursor.fd))
+    source = cursor.open(entry.name, os.O_RDONLY)
+    try:
+        mode = os.fstat(source).st_mode
+        if not stat.S_ISREG(mode):
+            raise WorkspaceError(f"the file {shown(entry.path)!r} was replaced while it was read; try again")
+        if before is not None and before == file_version(mode, digest(source)):
+            return before
+        os.lseek(source, 0, os.SEEK_SET)
+        return file_version(mode, contents.put(source))
+    finally:
+        os.close(source)

@@ -1,0 +1,1 @@
+"""Git itself: the program, refs, objects, indexes, merges in memory, and the registrations of worktrees."""

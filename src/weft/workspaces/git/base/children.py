@@ -1,0 +1,287 @@
+"""The gits that Weft starts and that can take locks, each recorded before it can take one.
+
+A git that is killed leaves its lock files, and git does not note in them whose they are. So each git of ours that
+can take a lock has a *record* from before its start until its end: a file in `weft/children` of the repository.
+The record is locked (flock) by a descriptor that git inherits, and everything that git starts. The kernel releases
+it when the last of these processes is gone, whatever ended them: a record that can be locked belongs to a git
+that was killed. No pid is compared, so none can be mistaken.
+
+A lock file was left by a killed git of ours if that git takes such locks, if the lock file is not older than the
+record, and if no living process can have created it since: no other git of ours, and no git of anybody that works
+there and was alive when the lock file was written. Whatever is in doubt stays.
+"""
+
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from weft.safe_files import open_file, read_file
+from weft.workspaces.git.base.lock_files import Checkouts, Pause, holders_of, identity_of
+
+_FOLDER = ("weft", "children")
+_SWEEPING = "sweeping"
+_RECORD = ".child"
+_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""Seconds that a living git is waited for which may have the lock."""
+_USAGE = 129
+"""The highest exit code that git itself has."""
+TIMED_OUT = 124
+"""The exit code of a git that was killed for taking too long, as of timeout(1)."""
+_PATIENCE = 30
+"""Seconds that a git is waited for whose coordinator has died."""
+_HOUR = 3600.0
+_OWN_NOTE = "weft-"
+"""Begins the name of a file that Weft itself keeps in a directory of git's."""
+
+READERS = frozenset(
+    (
+        *("cat-file", "check-attr", "check-ignore", "check-ref-format", "commit-tree", "diff-tree", "fsck"),
+        *("for-each-ref", "grep", "hash-object", "log", "ls-files", "ls-tree", "merge-base", "merge-tree"),
+        *("rev-list", "rev-parse", "show", "show-ref", "status", "var", "version", "config", "mktree"),
+        *("diff", "diff-files", "diff-index", "remote", "name-rev"),
+    )
+)
+"""Commands with which Weft's git takes no lock: optional ones are off."""
+_INDEX_ONLY = frozenset(("read-tree", "update-index", "write-tree", "checkout-index"))
+_REMOTE = frozenset(("fetch", "push"))
+
+
+class Child(Struct, frozen=True, kw_only=True):
+    command: str
+    """The command of git, as `update-ref`."""
+    git_dir: str
+    """That of the checkout it works in."""
+
+    def takes(self, lock: Path, common: Path) -> bool:
+        """Whether such a git takes this lock."""
+        if self.command in _INDEX_ONLY:
+            return lock == Path(self.git_dir, "index.lock")
+        if self.command in _REMOTE:
+            remote = common / "refs" / "remotes"
+            return lock.is_relative_to(remote) or (lock.parent == common and lock.name != "index.lock")
+        if self.command == "update-ref" and lock.name == "index.lock":
+            return False
+        return lock.parent in {common, Path(self.git_dir)} or lock.is_relative_to(common / "refs")
+
+
+class Record(Struct):
+    """The record of a git that is about to start."""
+
+    descriptors: tuple[int, ...] = ()
+    """What git inherits."""
+    file: Path | None = None
+    is_kept: bool = False
+    """Whether git was killed, so that it may have left locks."""
+
+    def judge(self, exit_code: int) -> None:
+        """A program around git tells of a signal as a shell does: by a code above 128, which is git's own."""
+        self.is_kept = exit_code < 0 or exit_code > _USAGE or exit_code == TIMED_OUT
+
+    def close(self) -> None:
+        if self.file is not None and not self.is_kept:
+            self.file.unlink(missing_ok=True)
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+def can_lock(arguments: Sequence[str]) -> bool:
+    """Whether a git of ours with these arguments can take a lock."""
+    command = _command(arguments)
+    only_asks = {"worktree": "list", "symbolic-ref": "--quiet"}.get(command)
+    return command not in READERS and (only_asks is None or only_asks not in arguments)
+
+
+def _command(arguments: Sequence[str]) -> str:
+    words = iter(arguments)
+    for word in words:
+        if word in {"-c", "-C"}:
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+@contextmanager
+def recorded(common: Path, git_dir: Path, arguments: Sequence[str]) -> Generator[Record]:
+    """The record of a git, which stays if we die before git ends, or if git is killed."""
+    try:
+        record = _begin(common, Child(command=_command(arguments), git_dir=str(git_dir)))
+    except OSError:  # in a repository that we cannot write, git takes no lock either
+        record = Record()
+    try:
+        yield record
+    finally:
+        record.close()
+
+
+def _begin(common: Path, child: Child) -> Record:
+    folder = common.joinpath(*_FOLDER)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=folder)
+    # None of ours looks at a file without the suffix, so a record is locked when it is seen first.
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    os.write(descriptor, msgspec.json.encode(child))
+    return Record((descriptor,), Path(name).rename(f"{name}{_RECORD}"))
+
+
+# What killed gits have left
+
+
+class Leavings:
+    """The lock files that killed gits of ours have left in a repository."""
+
+    def __init__(self, common: Path, *, pause: Pause = time.sleep) -> None:
+        self._common = common
+        self._folder = common.joinpath(*_FOLDER)
+        self._pause = pause
+
+    def locks(self) -> list[Path]:
+        """Those that nobody else can have; nothing is changed."""
+        killed, living = self._records()
+        self._release(killed)
+        candidates = {lock for record in killed for lock in self._candidates(record)}
+        return sorted(lock for lock in candidates if not self._is_in_doubt(lock, killed, living))
+
+    def await_child(self, git_dir: Path, command: str) -> bool:
+        """Waits until no git of ours with this command works in a checkout; returns whether there is none."""
+        for wait in (*_WAITS, *(1.0 for _ in range(_PATIENCE))):
+            killed, living = self._records()
+            self._release(killed)
+            if not any(each.child == Child(command=command, git_dir=str(git_dir)) for each in living):
+                return True
+            self._pause(wait)
+        return False
+
+    def remove(self) -> None:
+        """Removes these lock files, and the records of gits that have left none; waits a little for the rest."""
+        if not any(self._folder.glob(f"*{_RECORD}")):
+            return
+        with os.fdopen(open_file(self._folder / _SWEEPING, os.O_RDWR | os.O_CREAT), "rb") as sweeping:
+            fcntl.flock(sweeping, fcntl.LOCK_EX)
+            for wait in _WAITS:
+                if self._sweep():
+                    return
+                self._pause(wait)
+            self._sweep()
+
+    def _sweep(self) -> bool:
+        """Whether nothing is in doubt."""
+        killed, living = self._records()
+        doubts = False
+        for record in killed:
+            in_doubt = False
+            for lock in self._candidates(record):
+                if self._is_in_doubt(lock, killed, living):
+                    in_doubt = True
+                else:
+                    self._remove(lock)
+            if not in_doubt:
+                record.file.unlink(missing_ok=True)
+            doubts = doubts or in_doubt
+        self._release(killed)
+        self._forget_unfinished()
+        return not doubts
+
+    def _forget_unfinished(self) -> None:
+        """Records that were never finished: we died in between, and no git was started."""
+        for file in self._folder.glob("tmp*[!.]"):
+            with suppress(FileNotFoundError):
+                if file.suffix != _RECORD and time.time() - file.stat().st_mtime > _HOUR:
+                    file.unlink()
+
+    def _records(self) -> tuple[list["_Found"], list["_Found"]]:
+        """Those of killed gits, which are locked by us now, and those of living ones."""
+        killed: list[_Found] = []
+        living: list[_Found] = []
+        for file in sorted(self._folder.glob(f"*{_RECORD}")):
+            with suppress(FileNotFoundError):
+                descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                found = _Found(file, self._read(descriptor), os.fstat(descriptor).st_mtime_ns, descriptor)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    os.close(descriptor)
+                    living.append(found)
+                else:
+                    killed.append(found)
+        return killed, living
+
+    def _read(self, descriptor: int) -> Child:
+        try:
+            return msgspec.json.decode(os.pread(descriptor, 1 << 16, 0), type=Child)
+        except msgspec.DecodeError:  # a power loss has cut it off
+            return Child(command="", git_dir=str(self._common))
+
+    def _release(self, records: Sequence["_Found"]) -> None:
+        for record in records:
+            os.close(record.descriptor)
+
+    def _candidates(self, record: "_Found") -> Iterator[Path]:
+        """The lock files that are there, that such a git takes, and that came to be after its start."""
+        git_dir = Path(record.child.git_dir)
+        for folder in {self._common, git_dir}:
+            for lock in (*folder.glob("*.lock"), folder / "packed-refs.new"):
+                if not lock.name.startswith(_OWN_NOTE) and self._is_later(record, lock):
+                    yield lock
+        for lock in (self._common / "refs").rglob("*.lock"):
+            if self._is_later(record, lock):
+                yield lock
+
+    def _is_later(self, record: "_Found", lock: Path) -> bool:
+        identity = identity_of(lock)
+        is_later = identity is not None and identity[3] >= record.started
+        return is_later and not lock.is_dir() and record.child.takes(lock, self._common)
+
+    def _is_in_doubt(self, lock: Path, killed: Sequence["_Found"], living: Sequence["_Found"]) -> bool:
+        """Whether a living process can have created it."""
+        if any(self._is_later(record, lock) for record in living):
+            return True
+        owner = next((record for record in killed if lock.parent == Path(record.child.git_dir)), None)
+        is_shared = owner is None or lock.name not in {"index.lock", "HEAD.lock"}
+        checkouts = self._checkouts()
+        checkout = None if is_shared or owner is None else checkout_at(Path(owner.child.git_dir))
+        return any(holders_of(lock, checkouts, checkout))
+
+    def _checkouts(self) -> Checkouts:
+        git_dirs = (self._common, *self._common.glob("worktrees/*"))
+        roots = {place for git_dir in git_dirs if (place := checkout_at(git_dir)) is not None}
+        return Checkouts(common=self._common, roots=frozenset((*roots, self._common)))
+
+    def _remove(self, lock: Path) -> None:
+        """Removes this very file: one that somebody put in its place meanwhile is put back."""
+        identity = identity_of(lock)
+        aside = self._folder / f"{lock.name}.{os.getpid()}"
+        with suppress(FileNotFoundError):
+            lock.rename(aside)
+            if identity_of(aside) != identity:
+                with suppress(FileExistsError):
+                    lock.hardlink_to(aside)
+            aside.unlink()
+
+
+class _Found(Struct, frozen=True):
+    """A record in its file."""
+
+    file: Path
+    child: Child
+    started: int
+    """By the clock of the file system, in ns."""
+    descriptor: int
+
+
+def checkout_at(git_dir: Path) -> Path | None:
+    """The checkout of a git directory."""
+    if git_dir.name == ".git":
+        return git_dir.parent.resolve()
+    try:
+        link = os.fsdecode(read_file(git_dir / "gitdir", most=1 << 20)).rstrip("\n")
+    except OSError:
+        return None
+    return (git_dir / link).parent.resolve()

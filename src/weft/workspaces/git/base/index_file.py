@@ -1,0 +1,66 @@
+"""The index of git, read only for the files that it has several versions of.
+
+It is read here and not by git where a step could have written it.
+"""
+
+from collections.abc import Iterator
+
+from weft.workspaces.clone_files import UntrustedError
+
+_HEADER = 12
+_FIXED = 40
+"""Bytes of an entry before the id of its content."""
+_EXTENDED = 0x4000
+_VERSIONS = (2, 3, 4)
+_COMPRESSED = 4
+
+
+def unmerged(index: bytes, *, digits: int = 40) -> frozenset[bytes]:
+    """The paths of files in conflict; raises `UntrustedError` if this is no index.
+
+    `digits`: those of the names of objects.
+    """
+    try:
+        return frozenset(path for stage, path in _entries(index, digits // 2) if stage)
+    except (IndexError, ValueError) as error:
+        raise UntrustedError(f"the index is broken: {error}") from error
+
+
+def _entries(index: bytes, width: int) -> Iterator[tuple[int, bytes]]:
+    version, count = (int.from_bytes(index[at : at + 4], "big") for at in (4, 8))
+    if index[:4] != b"DIRC" or version not in _VERSIONS:
+        raise ValueError("it has no header")
+    at, path = _HEADER, b""
+    for _ in range(count):
+        start = at
+        flags = int.from_bytes(_cut(index, at + _FIXED + width, 2), "big")
+        at += _FIXED + width + (4 if flags & _EXTENDED else 2)
+        if version == _COMPRESSED:
+            removed, at = _number(index, at)
+            if removed > len(path):
+                raise ValueError("a path is cut too short")
+            end = index.index(b"\0", at)
+            path = path[: len(path) - removed] + index[at:end]
+            at = end + 1
+        else:
+            end = index.index(b"\0", at)
+            path = index[at:end]
+            at = start + (end - start + 8) // 8 * 8
+        yield (flags >> 12) & 3, path
+
+
+def _cut(index: bytes, at: int, length: int) -> bytes:
+    part = index[at : at + length]
+    if len(part) != length:
+        raise ValueError("it ends within an entry")
+    return part
+
+
+def _number(index: bytes, at: int) -> tuple[int, int]:
+    byte = index[at]
+    value = byte & 127
+    while byte & 128:
+        at += 1
+        byte = index[at]
+        value = ((value + 1) << 7) | (byte & 127)
+    return value, at + 1

@@ -1,0 +1,292 @@
+"""The repository that a plan is in, and the two ends of its work: where it starts, and where results land.
+
+All that could be wrong with either is found here, before anything is made, and said in words that lead on.
+"""
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NoReturn
+
+from msgspec import Struct
+
+from weft.errors import InputError, WeftError
+from weft.system_errors import describe, is_shortage
+from weft.workspaces.git.base.damage import DOCTOR, broken_refs, remedy
+from weft.workspaces.git.base.discovery import repository_around
+from weft.workspaces.git.base.program import Git
+
+OLDEST = (2, 38)
+"""The first git that merges without a checkout, by `merge-tree --write-tree`."""
+
+_VERSION = re.compile(r"git version (\d+)\.(\d+)")
+_TRUST = re.compile(r"^\s*(git config .*safe\.directory .+)$", re.MULTILINE)
+_HEADS = "refs/heads/"
+
+
+class Repository(Struct, frozen=True, kw_only=True):
+    git: Git
+    """git at the top."""
+    top: Path
+    """The root of the checkout that the plan is in."""
+    common: Path
+    """The directory that all checkouts of the repository share: the `.git` of the first one."""
+    inside: Path
+    """The plan's directory, from the top."""
+    identity: Mapping[str, str]
+    """Variables for git's environment that name an author and a committer, where the user has named none."""
+
+
+class Ends(Struct, frozen=True, kw_only=True):
+    target: str
+    """The branch on which results land, as people name it."""
+    target_ref: str
+    base: str
+    """The commit that work starts from."""
+
+
+# The repository
+
+
+def open_repository(folder: Path, *, environ: Mapping[str, str], sign: str | bool = "auto") -> Repository:
+    """The repository that a directory is in; raises `InputError` if work there is not possible.
+
+    `sign`: whether commits are signed, or `auto`, which is as git would.
+    """
+    git = Git(folder, environ=environ)
+    _require_version(git)
+    _require_checkout(git)
+    git = git.signing(signs=_signs(git, sign))
+    top = Path(git.line("rev-parse", "--show-toplevel"))
+    common = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
+    inside = Path(git.line("rev-parse", "--show-prefix"))
+    repository = Repository(git=git.at(top), top=top, common=common, inside=inside, identity=_identity(git))
+    _require_commit(repository)
+    return repository
+
+
+def version_in(said: str) -> tuple[int, int] | None:
+    """The version in the answer of `git version`, up to its second number."""
+    found = _VERSION.match(said)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def _require_version(git: Git) -> None:
+    try:
+        said = git.line("version")
+    except OSError as error:
+        if error.filename == "git":
+            raise InputError(
+                f"slices are to work in git worktrees, but the program `git` cannot be started "
+                f"({error.strerror}); install git, or set `isolation: dir` in the plan"
+            ) from None
+        kind = WeftError if is_shortage(error) else InputError
+        raise kind(f"cannot work in {git.directory}: {describe(error)}") from None
+    version = version_in(said)
+    if version is None:
+        raise InputError(
+            f"cannot tell which git this is: `git version` says {said!r}; install git 2.38 or newer"
+        )
+    if version < OLDEST:
+        raise InputError(
+            f"this is {said}, and Weft needs 2.38 or newer to merge without touching your files; "
+            f"install a newer git, or set `isolation: dir` in the plan"
+        )
+
+
+def _require_checkout(git: Git) -> None:
+    answer = git.ask("rev-parse", "--is-bare-repository", "--is-inside-work-tree")
+    if answer.exit_code:
+        raise InputError(_why_not(git.directory, answer.said))
+    bare, in_checkout = (word == "true" for word in answer.text.split())
+    if bare:
+        raise InputError(
+            f"{git.directory} is in a bare repository, which has no files to work on; go to one of its worktrees "
+            f"(`git worktree list` names them), or clone it and run the plan in the clone"
+        )
+    if not in_checkout:
+        raise InputError(
+            f"{git.directory} is not in a checkout, but among the files that git keeps for itself; "
+            f"go to the directory that `.git` is in, and put the plan there"
+        )
+
+
+def _why_not(folder: Path, said: str) -> str:
+    words = _in_one_line(said)
+    trust = _TRUST.search(said)
+    if trust:
+        return f"git does not trust the owner of {folder} ({words}); if you do, type: {trust[1]}"
+    if "not a git repository (or any" not in said:
+        return (
+            f"git cannot read the repository of {folder} ({words}); mend that until `git status` works there"
+        )
+    place = repository_around(folder.absolute())
+    if place is not None:
+        return (
+            f"{place / '.git'} is not, or not any more, what git takes for a repository ({words}); "
+            f"mend that until `git status` works in {folder}"
+        )
+    return (
+        f"{folder} is in no git repository, and slices are to work in git worktrees; type `git init` and "
+        f"commit your files, or set `isolation: dir` in the plan"
+    )
+
+
+def _require_commit(repository: Repository) -> None:
+    head = repository.git.ask("rev-parse", "--verify", "--quiet", "HEAD")
+    if head.exit_code and not _branches(repository):
+        raise InputError(
+            f"the repository {repository.top} has no commit yet, so slices have nothing to start from; "
+            f"type: git add . && git commit -m 'first commit'"
+        )
+
+
+def _signs(git: Git, sign: str | bool) -> bool:  # noqa: FBT001 - as it is written in the plan
+    if isinstance(sign, bool):
+        return sign
+    values = git.ask("config", "--type=bool", "--get-all", "commit.gpgSign").text.splitlines()
+    return values[:-1][-1:] == ["true"]  # the last one is Weft's own, for every git that it starts
+
+
+def _identity(git: Git) -> dict[str, str]:
+    """As `git commit` would ask for it."""
+    return {
+        f"GIT_{role}_{part}": value
+        for role in ("AUTHOR", "COMMITTER")
+        if git.ask("var", f"GIT_{role}_IDENT").exit_code
+        for part, value in (("NAME", "Weft"), ("EMAIL", "weft@localhost"))
+    }
+
+
+# The ends
+
+
+def resolve_ends(
+    repository: Repository, *, base: str | None, target: str | None, prefix: str = "weft/"
+) -> Ends:
+    """Where work starts and where it lands, from what the plan says; raises `InputError` if that cannot be."""
+    git = repository.git
+    base_ref = None if base is None else _ref_of(git, base)
+    if target is not None:
+        target_ref = _ref_of(git, target) or _refuse_target(repository, target)
+    else:
+        target_ref = base_ref or _checked_out(repository)
+    short = target_ref.removeprefix(_HEADS)
+    if short.startswith(prefix):
+        raise InputError(
+            f"{short!r} is one of Weft's own branches, which begin with {prefix!r}: results cannot land there; "
+            f"switch to a branch, or write `target: BRANCH` in the plan"
+        )
+    tip = _commit(repository, target_ref, f"the branch {short!r}")
+    if base is not None and base_ref != target_ref:
+        return Ends(target=short, target_ref=target_ref, base=_base(repository, base, base_ref))
+    return Ends(target=short, target_ref=target_ref, base=tip)
+
+
+def _ref_of(git: Git, name: str) -> str | None:
+    """The full name of a local branch; of the one that it stands for, if it is another name of one."""
+    ref = _HEADS + name.removeprefix(_HEADS)
+    if not _is_there(git, ref):
+        return None
+    stands_for = git.ask("symbolic-ref", "--quiet", ref)
+    return ref if stands_for.exit_code else stands_for.text
+
+
+def _is_there(git: Git, ref: str) -> bool:
+    """Whether git has such a name; also if it finds that what the name leads to is lost."""
+    return git.ask("show-ref", "--verify", "--quiet", ref).exit_code != 1
+
+
+def _checked_out(repository: Repository) -> str:
+    head = repository.git.ask("symbolic-ref", "--quiet", "HEAD")
+    if head.exit_code:
+        raise InputError(
+            f"no branch is checked out in {repository.top} (HEAD is detached), so it is open where results land; "
+            f"switch to a branch, or write `target: BRANCH` in the plan"
+        )
+    short = head.text.removeprefix(_HEADS)
+    ref = _ref_of(repository.git, short)
+    if ref is None:
+        raise InputError(
+            f"the branch {short!r} is checked out in {repository.top} and has no commit yet, so nothing can land "
+            f"there; make one (git commit), or write `target: BRANCH` in the plan"
+        )
+    return ref
+
+
+def _base(repository: Repository, base: str, ref: str | None) -> str:
+    if ref is not None:
+        return _commit(repository, ref, f"the branch {base!r}")
+    if not _resolves(repository.git, base):
+        raise InputError(
+            f"{base!r}, the `base` of the plan, is neither a branch nor a tag nor a commit of {repository.top}"
+            f"{_nearest(repository, base)}"
+        )
+    return _commit(repository, base, f"{base!r} (the `base` of the plan)")
+
+
+def _commit(repository: Repository, name: str, what: str) -> str:
+    """The id of the commit that a name leads to; `what` it is, for a message."""
+    git = repository.git
+    found = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if not found.exit_code:
+        return found.text
+    leads_to = git.ask("rev-parse", "--verify", "--end-of-options", name)
+    kind = leads_to if leads_to.exit_code else git.ask("cat-file", "-t", leads_to.text)
+    if not kind.exit_code:
+        raise InputError(f"{what} is a {kind.text} and not a commit; write `base: BRANCH` in the plan")
+    raise InputError(
+        f"git cannot read the commit of {what} in {repository.top} ({_in_one_line(kind.said)}); "
+        f"if the name is right, something is damaged; type: {remedy(git, name)}"
+    )
+
+
+def _refuse_target(repository: Repository, target: str) -> NoReturn:
+    git = repository.git
+    land = f"{target!r}, the `target` of the plan,"
+    if _is_there(git, f"refs/tags/{target}"):
+        raise InputError(
+            f"{land} is a tag, and results land on branches: tags stay where they are; to make a branch of it, "
+            f"type `git branch NAME {target}`, and write `target: NAME` in the plan"
+        )
+    if _is_there(git, f"refs/remotes/{target}"):
+        local = target.partition("/")[2]
+        made = "" if _ref_of(git, local) else f" after you have typed: git branch --track {local} {target}"
+        raise InputError(
+            f"{land} is a branch of a remote, and results land on branches of your own, from where you push them; "
+            f"write `target: {local}` in the plan{made}"
+        )
+    nearest = _nearest(repository, target)
+    if _resolves(git, target):
+        raise InputError(
+            f"{land} is a commit, and results land on branches{nearest}; write `target: BRANCH` in the plan"
+        )
+    raise InputError(
+        f"{land} is no branch of {repository.top}{nearest}; to make it, type: git branch {target}"
+    )
+
+
+def _resolves(git: Git, name: str) -> bool:
+    return not git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", name).exit_code
+
+
+def _nearest(repository: Repository, name: str) -> str:
+    near = get_close_matches(name, _branches(repository), n=3)
+    return f" (did you mean {' or '.join(repr(branch) for branch in near)}?)" if near else ""
+
+
+def _branches(repository: Repository) -> list[str]:
+    """All local ones; raises `InputError` if one cannot be read: then it is open which ones there are."""
+    listed = repository.git.ask("for-each-ref", "--format=%(refname:lstrip=2)", _HEADS)
+    if listed.exit_code or "broken ref" in listed.said:
+        broken = broken_refs(repository.git, _HEADS)
+        command = remedy(repository.git, broken[0]) if broken else DOCTOR
+        raise InputError(
+            f"git cannot read the branches of {repository.top} ({_in_one_line(listed.said)}); type: {command}"
+        )
+    return listed.text.splitlines()
+
+
+def _in_one_line(said: str) -> str:
+    return " ".join(said.split())

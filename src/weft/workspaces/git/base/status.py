@@ -1,0 +1,88 @@
+"""What differs between the commit of a worktree, its index and its files."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.workspaces.git.base.index import is_damaged, rebuild_index
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.sparse import settings
+
+# Not what is dirty within another repository: for that, git would do there what its configuration says, and
+# whoever works in the worktree may have written that. Nothing is lost by it: such a worktree is never removed.
+_COMMAND = (
+    *("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignored=no"),
+    *("--no-renames", "--no-ahead-behind", "--ignore-submodules=dirty"),
+)
+_NOTHING = "000000"
+_REPOSITORY = "160000"
+_FIELDS = {b"1": 8, b"u": 10}
+"""How many there are before the path."""
+
+
+class Difference(Struct, frozen=True):
+    path: bytes
+    """From the root of the worktree."""
+    staged: bool = False
+    """Whether index and commit differ."""
+    changed: bool = True
+    """Whether file and index differ."""
+    gone: bool = False
+    """Whether there is no such file."""
+    is_new: bool = True
+    """Whether it is not in the commit."""
+    is_repository: bool = False
+    """Whether a directory with a repository of its own came to be there."""
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    head: str
+    """The commit; empty if the branch is gone."""
+    branch: str | None
+    """The full ref; None: none is checked out."""
+    differences: tuple[Difference, ...]
+
+
+def status(git: Git, git_dir: Path) -> Status:
+    """Of a worktree of ours; an index that git cannot read is made again."""
+    if is_damaged(git_dir):
+        rebuild_index(git, git_dir)
+    return parse_status(git.do(*_COMMAND, env=settings(git_dir)))
+
+
+def parse_status(output: bytes) -> Status:
+    """What `git status --porcelain=v2 --branch -z` says."""
+    fields = [field for field in output.split(b"\0") if field]
+    head, branch = (os.fsdecode(field.split(b" ", 2)[2]) for field in fields[:2])
+    return Status(
+        head="" if head == "(initial)" else head,
+        branch=None if branch == "(detached)" else f"refs/heads/{branch}",
+        differences=tuple(_differences(fields)),
+    )
+
+
+def _differences(fields: list[bytes]) -> Iterator[Difference]:
+    for field in fields:
+        kind, rest = field[:1], field[2:]
+        if kind == b"?":
+            yield Difference(rest.rstrip(b"/"), is_repository=rest.endswith(b"/"))
+        elif kind in _FIELDS:
+            *known, path = field.split(b" ", _FIELDS[kind])
+            yield _difference([part.decode() for part in known], path)
+
+
+def _difference(known: list[str], path: bytes) -> Difference:
+    if known[0] == "u":  # a conflict; the modes are those of the base, of ours, of theirs, and of the file
+        return Difference(path, staged=True, gone=known[6] == _NOTHING, is_new=False)
+    index, file = known[1][0], known[1][1]
+    before, staged, now = known[3:6]
+    return Difference(
+        path,
+        staged=index != ".",
+        changed=file != ".",
+        gone=file == "D" or (file == "." and now == _NOTHING),
+        is_new=before == _NOTHING,
+        is_repository=_REPOSITORY in {staged, now} and before != _REPOSITORY,
+    )

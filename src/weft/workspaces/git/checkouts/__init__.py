@@ -1,0 +1,1 @@
+"""Checkouts on disk: their registrations, their commits, and how their branches move."""

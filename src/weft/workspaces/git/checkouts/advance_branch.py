@@ -1,0 +1,380 @@
+"""A branch moves on, also where a person has it checked out.
+
+There git moves it, together with the files: by a fast-forward, which refuses if something is in the way. What the
+person has changed and not committed is not ours, so we refuse more than git does. git would bring back a file that
+was removed, and would overwrite what it is told to ignore; the one is found by asking for changes beforehand, the
+other by an option. Whatever we find, git has the last word; whether the branch has moved is read from the branch.
+
+A rebase or a bisection takes the branch off the checkout for a while and means to put it back. So a branch that is
+on the way through one of these counts as checked out: to move it then would spoil what the person is about.
+"""
+
+import fcntl
+import os
+import shlex
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from time import sleep
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from weft.engine.messages.facts import RefMove
+from weft.ports.workspaces import HeldError
+from weft.safe_files import UnsafeFileError, open_file, read_file
+from weft.workspaces.errors import shown
+from weft.workspaces.git.base.children import Leavings, checkout_at
+from weft.workspaces.git.base.lock_files import about_lock, lock_in_the_way
+from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.refs import is_ancestor, move, tip
+from weft.workspaces.git.base.worktree_links import git_dir_at
+from weft.workspaces.git.checkouts.forward import (
+    Forward,
+    Settled,
+    changes_of,
+    is_untouched,
+    note_of,
+    remove_note,
+    settle,
+    write_note,
+)
+from weft.workspaces.git.checkouts.registrations import Registrations
+
+_HEADS = "refs/heads/"
+_LOCK_FILE = "weft-forward.lock"
+_NAMED = 10
+"""Files that a message names; the rest is counted."""
+_UNFINISHED = {
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "sequencer": "a series of picks or reverts",
+    "BISECT_LOG": "a bisection",
+}
+"""What is in the git directory of a checkout in which something has been begun."""
+_CLAIMS = ("rebase-merge/head-name", "rebase-apply/head-name", "rebase-merge/update-refs", "BISECT_START")
+"""Where git notes the branches that it will come back to."""
+_ELSEWHERE = "refs/heads/.invalid"
+"""What is in place of a head that git does not keep in a file."""
+_STATUS = (
+    "status",
+    "--porcelain=v2",
+    "-z",
+    "--no-renames",
+    "--untracked-files=no",
+    "--ignore-submodules=all",
+)
+_FORWARD = (
+    "merge", "--ff-only", "--no-overwrite-ignore",
+    # Whatever the user's configuration says about merges in general:
+    "--no-autostash", "--no-squash", "--no-verify-signatures", "--no-stat", "--quiet",
+)  # fmt: skip
+_PAUSES = (0.1, 0.2, 0.4, 0.8)
+"""How many seconds are waited for another git, one after another."""
+_COMMIT = "commit them or put them aside (git -C {place} stash)"
+_MOVE = "move them elsewhere"
+_MEND = "mend that (git -C {place} status tells what is left of the try)"
+
+
+class _Checkout(Struct, frozen=True):
+    git: Git
+    """git in there."""
+    branch: str
+    """As people name it."""
+    again: str
+    """What to type to have another go."""
+
+    def held(self, what: str, remedy: str, files: Sequence[str] = ()) -> HeldError:
+        place = self.git.directory
+        return HeldError(
+            f"{self.branch} is checked out in {_name(str(place))}, and {what}. It has not moved; "
+            f"{remedy.format(place=shlex.quote(_name(str(place))))}, then type: {self.again}",
+            files,
+        )
+
+
+def checkout_of(git: Git, ref: str) -> Path | None:
+    """The worktree in which a branch is checked out, or will be again when a rebase or a bisection ends there."""
+    return next(iter(_checkouts(git, ref)), None)
+
+
+MOVING = Lock()
+"""Held while a checkout moves to another commit: its files differ from any commit then."""
+
+
+def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan: str = "") -> bool:
+    """Move a branch to a commit that follows on the one where it is; False if it is not there any more.
+
+    Raises `HeldError` if something is in the way in the checkout of the branch; nothing has changed then. No two
+    threads may do this for the same branch at once.
+    """
+    places = _checkouts(git, ref)
+    if not places:
+        return move(git, [RefMove(ref=ref, before=before, after=after)], reason=reason)
+    checkout = _Checkout(git.at(places[0]), ref.removeprefix(_HEADS), f"weft merge {subplan}".strip())
+    _refuse_place(checkout, places)
+    with _alone_in(checkout) as git_dir:
+        _finish(checkout, git_dir)
+        forward = Forward(ref=ref, before=before, after=after, reason=reason)
+        return _advance_checkout(checkout, git_dir, forward)
+
+
+def _advance_checkout(checkout: _Checkout, git_dir: Path, forward: Forward) -> bool:
+    ref, before, after = forward.ref, forward.before, forward.after
+    now = tip(checkout.git, ref)
+    if now != before:
+        return now == after
+    head = checkout.git.ask("symbolic-ref", "--quiet", "HEAD").text
+    _refuse_unfinished(checkout, git_dir)
+    if head != ref:  # another branch has been checked out since we looked
+        return False
+    kept = _refuse_changes(checkout, before, after)
+    answer = _go_forward(checkout.git, git_dir, replace(forward, kept=kept))
+    now = tip(checkout.git, ref)
+    if now == before:
+        raise _refusal(checkout, before, after, answer)
+    return now == after
+
+
+def _go_forward(git: Git, git_dir: Path, forward: Forward) -> Answer:
+    """The note stays if git was cut off, or has given up, after it had written files."""
+    write_note(git_dir, forward)
+    answer = _forward(git, forward.after, forward.reason)
+    if tip(git, forward.ref) == forward.after or is_untouched(git, git_dir, forward):
+        remove_note(git_dir)
+    return answer
+
+
+# What was cut off
+
+
+@contextmanager
+def _alone_in(checkout: _Checkout) -> Generator[Path]:
+    """The git directory of the checkout; no other Weft brings it forward meanwhile, nor a git of a dead one."""
+    git = checkout.git
+    git_dir = git_dir_at(git.directory) or Path(git.line("rev-parse", "--absolute-git-dir"))
+    with MOVING, os.fdopen(open_file(git_dir / _LOCK_FILE, os.O_RDWR | os.O_CREAT), "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if not Leavings(git.common).await_child(git_dir, "merge"):
+            raise checkout.held("a git that Weft has started still works there", "wait until it has ended")
+        yield git_dir
+
+
+def cut_off_in(git: Git) -> list[tuple[Path, str]]:
+    """The checkouts in which a fast-forward was cut off, and the branches that they have."""
+    noted = ((note_of(git_dir), checkout_at(git_dir), git_dir) for git_dir in _git_dirs(git.common))
+    return [
+        (place, forward.ref.removeprefix(_HEADS))
+        for forward, place, git_dir in noted
+        if forward is not None and place is not None and not _is_under_way(git_dir)
+    ]
+
+
+def _git_dirs(common: Path) -> Sequence[Path]:
+    return (common, *sorted(common.glob("worktrees/*")))
+
+
+def _is_under_way(git_dir: Path) -> bool:
+    with os.fdopen(open_file(git_dir / _LOCK_FILE), "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def finish_forwards(git: Git) -> None:
+    """Finishes the fast-forwards that were cut off in checkouts of the repository, as far as possible."""
+    for git_dir in _git_dirs(git.common):
+        forward, place = note_of(git_dir), checkout_at(git_dir)
+        if forward is None or place is None or not place.is_dir():
+            continue
+        checkout = _Checkout(git.at(place), forward.ref.removeprefix(_HEADS), "weft merge")
+        with suppress(HeldError, GitError), _alone_in(checkout):
+            _finish(checkout, git_dir)
+
+
+def _finish(checkout: _Checkout, git_dir: Path) -> None:
+    """A fast-forward that was cut off in the checkout is finished, or taken back; then its note goes."""
+    forward, git = note_of(git_dir), checkout.git
+    if forward is None:
+        return
+    Leavings(git.common).remove()
+    head, now = git.ask("symbolic-ref", "--quiet", "HEAD").text, tip(git, forward.ref)
+    is_changed = head != forward.ref or now not in {forward.before, forward.after}
+    if is_changed or _unfinished(git_dir):  # a person has taken over
+        remove_note(git_dir)
+        return
+    try:
+        settled = settle(git, git_dir, forward)
+    except GitError as error:
+        lock = lock_in_the_way(error.said)
+        reason = f"a fast-forward that was cut off there cannot be finished ({error.said})"
+        raise (_locked(checkout, lock) if lock else checkout.held(reason, _MEND)) from error
+    if settled is Settled.FORWARD and now == forward.before:
+        # Not by git's merge: it refuses where a file has become a directory, though only the ref is missing.
+        move(
+            git, [RefMove(ref=forward.ref, before=forward.before, after=forward.after)], reason=forward.reason
+        )
+    if settled is not Settled.FORWARD or tip(git, forward.ref) == forward.after:
+        remove_note(git_dir)
+
+
+# Where it is checked out
+
+
+def _checkouts(git: Git, ref: str) -> list[Path]:
+    """A worktree whose directory is gone counts only if it is locked: then somebody wants to have it back."""
+    if not _may_be_checked_out(git.common, ref):
+        return []
+    worktrees = Registrations(git, git.common).listed()
+    found = [one.path for one in worktrees if one.branch == ref and one.prunable is None]
+    return found or list(_claimed(git.common, ref, worktrees[0].path))
+
+
+def _may_be_checked_out(common: Path, ref: str) -> bool:
+    """Read from files: most branches are checked out nowhere, and to ask git takes longer than all the rest."""
+    folders = (common, *common.glob("worktrees/*"))
+    return any(_may_lead_to(common, folder / "HEAD", ref) or _claims(folder, ref) for folder in folders)
+
+
+def _may_lead_to(common: Path, head: Path, ref: str) -> bool:
+    """Whether this cannot be ruled out: what a head names may be another name of the branch."""
+    named = _named(head)
+    is_elsewhere = head.is_symlink() or named == _ELSEWHERE
+    return is_elsewhere or named == ref or (named is not None and _named(common / named) is not None)
+
+
+def _named(file: Path) -> str | None:
+    """The ref that this one leads to, if it does not lead to a commit."""
+    first = next(iter(_lines(file)), "")
+    return first.removeprefix("ref:").strip() if first.startswith("ref:") else None
+
+
+def _claimed(common: Path, ref: str, first: Path) -> Iterator[Path]:
+    """The worktrees that have lent their branch to a rebase or a bisection; `first` is that of the repository."""
+    for folder in (common, *sorted(common.glob("worktrees/*"))):
+        if _claims(folder, ref):
+            linked = _lines(folder / "gitdir")
+            place = Path(linked[0]).parent if linked else first
+            if place.is_dir() or (folder / "locked").exists():
+                yield place
+
+
+def _claims(folder: Path, ref: str) -> bool:
+    names = {ref, ref.removeprefix(_HEADS)}
+    return any(names.intersection(_lines(folder / claim)) for claim in _CLAIMS)
+
+
+_SMALL = 1 << 20
+"""Bytes of a file that names a commit or a branch; no larger one is git's."""
+
+
+def _lines(file: Path) -> list[str]:
+    """The lines of a small file of git's; none if it is not there."""
+    try:
+        return os.fsdecode(read_file(file, most=_SMALL)).splitlines()
+    except (FileNotFoundError, NotADirectoryError, UnsafeFileError):
+        return []
+
+
+# What is in the way
+
+
+def _refuse_place(checkout: _Checkout, places: Sequence[Path]) -> None:
+    if len(places) > 1:
+        others = " and ".join(_name(str(place)) for place in places[1:])
+        raise checkout.held(
+            f"in {others}, too, so its files cannot be updated in all of these at once",
+            "switch all but one of them to another branch (git switch)",
+        )
+    if not checkout.git.directory.is_dir():
+        raise checkout.held(
+            "that directory is not there now, but its worktree is locked, so somebody means to bring it back",
+            "bring it back, or type `git worktree unlock {place}`",
+        )
+
+
+def _refuse_unfinished(checkout: _Checkout, folder: Path) -> None:
+    what = _unfinished(folder)
+    if what:
+        raise checkout.held(
+            f"{what} is unfinished there", "finish it or give it up (git -C {place} status says how)"
+        )
+
+
+def _unfinished(folder: Path) -> str:
+    return next((what for name, what in _UNFINISHED.items() if (folder / name).exists()), "")
+
+
+def _refuse_changes(checkout: _Checkout, before: str, after: str) -> tuple[bytes, ...]:
+    """Of what git would overwrite, or would not notice, all that is tracked.
+
+    Returns the files that a person has staged as they will be.
+    """
+    wanted = {
+        change.path: (change.after.mode, change.after.oid)
+        for change in changes_of(checkout.git, before, after)
+    }
+    changes = [*_changes(checkout)]
+    files = [
+        path for path, staged in changes if staged is None or (path in wanted and staged != wanted[path])
+    ]
+    if files:
+        raise _in_the_way(checkout, files, "have changes that are not committed", _COMMIT)
+    return tuple(os.fsencode(path) for path, _ in changes if path in wanted)
+
+
+def _changes(checkout: _Checkout) -> Iterator[tuple[str, tuple[str, str] | None]]:
+    """The files that are not as in the last commit, with mode and id in the index; None where that has several."""
+    answer = checkout.git.ask(*_STATUS)
+    if answer.exit_code:
+        raise checkout.held(f"git cannot tell what has changed there ({answer.said})", _MEND)
+    for field in os.fsdecode(answer.out).split("\0")[:-1]:
+        if field.startswith("u "):
+            yield field.split(" ", 10)[10], None
+        else:
+            _, _, _, _, mode, _, _, oid, path = field.split(" ", 8)
+            yield path, (mode, oid)
+
+
+def _forward(git: Git, after: str, reason: str) -> Answer:
+    """Editors and prompts ask git all the time, and while they do, it does nothing else: that is waited for."""
+    for pause in _PAUSES:
+        answer = git.ask(*_FORWARD, after, env={"GIT_REFLOG_ACTION": reason})
+        if lock_in_the_way(answer.said) is None:
+            return answer
+        sleep(pause)
+    return git.ask(*_FORWARD, after, env={"GIT_REFLOG_ACTION": reason})
+
+
+def _refusal(checkout: _Checkout, before: str, after: str, answer: Answer) -> Exception:
+    if not is_ancestor(checkout.git, before, after):
+        return GitError((*_FORWARD, after), answer.exit_code, f"{after} does not follow on {before}")
+    lock = lock_in_the_way(answer.said)
+    if lock:
+        return _locked(checkout, lock)
+    files = [line.removeprefix("\t") for line in answer.said.splitlines() if line.startswith("\t")]
+    if not files:
+        return checkout.held(f"git does not bring it forward there ({answer.said})", _MEND)
+    if "untracked" in answer.said:
+        return _in_the_way(checkout, files, "are not tracked, or hold what is not tracked,", _MOVE)
+    return _in_the_way(checkout, files, "have changes that are not committed", _COMMIT)
+
+
+def _locked(checkout: _Checkout, lock: str) -> HeldError:
+    return checkout.held(about_lock(lock), "wait until that git has ended or remove the file")
+
+
+def _in_the_way(checkout: _Checkout, files: Sequence[str], are: str, remedy: str) -> HeldError:
+    named = ", ".join(_name(file) for file in files[:_NAMED])
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return checkout.held(f"files {are} where the merge has other ones: {named}{more}", remedy, files)
+
+
+def _name(path: str) -> str:
+    return shown(os.fsencode(path))

@@ -1,0 +1,233 @@
+"""A fast-forward of a checkout that was cut off, and how it is finished or taken back.
+
+git writes the files of a checkout first, then its index, then the ref. Killed in between it leaves some files as
+they are to be, one half written, some untouched; and neither the index nor the ref tells which. So before Weft has
+git bring a checkout forward it writes a *note* of what is to become what. As long as the note is there, each of
+these files is judged by its content alone: as before, as after, cut off (missing, or the beginning of what it is
+to be), or a person's. What git has begun is finished. If a person has changed one of the files meanwhile, what git
+has done of the others is taken back. Files of a person stay as they are.
+"""
+
+import os
+from collections.abc import Collection, Mapping
+from enum import Enum
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from weft.safe_files import read_file, remove_file, replace_file
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.refs import tip
+from weft.workspaces.git.checkouts.commits import index_aside
+
+_NOTE = "weft-forward"
+_LARGEST = 64 << 20
+_NOTHING = "000000"
+_REPOSITORY = "160000"
+
+
+class Forward(Struct, frozen=True, kw_only=True):
+    ref: str
+    before: str
+    after: str
+    reason: str
+    kept: tuple[bytes, ...] = ()
+    """Files that a person had staged as they are to be; git leaves them alone, whatever is in them."""
+
+
+class Version(Struct, frozen=True):
+    """A file in a commit."""
+
+    mode: str
+    oid: str
+
+    @property
+    def is_there(self) -> bool:
+        return self.mode != _NOTHING
+
+
+class Change(Struct, frozen=True):
+    path: str
+    before: Version
+    after: Version
+
+
+class Found(Enum):
+    """What is in the place of a file."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    CUT_OFF = "cut off"
+    FOREIGN = "foreign"
+
+
+class Settled(Enum):
+    """What has become of a fast-forward that was cut off."""
+
+    UNTOUCHED = "untouched"
+    """git had written nothing."""
+    FORWARD = "forward"
+    """Files and index are as in the commit that the branch is to go to."""
+    BACK = "back"
+    """What git has done is taken back."""
+
+
+def note_of(git_dir: Path) -> Forward | None:
+    """The fast-forward that is under way in a checkout, or was cut off there."""
+    try:
+        return msgspec.json.decode(read_file(git_dir / _NOTE, most=_LARGEST), type=Forward)
+    except (FileNotFoundError, msgspec.DecodeError):  # a note that was not written whole: git had not started
+        return None
+
+
+def write_note(git_dir: Path, forward: Forward) -> None:
+    replace_file(git_dir / _NOTE, msgspec.json.encode(forward))
+
+
+def remove_note(git_dir: Path) -> None:
+    remove_file(git_dir / _NOTE)
+
+
+def changes_of(git: Git, before: str, after: str) -> list[Change]:
+    """The files that differ between two commits."""
+    fields = git.fields("diff-tree", "-r", "-z", "--no-renames", before, after)
+    heads = (field.removeprefix(":").split(" ") for field in fields[::2])
+    return [
+        Change(path, Version(old, old_oid), Version(new, new_oid))
+        for (old, new, old_oid, new_oid, _), path in zip(heads, fields[1::2], strict=True)
+    ]
+
+
+def is_untouched(git: Git, git_dir: Path, forward: Forward) -> bool:
+    """Whether no file of a fast-forward has been written."""
+    found = _found(git, git_dir, forward)
+    return not {Found.AFTER, Found.CUT_OFF}.intersection(found.values())
+
+
+def settle(git: Git, git_dir: Path, forward: Forward) -> Settled:
+    """Finishes what git has begun with files and index, or takes it back if a person has changed one of the files.
+
+    `git` is at the checkout, and has the branch checked out, which is not moved here.
+    """
+    has_moved = tip(git, forward.ref) == forward.after
+    found = _found(git, git_dir, forward)
+    states = frozenset(found.values())
+    if not has_moved and states.isdisjoint({Found.AFTER, Found.CUT_OFF}):
+        return Settled.UNTOUCHED
+    backwards = not has_moved and Found.FOREIGN in states
+    right = Found.BEFORE if backwards else Found.AFTER
+    ours = {change: state for change, state in found.items() if state is not Found.FOREIGN}
+    versions = {change: change.before if backwards else change.after for change in ours}
+    _put(git, versions, [change for change, state in ours.items() if state is not right])
+    return Settled.BACK if backwards else Settled.FORWARD
+
+
+def _found(git: Git, git_dir: Path, forward: Forward) -> dict[Change, Found]:
+    untouched = {*forward.kept, *_left_out(git)}
+    changes = [
+        change
+        for change in changes_of(git, forward.before, forward.after)
+        if os.fsencode(change.path) not in untouched
+        and _REPOSITORY not in {change.before.mode, change.after.mode}
+    ]
+    as_before = _matching(git, git_dir, {change.path: change.before for change in changes})
+    as_after = _matching(git, git_dir, {change.path: change.after for change in changes})
+    paths = frozenset(change.path for change in changes)
+    return {
+        change: Found.FOREIGN
+        if _is_in_the_way(git.directory, change.path, paths)
+        else _state(git, change, as_before, as_after)
+        for change in changes
+    }
+
+
+def _is_in_the_way(top: Path, path: str, paths: Collection[str]) -> bool:
+    """Whether something that git does not know is in the place of a file, above it, or below it."""
+    above = (str(folder) for folder in Path(path).parents[:-1])
+    if any(_is_file(top / folder) and folder not in paths for folder in above):
+        return True
+    place = top / path
+    if not place.is_dir() or place.is_symlink():
+        return False
+    below = (file for file in place.rglob("*") if _is_file(file))
+    return any(str(file.relative_to(top)) not in paths for file in below)
+
+
+def _left_out(git: Git) -> list[bytes]:
+    """The files that a sparse checkout does not have."""
+    if git.ask("config", "--type=bool", "--get", "core.sparseCheckout").text != "true":
+        return []
+    known = git.do("ls-files", "-t", "-z").split(b"\0")
+    return [entry[2:] for entry in known if entry.startswith(b"S ")]
+
+
+def _state(git: Git, change: Change, as_before: frozenset[str], as_after: frozenset[str]) -> Found:
+    if change.path in as_after:
+        return Found.AFTER
+    if change.path in as_before:
+        return Found.BEFORE
+    return Found.CUT_OFF if _is_cut_off(git, change) else Found.FOREIGN
+
+
+def _matching(git: Git, git_dir: Path, versions: Mapping[str, Version]) -> frozenset[str]:
+    """The files that are as in these versions, with what filters make of them; git compares them."""
+    there = {path: version for path, version in versions.items() if version.is_there}
+    absent = frozenset(path for path in versions.keys() - there.keys() if not _is_file(git.directory / path))
+    if not there:
+        return absent
+    with index_aside(git_dir) as env:
+        git.do("read-tree", "--empty", env=env)
+        _stage(git, there, env)
+        git.ask("update-index", "-q", "--refresh", env=env)  # it fails if one differs
+        names = git.do("diff-files", "-z", "--name-only", env=env).split(b"\0")
+        differing = frozenset(os.fsdecode(name) for name in names)
+    return absent | (there.keys() - differing)
+
+
+def _stage(git: Git, versions: Mapping[str, Version], env: Mapping[str, str]) -> None:
+    lines = (f"{version.mode} {version.oid}\t{path}" for path, version in versions.items())
+    git.do("update-index", "-z", "--index-info", stdin=os.fsencode("\0".join((*lines, ""))), env=env)
+
+
+def _is_file(place: Path) -> bool:
+    """Whether something is there that is no directory: that is one in which other files are to be."""
+    return os.path.lexists(place) and (place.is_symlink() or not place.is_dir())
+
+
+def _is_cut_off(git: Git, change: Change) -> bool:
+    """Whether git has removed a file to write it again, and has not written all of it."""
+    place = git.directory / change.path
+    if not _is_file(place):
+        return change.before.is_there
+    if not change.after.is_there or place.is_symlink() or not place.is_file():
+        return False
+    whole = git.do("cat-file", "--filters", f"--path={change.path}", change.after.oid)
+    return place.stat().st_size < len(whole) and whole.startswith(place.read_bytes())
+
+
+def _put(git: Git, versions: Mapping[Change, Version], wrong: Collection[Change]) -> None:
+    """Puts these versions into the index, and into the checkout those that are wrong there."""
+    if not versions:
+        return
+    _stage(git, {change.path: version for change, version in versions.items()}, {})
+    for change in wrong:
+        if not versions[change].is_there:
+            _remove(git.directory, change.path)
+    written = [change.path for change in wrong if versions[change].is_there]
+    if written:
+        paths = os.fsencode("\0".join((*written, "")))
+        git.do("checkout-index", "--force", "--index", "--quiet", "-z", "--stdin", stdin=paths)
+    git.ask("update-index", "-q", "--refresh")
+
+
+def _remove(top: Path, path: str) -> None:
+    """A file of ours, and the directories that are empty without it."""
+    place = top / path
+    if _is_file(place):
+        place.unlink()
+    for folder in place.relative_to(top).parents[:-1]:
+        try:
+            (top / folder).rmdir()
+        except OSError:
+            return

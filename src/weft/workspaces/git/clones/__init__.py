@@ -1,0 +1,1 @@
+"""Clones for sandboxed steps, and the one entrance for foreign work."""

@@ -1,0 +1,257 @@
+"""The one way in which foreign work enters the repository.
+
+A stranger is a git directory that something else than Weft can write: the clone of a step. No git ever runs there.
+The objects are read here, and a git in a *quarantine* checks them: a git directory of Weft's, with a fixed
+configuration and none of the user's, that borrows the objects of the repository. What has passed is moved into the
+repository; then a ref may lead to it.
+
+Killed at any time, it is done again. What a quarantine held whose process died is removed by the next.
+"""
+
+import fcntl
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from signal import SIGKILL
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from weft.safe_files import Tree
+from weft.safe_files import open_file as open_kept
+from weft.search_path import search_path
+from weft.workspaces.clone_files import UntrustedError, names_in, open_file, remove_file
+from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.git.clones.loose_objects import Limits, LooseObjects, is_oid, write_pack
+from weft.workspaces.safe_walk import wipe
+
+_PACK = re.compile(r"pack-[0-9a-f]{40}(?:[0-9a-f]{24})?\.pack")
+_OF_PACK = (".idx", ".rev", ".bitmap", ".mtimes", ".keep", ".promisor")
+_FEW = 100
+"""Fewer objects are stored one by one, as by git itself: many small packs would slow every git down."""
+_LOCK = "lock"
+_INCOMING = ("weft", "incoming")
+_SHA1 = 40
+_CONFIG = (
+    "[core]\n\trepositoryformatversion = {version}\n\tbare = true\n\thooksPath = /dev/null\n"
+    "\tfsmonitor = false\n"
+)
+_FORMAT = "[extensions]\n\tobjectFormat = sha256\n"
+
+
+class ForeignError(WorkspaceError):
+    """What is to enter the repository does not pass."""
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    commits: tuple[str, ...]
+    """All that these lead to enters, or nothing does."""
+    known: tuple[str, ...] = ()
+    """Commits of the repository that are complete."""
+
+
+def admit(common: Path, stranger: Path, wanted: Wanted, *, limits: Limits = Limits()) -> int:  # noqa: B008
+    """Let commits of a stranger, a git directory, into the repository; returns how many objects are new.
+
+    Raises `ForeignError`, and nothing has changed then.
+    """
+    for oid in (*wanted.commits, *wanted.known):
+        if not is_oid(oid):
+            raise ForeignError(f"{oid!r} is no name of a commit")
+    try:
+        return _admit(common, Tree(stranger), wanted, limits)
+    except UntrustedError as error:
+        raise ForeignError(str(error)) from error
+
+
+def _admit(common: Path, tree: Tree, wanted: Wanted, limits: Limits) -> int:
+    loose = LooseObjects(tree, limits)
+    packs = sorted(name for name in names_in(tree, "objects/pack") if _PACK.fullmatch(name))
+    # What is in a pack is not looked into here, and it may lead to any of the others.
+    oids = loose.all() if packs else loose.reachable(wanted.commits)
+    with _quarantine(common, wanted, limits) as quarantine:
+        for name in packs:
+            quarantine.receive_pack(tree, name)
+        kinds = quarantine.receive(loose, oids) if oids else {}
+        quarantine.require_whole(wanted)
+        quarantine.require_commits([oid for oid in wanted.commits if kinds.get(oid) != b"commit"])
+        quarantine.release(common / "objects")
+    _drop(tree, oids, packs)
+    return len(oids) + len(packs)
+
+
+def _drop(tree: Tree, oids: Iterable[str], packs: Iterable[str]) -> None:
+    """The stranger finds them in the repository, as it borrows the objects there."""
+    for oid in oids:
+        with suppress(OSError, UntrustedError):
+            remove_file(tree, f"objects/{oid[:2]}/{oid[2:]}")
+    for name in packs:
+        for ending in (*_OF_PACK, ".pack"):
+            with suppress(OSError, UntrustedError):
+                remove_file(tree, f"objects/pack/{name.removesuffix('.pack')}{ending}")
+
+
+class _Quarantine(Struct, frozen=True, kw_only=True):
+    place: Path
+    limits: Limits
+
+    def receive(self, loose: LooseObjects, oids: Sequence[str]) -> dict[str, bytes]:
+        """Takes loose objects; returns the kind of each by its name."""
+        with tempfile.TemporaryFile(dir=self.place) as pack:
+            kinds = write_pack(loose, oids, pack, self.limits)
+            self._unpack(pack, few=len(oids) < _FEW)
+        return kinds
+
+    def receive_pack(self, tree: Tree, name: str) -> None:
+        with (
+            tempfile.TemporaryFile(dir=self.place) as pack,
+            open_file(tree, f"objects/pack/{name}", most=self.limits.bytes_of_all) as source,
+        ):
+            if source is None:
+                raise ForeignError(f"the pack {name} went away while it was read")
+            _copy(source, pack)
+            self._unpack(pack, few=False)
+
+    def _unpack(self, pack: BinaryIO, *, few: bool) -> None:
+        pack.flush()
+        pack.seek(0)
+        command = ("unpack-objects", "-q", "--strict") if few else ("index-pack", "--strict", "--stdin")
+        most = f"--max-input-size={self.limits.bytes_of_all}"
+        self._do((*command, most), pack)
+
+    def require_whole(self, wanted: Wanted) -> None:
+        """That all is there that the commits lead to, and that they are commits."""
+        lines = [*(f"{oid}^{{commit}}" for oid in wanted.commits), *(f"^{oid}" for oid in wanted.known)]
+        with tempfile.TemporaryFile() as asked:
+            asked.write("\n".join((*lines, "")).encode())
+            asked.seek(0)
+            self._do(("rev-list", "--objects", "--quiet", "--stdin"), asked)
+
+    def require_commits(self, oids: Sequence[str]) -> None:
+        """A tag leads to a commit, too, and is none."""
+        if not oids:
+            return
+        with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as answer:
+            asked.write("".join(f"{oid}\n" for oid in oids).encode())
+            asked.seek(0)
+            self._do(("cat-file", "--batch-check=%(objecttype)"), asked, answer)
+            answer.seek(0)
+            for oid, kind in zip(oids, answer.read().split(b"\n"), strict=False):
+                if kind != b"commit":
+                    raise ForeignError(f"{oid} is no commit, but a {kind.decode()}")
+
+    def _do(
+        self, command: Sequence[str], stdin: BinaryIO, stdout: BinaryIO | int = subprocess.DEVNULL
+    ) -> None:
+        with tempfile.TemporaryFile() as words:
+            process = subprocess.Popen(  # noqa: S603 - an argv of our own
+                ("git", *command),  # noqa: S607 - the git that the user has
+                cwd=self.place,
+                env=_environment(self.place),
+                stdin=stdin,
+                stdout=stdout,
+                stderr=words,
+                start_new_session=True,
+            )
+            try:
+                code = process.wait(self.limits.seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, SIGKILL)
+                process.wait()
+                raise ForeignError(f"`git {command[0]}` took longer than {self.limits.seconds:g} s") from None
+            words.seek(0)
+            reason = " ".join(words.read(4000).decode(errors="replace").split())
+        if code:
+            raise ForeignError(f"`git {command[0]}` refuses it: {reason or f'exit code {code}'}")
+
+    def release(self, objects: Path) -> None:
+        """Into the repository; a pack comes to be with its index, which is last."""
+        own = self.place / "objects"
+        for folder in sorted(own.iterdir()):
+            if folder.name == "info":
+                continue
+            target = objects / folder.name
+            if not target.is_dir():
+                target.mkdir(exist_ok=True)
+                target.chmod(objects.stat().st_mode & 0o7777)  # of a repository that several users share
+            for file in sorted(folder.iterdir(), key=lambda file: file.suffix == ".idx"):
+                if not (target / file.name).exists():
+                    file.rename(target / file.name)
+
+
+def _copy(source: int, target: BinaryIO) -> None:
+    """As much as the file has now: somebody may still write to it."""
+    left = os.fstat(source).st_size
+    while left > 0 and (piece := os.read(source, min(left, 1 << 20))):
+        target.write(piece)
+        left -= len(piece)
+
+
+def _environment(place: Path) -> dict[str, str]:
+    """Nothing that surrounds us leaks in, but where programs are."""
+    return {
+        "PATH": search_path(os.environ),
+        "HOME": str(place),
+        "LC_ALL": "C",
+        "GIT_DIR": str(place),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+
+
+@contextmanager
+def _quarantine(common: Path, wanted: Wanted, limits: Limits) -> Generator[_Quarantine]:
+    incoming = common.joinpath(*_INCOMING)
+    incoming.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        with _open_lock(incoming) as around:
+            fcntl.flock(around, fcntl.LOCK_EX)  # none is looked at between its making and its locking
+            _clear(incoming)
+            place = Path(tempfile.mkdtemp(prefix="q", dir=incoming))
+            lock = stack.enter_context(_open_lock(place))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        stack.callback(_wipe, place)
+        _furnish(place, common, is_long=any(len(oid) != _SHA1 for oid in wanted.commits))
+        yield _Quarantine(place=place, limits=limits)
+
+
+def _open_lock(folder: Path) -> BinaryIO:
+    return os.fdopen(open_kept(folder / _LOCK, os.O_RDWR | os.O_CREAT), "rb")
+
+
+def _furnish(place: Path, common: Path, *, is_long: bool) -> None:
+    for folder in ("refs", "objects/info", "objects/pack"):
+        (place / folder).mkdir(parents=True)
+    (place / "HEAD").write_text("ref: refs/heads/none\n")
+    (place / "config").write_text(_CONFIG.format(version=int(is_long)) + (_FORMAT if is_long else ""))
+    (place / "objects" / "info" / "alternates").write_text(f"{alternate(common / 'objects')}\n")
+
+
+def alternate(objects: Path) -> str:
+    """A store, as a line of a list of alternates."""
+    text = os.fspath(objects)
+    if "\n" in text:
+        raise ForeignError(f"the path of the repository has an end of line: {text!r}; move it elsewhere")
+    return text
+
+
+def _clear(incoming: Path) -> None:
+    """What processes left that died."""
+    for place in incoming.iterdir():
+        with suppress(OSError), os.fdopen(open_kept(place / _LOCK), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _wipe(place)
+
+
+def _wipe(place: Path) -> None:
+    with Tree(place.parent).folder() as folder:
+        wipe(folder.descriptor, place.name)

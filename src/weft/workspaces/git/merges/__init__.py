@@ -1,0 +1,1 @@
+"""Merges of slices into groups: integration, conflicts and their resolution."""

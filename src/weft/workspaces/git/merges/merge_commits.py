@@ -1,0 +1,132 @@
+"""Merge commits made in memory, and the reasons that keep a subplan from being merged.
+
+The branch of a group and the target receive work by the same merge. A merge that was made for the one is reused
+for the other where both parents are the same, so that the history shows it once.
+"""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.plan.order.globs import matches
+from weft.ports.workspaces import HeldError
+from weft.workspaces.errors import WorkspaceError, listed, shown
+from weft.workspaces.git.base.conflicts import Conflict, explain
+from weft.workspaces.git.base.merge_tree import Ancestry, try_merge
+from weft.workspaces.git.base.worktree_links import git_dir_of, is_unfinished
+from weft.workspaces.git.checkouts.advance_branch import checkout_of
+from weft.workspaces.git.plan_repository import Ground
+from weft.workspaces.git.worktrees.unsaved_work import unsaved
+from weft.workspaces.git.worktrees.worktrees import Worktrees
+
+
+class MergeInput(Struct, frozen=True, kw_only=True):
+    """What is merged, and under which rules."""
+
+    path: str
+    """The subplan."""
+    subject: str
+    into: str
+    """The receiving branch, as people name it."""
+    take_branch: tuple[str, ...] = ()
+    """Globs of files whose conflicts resolve to the subplan's version."""
+    files: tuple[str, ...] | None = None
+    """Globs of the only files that the subplan may have changed; None allows all."""
+    sparse: tuple[str, ...] = ()
+    """The directories that a worktree of the subplan holds; none means all."""
+
+
+class MergeCommit(Struct, frozen=True):
+    tree: str
+    commit: str
+
+
+class MergeCommits:
+    def __init__(self, ground: Ground, worktrees: Worktrees) -> None:
+        self._ground = ground
+        self._names = ground.names
+        self._git = ground.git
+        self._worktrees = worktrees
+        self._made: dict[tuple[str, ...], MergeCommit] = {}
+        """By subplan, subject and the two parents."""
+
+    def make(
+        self, merge: MergeInput, ours: str, theirs: str, ancestry: Ancestry | None = None
+    ) -> MergeCommit:
+        """The merge of `theirs` into `ours`. Raises `HeldError` for a conflict."""
+        key = (merge.path, merge.subject, ours, theirs)
+        if key not in self._made:
+            tree = self._tree(merge, ours, theirs, ancestry)
+            commit = self._ground.commit(tree, (ours, theirs), merge.subject, merge.path)
+            self._made[key] = MergeCommit(tree, commit)
+        return self._made[key]
+
+    def _tree(self, merge: MergeInput, ours: str, theirs: str, ancestry: Ancestry | None) -> str:
+        trial = try_merge(self._git, ours, theirs, take=merge.take_branch, ancestry=ancestry)
+        if merge.files is not None:
+            self._refuse_files(merge.path, merge.files, (ours, trial.tree))
+        if trial.conflicts:
+            raise self._conflict(merge, theirs, trial.conflicts)
+        return trial.tree
+
+    # Reasons against a merge
+
+    def refuse_unsaved(self, path: str) -> None:
+        """Uncommitted changes of a person in the worktree may be meant to be a part of the merge."""
+        worktree = self._ground.worktree(path)
+        if not worktree.is_dir() or not any(worktree.iterdir()):
+            return
+        try:
+            if is_unfinished(git_dir_of(worktree)):
+                return  # the worktree was never complete, so it holds no work
+            self._worktrees.prove(worktree, self._names.head(path))
+            files = [shown(file) for file in unsaved(self._git.at(worktree)).paths]
+        except WorkspaceError as error:
+            raise HeldError(f"{path} cannot be merged: {error}; then type: weft merge {path}") from error
+        if files:
+            there = shlex.join(("git", "-C", str(worktree)))
+            commit = f"{there} add --all && {there} commit -m 'finish {path}'"
+            raise HeldError(
+                f"{worktree} has changes that are not committed: {listed(files)}; commit them there ({commit}), "
+                f"then type: weft merge {path}",
+                files,
+            )
+
+    def _refuse_files(self, path: str, allowed: Sequence[str], merge: tuple[str, str]) -> None:
+        """Counts only files that the slice itself changed: its branch may hold the work of others."""
+        own = self._changed(self._names.start(path), self._names.head(path))
+        others = [file for file in own if not any(matches(glob, file) for glob in allowed)]
+        if others:
+            brought = set(self._changed(*merge))
+            others = [file for file in others if file in brought]
+        if others:
+            raise WorkspaceError(
+                f"{path} changed files outside of its `files`, and `strict_files` forbids that: {listed(others)}"
+            )
+
+    def _changed(self, older: str, newer: str) -> list[str]:
+        return self._git.fields("diff-tree", "-r", "-z", "--name-only", "--no-renames", older, newer)
+
+    def _conflict(self, merge: MergeInput, theirs: str, conflicts: Sequence[Conflict]) -> HeldError:
+        path = merge.path
+        text = explain(
+            self._git,
+            conflicts,
+            subplan=path,
+            branch=self._names.branch(path),
+            into=merge.into,
+            worktree=self._where_to_settle(merge, theirs),
+            command=f"weft merge {path}",
+        )
+        return HeldError(text, [conflict.path for conflict in conflicts], conflict=True)
+
+    def _where_to_settle(self, merge: MergeInput, commit: str) -> Path:
+        """A worktree on the subplan's branch; for a group it is made here."""
+        head, worktree = self._names.head(merge.path), self._ground.worktree(merge.path)
+        checkout = checkout_of(self._git, head)
+        if checkout is not None and checkout != worktree.parent.resolve() / worktree.name:
+            return checkout
+        self._worktrees.make(worktree, branch=head, commit=commit, sparse=merge.sparse)
+        return worktree

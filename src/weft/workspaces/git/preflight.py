@@ -1,0 +1,241 @@
+"""What a person should know before slices start: what would go wrong, and what may be a surprise.
+
+A *refusal* is a reason not to start: slices would not have the files that they need. A *note* is told, and work
+starts. Of the files of a repository nothing is read but their list, and what `git status` reads.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from msgspec import Struct
+
+from weft.errors import InputError
+from weft.workspaces.errors import shown
+from weft.workspaces.git.base.commit_object import signing_error
+from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.repository import Ends, Repository
+
+_SUBMODULE = re.compile(rb"^160000 commit [0-9a-f]+\t([^\0]+)", re.DOTALL)
+_UNFINISHED = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+}
+"""Files in the git directory of a checkout that are there as long as something is unfinished."""
+_NAMED = 3
+"""So many files are named in a message; the others are counted."""
+
+
+class Concerns(Struct, frozen=True, kw_only=True):
+    refusals: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def concerns(
+    repository: Repository, ends: Ends, *, setup: Sequence[str], names: Names | None = None
+) -> Concerns:
+    """`setup`: the commands that are run in a fresh worktree; `names`: those that are going to be used."""
+    git = repository.git
+    entries = _entries(repository, ends.base)
+    return Concerns(
+        refusals=(
+            *_of_names(git, names),
+            *_of_histories(git, ends),
+            *_of_directory(repository, ends, entries),
+            *_of_signing(repository),
+            *_of_submodules(entries, setup),
+            *_of_case(git, entries),
+        ),
+        notes=(
+            *_of_identity(repository),
+            *_of_commits(git, ends),
+            *_of_large_files(git, ends.base, entries),
+            *_of_sparseness(repository),
+            *_of_unfinished(repository),
+        ),
+    )
+
+
+def _entries(repository: Repository, base: str) -> list[bytes]:
+    """All files of a commit: mode, kind, id and name of each."""
+    listed = repository.git.ask("ls-tree", "-r", "-z", "--full-tree", base)
+    if listed.exit_code:
+        raise InputError(
+            f"git cannot list the files of the commit {base[:12]} in {repository.top} ({listed.said}); "
+            f"to see what is damaged, type: git fsck"
+        )
+    return listed.out.split(b"\0")[:-1]
+
+
+# Refusals
+
+
+def _of_names(git: Git, names: Names | None) -> Iterator[str]:
+    if names is None:
+        return
+    branch = names.branch("")
+    if not git.says_yes("check-ref-format", f"refs/heads/{branch}"):
+        yield f"git allows no branch {branch!r}; write another `branch_prefix` in the plan, such as weft/"
+        return
+    parts = branch.split("/")
+    for end in range(1, len(parts)):
+        folder = "/".join(parts[:end])
+        if git.says_yes("show-ref", "--verify", "--quiet", f"refs/heads/{folder}"):
+            yield (
+                f"there is a branch {folder!r}, and git allows no {branch!r} beside it; "
+                f"write another `branch_prefix` in the plan, or type: git branch -m {folder} {folder}-old"
+            )
+
+
+def _of_histories(git: Git, ends: Ends) -> Iterator[str]:
+    if not git.says_yes("merge-base", ends.base, ends.target_ref):
+        yield (
+            f"the base {ends.base[:12]} and the target {ends.target!r} have no commit in common, so what starts "
+            f"from the one cannot land on the other; write another `base` or `target` in the plan"
+        )
+
+
+def _of_directory(repository: Repository, ends: Ends, entries: Sequence[bytes]) -> Iterator[str]:
+    """A worktree has the directories of its commit, and steps work in the one that the plan is in."""
+    inside = os.fsencode(repository.inside.as_posix()) + b"/"
+    if repository.inside == Path() or any(entry.partition(b"\t")[2].startswith(inside) for entry in entries):
+        return
+    if repository.git.says_yes("-C", str(repository.top), "check-ignore", "--quiet", "--", shown(inside)):
+        yield (
+            f"the plan is in {shown(inside)}, which git ignores, so slices would not have this directory; "
+            "move the plan to a directory that git tracks"
+        )
+        return
+    git = f"git -C {shlex.quote(str(repository.top))}"
+    yield (
+        f"the plan is in {shown(inside)}, and the commit {ends.base[:12]} that slices start from has no such "
+        f"directory; to commit it, type: {git} add {shlex.quote(shown(inside))} && {git} commit -m 'add a plan'; "
+        "if `base` names another branch, do so there"
+    )
+
+
+def _of_signing(repository: Repository) -> Iterator[str]:
+    error = signing_error(repository.git, repository.identity)
+    if error:
+        yield f"commits are to be signed (`merge.sign`, or git's commit.gpgSign), and git cannot: {error}"
+
+
+def _of_submodules(entries: Sequence[bytes], setup: Sequence[str]) -> Iterator[str]:
+    found = [match[1] for entry in entries if (match := _SUBMODULE.match(entry))]
+    if not found or any("submodule" in command for command in setup):
+        return
+    if any(entry.endswith(b"\t.gitmodules") for entry in entries):
+        yield (
+            f"the repository has submodules ({_some(found)}), and a fresh worktree has none of their files; "
+            f"write `setup: git submodule update --init --recursive` in the plan"
+        )
+    else:
+        yield (
+            f"there are repositories in the repository ({_some(found)}) that `.gitmodules` does not name, so git "
+            f"cannot bring their files to a worktree; type `git rm --cached {shown(found[0])}` and commit that"
+        )
+
+
+def _of_case(git: Git, entries: Sequence[bytes]) -> Iterator[str]:
+    if not _is_set(git, "core.ignoreCase"):
+        return
+
+    def folded(name: bytes) -> str:
+        return os.fsdecode(name).casefold()
+
+    names = sorted((entry.partition(b"\t")[2] for entry in entries), key=folded)
+    groups = [list(group) for _, group in groupby(names, key=folded)]
+    same = [name for group in groups if len(group) > 1 for name in group]
+    if same:
+        yield (
+            f"some names differ only in case ({_some(same)}), and this file system takes them for one; "
+            f"rename all but one of each, and commit that"
+        )
+
+
+# Notes
+
+
+def _of_identity(repository: Repository) -> Iterator[str]:
+    if repository.identity:
+        yield (
+            "git has no name and e-mail address for you, so Weft commits as Weft <weft@localhost>; to have your "
+            "own in the commits, set user.name and user.email with `git config`"
+        )
+
+
+def _of_commits(git: Git, ends: Ends) -> Iterator[str]:
+    count = git.line("rev-list", "--count", ends.base, f"^{ends.target_ref}")
+    if count != "0":
+        yield (
+            f"work starts from {ends.base[:12]}, which is not part of {ends.target!r}: "
+            f"what it has more ({_counted(int(count), 'commit')}) lands there, too"
+        )
+
+
+def _of_large_files(git: Git, base: str, entries: Sequence[bytes]) -> Iterator[str]:
+    if not any(entry.endswith(b".gitattributes") for entry in entries):
+        return  # most often; the search below takes longer than all else but `git status`
+    pattern = r"^[^#].*[[:space:]]filter=lfs([[:space:]]|$)"
+    where = ":(glob)**/.gitattributes"
+    if not git.says_yes("grep", "--quiet", "--extended-regexp", "-e", pattern, base, "--", where):
+        return
+    if not any(git.says_yes("config", "--get", f"filter.lfs.{way}") for way in ("smudge", "process")):
+        yield (
+            "files of this repository are kept by Git LFS, which is not set up here: worktrees will hold pointers "
+            "in their place. To have the files, type: git lfs install"
+        )
+
+
+def _of_sparseness(repository: Repository) -> Iterator[str]:
+    if _is_set(repository.git, "core.sparseCheckout"):
+        yield (
+            f"the checkout {repository.top} is sparse, and worktrees will have the same part of the files; "
+            f"to have all of them, type: git sparse-checkout disable"
+        )
+
+
+def _of_unfinished(repository: Repository) -> Iterator[str]:
+    folder = Path(repository.git.line("rev-parse", "--absolute-git-dir"))
+    for name, what in _UNFINISHED.items():
+        if (folder / name).exists():
+            yield (
+                f"a {what} is unfinished in {repository.top}: slices start without it, and nothing lands in that "
+                f"checkout before it is done; `git status` says how to go on with it"
+            )
+
+
+def uncommitted(repository: Repository) -> Iterator[str]:
+    """What the checkout has and slices do not: notes for the moment at which they start."""
+    status = repository.git.do("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames")
+    lines = status.split(b"\0")[:-1]
+    untracked = [line[3:] for line in lines if line.startswith(b"??")]
+    changed = [line[3:] for line in lines if not line.startswith(b"??")]
+    without = "slices start without what is not committed"
+    if changed:
+        yield f"{_counted(len(changed), 'file')} changed in {repository.top} ({_some(changed)}): {without}"
+    if untracked:
+        yield (
+            f"{len(untracked)} untracked in {repository.top} ({_some(untracked)}): {without}; "
+            f"what they need all the same can be named in `copy` or `link`"
+        )
+
+
+def _is_set(git: Git, key: str) -> bool:
+    return git.ask("config", "--type=bool", "--get", key).text == "true"
+
+
+def _some(names: Sequence[bytes]) -> str:
+    first = ", ".join(shown(name) for name in names[:_NAMED])
+    return f"{first} and {len(names) - _NAMED} more" if len(names) > _NAMED else first
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,0 +1,245 @@
+"""The clones of slices: what steps did there is taken in, and what Weft did is handed out.
+
+Before Weft looks at a workspace, what was committed in its clone enters the repository, and the slice's branch
+moves to it, as if the step had worked in the worktree itself. After that the clone is brought to where the
+worktree is. Both can be done again at any time. While a step runs, only its branch is followed, by
+`early_commits`. For each slice one thread at a time.
+"""
+
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+
+from msgspec.structs import replace
+
+from weft.engine.messages.facts import RefMove
+from weft.ports.workspaces import CLONE
+from weft.safe_files import Tree
+from weft.workspaces.clone_files import UntrustedError, remove_file
+from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.git.base.lock_files import Pause
+from weft.workspaces.git.base.locks import free, locks_explained
+from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.refs import is_ancestor, move, tips_of
+from weft.workspaces.git.base.sparse import settings
+from weft.workspaces.git.base.worktree_links import clone_of, git_dir_of
+from weft.workspaces.git.checkouts.commits import keep_logged
+from weft.workspaces.git.clones.clone import (
+    Handed,
+    State,
+    hand_out,
+    handed_in,
+    lead,
+    logged,
+    make_clone,
+    note_handed,
+    read_state,
+)
+from weft.workspaces.git.clones.early_commits import EarlyCommits
+from weft.workspaces.git.clones.foreign import ForeignError, Wanted, admit
+from weft.workspaces.git.clones.loose_objects import Limits
+from weft.workspaces.git.plan_repository import Ground, changes
+from weft.workspaces.git.worktrees.worktrees import Worktrees
+
+_MOST_LOGGED = 1000
+"""Commits that a step undid and that are kept."""
+
+
+class Clones:
+    def __init__(
+        self,
+        ground: Ground,
+        worktrees: Worktrees,
+        *,
+        limits: Limits = Limits(),  # noqa: B008 - it never changes
+        pause: Pause = time.sleep,
+    ) -> None:
+        self._ground = ground
+        self._git = ground.git
+        self._names = ground.names
+        self._worktrees = worktrees
+        self._limits = limits
+        self._pause = pause
+        self._early = EarlyCommits(ground, self._place)
+
+    @contextmanager
+    def synchronized(self, path: str) -> Generator[None]:
+        """While Weft looks at the workspace of a slice, or changes it."""
+        self.take_in(path)
+        yield
+        self.hand_out(path)
+
+    def furnish(self, path: str) -> None:
+        """A clone for the steps of a slice that is to have one, where there is none yet."""
+        if path not in self._ground.clones:
+            return
+        worktree = self._ground.worktree(path)
+        git_dir = git_dir_of(worktree)
+        self._early.begin(path)
+        make_clone(self._git, git_dir, self._ground.repository.common, self._ground.shared_refs)
+        self.hand_out(path)
+        if path in self._ground.opened:
+            lead(worktree, git_dir, to_clone=True)
+
+    def take_early(self, path: str, lock: Lock) -> None:
+        """What a step under way has committed appears in the repository, if that can be now."""
+        if path not in self._ground.clones or not lock.acquire(blocking=False):
+            return  # whatever else is done in the workspace takes in all of it
+        try:
+            self._early.take(path)
+        finally:
+            lock.release()
+
+    def close(self, path: str) -> None:
+        """No step works there any more: people find the worktree, on the branch of the repository."""
+        if path not in self._ground.opened:
+            return
+        worktree = self._ground.worktree(path)
+        git_dir = self._place(path)
+        if git_dir is not None and worktree.is_dir():
+            lead(worktree, git_dir, to_clone=False)
+
+    def take_or_drop(self, path: str) -> None:
+        """Commits that cannot enter the repository do not keep the slice from being done again."""
+        try:
+            self.take_in(path)
+        except WorkspaceError:
+            self._drop(path)
+
+    def _drop(self, path: str) -> None:
+        self.close(path)
+        git_dir = self._place(path)
+        if git_dir is not None:
+            remove_file(Tree(git_dir), CLONE)
+
+    def hand_out(self, path: str) -> None:
+        worktree = self._ground.worktree(path)
+        git_dir = self._place(path)
+        if git_dir is not None and worktree.is_dir():
+            with _explained(path):
+                hand_out(self._git.at(worktree), git_dir, self._names.head(path), pause=self._pause)
+
+    def take_in(self, path: str) -> None:
+        """Raises `WorkspaceError` if what is there cannot enter the repository; then nothing has moved."""
+        worktree = self._ground.worktree(path)
+        git_dir = self._place(path)
+        if git_dir is None:
+            return
+        place = git_dir / CLONE / "git"
+        with _explained(path):
+            handed = handed_in(git_dir)
+            state = read_state(place, self._names.head(path))
+            if handed.state is None or (state == handed.state and not handed.entered):
+                return
+            self._admit(path, git_dir, place, state)
+        self._follow(path, worktree, git_dir, state, handed)
+        note_handed(git_dir, replace(handed, state=state, entered=()))
+
+    def _place(self, path: str) -> Path | None:
+        """The registration of the worktree of a slice with a clone, also if the directory is gone."""
+        worktree = self._ground.worktree(path)
+        git_dir = None
+        try:
+            git_dir = git_dir_of(worktree)
+        except WorkspaceError:
+            if path in self._ground.clones and not worktree.is_dir():
+                git_dir = self._worktrees.entry_of(worktree)
+        return None if git_dir is None or clone_of(git_dir) is None else git_dir
+
+    def _admit(self, path: str, git_dir: Path, place: Path, state: State) -> None:
+        names, handed = self._names, handed_in(git_dir)
+        refs = tips_of(self._git, names.head(path), names.start(path), names.tip(path))
+        complete = dict.fromkeys((*refs.values(), *handed.entered))
+        heads = [oid for oid in dict.fromkeys((state.head, state.branch)) if oid]
+        before = handed.state or state
+        undone = [
+            oid
+            for oid in dict.fromkeys((*logged(place, after=before.log_size), *handed.entered))
+            if oid not in heads and (oid not in complete or oid in handed.entered)
+        ][-_MOST_LOGGED:]
+        self._enter(
+            place,
+            [oid for oid in heads if oid not in complete],
+            [oid for oid in undone if oid not in complete],
+            known=tuple(complete),
+        )
+        if undone:
+            keep_logged(self._git, git_dir, path, names, seen=undone, head=state.branch)
+
+    def _enter(
+        self, place: Path, heads: Sequence[str], undone: Sequence[str], *, known: tuple[str, ...]
+    ) -> None:
+        """Lets all of these into the repository at once; if that fails, the heads, and then what else can."""
+
+        def enter(*commits: str) -> None:
+            if commits:
+                wanted = Wanted(commits=commits, known=known)
+                admit(self._ground.repository.common, place, wanted, limits=self._limits)
+
+        try:
+            enter(*heads, *undone)
+        except ForeignError:
+            if not undone:
+                raise
+            enter(*heads)
+            for oid in undone:
+                with suppress(ForeignError):  # the step itself has removed a part of it
+                    enter(oid)
+
+    def _follow(self, path: str, worktree: Path, git_dir: Path, state: State, handed: Handed) -> None:
+        """The worktree comes to where the clone is; its files are there already."""
+        branch = self._names.head(path)
+        self._advance(path, branch, state, handed)
+        if not worktree.is_dir():
+            return
+        git = self._git.at(worktree)
+        free(worktree, git_dir, pause=self._pause)
+        with locks_explained():
+            if state.ref != branch and state.head:
+                # Another branch, or none: what that is called in the clone says nothing in the repository.
+                git.do("update-ref", "--no-deref", "-m", f"weft: {path} left its branch", "HEAD", state.head)
+            elif state.ref == branch:
+                self._reattach(git, branch)
+            if handed.state is None or handed.entered or state.head != handed.state.head:
+                git.do("read-tree", "--reset", "HEAD", env=settings(git_dir))
+
+    @staticmethod
+    def _reattach(git: Git, branch: str) -> None:
+        if git.ask("symbolic-ref", "--quiet", "HEAD").text != branch:
+            git.do("symbolic-ref", "HEAD", branch)
+
+    def _advance(self, path: str, branch: str, state: State, handed: Handed) -> None:
+        now = tips_of(self._git, branch).get(branch, "")
+        after = state.branch
+        was = "" if handed.state is None else handed.state.branch
+        if not after or after == now or (after == was and now not in handed.entered):
+            return
+        if now not in {"", was, *handed.entered} and not is_ancestor(self._git, now, after):
+            if is_ancestor(self._git, after, now):
+                return
+            kept = RefMove(ref=self._names.kept(path, after), before="", after=after)
+            self._ground.move(changes([kept]), f"{path} left it behind")
+            raise WorkspaceError(
+                f"the branch {self._names.branch(path)} was moved both in the repository and in the clone of "
+                f"{path}; what is in the clone is kept as {kept.ref}; to start the slice again, "
+                f"type: weft retry {path}"
+            )
+        if not move(
+            self._git, [RefMove(ref=branch, before=now, after=after)], reason=f"weft: {path} committed"
+        ):
+            raise WorkspaceError(
+                f"the branch {self._names.branch(path)} was moved while its clone was looked at; try again"
+            )
+
+
+@contextmanager
+def _explained(path: str) -> Generator[None]:
+    try:
+        yield
+    except (ForeignError, UntrustedError) as error:
+        raise WorkspaceError(
+            f"what {path} has in its clone cannot be taken into the repository: {error}; nothing has moved; "
+            f"to start the slice again, type: weft retry {path}"
+        ) from error

@@ -1,0 +1,1 @@
+"""The target branch and the remote that it is pushed to."""

@@ -1,0 +1,231 @@
+"""Chains of merges on the tip of the target, built in memory.
+
+A chain costs two git processes for each entry (`merge-tree`, `commit-tree`) and a few for all of them together,
+and no checkout, so its cost does not depend on the size of the repository. One process lists the commits that the
+target lacks; from their parents and trailers follows, for each entry, which other subplans' work it would bring
+along.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from msgspec import Struct, field
+
+from weft.engine.messages.facts import RefMove
+from weft.ports.target import Chain, Entry, Link, waits_for
+from weft.ports.workspaces import HeldError
+from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.git.base.merge_tree import Ancestry
+from weft.workspaces.git.base.refs import tip, tree_of
+from weft.workspaces.git.base.unlanded import UnlandedHistory, is_in, is_own, units_of
+from weft.workspaces.git.merges.integrate import moved_before
+from weft.workspaces.git.merges.merge_commits import MergeCommit, MergeCommits, MergeInput
+from weft.workspaces.git.plan_repository import Ground
+
+_NAMED = 5
+"""Subplans that a message names."""
+
+
+class _Draft(Struct):
+    """A chain while it is built."""
+
+    base: str
+    commit: str
+    tree: str
+    """That of the commit."""
+    reached: set[str] = field(default_factory=set[str])
+    """The commits that the links have brought, besides their merges."""
+    links: list[Link] = field(default_factory=list[Link])
+    landed: dict[str, tuple[RefMove, ...]] = field(default_factory=dict[str, tuple[RefMove, ...]])
+    held: dict[str, HeldError] = field(default_factory=dict[str, HeldError])
+    deferred: list[str] = field(default_factory=list[str])
+    built_on: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    parts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    together: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    @property
+    def paths(self) -> list[str]:
+        return [link.path for link in self.links]
+
+    def chain(self) -> Chain:
+        return Chain(
+            base=self.base,
+            commit=self.commit,
+            tree=self.tree,
+            links=tuple(self.links),
+            landed=self.landed,
+            held=self.held,
+            deferred=tuple(self.deferred),
+            built_on=self.built_on,
+            parts=self.parts,
+            together=self.together,
+        )
+
+
+class _Unit(Struct, frozen=True):
+    """Entries that hold each other's work; mostly a single one."""
+
+    entries: Sequence[Entry]
+    before: int
+    """The number of links before it."""
+
+    @property
+    def paths(self) -> list[str]:
+        return [entry.path for entry in self.entries]
+
+
+class ChainBuilder:
+    def __init__(
+        self,
+        ground: Ground,
+        commits: MergeCommits,
+        refs: Mapping[str, str],
+        is_to_land: Callable[[str], bool],
+    ) -> None:
+        """`refs` has the target, and of each entry its branch and where that started, as far as they exist.
+
+        `is_to_land` says whether the result of a subplan, by its path, is to land and has not.
+        """
+        self._ground = ground
+        self._names = ground.names
+        self._git = ground.git
+        self._ref = ground.ends.target_ref
+        self._commits = commits
+        self._refs = refs
+        self._is_to_land = is_to_land
+
+    def build(self, entries: Sequence[Entry], base: str) -> Chain:
+        heads = {entry.path: self._refs.get(self._names.head(entry.path), "") for entry in entries}
+        self._heads = heads
+        self._within = {entry.path: entry.within for entry in entries if heads[entry.path]}
+        self._history = UnlandedHistory.read(
+            self._git, self._ground.plan, sorted(filter(None, heads.values())), base
+        )
+        draft = _Draft(base=base, commit=base, tree=tree_of(self._git, base))
+        for unit in units_of(entries, heads, self._history, self._is_to_land):
+            self._add_unit(draft, _Unit(unit, len(draft.links)))
+        return draft.chain()
+
+    def _add_unit(self, draft: _Draft, unit: _Unit) -> None:
+        """Adds all entries of the unit, or none of them."""
+        before = draft.commit, draft.tree, set(draft.reached)
+        for entry in unit.entries:
+            self._add(draft, entry, unit)
+        linked = draft.paths[unit.before :]
+        held = [path for path in unit.paths if path in draft.held]
+        if not held and not any(path in draft.deferred for path in unit.paths):
+            if len(linked) > 1:
+                draft.together.update(dict.fromkeys(linked, tuple(linked)))
+            return
+        del draft.links[unit.before :]
+        draft.commit, draft.tree, draft.reached = before
+        for path in linked:
+            del draft.built_on[path]
+        rest = [path for path in unit.paths if path in linked or path in draft.deferred]
+        draft.deferred = [path for path in draft.deferred if path not in rest]
+        if held:
+            draft.held.update({path: waits_for(path, held) for path in rest})
+        else:
+            draft.deferred += rest
+
+    def _add(self, draft: _Draft, entry: Entry, unit: _Unit) -> None:
+        path = entry.path
+        head, start = self._heads[path], self._refs.get(self._names.start(path))
+        try:
+            if not head:
+                if path in self._ground.groups and start is None:
+                    draft.landed[path] = ()  # no slice of the group has a branch
+                    return
+                head = self._ground.head(path)  # raises with the way to get the branch back
+            if entry.within:
+                draft.parts[path] = self._parts(entry, head, draft.base)
+            if head not in self._history.commits:
+                draft.landed[path] = moved_before(self._ground, self._ref, head, draft.base)
+                return
+            if head == start:
+                draft.landed[path] = ()  # it has changed nothing
+                return
+            self._link(draft, entry, unit, head)
+        except HeldError as error:
+            draft.held[path] = error
+
+    def _parts(self, entry: Entry, head: str, base: str) -> tuple[str, ...]:
+        """The subplans inside the group whose work a commit holds, whether it has landed or not."""
+        start = tip(self._git, self._names.start(entry.within)) or base
+        commits = UnlandedHistory.read(self._git, self._ground.plan, [head], start).commits.values()
+        return tuple(sorted({each.subplan for each in commits if is_in(each.subplan, entry.within)}))
+
+    def _link(self, draft: _Draft, entry: Entry, unit: _Unit, head: str) -> None:
+        """Merges the entry onto the end of the chain."""
+        path, linked = entry.path, frozenset(draft.paths)
+        own = {entry.within or path, *linked, *unit.paths}
+        self._refuse_strangers(
+            path, self._history.strangers(head, lambda other: other in own or self._is_to_land(other))
+        )
+        along = self._along(entry, {*linked, *unit.paths}, head)
+        if any(other in draft.deferred for other in along):
+            draft.deferred.append(path)
+            return
+        if along:
+            raise waits_for(path, along)
+        if entry.checks_worktree:
+            self._commits.refuse_unsaved(path)
+        made = self._merge(draft, entry, unit, head)
+        if made is None:
+            draft.deferred.append(path)  # it may be in conflict with a link that does not land
+            return
+        draft.links.append(Link(path=path, head=head, before=draft.commit, commit=made.commit))
+        earlier = {other for other in linked if not is_own(entry, other)}
+        draft.built_on[path] = tuple(self._history.brings(head, earlier.__contains__))
+        draft.commit, draft.tree = made.commit, made.tree
+        draft.reached.update(self._history.reached_from(head))
+
+    def _refuse_strangers(self, path: str, strangers: Sequence[str]) -> None:
+        """An earlier run has integrated work that this run does not know, so nothing here has verified it."""
+        if strangers:
+            names = ", ".join(strangers[:_NAMED]) + (", …" if len(strangers) > _NAMED else "")
+            raise HeldError(
+                f"{path} is built on the work of {names}, which has not landed and is not part of this run; to "
+                "land it as well, run the whole plan (or, if the plan has it no more, merge its branch yourself); "
+                "to leave it out, run the plan with --fresh"
+            )
+
+    def _along(self, entry: Entry, linked: AbstractSet[str], head: str) -> list[str]:
+        """The subplans that are not in the chain, and whose work the entry with this commit would bring."""
+
+        def is_missing(other: str) -> bool:
+            return other not in linked and self._is_to_land(other) and not is_own(entry, other)
+
+        along = self._history.brings(head, is_missing)
+        return [other for other in along if not self._is_covered(other, linked, head)]
+
+    def _is_covered(self, group: str, linked: AbstractSet[str], head: str) -> bool:
+        """Whether the completed parts of the group that are in the chain have all that the commit has of it."""
+        parts = [self._heads[path] for path in linked if self._within.get(path) == group]
+        return bool(parts) and not self._history.brings(head, group.__eq__, beside=parts)
+
+    def _merge(self, draft: _Draft, entry: Entry, unit: _Unit, head: str) -> MergeCommit | None:
+        """The merge commit; None if the entry is in conflict with a link of another unit."""
+        own = draft.links[unit.before :]
+        merge = MergeInput(
+            path=entry.path,
+            subject=entry.subject,
+            into=self._names.branch(own[-1].path) if own else self._ground.ends.target,
+            take_branch=entry.take_branch,
+            files=entry.files,
+        )
+        ancestry = Ancestry(
+            ours=draft.tree,
+            theirs=self._history.commits[head].tree,
+            shared=tuple(self._history.shared(head, draft.reached)),
+        )
+        try:
+            return self._commits.make(merge, draft.commit, head, ancestry)
+        except WorkspaceError as error:  # it changed files that it may not change
+            raise HeldError(
+                f"{error}; take these changes back, then type: weft merge {entry.path}"
+            ) from error
+        except HeldError:
+            if not unit.before:
+                raise
+            return None

@@ -1,0 +1,1 @@
+"""The worktree of a slice: created, recorded, reset and removed."""

@@ -1,0 +1,124 @@
+"""What is told of agents without asking them anything."""
+
+from pathlib import Path
+
+import pytest
+
+from app.programs import Programs
+from weft.app.agents.overview import AtHand, Seen, abilities, at_hand, overview, tells
+from weft.errors import InputError
+from weft.plan.language.adapters import ADAPTERS
+from weft.plan.text.problems import PlanError
+
+PLAN = """\
+weft: 1
+plan: p
+agents:
+  coder: {use: codex, model: m, env: {CODEX_API_KEY: secret}}
+  script: {use: command, command: ./agent.sh}
+  gone: {use: command, command: nothing-of-that-name --flag}
+subplans: [{id: a, prompt: x, verify: make}]
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Programs:
+    return Programs(tmp_path)
+
+
+@pytest.fixture
+def project(machine: Programs) -> Path:
+    folder = machine.root / "project"
+    (folder / ".weft").mkdir(parents=True)
+    return folder
+
+
+def hand(machine: Programs, project: Path, name: str | None = None) -> AtHand:
+    return at_hand(name, project, machine.environ)
+
+
+def seen(machine: Programs, project: Path, *names: str, patience: float | None = None) -> dict[str, Seen]:
+    found = overview(hand(machine, project), names, machine.environ, patience=patience)
+    return {one.agent.name: one for one in found}
+
+
+def test_without_a_plan_all_that_weft_knows_is_there(machine: Programs, project: Path) -> None:
+    assert [*seen(machine, project)] == [*ADAPTERS]
+
+
+def test_agents_of_the_plan_come_first_and_what_they_use_is_not_repeated(
+    machine: Programs, project: Path
+) -> None:
+    (project / "weft.yaml").write_text(PLAN)
+    found = seen(machine, project)
+    assert [*found][:4] == ["coder", "script", "gone", "claude"]
+    assert {"codex", "command"} & {*found} == set()
+    assert [one.is_of_plan for one in found.values()][:4] == [True, True, True, False]
+    assert [*seen(machine, project, "codex", "coder", "codex")] == ["codex", "coder"]
+
+
+def test_without_a_plan_those_of_the_configuration_are_there(machine: Programs, project: Path) -> None:
+    (project / ".weft" / "config.yaml").write_text("agents: {mine: {use: pi}}\n")
+    assert next(iter(seen(machine, project))) == "mine"
+
+
+def test_a_plan_that_is_wrong_is_passed_over_unless_it_was_named(machine: Programs, project: Path) -> None:
+    (project / "weft.yaml").write_text("weft: 2\n")
+    found = hand(machine, project)
+    assert (found.shown, found.unread, dict(found.plan.agents)) == ("", "weft.yaml", {})
+    with pytest.raises(PlanError):
+        hand(machine, project, "weft.yaml")
+    (project / "other.yaml").write_text(PLAN)
+    assert hand(machine, project, "other.yaml").shown == "other.yaml"
+
+
+def test_an_unknown_name_is_refused_with_the_nearest(machine: Programs, project: Path) -> None:
+    with pytest.raises(InputError, match=r"no agent 'cluade'; did you mean 'claude'\?"):
+        seen(machine, project, "cluade")
+
+
+def test_where_a_program_is_and_its_version_are_told(machine: Programs, project: Path) -> None:
+    place = machine.add("codex", "echo codex-cli 0.1.2")
+    found = seen(machine, project, "codex", "claude", "builtin", patience=60)
+    codex, claude, own = found.values()
+    assert (codex.is_installed, codex.place, codex.version) == (True, str(place), "0.1.2")
+    assert (claude.is_installed, claude.place, claude.version) == (False, None, None)
+    assert claude.install == "npm install -g @anthropic-ai/claude-code"
+    assert (own.is_installed, own.program) == (True, None)
+
+
+def test_nobody_is_asked_for_a_version_if_that_is_not_wanted(machine: Programs, project: Path) -> None:
+    asked = machine.root / "asked"
+    machine.add("codex", f": >{asked}")
+    assert seen(machine, project, "codex")["codex"].version is None
+    assert not asked.exists()
+
+
+def test_of_commands_the_program_is_looked_for_if_its_name_is_plain(machine: Programs, project: Path) -> None:
+    (project / "weft.yaml").write_text(PLAN)
+    found = seen(machine, project)
+    assert (found["script"].is_installed, found["script"].signs) == (True, None)
+    assert not found["gone"].is_installed
+    assert found["gone"].install == "install nothing-of-that-name, or name another command in the plan"
+
+
+def test_a_key_is_seen_by_its_name_in_the_environment_the_plan_or_a_file(
+    machine: Programs, project: Path
+) -> None:
+    (project / "weft.yaml").write_text(PLAN)
+    (machine.home / ".gemini").mkdir()
+    (machine.home / ".gemini" / "oauth_creds.json").write_text("secret")
+    found = seen(machine, project)
+    assert found["coder"].signs == ("CODEX_API_KEY",)
+    assert found["gemini"].signs == ("~/.gemini/oauth_creds.json",)
+    assert found["claude"].signs == ()
+    assert "set ANTHROPIC_API_KEY" in found["claude"].sign_in
+    assert found["builtin"].sign_in.startswith("set one of OPENAI_API_KEY, ")
+
+
+def test_what_each_can_do_and_tells(machine: Programs, project: Path) -> None:
+    found = seen(machine, project)
+    assert [*abilities(found["claude"])] == ["resume", "fork", "read-only"]
+    assert [*abilities(found["aider"])] == []
+    assert (tells(found["codex"]), tells(found["command"])) == (("tokens",), ())
+    assert [name for name, one in found.items() if one.needs_more] == ["acp", "command", "scripted"]

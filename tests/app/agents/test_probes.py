@@ -1,0 +1,177 @@
+"""Agents that are asked for a word: real processes, of which nothing is left."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from app.programs import Programs
+from hosts.places import is_alive
+from weft.app.agents.overview import AtHand, at_hand, overview
+from weft.app.agents.probes import PROMPT, probe, to_probe
+from weft.app.agents.question import Reply, reply_of
+from weft.app.project.approval import NotApprovedError
+from weft.engine.messages.facts import Ended, How
+from weft.errors import InputError, WeftError
+from weft.plan.model import Agent
+
+LONG = 3600.0
+PLAN = """\
+weft: 1
+plan: p
+model: m-9
+prices: {m-9: {input: 1, output: 10}}
+agents:
+  good: {use: command, command: "cat >prompt; ls >files; cat files; cp files prompt OUT; echo $WEFT_MODEL; REPORT"}
+  bad: {use: command, command: "echo no key >&2; exit 3"}
+  limited: {use: command, command: 'echo ''{"limited_for": 60}'' >"$WEFT_RESULT"'}
+  wrong: {use: builtin, args: [--fast]}
+  lost: {use: codex}
+subplans: [{id: a, prompt: x, verify: make, agent: good}]
+"""
+REPORT = """echo '{"tokens": {"input": 1000, "output": 100}}' >"$WEFT_RESULT\""""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Programs:
+    return Programs(tmp_path)
+
+
+def found(machine: Programs, text: str, folder: str = "project") -> AtHand:
+    project = machine.root / folder
+    project.mkdir(exist_ok=True)
+    (project / ".git" / "refs").mkdir(parents=True, exist_ok=True)
+    (project / "weft.yaml").write_text(text)
+    return at_hand(None, project, environ(machine))
+
+
+def environ(machine: Programs) -> dict[str, str]:
+    return {**machine.environ, "PATH": f"{machine.folder}:{os.environ['PATH']}"}
+
+
+def asked(machine: Programs, hand: AtHand, *names: str, timeout: float = LONG) -> dict[str, Reply]:
+    told: list[str] = []
+    found = probe(
+        hand,
+        hand.agents(names),
+        environ(machine),
+        timeout=timeout,
+        tell=lambda one: told.append(one.agent.name),
+    )
+    assert sorted(told) == sorted(names)
+    return {one.agent.name: one for one in found}
+
+
+def test_each_gets_the_prompt_in_an_empty_directory_and_it_is_told_what_became_of_it(
+    machine: Programs,
+) -> None:
+    out = machine.root / "out"
+    out.mkdir()
+    text = PLAN.replace("OUT", str(out)).replace("REPORT", REPORT.replace('"', '\\"'))
+    hand = found(machine, text)
+    told = asked(machine, hand, "good", "bad", "limited", "wrong", "lost")
+    assert (out / "prompt").read_text() == PROMPT
+    assert (out / "files").read_text() == "files\nprompt\n"
+    good = told["good"]
+    assert (good.has_answered, good.answer, good.tokens, good.cost) == (
+        True,
+        "files\nprompt\nm-9",
+        1_100,
+        2_000,
+    )
+    assert (told["bad"].how, told["bad"].message) == (How.FAILED, "exit code 3: no key")
+    limited = told["limited"]
+    assert (limited.how, limited.has_answered) == (How.LIMITED, False)
+    assert limited.until is not None
+    assert (told["wrong"].how, told["wrong"].message.partition(";")[0]) == (
+        None,
+        "the agent `builtin` does not know '--fast'",
+    )
+    assert told["lost"].how is How.INFRA
+    assert told["lost"].message.endswith("to install it, type: npm install -g @openai/codex")
+
+
+def test_who_does_not_answer_in_time_is_ended(machine: Programs) -> None:
+    hand = found(machine, PLAN.replace("use: codex", "use: command, command: [sleep, '3600']"))
+    told = asked(machine, hand, "lost", timeout=0.2)["lost"]
+    assert (told.how, told.message) == (How.TIMEOUT, "there was no answer within 0.2 s")
+
+
+def test_one_that_cannot_be_called_at_all_is_told(machine: Programs) -> None:
+    assert asked(machine, found(machine, PLAN), "wrong")["wrong"].how is None
+
+
+def test_if_somebody_has_had_enough_nothing_is_left(machine: Programs) -> None:
+    pid = machine.root / "pid"
+    os.mkfifo(pid)
+    waits = f"command: 'echo $$ >{pid}; exec sleep 3600'"
+    text = PLAN.replace("use: codex", f"use: command, {waits}")
+    hand = found(machine, text.replace('"echo no key >&2; exit 3"', f"cat {pid}"))
+
+    def had_enough(one: Reply) -> None:
+        raise LookupError(one.answer)
+
+    with pytest.raises(LookupError) as caught:
+        probe(hand, hand.agents(["lost", "bad"]), environ(machine), timeout=LONG, tell=had_enough)
+    assert not is_alive(int(str(caught.value.args[0])))
+
+
+def test_what_it_said_before_its_time_was_over_is_told() -> None:
+    fact = Ended(at=1.0, firing=0, execution=1, how=How.TIMEOUT, errors="retrying\nHTTP 401\n", seconds=9.0)
+    told = reply_of(Agent(name="a", use="pi"), fact, 9.0)
+    assert told.message == "there was no answer within 9 s; it said: HTTP 401"
+
+
+# --- whom to ask ---
+
+
+def chosen(machine: Programs, hand: AtHand, *names: str, model: str | None = None) -> list[Agent]:
+    seen = overview(hand, names, environ(machine), patience=None)
+    return [*to_probe(hand, seen, machine.environ, named=bool(names), model=model).agents]
+
+
+def alone(machine: Programs, hand: AtHand, *names: str) -> tuple[list[str], list[str]]:
+    """On a machine without any other program."""
+    seen = overview(hand, names, machine.environ, patience=None)
+    asked = to_probe(hand, seen, machine.environ, named=bool(names), model=None)
+    return [one.name for one in asked.agents], [one.agent.name for one in asked.missing]
+
+
+def test_without_names_those_are_asked_that_are_there_and_speak_with_models(machine: Programs) -> None:
+    machine.add("claude")
+    machine.add("pi")
+    hand = found(machine, PLAN.replace("use: codex", "use: pi"))
+    assert alone(machine, hand) == (["wrong", "lost", "claude"], [])
+
+
+def test_who_is_named_is_asked_or_missing(machine: Programs) -> None:
+    hand = found(machine, PLAN)
+    assert alone(machine, hand, "lost", "bad", "builtin") == (["bad", "builtin"], ["lost"])
+
+
+def test_a_model_that_is_named_is_that_of_all(machine: Programs) -> None:
+    hand = found(machine, PLAN)
+    assert [one.model for one in chosen(machine, hand, "bad", "builtin", model="m-1")] == ["m-1", "m-1"]
+
+
+def test_an_adapter_that_needs_a_plan_is_refused(machine: Programs) -> None:
+    with pytest.raises(InputError, match="'command' needs a plan that says what it runs"):
+        chosen(machine, found(machine, PLAN), "command")
+
+
+def test_where_there_is_none_that_is_said(machine: Programs) -> None:
+    hand = found(machine, "weft: 1\nplan: p\nsubplans: [{id: a, steps: [{id: s, run: x}]}]\n")
+    with pytest.raises(WeftError, match="no agent is installed that could be asked"):
+        alone(machine, hand)
+
+
+def test_commands_that_came_with_the_project_are_not_run_unapproved(machine: Programs) -> None:
+    hand = found(machine, PLAN)
+    (hand.folder / ".weft").mkdir()
+    (hand.folder / ".weft" / "config.yaml").write_text(
+        "agents: {theirs: {use: command, command: sh evil.sh}}\n"
+    )
+    hand = found(machine, PLAN)
+    with pytest.raises(NotApprovedError):
+        chosen(machine, hand, "theirs")
+    assert [one.name for one in chosen(machine, hand, "builtin")] == ["builtin"]

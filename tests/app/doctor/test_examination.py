@@ -1,0 +1,159 @@
+"""The checks go on whatever becomes of one of them."""
+
+import errno
+from collections.abc import Iterable
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from weft.app.doctor.catalogue import CHECKS
+from weft.app.doctor.context import Ground
+from weft.app.doctor.examination import doctor, examine
+from weft.app.doctor.findings import Check, Finding, State, fine, problem
+from weft.errors import InputError, WeftError
+
+
+def check(*findings: Finding, error: Exception | None = None, name: str = "one") -> Check:
+    def look(_ground: Ground) -> Iterable[Finding]:
+        yield from findings
+        if error is not None:
+            raise error
+
+    return Check(id=name, looks_at="", why="because", examine=look)
+
+
+def test_ids_are_unique_and_everything_is_explained() -> None:
+    assert len({one.id for one in CHECKS}) == len(CHECKS)
+    assert all(one.why and one.looks_at and not one.why.endswith(".") for one in CHECKS)
+    assert all(one.id.replace("-", "").islower() and one.id.isascii() for one in CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (WeftError("it is so"), "cannot be checked: it is so"),
+        (OSError(errno.EACCES, "Permission denied", "/x"), "cannot be checked: /x: Permission denied"),
+        (OSError(errno.EACCES, "Permission denied"), "cannot be checked: Permission denied"),
+        (KeyError("x"), "cannot be checked: KeyError: 'x'"),
+    ],
+)
+def test_a_check_that_fails_is_unknown_and_the_others_are_made(
+    tmp_path: Path, error: Exception, said: str
+) -> None:
+    bad = check(problem("found before"), error=error)
+    seen: list[str] = []
+    told = examine(Ground(tmp_path), [bad, check(name="two")], watch=seen.append)
+    assert [(one.check.id, one.state, one.finding.found) for one in told] == [
+        ("one", State.PROBLEM, "found before"),
+        ("one", State.UNKNOWN, said),
+        ("two", State.OK, ""),
+    ]
+    assert seen == ["one", "two"]
+
+
+def test_a_check_that_takes_too_long_is_unknown(tmp_path: Path) -> None:
+    gate, passed = Event(), Event()
+
+    def look(_ground: Ground) -> Iterable[Finding]:
+        gate.wait()
+        passed.set()
+        return [fine()]
+
+    slow = Check(id="slow", looks_at="", why="", examine=look)
+    (told,) = examine(Ground(tmp_path), [slow], longest=0.01)
+    gate.set()
+    passed.wait()
+    assert (told.state, told.finding.found) == (
+        State.UNKNOWN,
+        "it takes longer than 0.01 s to find out",
+    )
+
+
+def test_what_is_shared_is_made_once(tmp_path: Path) -> None:
+    ground, made = Ground(tmp_path), list[Ground]()
+
+    def make(of: Ground) -> int:
+        made.append(of)
+        return len(made)
+
+    assert (ground.once(make), ground.once(make), made) == (1, 1, [ground])
+
+
+def test_what_is_wrong_only_for_a_moment_is_not_told(tmp_path: Path) -> None:
+    looks: list[Ground] = []
+
+    def look(ground: Ground) -> Iterable[Finding]:
+        looks.append(ground)
+        yield problem("always", subject="always")
+        yield problem("it changes", subject=str(len(looks)))
+        if len(looks) == 1:
+            raise WeftError("a moment")
+
+    passing = Check(id="passing", looks_at="", why="", examine=look)
+    healed = iter([[problem("once", subject="once")], []])
+    once = Check(id="once", looks_at="", why="", examine=lambda _ground: next(healed))
+    told = doctor(tmp_path, checks=[passing, once]).told
+    assert [(one.check.id, one.state, one.finding.found) for one in told] == [
+        ("passing", State.PROBLEM, "always"),
+        ("once", State.OK, ""),
+    ]
+    assert looks[0] is not looks[1]
+
+
+class Disease:
+    """Something that can be wrong, and mended or not."""
+
+    def __init__(self, *, mends: bool, error: Exception | None = None) -> None:
+        self.is_there = True
+        self._mends = mends
+        self._error = error
+
+    def look(self, _ground: Ground) -> Iterable[Finding]:
+        if self.is_there:
+            yield problem("it is there", subject="x", mend=self._mend)
+
+    def _mend(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self.is_there = not self._mends
+
+
+@pytest.mark.parametrize(
+    ("disease", "state", "tried"),
+    [
+        (Disease(mends=True), State.FIXED, ""),
+        (Disease(mends=False), State.PROBLEM, ""),
+        (Disease(mends=False, error=WeftError("no way")), State.PROBLEM, "no way"),
+        (Disease(mends=False, error=KeyError(1)), State.PROBLEM, "KeyError: 1"),
+    ],
+)
+def test_after_mending_all_is_looked_at_again(
+    tmp_path: Path, disease: Disease, state: State, tried: str
+) -> None:
+    one = Check(id="one", looks_at="", why="", examine=disease.look)
+    checks = [one, check(name="two")]
+    before = doctor(tmp_path, checks=checks)
+    assert [told.state for told in before.told] == [State.PROBLEM, State.OK]
+    after = doctor(tmp_path, fix=True, checks=checks)
+    assert [(told.state, told.tried) for told in after.told] == [(state, tried), (State.OK, "")]
+    assert after.is_healthy is (state is State.FIXED)
+
+
+def test_what_cannot_be_looked_at_again_is_not_said_to_be_mended(tmp_path: Path) -> None:
+    disease = Disease(mends=True)
+
+    def look(ground: Ground) -> Iterable[Finding]:
+        if not disease.is_there:
+            raise WeftError("blind")
+        return disease.look(ground)
+
+    one = Check(id="one", looks_at="", why="", examine=look)
+    report = doctor(tmp_path, fix=True, checks=[one])
+    assert [told.state for told in report.told] == [State.UNKNOWN]
+
+
+def test_within_a_step_nothing_is_mended(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is refused inside a step"):
+        doctor(tmp_path, fix=True, environ={"WEFT_RUN": "r", "WEFT_SUBPLAN": "a"})
+    assert doctor(tmp_path, environ={"WEFT_RUN": "r", "PATH": ""}).told

@@ -1,0 +1,155 @@
+"""The journal, open at a run: which one, who runs it, what to type, and how it is followed."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from app.books import Written, written
+from weft.app.record.journal import LOOKS_EVERY, open_book
+from weft.app.record.run_plan import plan_of
+from weft.engine.messages.events import Event
+from weft.errors import InputError
+from weft.store.sqlite import open_journal
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Iterator[Written]:
+    with written(tmp_path) as one:
+        yield one
+
+
+def test_a_journal_without_a_run_is_told(tmp_path: Path) -> None:
+    open_journal(tmp_path / ".weft" / "weft.db", now=0.0).close()
+    said = "nothing has been run here yet; to run the plan, type: weft run"
+    with pytest.raises(InputError, match=said), open_book(tmp_path):
+        pass
+
+
+def test_the_last_run_is_meant_if_none_is_named(one: Written) -> None:
+    with one.opened() as book:
+        assert book.run.run == "r1"
+    one.journal.add_run(structs.replace(one.journal.runs()[0], run="r2"))
+    with one.opened() as book:
+        assert book.run.run == "r2"
+    with open_book(one.root, "r1") as book:
+        assert book.run.run == "r1"
+
+
+def test_the_plan_is_as_it_was_when_the_run_began(one: Written) -> None:
+    with one.opened() as book:
+        assert plan_of(book).outline.paths == ["", "store", "store/model", "docs"]
+
+
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("weft.yaml", "weft run"),
+        ("plans/my plan.yaml", "weft run 'my plan.yaml'"),
+        ("standard input", "weft run -"),
+    ],
+)
+def test_what_to_type_to_have_it_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with written(tmp_path, file=file) as one, one.opened() as book:
+        assert book.run_command() == command
+
+
+def test_from_elsewhere_the_whole_name_of_the_plan_is_typed(
+    one: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    with one.opened() as book:
+        assert book.run_command() == f"weft run {str(one.root)[1:]}/weft.yaml"
+    monkeypatch.chdir("/proc")
+    with one.opened() as book:
+        assert book.run_command() == f"weft run {one.root}/weft.yaml"
+
+
+def test_somebody_runs_it_who_is_alive(one: Written) -> None:
+    with one.opened() as book:
+        assert book.is_run_by_somebody()
+        one.die()
+        assert not book.is_run_by_somebody()
+
+
+class Sleeps:
+    """Instead of time passing, something happens."""
+
+    def __init__(self, *happens: Callable[[], None]) -> None:
+        self._happens = list(happens)
+
+    def __call__(self, seconds: float) -> None:
+        assert seconds == LOOKS_EVERY
+        self._happens.pop(0)()
+
+
+def nothing() -> None:
+    pass
+
+
+def followed(one: Written, monkeypatch: pytest.MonkeyPatch, *happens: Callable[[], None]) -> list[str]:
+    """The kinds of events that who follows gets while all this happens, and where it is told to be alone."""
+    sleeps = Sleeps(*happens)
+    monkeypatch.setattr(time, "sleep", sleeps)
+    got: list[str] = []
+    with one.opened() as book:
+        events = book.events(follow=True, alone=lambda: got.append("alone"))
+        got.extend(recorded.event.kind for recorded in events)
+    assert sleeps._happens == []
+    return got
+
+
+def test_who_follows_gets_each_event_once_until_the_run_is_over(
+    one: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one.tell(Event(kind="run_started"))
+    asks = partial(one.tell, Event(kind="ask"), state="waiting")
+    ends = partial(one.tell, Event(kind="answered"), Event(kind="run_finished"), state="completed")
+    got = followed(one, monkeypatch, nothing, asks, nothing, ends)
+    assert got == ["run_started", "ask", "answered", "run_finished"]
+
+
+def test_a_run_that_is_over_is_not_waited_for(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    one.tell(Event(kind="run_finished"), state="abandoned")
+    assert followed(one, monkeypatch) == ["run_finished"]
+
+
+def test_who_follows_is_told_once_that_nobody_runs_it(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    recovers = partial(one.tell, Event(kind="recovered"))
+    ends = partial(one.tell, Event(kind="run_finished"), state="completed")
+    got = followed(
+        one,
+        monkeypatch,
+        one.die,
+        nothing,
+        nothing,
+        one.come_back,
+        recovers,
+        one.die,
+        nothing,
+        one.come_back,
+        ends,
+    )
+    assert got == ["alone", "recovered", "alone", "run_finished"]
+
+
+def test_a_run_that_ends_is_not_left_alone(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end() -> None:
+        one.tell(Event(kind="run_finished"), state="completed")
+        one.die()
+
+    assert followed(one, monkeypatch, end) == ["run_finished"]
+
+
+def test_who_does_not_mind_is_not_told_to_be_alone(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    one.die()
+    ends = partial(one.tell, Event(kind="run_finished"), state="completed")
+    monkeypatch.setattr(time, "sleep", Sleeps(nothing, ends))
+    with one.opened() as book:
+        assert len(list(book.events(follow=True))) == 1

@@ -1,0 +1,58 @@
+"""What is read of a plan from the record of its run is what is in the plan."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plan.plan_strategies import plan_texts
+from weft.app.record.run_record import RecordedPlan, recorded_plan
+from weft.plan.display.show import record_plan, show_plan
+from weft.plan.loader.load import load_plan
+from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+from weft.plan.text.problems import PlanError
+from weft.ports.journal import RunRecord
+
+
+def recorded(plan: Plan, text: str) -> RecordedPlan:
+    record = RunRecord(
+        run="r", plan=plan.id, file="f", directory="/", text=text, digest="", created_at=0.0, state="running"
+    )
+    return recorded_plan(record)
+
+
+def depends_on(plan: Plan, row: int) -> set[str]:
+    found: set[str] = set()
+    while row != ROOT:
+        found |= {plan.outline.paths[dep] for dep in plan.outline.depends_on[row]}
+        row = plan.outline.parents[row]
+    return found
+
+
+@given(plan_texts(), st.sampled_from([record_plan, show_plan]))
+def test_it_is_what_the_plan_says(text, written) -> None:
+    try:
+        plan = load_plan(text)
+    except PlanError:
+        return
+    found = recorded(plan, written(plan))
+    assert list(found.paths) == plan.outline.paths[1:]
+    for row, path in enumerate(plan.outline.paths[1:], 1):
+        one, settings = found.subplan(path), plan.scopes[row].settings
+        is_leaf = plan.outline.is_leaf(row)
+        lands = is_leaf if settings.merge_when == "slice" else plan.outline.parents[row] == ROOT
+        assert (found.is_leaf(path), one.is_leaf, one.lands) == (is_leaf, is_leaf, lands)
+        assert set(one.depends_on) == depends_on(plan, row)
+        assert one.steps == (len(plan.pipeline_of(row).steps) if is_leaf else 0)
+        assert (one.has_branch, one.branch_prefix) == (
+            settings.isolation == "worktree",
+            settings.branch_prefix,
+        )
+
+
+def test_a_plan_may_be_deep() -> None:
+    data: dict[str, object] = {"id": "s", "steps": []}
+    for _ in range(3_000):
+        data = {"id": "s", "subplans": [data]}
+    found = RecordedPlan("deep", {"subplans": [data]})
+    assert len(found.paths) == 3_001
+    assert found.subplan("/".join(["s"] * 3_001)).is_leaf

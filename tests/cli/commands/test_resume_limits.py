@@ -1,0 +1,114 @@
+"""`weft resume --limits`: a person ends the usage limits of a run, with a coordinator and without."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app.books import Written, written
+from weft.cli.main import cli
+from weft.engine.messages.events import Event
+from weft.store.sqlite import open_reader
+
+LATER = 4e9
+"""Seconds since 1970: in the year 2096."""
+
+
+def limited(*agents: str, until: float = LATER) -> Event:
+    return Event(kind="limited", subplan="docs", step="write", data={"agents": list(agents), "until": until})
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Written]:
+    """A run whose coordinator has died."""
+    with written(tmp_path, [Event(kind="run_started")]) as book:
+        book.die()
+        yield book
+
+
+def resume(book: Written, *arguments: str) -> Result:
+    unset = {name: None for name in os.environ if name.startswith("WEFT_")}
+    return CliRunner(env=unset).invoke(cli, ["-C", str(book.root), "resume", "--limits", *arguments])
+
+
+def requests(book: Written) -> list[str]:
+    return [request.kind for request in book.journal.requests("r1")]
+
+
+def test_without_a_limit_nothing_is_asked_of_the_run(book: Written) -> None:
+    done = resume(book)
+    assert (done.exit_code, done.stdout) == (0, "no agent of run r1 has a usage limit\n")
+    assert requests(book) == []
+
+
+def test_a_limit_whose_time_has_come_needs_no_end(book: Written) -> None:
+    book.tell(limited("coder", until=1.0))
+    assert resume(book).stdout == "no agent of run r1 has a usage limit\n"
+    assert requests(book) == []
+
+
+def test_without_a_coordinator_the_next_one_ends_the_limit(book: Written) -> None:
+    book.tell(limited("tester"), limited("coder", "reviewer"))
+    done = resume(book)
+    assert done.exit_code == 0
+    assert done.stdout == "the usage limit of coder and reviewer and tester ends when run r1 continues\n"
+    command = f"weft start {book.root / 'weft.yaml'}"
+    assert done.stderr == f"no coordinator works on it now; to resume it, type: {command}\n"
+    assert requests(book) == ["limits"]
+
+
+def test_to_ask_twice_is_to_ask_once(book: Written) -> None:
+    book.tell(limited("coder"))
+    first, second = (json.loads(resume(book, "--json").stdout)["data"] for _ in range(2))
+    expected = {"run": "r1", "agents": ["coder"], "alive": False, "state": "running"}
+    assert [first, second] == [{**expected, "changed": True}, {**expected, "changed": False}]
+    assert requests(book) == ["limits"]
+
+
+def test_limits_that_a_person_has_ended_are_over(book: Written) -> None:
+    book.tell(limited("coder"), Event(kind="limits_ended"))
+    assert resume(book).stdout == "no agent of run r1 has a usage limit\n"
+
+
+def test_it_returns_when_the_coordinator_has_taken_it_up(book: Written) -> None:
+    book.come_back()
+    book.tell(limited("coder"))
+    path = book.root / ".weft" / "weft.db"
+
+    def take_up() -> None:
+        reader = open_reader(path)
+        while not (asked := reader.requests("r1")):
+            os.sched_yield()
+        reader.close()
+        taken.extend(request.id for request in asked)
+
+    taken: list[int] = []
+    coordinator = threading.Thread(target=take_up)
+    coordinator.start()
+    answers: list[Result] = []
+    person = threading.Thread(target=lambda: answers.append(resume(book)))
+    person.start()
+    coordinator.join()
+    book.journal.append("r1", [(1.0, Event(kind="limits_ended"))], taken=taken)
+    person.join()
+    assert answers[0].stdout == "the usage limit of coder is ended; what waited for it continues\n"
+    assert answers[0].stderr == ""
+    assert requests(book) == []
+
+
+@pytest.mark.parametrize("state", ["completed", "failed"])
+def test_a_run_that_has_ended_has_no_limit_to_end(book: Written, state: str) -> None:
+    book.tell(limited("coder"), state=state)
+    done = resume(book)
+    assert done.stdout == f"run r1 is {state}; there is no usage limit to end\n"
+    assert (done.stderr, requests(book)) == ("", [])
+
+
+def test_a_limit_belongs_to_agents_and_not_to_a_subplan(book: Written) -> None:
+    done = resume(book, "docs")
+    assert done.exit_code == 2
+    assert "type `weft resume --limits` without ID" in done.stderr

@@ -1,0 +1,69 @@
+"""What is shown of what the engine really tells, however the run goes: failures, limits, stops and deaths."""
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plan.small_plans import compiled
+from weft.app.views.run_view import RunView
+from weft.cli.live.screen import screen
+from weft.cli.text.run_lines import lines_of
+from weft.cli.text.run_summary import summary_lines
+from weft.cli.wording.cells import Style
+from weft.engine.messages.facts import How
+from weft.engine.simulate import Happening, Interruptions, Reply, SimulatedRun, Simulator
+
+GROUPS = [
+    {
+        "id": f"g{number}",
+        "verify": "make all",
+        "subplans": [
+            {"id": "a", "pipeline": "fan"},
+            {"id": "b", "pipeline": "loops", "verify": "make", "depends_on": ["a"]},
+            {"id": "c", "pipeline": "outer", "verify": "make"},
+        ],
+    }
+    for number in range(3)
+]
+PLANS = {
+    mode: compiled(*GROUPS, failure_mode=mode, max_parallel=3) for mode in ("fail_fast", "continue_on_error")
+}
+HOWS = [*[How.DONE] * 16, How.FAILED, How.TIMEOUT, How.LOST, How.LIMITED]
+
+
+def simulated(mode: str, chance: Random) -> SimulatedRun:
+    def world(_order: object) -> Happening:
+        return Happening(
+            seconds=chance.uniform(1, 50), how=chance.choice(HOWS), cost=chance.choice([None, 5])
+        )
+
+    def rarely(_facts: int) -> bool:
+        return chance.random() < 0.03
+
+    simulator = Simulator(
+        PLANS[mode],
+        world,
+        person=lambda _subplan, _step: Reply(chance.uniform(0, 100)),
+        interruptions=Interruptions(dies=rarely, stops=rarely),
+    )
+    return simulator.play(carried=("g0/a",))
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(sorted(PLANS)), st.integers(0, 2**32))
+def test_the_view_agrees_with_the_engine_and_can_be_shown_at_any_time(mode, seed) -> None:
+    run = simulated(mode, Random(seed))
+    view = RunView(PLANS[mode].plan)
+    for at, event in run.events:
+        view.apply(event, at)
+        assert sum(view.counts.values()) == 9
+        assert len(screen(view, at, 79, 12, Style())) <= 12
+        assert len(lines_of(event, at, view)) <= 1
+    paths = view.outline.paths[1:]
+    assert [view.row(path).state for path in paths] == [run.engine.tracker.state(path) for path in paths]
+    assert view.state == run.state
+    assert [*view.shelves.running, *view.shelves.asking, *view.shelves.waiting] == []
+    assert list(view.under_way()) == []
+    assert bool(view.shelves.failed) is (run.state == "failed"), "every failed run says what was to blame"
+    assert summary_lines(view, run.seconds)

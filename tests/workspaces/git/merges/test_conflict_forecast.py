@@ -1,0 +1,247 @@
+from collections.abc import Iterator, Mapping
+from itertools import permutations
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+from hypothesis import given, settings
+
+from weft.workspaces.git.base.merge_tree import try_merge
+from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.refs import tip
+from weft.workspaces.git.merges import conflict_forecast
+from weft.workspaces.git.merges.conflict_forecast import Foreseen, Foresight
+from workspaces.faults import quick_folder
+from workspaces.git.histories import History, branches, grown
+from workspaces.git.repositories import Made, grow, repository
+
+LINES = "".join(f"{number}\n" for number in range(1, 10))
+FILES = {"a": LINES, "b": LINES, "d/x": LINES, "d/y": LINES * 2, "e/z": "z\n"}
+
+
+class CountingGit(Git):
+    """Remembers what it was asked for, and says that it is of another version, if that is wanted."""
+
+    def __init__(self, git: Git, version: str = "") -> None:
+        super().__init__(git.directory, environ=git._environ, works=True)
+        self.version = version
+        self.asked: list[str] = []
+
+    def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
+        if self.version and command == ("version",):
+            return Answer(0, f"git version {self.version}\n".encode(), "")
+        self.asked += [word for word in command if word in {"merge-tree", "diff-tree"}]
+        return super().ask(*command, stdin=stdin, env=env)
+
+
+@pytest.fixture(params=["", "2.38.0"], ids=["several at once", "one by one"])
+def git(tmp_path: Path, request: pytest.FixtureRequest) -> CountingGit:
+    return CountingGit(repository(tmp_path / 'repo:si"to\\ry', FILES), request.param)
+
+
+@pytest.fixture(scope="module")
+def whole() -> Iterator[Git]:
+    """A repository for many histories."""
+    with quick_folder() as folder:
+        yield repository(folder / "repository")
+
+
+def foresight(git: Git, **branches: Mapping[str, Made]) -> Foresight:
+    """Of branches that did this since `main`."""
+    found = Foresight(git)
+    for name, files in branches.items():
+        go(git, found, name, files)
+    return found
+
+
+def go(git: Git, found: Foresight, name: str, files: Mapping[str, Made]) -> None:
+    found.moved(name, tip(git, "refs/heads/main") or "", grow(git, name, files))
+
+
+def seen(found: Foresight, name: str) -> list[tuple[str, tuple[str, ...]]]:
+    return [(conflict.other, conflict.files) for conflict in found.conflicts(name)]
+
+
+def test_a_conflict_is_told_from_both_sides(git: CountingGit) -> None:
+    found = foresight(
+        git, one={"a": "one\n"}, two={"a": "two\n", "b": "two\n"}, three={"b": "three\n", "n": "n"}
+    )
+    assert found.conflicts("one") == [Foreseen(one="one", other="two", files=("a",))]
+    assert seen(found, "two") == [("one", ("a",)), ("three", ("b",))]
+    assert seen(found, "three") == [("two", ("b",))]
+
+
+def test_changes_that_go_together_are_no_conflict(git: CountingGit) -> None:
+    found = foresight(git, one={"a": f"0\n{LINES}"}, two={"a": f"{LINES}10\n"})
+    assert seen(found, "one") == []
+    assert git.asked.count("merge-tree") == 1
+
+
+def test_branches_that_touch_nothing_in_common_are_not_merged(git: CountingGit) -> None:
+    found = foresight(git, one={"a": "one\n", "d/x": "1"}, two={"b": "two\n", "d/y": "1", "n": "n"}, three={})
+    assert [seen(found, name) for name in ("one", "two", "three")] == [[], [], []]
+    assert git.asked == ["diff-tree"]
+
+
+def test_a_branch_that_nobody_told_of_has_no_conflicts(git: CountingGit) -> None:
+    assert seen(foresight(git), "one") == []
+    assert git.asked == []
+
+
+def test_a_file_where_the_other_has_a_directory(git: CountingGit) -> None:
+    found = foresight(git, one={"n": "file\n"}, two={"n/deep/file": "2"})
+    assert seen(found, "one") == [("two", ("n",))]
+    assert seen(found, "two") == [("one", ("n",))]
+    found = foresight(git, one={"n/deep/file": "1"}, two={"n": "file\n"})
+    assert seen(found, "one") == [("two", ("n",))]
+
+
+def test_two_kinds_of_file_are_told_by_their_name(git: CountingGit) -> None:
+    found = foresight(git, one={"a": ("b",)}, two={"a": f"{LINES}x\n"})
+    assert seen(found, "one") == [("two", ("a",))]
+
+
+def test_one_renamed_the_directory_to_which_the_other_added(git: CountingGit) -> None:
+    moved: dict[str, Made] = {"d/x": None, "d/y": None, "f/x": LINES, "f/y": LINES * 2}
+    found = foresight(git, one=moved, two={"d/new": "new\n"})
+    assert seen(found, "one") == [("two", ("f/new",))]
+    assert seen(found, "two") == [("one", ("f/new",))]
+
+
+def test_a_conflict_about_no_file_names_the_directory(git: CountingGit) -> None:
+    split: dict[str, Made] = {"d/x": None, "d/y": None, "f/x": LINES, "g/y": LINES * 2}
+    found = foresight(git, one=split, two={"d/new": "new\n"})
+    assert seen(found, "two") == [("one", ("d",))]
+
+
+def test_what_was_merged_is_not_merged_again_until_one_moves(git: CountingGit) -> None:
+    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"}, three={"a": "three\n"})
+    seen(found, "one")
+    git.asked.clear()
+    assert len(seen(found, "two")) == 2
+    assert git.asked == []
+    go(git, found, "two", {"a": f"0\n{LINES}"})
+    assert seen(found, "three") == [("one", ("a",)), ("two", ("a",))]
+    assert git.asked.count("diff-tree") == 1
+    git.asked.clear()
+    seen(found, "two")
+    assert git.asked == []
+
+
+def test_conflicts_are_in_the_order_of_names_whoever_moved_last(git: CountingGit) -> None:
+    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"}, three={"a": "three\n"})
+    seen(found, "three")
+    go(git, found, "one", {"a": "one more\n"})
+    assert seen(found, "three") == [("one", ("a",)), ("two", ("a",))]
+
+
+def test_the_topmost_directory_is_never_taken_for_renamed(git: CountingGit) -> None:
+    assert seen(foresight(git, one={"n": "new\n"}, two={"b": None}), "one") == []
+    assert git.asked == ["diff-tree"]
+
+
+def test_all_that_is_new_is_merged_by_one_process(tmp_path: Path) -> None:
+    git = CountingGit(repository(tmp_path / "repository", FILES))
+    found = foresight(git, **{f"branch{number}": {"a": f"{number}\n"} for number in range(6)})
+    assert len(seen(found, "branch3")) == 5
+    assert git.asked == ["diff-tree", "merge-tree"]
+
+
+def test_a_branch_that_moves_out_of_the_way_is_in_no_conflict(git: CountingGit) -> None:
+    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
+    assert seen(found, "one") != []
+    go(git, found, "two", {"a": LINES})
+    assert seen(found, "one") == []
+
+
+def test_a_branch_that_is_gone_is_in_no_conflict(git: CountingGit) -> None:
+    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
+    assert seen(found, "one") != []
+    found.gone("two")
+    found.gone("never")
+    assert seen(found, "one") == []
+    assert seen(found, "two") == []
+
+
+def test_a_branch_that_began_elsewhere_is_compared_with_that(git: CountingGit) -> None:
+    found = Foresight(git)
+    start = grow(git, "start", {"a": "start\n"})
+    found.moved("one", start, grow(git, "one", {"b": "one\n"}, start))
+    go(git, found, "two", {"a": "two\n"})
+    assert seen(found, "one") == []
+    found.moved("one", tip(git, "refs/heads/main") or "", tip(git, "refs/heads/one") or "")
+    assert seen(found, "one") == [("two", ("a",))]
+
+
+def test_names_may_have_any_characters(git: CountingGit) -> None:
+    name = "tab\tline\nö \udcff"
+    assert seen(foresight(git, one={name: "1"}, two={name: "2"}), "one") == [("two", (name,))]
+
+
+@pytest.mark.parametrize("memory", [conflict_forecast._MEMORY, "/dev/null/nowhere"])
+def test_nothing_is_left_in_the_repository(
+    git: CountingGit, memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conflict_forecast, "_MEMORY", memory)
+    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
+    before = sorted((git.directory / ".git").rglob("*"))
+    assert seen(found, "one") == [("two", ("a",))]
+    assert sorted((git.directory / ".git").rglob("*")) == before
+
+
+def test_a_commit_that_is_missing_is_an_error(git: CountingGit) -> None:
+    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
+    seen(found, "one")
+    found.moved("two", "1" * 40, "2" * 40)
+    with pytest.raises(GitError):
+        found.conflicts("one")
+    go(git, found, "two", {"a": "two\n"})
+    assert seen(found, "one") == [("two", ("a",))]
+
+
+def test_what_git_cannot_merge_is_not_taken_for_a_conflict(git: CountingGit) -> None:
+    with pytest.raises(GitError, match="not something we can merge"):
+        conflict_forecast._single(git, ("main", "nothing"), {})
+
+
+def test_histories_without_a_common_commit_are_an_error(git: CountingGit) -> None:
+    found = foresight(git, one={"a": "one\n"})
+    found.moved("two", tip(git, "refs/heads/main") or "", grow(git, "two", {"a": "two\n"}, ""))
+    with pytest.raises(GitError, match="unrelated histories"):
+        found.conflicts("one")
+
+
+def test_many_threads_get_the_same_answers(git: CountingGit) -> None:
+    names = [f"branch{number}" for number in range(5)]
+    found, ready = Foresight(git), Barrier(len(names))
+    answers: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+
+    def work(name: str) -> None:
+        commit = grow(git, name, {"a": f"{name}\n"})
+        found.moved(name, tip(git, "refs/heads/main") or "", commit)
+        ready.wait()
+        answers[name] = seen(found, name)
+
+    threads = [Thread(target=work, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == {name: [(other, ("a",)) for other in names if other != name] for name in names}
+
+
+@given(branches(3))
+@settings(max_examples=40)
+def test_what_is_foreseen_is_what_would_happen(whole: Git, history: History) -> None:
+    start, *tips = grown(whole, history)
+    found = Foresight(whole)
+    for number, commit in enumerate(tips):
+        found.moved(str(number), start, commit)
+    happens = {
+        (str(one), str(other)): {
+            conflict.path for conflict in try_merge(whole, tips[one], tips[other]).conflicts
+        }
+        for one, other in permutations(range(len(tips)), 2)
+    }
+    foreseen = {(seen.one, seen.other): set(seen.files) for one in "012" for seen in found.conflicts(one)}
+    assert foreseen == {pair: files for pair, files in happens.items() if files}
