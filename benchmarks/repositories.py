@@ -8,10 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from weft.app.project.places import Places
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.repository import open_repository, resolve_ends
-from weft.workspaces.git.plan_repository import Ground
+from weft.workspaces.git.plan_repository import PlanRepository
 from weft.workspaces.worktrees import WorktreeWorkspaces
 
 Files = Mapping[str, str]
@@ -54,10 +54,10 @@ class Project:
         """As a run of a plan without groups has them; `clones`: slices whose steps have a clone."""
         place = self.top / ".weft" / "worktrees" / plan
         return WorktreeWorkspaces(
-            Ground(
+            PlanRepository(
                 repository=self._repository,
                 ends=resolve_ends(self._repository, base="main", target=target),
-                names=Names(plan=plan),
+                names=RefNames(plan=plan),
                 plan=plan,
                 folder=lambda _, name: place / name,
                 groups=frozenset({""}),
@@ -72,7 +72,7 @@ class Project:
         self._import([line for ref, files in refs.items() for line in _commit(ref, files, f"from {MAIN}^0")])
         return [self.git.line("rev-parse", ref) for ref in refs]
 
-    def begun(self, names: Names, changes: Mapping[str, Files]) -> list[str]:
+    def begun(self, names: RefNames, changes: Mapping[str, Files]) -> list[str]:
         """Branches of slices, as their steps leave them; where they are."""
         main = self.git.line("rev-parse", MAIN)
         tips = self.commits({names.head(path): files for path, files in changes.items()})

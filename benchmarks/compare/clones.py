@@ -11,7 +11,7 @@ from benchmarks.compare.table import Row, at_most
 from benchmarks.compare.worktrees import Making, files_of, spent
 from benchmarks.repositories import Project, project
 from weft.ports.workspaces import WorkspaceRequest
-from weft.workspaces.git.clones.foreign import Wanted, admit
+from weft.workspaces.git.clones.foreign import WantedCommits, admit
 
 _IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 
@@ -31,7 +31,7 @@ class Entering:
 
     def ours(self) -> Cost:
         before, made = self._committed()
-        wanted = Wanted(commits=(made,), known=(before,))
+        wanted = WantedCommits(commits=(made,), known=(before,))
         return spent(lambda: admit(self._common, self._clone, wanted))
 
     def by_git(self) -> Cost:

@@ -12,7 +12,7 @@ from benchmarks.compare.going import going, steps_plan, write_plan
 from benchmarks.compare.measuring import Sizes, cpu, micro
 from benchmarks.compare.processes import cpu_of, megabytes_of
 from benchmarks.compare.table import Row, at_most
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.app.project.plans import load
 from weft.app.run.setup import recovered
 from weft.garbage import without_gc
@@ -140,7 +140,7 @@ def _stop(folder: Path) -> None:
 
 def _replayed(folder: Path) -> float:
     with without_gc():
-        compiled = compile_plan(load(Source(name="weft.yaml", directory=folder), environ=os.environ))
+        compiled = compile_plan(load(InputSource(name="weft.yaml", directory=folder), environ=os.environ))
     with closing(open_reader(folder / ".weft" / "weft.db")) as reader:
         (record,) = reader.runs()
 

@@ -9,10 +9,10 @@ from benchmarks.compare.processes import Cost, median_costs
 from benchmarks.compare.table import Row, at_most
 from benchmarks.compare.worktrees import files_of, spent
 from benchmarks.repositories import Files, Project, project
-from weft.ports.target import Entry
-from weft.ports.workspaces import MergeRequest, Work, WorkspaceRequest
-from weft.workspaces.git.base.names import Names
-from weft.workspaces.git.merges.conflict_forecast import Foresight
+from weft.ports.target import LandingEntry
+from weft.ports.workspaces import MergeRequest, StepWork, WorkspaceRequest
+from weft.workspaces.git.base.names import RefNames
+from weft.workspaces.git.merges.conflict_forecast import ConflictForecast
 from weft.workspaces.worktrees import WorktreeWorkspaces
 
 # Landing
@@ -57,8 +57,8 @@ class Landing:
         workspaces = self._project.workspaces(plan, target=plan)
         return spent(lambda: land(workspaces, self._slices))
 
-    def _begin(self, plan: str) -> Names:
-        names = Names(plan=plan)
+    def _begin(self, plan: str) -> RefNames:
+        names = RefNames(plan=plan)
         self._project.begun(names, {path: self._files(plan, at) for at, path in enumerate(self._slices)})
         return names
 
@@ -85,7 +85,7 @@ class FromWorktrees:
         attempt = next(self._attempts)
         for path in self._slices:
             (self._workspaces.place(path) / f"{path}.py").write_text(f"# {attempt}\n")
-            self._workspaces.record(Work(path=path, step="t", attempt=attempt, subject="more"))
+            self._workspaces.record(StepWork(path=path, step="t", attempt=attempt, subject="more"))
         cost = spent(lambda: merge_and_land(self._workspaces, self._slices))
         return Cost(cost.wall / len(self._slices), cost.cpu / len(self._slices))
 
@@ -99,7 +99,7 @@ def merge_and_land(workspaces: WorktreeWorkspaces, slices: Sequence[str]) -> Non
 
 def land(workspaces: WorktreeWorkspaces, slices: Sequence[str]) -> None:
     """As one batch of the landing queue."""
-    entries = [Entry(path=path, subject=f"Merge {path}") for path in slices]
+    entries = [LandingEntry(path=path, subject=f"Merge {path}") for path in slices]
     chain = workspaces.target.build(entries, is_to_land=frozenset(slices).__contains__)
     assert len(chain.links) == len(slices)
     assert workspaces.target.advance(chain)
@@ -172,7 +172,7 @@ class Overlapping:
         start = self._project.git.line("rev-parse", "main")
         changes = {f"refs/heads/{how}/{name}": self._files(at, how) for at, name in enumerate(names)}
         tips = self._project.commits(changes)
-        foresight = Foresight(self._project.git)
+        foresight = ConflictForecast(self._project.git)
 
         def work() -> None:
             for name, tip in zip(names, tips, strict=True):

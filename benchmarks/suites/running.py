@@ -10,7 +10,7 @@ from benchmarks.compare.processes import Cost, cost_of
 from weft.engine.engine import Engine
 from weft.engine.messages.events import Event
 from weft.engine.messages.facts import AnyFact
-from weft.engine.simulate import Happening, Simulator
+from weft.engine.simulate import SimulatedEnd, Simulator
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.plan_net import CompiledPlan
@@ -27,7 +27,7 @@ def compiled(slices: int, steps: int) -> CompiledPlan:
 
 def played(plan: CompiledPlan) -> tuple[Sequence[AnyFact], Sequence[tuple[float, Event]]]:
     """What happens in a run in which all goes well."""
-    run = Simulator(plan, lambda _ordered: Happening()).play()
+    run = Simulator(plan, lambda _ordered: SimulatedEnd()).play()
     assert run.state == "completed"
     return run.facts, run.events
 

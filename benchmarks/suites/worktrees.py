@@ -7,7 +7,7 @@ from benchmarks.compare.landing import Landing, Overlapping
 from benchmarks.compare.processes import Cost
 from benchmarks.compare.worktrees import Making
 from benchmarks.repositories import Project, project
-from weft.ports.workspaces import Work, WorkspaceRequest
+from weft.ports.workspaces import StepWork, WorkspaceRequest
 
 SIZES = (40, 4_000)
 
@@ -62,7 +62,7 @@ class Steps(_InAProject):
     def time_recorded(self, *_: object) -> object:
         attempt = next(self.attempts)
         (self.workspaces.place("s") / "new.py").write_text(f"# {attempt}\n")
-        return self.workspaces.record(Work(path="s", step="t", attempt=attempt, subject="more"))
+        return self.workspaces.record(StepWork(path="s", step="t", attempt=attempt, subject="more"))
 
 
 class Branches(_InAProject):

@@ -7,7 +7,7 @@ import pytest
 from agents.calls import NOW, call, ended
 from weft.agents.adapters import adapter_of
 from weft.agents.command import invoke, judge, progress
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.errors import InputError
 from weft.plan.prices import Usage
 from weft.ports.agent import Progress, Verdict, is_metered
@@ -80,19 +80,19 @@ def test_an_agent_without_a_command_is_refused() -> None:
 
 
 def test_its_output_is_the_result_without_the_last_line_s_end() -> None:
-    assert judged(stdout="one\ntwo\n\n") == Verdict(how=How.DONE, result="one\ntwo\n")
+    assert judged(stdout="one\ntwo\n\n") == Verdict(how=StepOutcome.DONE, result="one\ntwo\n")
 
 
 def test_the_result_file_outranks_the_output() -> None:
     report = {"result": {"ok": True}, "cost_usd": 0.25, "tokens": 12, "session": "s2"}
     assert judged(stdout="chatter", result_file=json.dumps(report)) == Verdict(
-        how=How.DONE, result='{"ok": true}', cost=250_000, tokens=12, session="s2"
+        how=StepOutcome.DONE, result='{"ok": true}', cost=250_000, tokens=12, session="s2"
     )
 
 
 def test_an_exit_code_is_a_failure_with_the_last_words() -> None:
     verdict = judged(exit_code=3, stderr="first\n\x1b[31mno model\x1b[0m\n\n", stdout="so far\n")
-    assert (verdict.how, verdict.message) == (How.FAILED, "exit code 3: no model")
+    assert (verdict.how, verdict.message) == (StepOutcome.FAILED, "exit code 3: no model")
     assert verdict.result == "so far"
 
 
@@ -109,63 +109,63 @@ def test_an_exit_code_alone_is_told_alone() -> None:
 )
 def test_a_signal_is_a_failure(number: int, said: str) -> None:
     verdict = judged(exit_code=None, signal=number)
-    assert (verdict.how, verdict.message) == (How.FAILED, said)
+    assert (verdict.how, verdict.message) == (StepOutcome.FAILED, said)
 
 
 def test_what_was_ended_has_no_exit_code_and_still_tells_its_cost() -> None:
     verdict = judged(exit_code=None, result_file='{"cost_usd": 1}')
-    assert (verdict.how, verdict.message, verdict.cost) == (How.FAILED, "no exit code", 1_000_000)
+    assert (verdict.how, verdict.message, verdict.cost) == (StepOutcome.FAILED, "no exit code", 1_000_000)
 
 
 @pytest.mark.parametrize(("code", "said"), [(126, "cannot be executed"), (127, "was not found")])
 @pytest.mark.parametrize("command", ["coder", ("/opt/bin/coder", "-p")])
 def test_a_program_that_cannot_be_run_is_no_failure_of_the_work(code: int, said: str, command) -> None:
     verdict = judge(call(agent={"command": command}), ended(exit_code=code))
-    assert verdict.how is How.INFRA
+    assert verdict.how is StepOutcome.INFRA
     assert verdict.message == f"`coder` or a program it calls {said} (exit code {code})"
 
 
 @pytest.mark.parametrize("code", [0, 1])
 def test_an_error_in_the_result_file_is_a_failure_whatever_the_exit_code(code: int) -> None:
     verdict = judged(exit_code=code, stderr="noise", result_file='{"error": "no idea"}')
-    assert (verdict.how, verdict.message) == (How.FAILED, "no idea")
+    assert (verdict.how, verdict.message) == (StepOutcome.FAILED, "no idea")
 
 
 @pytest.mark.parametrize("code", [0, 1, 127])
 def test_a_limit_in_the_result_file_counts_whatever_the_exit_code(code: int) -> None:
     verdict = judged(exit_code=code, result_file='{"limited_for": 60}')
-    assert (verdict.how, verdict.until) == (How.LIMITED, NOW + 60)
+    assert (verdict.how, verdict.until) == (StepOutcome.LIMITED, NOW + 60)
     assert verdict.message == "it met a usage limit"
 
 
 def test_a_limit_with_an_error_is_told_in_its_words() -> None:
     verdict = judged(result_file='{"limited_for": 60, "error": "until noon"}')
-    assert (verdict.how, verdict.message) == (How.LIMITED, "until noon")
+    assert (verdict.how, verdict.message) == (StepOutcome.LIMITED, "until noon")
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_limit_told_in_a_failed_agent_s_output_waits_for_a_quarter_of_an_hour(stream: str) -> None:
     verdict = judged(exit_code=1, **{stream: "Error: HTTP 429 Too Many Requests\n"})
-    assert (verdict.how, verdict.until) == (How.LIMITED, NOW + 900)
+    assert (verdict.how, verdict.until) == (StepOutcome.LIMITED, NOW + 900)
     assert verdict.message == "it met a usage limit: Error: HTTP 429 Too Many Requests"
 
 
 def test_a_limit_told_as_an_error_in_the_result_file_counts_with_exit_code_0() -> None:
-    assert judged(result_file='{"error": "usage limit reached"}').how is How.LIMITED
+    assert judged(result_file='{"error": "usage limit reached"}').how is StepOutcome.LIMITED
 
 
 def test_output_about_limits_is_no_limit_if_the_agent_succeeded() -> None:
-    assert judged(stdout="HTTP 429 Too Many Requests").how is How.DONE
+    assert judged(stdout="HTTP 429 Too Many Requests").how is StepOutcome.DONE
 
 
 def test_output_about_limits_is_no_limit_if_the_error_is_another_one() -> None:
     report = '{"error": "I gave up"}'
-    assert judged(stdout="HTTP 429 Too Many Requests", result_file=report).how is How.FAILED
+    assert judged(stdout="HTTP 429 Too Many Requests", result_file=report).how is StepOutcome.FAILED
 
 
 def test_a_result_file_that_is_not_understood_changes_nothing_and_is_told() -> None:
     assert judged(stdout="fine\n", result_file="{") == Verdict(
-        how=How.DONE, result="fine", message="in its result file, there is something that is not JSON"
+        how=StepOutcome.DONE, result="fine", message="in its result file, there is something that is not JSON"
     )
 
 

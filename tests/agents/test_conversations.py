@@ -3,7 +3,7 @@
 import pytest
 
 from agents.recorded import judged, output, verdict
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 
 TELL_EARLY = {
     "claude": "5f0c1d9e-0001-4000-8000-00000000c1ad",
@@ -18,7 +18,7 @@ TELL_EARLY = {
 def test_one_that_was_killed_after_its_first_line_has_told_its_conversation(use: str) -> None:
     first = output(use, "good").splitlines(keepends=True)[0]
     found = judged(use, first, exit_code=None, signal=9)
-    assert (found.how, found.session) == (How.FAILED, TELL_EARLY[use])
+    assert (found.how, found.session) == (StepOutcome.FAILED, TELL_EARLY[use])
 
 
 @pytest.mark.parametrize("use", sorted({*TELL_EARLY, "pi"} - {"gemini"}))

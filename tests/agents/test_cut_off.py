@@ -13,7 +13,7 @@ import pytest
 from agents.calls import ended
 from agents.recorded import USES, call_of, left, output, verdict
 from weft.agents.adapters import adapter_of
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.plan.prices import Usage
 from weft.ports.agent import Verdict, is_metered
 
@@ -89,7 +89,7 @@ def cut_off(use: str, name: str, **how: Any) -> Verdict:
 def test_one_that_was_ended_has_failed_and_what_is_known_by_then_counts(use: str, name: str) -> None:
     how, words = ENDS[use]
     found = cut_off(use, name, **how)
-    assert (found.how, words in found.message, found.until) == (How.FAILED, True, None)
+    assert (found.how, words in found.message, found.until) == (StepOutcome.FAILED, True, None)
     assert (found.cost, found.tokens, found.session) == KNOWN[use, name]
     assert (found.usage or Usage()).total == (found.tokens or 0)
 
@@ -97,7 +97,7 @@ def test_one_that_was_ended_has_failed_and_what_is_known_by_then_counts(use: str
 @pytest.mark.parametrize("end", [{"exit_code": 0}, {"exit_code": None, "signal": 9}], ids=["0", "SIGKILL"])
 @pytest.mark.parametrize(("use", "name"), KNOWN)
 def test_one_that_was_ended_is_not_done_whatever_its_end(use: str, name: str, end: dict[str, Any]) -> None:
-    assert cut_off(use, name, **end).how is How.FAILED
+    assert cut_off(use, name, **end).how is StepOutcome.FAILED
 
 
 @pytest.mark.parametrize(("use", "name"), [one for one in KNOWN if is_metered(adapter_of(one[0]))])
@@ -111,7 +111,7 @@ def test_what_was_spent_by_then_is_what_was_told_at_work(use: str, name: str) ->
 @pytest.mark.parametrize("use", LEFT_A_CHILD)
 def test_a_child_that_a_command_left_behind_is_no_failure_of_the_work(use: str) -> None:
     found = verdict(use, "child")
-    assert (found.how, found.message, found.tokens) == (How.DONE, "", 2_100)
+    assert (found.how, found.message, found.tokens) == (StepOutcome.DONE, "", 2_100)
     assert (found.cost, found.session) == LEFT_A_CHILD[use]
 
 
@@ -124,4 +124,7 @@ def test_claude_whose_output_is_not_whole_has_told_no_tokens() -> None:
 def test_pi_that_ended_by_itself_after_a_call_is_not_done() -> None:
     text = f'{output("pi", "ended")}{{"type":"agent_end"}}\n\n{{"type":"weft_exit","code":0}}\n'
     found = adapter_of("pi").judge(call_of("pi"), ended(stdout=text))
-    assert (found.how, found.message) == (How.FAILED, "its last message ended with the reason `toolUse`")
+    assert (found.how, found.message) == (
+        StepOutcome.FAILED,
+        "its last message ended with the reason `toolUse`",
+    )

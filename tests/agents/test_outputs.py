@@ -11,7 +11,7 @@ from agents.calls import NOW, ended
 from agents.recorded import EXIT_CODES, LEAVE_A_FILE, USES, call_of, judged, output, verdict
 from weft.agents.adapters import adapter_of
 from weft.agents.shared.usage_limits import UNKNOWN
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.plan.language.adapters import ADAPTERS
 from weft.ports.agent import Verdict, is_metered
 
@@ -48,7 +48,7 @@ def of_error(use: str, name: str) -> Verdict:
 @pytest.mark.parametrize("use", USES)
 def test_a_good_end_is_done_with_what_it_cost(use: str) -> None:
     found = verdict(use, "good")
-    assert (found.how, found.message, found.until) == (How.DONE, "", None)
+    assert (found.how, found.message, found.until) == (StepOutcome.DONE, "", None)
     assert (found.cost, found.tokens, found.session) == EXPECTED[use]
 
 
@@ -67,7 +67,7 @@ def test_the_kinds_of_tokens_come_to_their_sum(use: str) -> None:
 @pytest.mark.parametrize("use", USES)
 def test_without_a_key_it_failed_and_it_is_said_which_variable_to_set(use: str) -> None:
     found = of_error(use, "refused")
-    assert found.how is How.FAILED
+    assert found.how is StepOutcome.FAILED
     assert KEYS[use] in found.message
 
 
@@ -80,7 +80,7 @@ def test_a_model_that_does_not_exist_is_a_failure_that_names_it_and_who_chose_it
     found = [
         adapter_of(use).judge(call, ended(exit_code=EXIT_CODES[use], **ends)) for call in (by_agent, by_step)
     ]
-    assert [one.how for one in found] == [How.FAILED] * 2
+    assert [one.how for one in found] == [StepOutcome.FAILED] * 2
     assert "the model 'gone-1' is that of the agent 'coder'; name a model" in found[0].message
     assert "the model 'gone-1' is that of the step or its subplan; name a model" in found[1].message
 
@@ -88,26 +88,26 @@ def test_a_model_that_does_not_exist_is_a_failure_that_names_it_and_who_chose_it
 @pytest.mark.parametrize("use", USES)
 def test_a_usage_limit_whose_end_nobody_told_is_waited_for_as_any(use: str) -> None:
     found = of_error(use, "limited")
-    assert (found.how, found.until) == (How.LIMITED, NOW + UNKNOWN)
+    assert (found.how, found.until) == (StepOutcome.LIMITED, NOW + UNKNOWN)
     assert found.message.startswith("it met a usage limit: ")
 
 
 @pytest.mark.parametrize("use", USES)
 def test_the_end_of_a_usage_limit_is_taken_from_what_was_told(use: str) -> None:
     found = of_error(use, "limited_until")
-    assert (found.how, found.until) == (How.LIMITED, NOW + 30)
+    assert (found.how, found.until) == (StepOutcome.LIMITED, NOW + 30)
 
 
 @pytest.mark.parametrize("use", USES)
 def test_a_server_that_is_broken_is_no_failure_of_the_work(use: str) -> None:
     found = of_error(use, "broken")
-    assert found.how is How.INFRA
+    assert found.how is StepOutcome.INFRA
     assert found.message.startswith("the model could not be reached: ")
 
 
 @pytest.mark.parametrize("use", sorted({*USES} - {"opencode"}))  # which tries again for ever
 def test_an_answer_that_is_cut_off_is_no_failure_of_the_work(use: str) -> None:
-    assert of_error(use, "dropped").how is How.INFRA
+    assert of_error(use, "dropped").how is StepOutcome.INFRA
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,10 @@ def test_an_answer_that_is_cut_off_is_no_failure_of_the_work(use: str) -> None:
     ],
 )
 def test_one_that_was_never_done_and_gave_up_is_not_done_whatever_the_exit_code(use: str, name: str) -> None:
-    assert [verdict(use, name, exit_code=code).how for code in (0, 1)] == [How.FAILED, How.FAILED]
+    assert [verdict(use, name, exit_code=code).how for code in (0, 1)] == [
+        StepOutcome.FAILED,
+        StepOutcome.FAILED,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +139,7 @@ def test_one_that_was_never_done_and_gave_up_is_not_done_whatever_the_exit_code(
 )
 def test_several_that_make_their_files_at_once_are_begun_again(use: str, said: str) -> None:
     found = judged(use, "", exit_code=1, stderr=said)
-    assert found.how is How.INFRA
+    assert found.how is StepOutcome.INFRA
     assert found.message.startswith("its own files were in use: ")
 
 
@@ -149,7 +152,7 @@ def test_an_error_counts_whatever_the_exit_code(use: str, name: str) -> None:
 @pytest.mark.parametrize("use", sorted(set(USES) - {"pi"}))
 def test_an_exit_code_counts_whatever_was_said(use: str) -> None:
     found = verdict(use, "good", exit_code=3, stderr="oh no\n")
-    assert found.how is How.FAILED
+    assert found.how is StepOutcome.FAILED
     assert "reported success, but ended with exit code 3: oh no" in found.message
     assert found.tokens == EXPECTED[use][1]
 
@@ -157,7 +160,7 @@ def test_an_exit_code_counts_whatever_was_said(use: str) -> None:
 @pytest.mark.parametrize("use", USES)
 def test_one_that_says_nothing_is_not_done(use: str) -> None:
     found = adapter_of(use).judge(call_of(use), ended(exit_code=0))
-    assert found.how is How.FAILED
+    assert found.how is StepOutcome.FAILED
     assert found.message.endswith(": its work may be half done")
     assert " ended (exit code 0) without " in found.message
     assert (found.cost, found.tokens, found.usage, found.session) == (None, None, None, None)
@@ -167,28 +170,28 @@ def test_one_that_says_nothing_is_not_done(use: str) -> None:
 def test_one_that_was_killed_is_not_done(use: str) -> None:
     text = output(use, "good")
     found = judged(use, text[: len(text) // 2], exit_code=None, signal=9)
-    assert found.how is How.FAILED
+    assert found.how is StepOutcome.FAILED
     assert "killed by SIGKILL" in found.message
 
 
 @pytest.mark.parametrize("use", USES)
 def test_the_last_words_of_one_that_was_cut_off_are_told(use: str) -> None:
     found = judged(use, "", stdout="", exit_code=1, stderr="Starting\nNo such option: --frob\n")
-    assert found.how is How.FAILED
+    assert found.how is StepOutcome.FAILED
     assert found.message.startswith("Starting No such option: --frob (")
 
 
 @pytest.mark.parametrize("use", USES)
 def test_last_words_may_tell_of_a_limit_or_a_missing_key(use: str) -> None:
-    assert judged(use, "", stdout="", exit_code=1, stderr="HTTP 429\n").how is How.LIMITED
+    assert judged(use, "", stdout="", exit_code=1, stderr="HTTP 429\n").how is StepOutcome.LIMITED
     assert KEYS[use] in judged(use, "", stdout="", exit_code=1, stderr="No API key found\n").message
-    assert judged(use, "", stdout="", exit_code=1, stderr="connect ECONNREFUSED\n").how is How.INFRA
+    assert judged(use, "", stdout="", exit_code=1, stderr="connect ECONNREFUSED\n").how is StepOutcome.INFRA
 
 
 @pytest.mark.parametrize("use", USES)
 def test_a_program_that_is_not_there_is_told_with_how_to_install_it(use: str) -> None:
     found = judged(use, "", stdout="", exit_code=127, stderr="sh: 1: it: not found\n")
-    assert found.how is How.INFRA
+    assert found.how is StepOutcome.INFRA
     assert found.message.endswith(f"not found; to install it, type: {ADAPTERS[use].install}")
 
 
@@ -211,29 +214,29 @@ def test_whatever_stands_around_the_events_changes_nothing(use: str) -> None:
 @pytest.mark.parametrize("use", STREAMS)
 def test_a_line_without_an_end_is_passed_over(use: str) -> None:
     huge = '{"type":"result","text":"' + "x" * 5_000_000
-    assert judged(use, f"{huge}\n{output(use, 'good')}").how is How.DONE
-    assert judged(use, f"{output(use, 'good')}\n{huge}").how is How.DONE
-    assert judged(use, huge).how is How.FAILED
+    assert judged(use, f"{huge}\n{output(use, 'good')}").how is StepOutcome.DONE
+    assert judged(use, f"{output(use, 'good')}\n{huge}").how is StepOutcome.DONE
+    assert judged(use, huge).how is StepOutcome.FAILED
 
 
 @pytest.mark.parametrize("use", USES)
 def test_objects_in_objects_without_end_are_passed_over(use: str) -> None:
-    assert judged(use, '{"type":' * 100_000).how is How.FAILED
-    assert judged(use, '{"a":' + "[" * 100_000).how is How.FAILED
+    assert judged(use, '{"type":' * 100_000).how is StepOutcome.FAILED
+    assert judged(use, '{"a":' + "[" * 100_000).how is StepOutcome.FAILED
 
 
 @pytest.mark.parametrize("use", sorted(set(USES) - {"aider"}))
 def test_no_beginning_of_a_good_output_is_done(use: str) -> None:
     text = output(use, "good").rstrip()
     ends = [judged(use, text[:size]).how for size in range(len(text))]
-    assert set(ends) == {How.FAILED}
+    assert set(ends) == {StepOutcome.FAILED}
 
 
 @pytest.mark.parametrize("use", USES)
 @given(text=st.text())
 def test_no_output_is_too_strange_to_be_judged(use: str, text: str) -> None:
-    assert judged(use, text, stderr=text).how is not How.DONE
-    assert judged(use, text, stderr=text, exit_code=1).how is not How.DONE
+    assert judged(use, text, stderr=text).how is not StepOutcome.DONE
+    assert judged(use, text, stderr=text, exit_code=1).how is not StepOutcome.DONE
 
 
 @pytest.mark.parametrize("use", USES)
@@ -243,7 +246,7 @@ def test_an_output_that_is_damaged_is_judged_nevertheless(use: str, data: st.Dat
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
     other = data.draw(st.text(string.printable + '{}[]":,\\', max_size=20))
     found = judged(use, text[:start] + other + text[end:])
-    assert found.how in How
+    assert found.how in StepOutcome
     assert found.cost is None or found.cost >= 0
 
 
@@ -265,7 +268,7 @@ def test_an_event_may_hold_anything(use: str, data: st.DataObject) -> None:
         path = data.draw(st.sampled_from(inner)) if inner else path
     path[data.draw(st.sampled_from(sorted(path)))] = data.draw(VALUES)
     text = "\n".join(map(json.dumps, lines))
-    assert judged(use, text).how in How
+    assert judged(use, text).how in StepOutcome
     adapter = adapter_of(use)
     told = adapter.progress(call_of(use), text) if is_metered(adapter) else None
     assert told is None or (told.tokens or 0) >= 0
@@ -284,4 +287,4 @@ GARBAGE = (
 def test_garbage_is_never_taken_for_work_that_is_done(use: str, text: str) -> None:
     told = ended(stdout=text, result_file=text, stderr=text)
     found = adapter_of(use).judge(call_of(use), told)
-    assert (found.how, found.cost, found.tokens, found.session) == (How.FAILED, None, None, None)
+    assert (found.how, found.cost, found.tokens, found.session) == (StepOutcome.FAILED, None, None, None)

@@ -11,13 +11,13 @@ from agents.recorded import OUTPUTS
 from contracts.host_contract import end_of, ends
 from hosts.places import ENV, Place
 from weft.agents.adapters import adapter_of
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch
 from weft.hosts.local import LocalHost
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
-from weft.ports.host import JobEnded, Why
-from weft.runtime.jobs import Jobs
+from weft.ports.host import EndReason, JobEnded
+from weft.runtime.jobs import JobFactory
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ class Bench:
         self._programs.mkdir()
         environ = {"PATH": f"{self._programs}:{ENV['PATH']}"}
         logs = place.root / "logs"
-        self._jobs = Jobs(
+        self._jobs = JobFactory(
             run="r",
             plan=load_plan(PLAN),
             plan_dir=place.root,
@@ -64,7 +64,7 @@ class Bench:
         return self.judged(launch, await end_of(self.host, self.name(launch)))
 
     def judged(self, launch: Launch, end: JobEnded) -> tuple[JobEnded, Ended]:
-        fact = self._jobs.fact(launch, end, self.place.root, at=end.ended_at, halted=How.CANCELLED)
+        fact = self._jobs.fact(launch, end, self.place.root, at=end.ended_at, halted=StepOutcome.CANCELLED)
         return end, fact
 
 
@@ -88,7 +88,7 @@ async def test_one_that_ignores_to_be_asked_is_killed_and_what_it_told_counts(be
     await bench.place.reached("tool")
     bench.host.stop(bench.name(launch))
     end, fact = await bench.end(launch)
-    assert (end.why, fact.how) == (Why.STOPPED, How.CANCELLED)
+    assert (end.why, fact.how) == (EndReason.STOPPED, StepOutcome.CANCELLED)
     assert fact.tokens == 1_050
     assert bench.place.processes() == []
 
@@ -100,7 +100,7 @@ async def test_what_a_tool_has_left_behind_ends_with_the_agent_which_is_done(ben
         await bench.place.reached(name)
     bench.place.release("tool")
     end, fact = await bench.end(launch)
-    assert (end.leftovers, fact.how, fact.tokens) == (1, How.DONE, 2_100)
+    assert (end.leftovers, fact.how, fact.tokens) == (1, StepOutcome.DONE, 2_100)
     assert fact.message == "it left 1 process behind, which had to be ended"
     assert bench.place.processes() == []
 
@@ -108,7 +108,7 @@ async def test_what_a_tool_has_left_behind_ends_with_the_agent_which_is_done(ben
 @pytest.mark.parametrize("script", ["exec sleep 3600", f"while :; do sed '$d' {GOOSE}; done"])
 async def test_one_that_hangs_or_never_ends_is_ended_when_its_time_is_up(bench: Bench, script: str) -> None:
     end, fact = await bench.end(bench.start("goose", script, timeout=0.5))
-    assert (end.why, fact.how) == (Why.TIMEOUT, How.TIMEOUT)
+    assert (end.why, fact.how) == (EndReason.TIMEOUT, StepOutcome.TIMEOUT)
     assert bench.place.processes() == []
 
 
@@ -124,5 +124,5 @@ async def test_ten_at_once_are_told_apart(bench: Bench) -> None:
         bench.place.release(name)
     found = await ends(bench.host, len(names))
     facts = [bench.judged(launch, found[bench.name(launch)])[1] for launch in launches]
-    assert [fact.how for fact in facts] == [How.DONE] * 10
+    assert [fact.how for fact in facts] == [StepOutcome.DONE] * 10
     assert len({fact.session for fact in facts}) == 10

@@ -10,7 +10,7 @@ import pytest
 from agents.calls import ended
 from agents.recorded import call_of, judged, output, verdict
 from weft.agents import aider, claude, codex, mini_swe_agent, opencode, pi, vibe
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.plan.prices import Usage
 from weft.ports.agent import Progress
 
@@ -42,7 +42,7 @@ def test_claude_tells_while_it_works_what_its_messages_took_each_once() -> None:
 
 def test_a_conversation_that_claude_does_not_have_is_told_with_what_to_do() -> None:
     found = verdict("claude", "no_session", exit_code=1)
-    assert found.how is How.FAILED
+    assert found.how is StepOutcome.FAILED
     assert "No conversation found" in found.message
     assert "take `resume` out of the step" in found.message
     assert found.session is None
@@ -50,18 +50,18 @@ def test_a_conversation_that_claude_does_not_have_is_told_with_what_to_do() -> N
 
 def test_claude_without_a_login_says_what_to_do() -> None:
     found = verdict("claude", "no_login", exit_code=1)
-    assert (found.how, "set ANTHROPIC_API_KEY" in found.message) == (How.FAILED, True)
+    assert (found.how, "set ANTHROPIC_API_KEY" in found.message) == (StepOutcome.FAILED, True)
 
 
 def test_claude_as_root_says_what_to_do() -> None:
     said = "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons\n"
     found = judged("claude", "", exit_code=1, stderr=said)
-    assert (found.how, "IS_SANDBOX" in found.message) == (How.FAILED, True)
+    assert (found.how, "IS_SANDBOX" in found.message) == (StepOutcome.FAILED, True)
 
 
 def test_an_end_of_claude_that_is_neither_well_nor_explained_is_a_failure() -> None:
     found = judged("claude", '{"type":"result","subtype":"error_max_turns","is_error":true}')
-    assert (found.how, found.message) == (How.FAILED, "it ended with error_max_turns")
+    assert (found.how, found.message) == (StepOutcome.FAILED, "it ended with error_max_turns")
     assert judged("claude", '{"type":"result"}').message == "it ended with an error"
     assert verdict("claude", "too_many").message == "Reached maximum number of turns (3)"
 
@@ -87,14 +87,14 @@ def test_what_a_turn_that_failed_has_used_is_counted_with_the_next() -> None:
 
 
 def test_a_stream_that_breaks_off_is_no_failure_of_the_work() -> None:
-    assert verdict("codex", "dropped", exit_code=1).how is How.INFRA
-    assert verdict("gemini", "dropped", exit_code=1).how is How.INFRA
-    assert verdict("pi", "dropped").how is How.INFRA
+    assert verdict("codex", "dropped", exit_code=1).how is StepOutcome.INFRA
+    assert verdict("gemini", "dropped", exit_code=1).how is StepOutcome.INFRA
+    assert verdict("pi", "dropped").how is StepOutcome.INFRA
 
 
 def test_codex_without_its_variable_says_what_to_do() -> None:
     found = verdict("codex", "no_key", exit_code=1)
-    assert (found.how, "set CODEX_API_KEY" in found.message) == (How.FAILED, True)
+    assert (found.how, "set CODEX_API_KEY" in found.message) == (StepOutcome.FAILED, True)
 
 
 def test_an_error_of_codex_before_any_turn_is_the_reason() -> None:
@@ -125,7 +125,7 @@ def test_gemini_keeps_no_conversation_in_which_nobody_has_answered() -> None:
 
 
 def test_gemini_that_gave_up_on_a_limit_waits_for_its_end() -> None:
-    assert verdict("gemini", "over_quota", exit_code=173).how is How.LIMITED
+    assert verdict("gemini", "over_quota", exit_code=173).how is StepOutcome.LIMITED
 
 
 def test_gemini_that_went_in_circles_says_so_and_tells_what_it_took() -> None:
@@ -136,13 +136,13 @@ def test_gemini_that_went_in_circles_says_so_and_tells_what_it_took() -> None:
 def test_an_error_that_gemini_has_overcome_does_not_count() -> None:
     trouble = '{"type":"error","severity":"warning","message":"odd"}\n'
     first, *rest = output("gemini", "good").splitlines(keepends=True)
-    assert judged("gemini", f"{first}{trouble}{''.join(rest)}").how is How.DONE
+    assert judged("gemini", f"{first}{trouble}{''.join(rest)}").how is StepOutcome.DONE
 
 
 def test_gemini_without_a_login_says_what_to_do() -> None:
     said = "Please set an Auth method in your settings.json or specify GEMINI_API_KEY\n"
     found = judged("gemini", "", exit_code=41, stderr=said)
-    assert (found.how, "set GEMINI_API_KEY" in found.message) == (How.FAILED, True)
+    assert (found.how, "set GEMINI_API_KEY" in found.message) == (StepOutcome.FAILED, True)
 
 
 # --- opencode ---
@@ -163,12 +163,12 @@ def test_opencode_with_a_model_without_a_price_has_an_unknown_cost() -> None:
 @pytest.mark.parametrize("use", ["opencode", "pi", "aider"])
 def test_what_cannot_be_added_up_any_more_is_unknown(use: str) -> None:
     found = judged(use, gap(output(use, "good")))
-    assert (found.how, found.cost, found.tokens, found.usage) == (How.DONE, None, None, None)
+    assert (found.how, found.cost, found.tokens, found.usage) == (StepOutcome.DONE, None, None, None)
 
 
 def test_a_last_step_of_opencode_that_was_too_long_is_a_failure() -> None:
     found = verdict("opencode", "too_long")
-    assert (found.how, found.message) == (How.FAILED, "its last step ended with the reason `length`")
+    assert (found.how, found.message) == (StepOutcome.FAILED, "its last step ended with the reason `length`")
 
 
 def test_an_error_of_opencode_without_a_status_is_a_failure() -> None:
@@ -181,7 +181,7 @@ def test_opencode_without_a_key_says_little_so_what_it_may_be_is_added() -> None
     found = judged(
         "opencode", json.dumps({"type": "error", "error": {"data": {"message": said}}}), exit_code=1
     )
-    assert (found.how, "set the key of the model's provider" in found.message) == (How.FAILED, True)
+    assert (found.how, "set the key of the model's provider" in found.message) == (StepOutcome.FAILED, True)
 
 
 # --- goose ---
@@ -190,13 +190,13 @@ def test_opencode_without_a_key_says_little_so_what_it_may_be_is_added() -> None
 @pytest.mark.parametrize(
     ("name", "how", "said"),
     [
-        ("late", How.INFRA, "the model could not be reached: Server error"),
-        ("network", How.INFRA, "the model could not be reached: Network error"),
-        ("too_many", How.FAILED, "I've reached the maximum number of actions"),
-        ("no_tokens", How.FAILED, "it reported no tokens at its end"),
+        ("late", StepOutcome.INFRA, "the model could not be reached: Server error"),
+        ("network", StepOutcome.INFRA, "the model could not be reached: Network error"),
+        ("too_many", StepOutcome.FAILED, "I've reached the maximum number of actions"),
+        ("no_tokens", StepOutcome.FAILED, "it reported no tokens at its end"),
     ],
 )
-def test_what_goose_says_in_its_own_name_is_an_error(name: str, how: How, said: str) -> None:
+def test_what_goose_says_in_its_own_name_is_an_error(name: str, how: StepOutcome, said: str) -> None:
     found = verdict("goose", name)
     assert (found.how, found.result) == (how, "")
     assert found.message.startswith(said)
@@ -213,14 +213,14 @@ def test_goose_tells_totals_of_the_conversation_and_the_rest_is_of_the_call() ->
 
 def test_an_error_event_of_goose_is_an_error() -> None:
     text = '{"type":"error","error":"HTTP 503"}\n' + output("goose", "good")
-    assert judged("goose", text).how is How.INFRA
+    assert judged("goose", text).how is StepOutcome.INFRA
     assert judged("goose", '{"type":"error"}').message == "it did not say why"
 
 
 def test_goose_without_a_provider_says_what_to_do() -> None:
     said = "error: No provider configured. Run 'goose configure' first.\n"
     found = judged("goose", "", exit_code=1, stderr=said)
-    assert (found.how, "set GOOSE_PROVIDER" in found.message) == (How.FAILED, True)
+    assert (found.how, "set GOOSE_PROVIDER" in found.message) == (StepOutcome.FAILED, True)
 
 
 # --- pi ---
@@ -233,15 +233,15 @@ def test_pi_adds_up_its_messages_also_while_it_works() -> None:
 
 
 def test_an_error_that_pi_has_overcome_does_not_count() -> None:
-    assert (verdict("pi", "recovered").how, verdict("pi", "recovered").tokens) == (How.DONE, 1_060)
+    assert (verdict("pi", "recovered").how, verdict("pi", "recovered").tokens) == (StepOutcome.DONE, 1_060)
 
 
 def test_the_exit_code_of_pi_is_taken_from_behind_the_pipe() -> None:
     text = output("pi", "good").replace('"code":0', '"code":3')
-    assert (judged("pi", text).how, "exit code 3" in judged("pi", text).message) == (How.FAILED, True)
-    assert verdict("pi", "missing", stderr="sh: pi: not found\n").how is How.INFRA
+    assert (judged("pi", text).how, "exit code 3" in judged("pi", text).message) == (StepOutcome.FAILED, True)
+    assert verdict("pi", "missing", stderr="sh: pi: not found\n").how is StepOutcome.INFRA
     found = verdict("pi", "no_key", stderr="No API key found for the selected model.\n")
-    assert (found.how, "set the key" in found.message) == (How.FAILED, True)
+    assert (found.how, "set the key" in found.message) == (StepOutcome.FAILED, True)
 
 
 def test_a_message_of_pi_that_was_too_long_is_a_failure() -> None:
@@ -298,7 +298,7 @@ def test_vibe_counts_cached_tokens_once() -> None:
 
 def test_vibe_that_stopped_at_a_limit_of_its_own_is_not_done() -> None:
     found = verdict("vibe", "stopped", exit_code=3)
-    assert (found.how, found.message) == (How.FAILED, "it ended with turn_limit")
+    assert (found.how, found.message) == (StepOutcome.FAILED, "it ended with turn_limit")
     assert (found.cost, found.tokens) == (11_250, 3_150)
 
 
@@ -337,7 +337,12 @@ def test_a_vibe_that_is_missing_leaves_nothing(tmp_path: Path) -> None:
 def test_of_a_long_story_of_mini_swe_agent_the_end_is_enough() -> None:
     text = output("mini-swe-agent", "good")
     found = judged("mini-swe-agent", text[len(text) // 2 :])
-    assert (found.how, found.result, found.cost, found.tokens) == (How.DONE, "All is done.", None, None)
+    assert (found.how, found.result, found.cost, found.tokens) == (
+        StepOutcome.DONE,
+        "All is done.",
+        None,
+        None,
+    )
 
 
 def test_mini_swe_agent_counts_cached_tokens_once() -> None:
@@ -353,7 +358,7 @@ def test_a_model_whose_price_mini_swe_agent_does_not_know_has_an_unknown_cost() 
 
 def test_mini_swe_agent_that_stopped_at_a_limit_of_its_own_is_not_done() -> None:
     found = verdict("mini-swe-agent", "too_many")
-    assert (found.how, found.message) == (How.FAILED, "LimitsExceeded")
+    assert (found.how, found.message) == (StepOutcome.FAILED, "LimitsExceeded")
 
 
 @pytest.mark.parametrize("messages", ["[]", '[{"role": "assistant"}]', "7"])
@@ -378,17 +383,17 @@ def test_an_answer_of_aider_begins_behind_what_it_says_of_itself() -> None:
 
 def test_aider_with_a_model_without_a_price_has_an_unknown_cost() -> None:
     found = verdict("aider", "unpriced")
-    assert (found.how, found.cost, found.tokens) == (How.DONE, None, 12_050)
+    assert (found.how, found.cost, found.tokens) == (StepOutcome.DONE, None, 12_050)
 
 
-@pytest.mark.parametrize(("name", "how"), [("late", How.INFRA), ("gave_up", How.FAILED)])
-def test_an_error_of_aider_after_an_answer_counts(name: str, how: How) -> None:
+@pytest.mark.parametrize(("name", "how"), [("late", StepOutcome.INFRA), ("gave_up", StepOutcome.FAILED)])
+def test_an_error_of_aider_after_an_answer_counts(name: str, how: StepOutcome) -> None:
     assert verdict("aider", name).how is how
 
 
 def test_an_error_that_aider_has_overcome_does_not_count() -> None:
     text = output("aider", "broken") + output("aider", "good")
-    assert aider.judge(call_of("aider"), ended(stdout=text)).how is How.DONE
+    assert aider.judge(call_of("aider"), ended(stdout=text)).how is StepOutcome.DONE
 
 
 def test_a_cost_of_aider_that_is_no_number_is_unknown() -> None:

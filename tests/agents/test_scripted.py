@@ -12,7 +12,7 @@ import pytest
 
 from agents.calls import NOW, call, ended
 from weft.agents.scripted import invoke, judge
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.errors import InputError
 from weft.ports.agent import AgentCall, Verdict
 
@@ -65,19 +65,19 @@ def test_it_plays_the_script_beside_the_plan(tmp_path: Path) -> None:
     asked = scripted(
         tmp_path, {"echo_prompt": "prompt", "say": "working"}, {"result": "done", "cost_usd": 0.1}
     )
-    assert verdict_of(asked, started(asked)) == Verdict(how=How.DONE, result="done", cost=100_000)
+    assert verdict_of(asked, started(asked)) == Verdict(how=StepOutcome.DONE, result="done", cost=100_000)
     assert (tmp_path / "prompt").read_text(encoding="utf-8") == "Do it"
 
 
 def test_what_it_says_is_its_result_if_it_has_no_other(tmp_path: Path) -> None:
     asked = scripted(tmp_path, {"say": "all well"}, name="script.yaml")
-    assert verdict_of(asked, started(asked)) == Verdict(how=How.DONE, result="all well")
+    assert verdict_of(asked, started(asked)) == Verdict(how=StepOutcome.DONE, result="all well")
 
 
 def test_a_script_that_is_wrong_is_a_failure_that_says_where(tmp_path: Path) -> None:
     asked = scripted(tmp_path, {"shout": "x"})
     verdict = verdict_of(asked, started(asked))
-    assert verdict.how is How.FAILED
+    assert verdict.how is StepOutcome.FAILED
     assert verdict.message.startswith(
         f"exit code 2: error: {tmp_path}/script.json: rule 1, action 1: there is no"
     )
@@ -86,7 +86,7 @@ def test_a_script_that_is_wrong_is_a_failure_that_says_where(tmp_path: Path) -> 
 def test_a_limit_is_a_limit(tmp_path: Path) -> None:
     asked = scripted(tmp_path, {"cost_usd": 0.5, "limit_for": 60})
     verdict = verdict_of(asked, started(asked))
-    assert (verdict.how, verdict.until, verdict.cost) == (How.LIMITED, NOW + 60, 500_000)
+    assert (verdict.how, verdict.until, verdict.cost) == (StepOutcome.LIMITED, NOW + 60, 500_000)
 
 
 def test_one_that_is_killed_has_told_its_cost(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_one_that_is_killed_has_told_its_cost(tmp_path: Path) -> None:
     (tmp_path / "ready").read_text(encoding="utf-8")
     process.send_signal(signal.SIGKILL)
     verdict = verdict_of(asked, process)
-    assert (verdict.how, verdict.message, verdict.cost) == (How.FAILED, "killed by SIGKILL", 500_000)
+    assert (verdict.how, verdict.message, verdict.cost) == (StepOutcome.FAILED, "killed by SIGKILL", 500_000)
 
 
 def test_one_that_ignores_sigterm_goes_on(tmp_path: Path) -> None:

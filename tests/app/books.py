@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app.record.journal import Book, open_book
+from weft.app.record.journal import RecordedRun, open_book
 from weft.engine.messages.events import Event
 from weft.ports.journal import RunRecord
 from weft.store.sqlite import SqliteJournal, open_journal
@@ -57,7 +57,7 @@ class Written(Struct):
             database.execute("UPDATE lease SET pid = ?, started = coalesce(?, started)", (pid, started))
 
     @contextmanager
-    def opened(self) -> Iterator[Book]:
+    def opened(self) -> Iterator[RecordedRun]:
         with open_book(self.root) as book:
             yield book
 

@@ -8,7 +8,7 @@ from weft.engine.engine import Engine
 from weft.engine.messages.events import Event
 from weft.engine.messages.facts import AnyFact, EarlierSlice, RunStarted
 from weft.engine.messages.orders import Launch, Ordered, Prepare
-from weft.engine.simulate import Happening, SimulatedRun, Simulator
+from weft.engine.simulate import SimulatedEnd, SimulatedRun, Simulator
 from weft.plan.compile.plan_net import CompiledPlan
 
 
@@ -22,13 +22,13 @@ def play(
 ) -> SimulatedRun:
     """How a step ends is given by `path:step`, once for all or for each attempt."""
 
-    def world(order: Ordered) -> Happening:
+    def world(order: Ordered) -> SimulatedEnd:
         if isinstance(order, Prepare):
-            return Happening(kept=is_kept and order.continues is not None)
+            return SimulatedEnd(kept=is_kept and order.continues is not None)
         if not isinstance(order, Launch):
-            return Happening()
-        found = ends.get(f"{order.path}:{order.step}", Happening())
-        return found if isinstance(found, Happening) else found[min(order.attempt, len(found)) - 1]
+            return SimulatedEnd()
+        found = ends.get(f"{order.path}:{order.step}", SimulatedEnd())
+        return found if isinstance(found, SimulatedEnd) else found[min(order.attempt, len(found)) - 1]
 
     return Simulator(compiled, world).play(env=env, continued=tuple(continued))
 

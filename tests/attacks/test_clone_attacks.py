@@ -18,7 +18,7 @@ from runtime.sandbox.bubblewrap import need_sandboxes
 from weft.errors import WeftError
 from weft.plan.sandbox import Sandbox
 from weft.runtime.sandbox.boxes import Boxes
-from weft.runtime.sandbox.view import Grounds, Needs
+from weft.runtime.sandbox.view import SandboxContext, StepNeeds
 from weft.workspaces.git.base.program import Git
 from workspaces.git.repositories import surroundings
 from workspaces.worlds import NAMES, World, repository_in
@@ -50,7 +50,7 @@ class Scene:
         self.weft = self.top / ".weft"
         (self.weft / "weft.db").write_text("a journal")
         (self.top / ".git" / "weft" / "incoming").mkdir(parents=True)
-        grounds = Grounds(homes=(self.home,), project=self.top, weft=self.weft, plan_dir=self.top)
+        grounds = SandboxContext(homes=(self.home,), project=self.top, weft=self.weft, plan_dir=self.top)
         self.boxes = Boxes(program=bwrap, grounds=grounds)
 
     def argv(self, name: str, script: str) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -58,7 +58,7 @@ class Scene:
         for folder in (home, output):
             folder.mkdir(parents=True, exist_ok=True)
         (home / ".gitconfig").write_text("[user]\nname = A\nemail = a@b\n")
-        needs = Needs(
+        needs = StepNeeds(
             workspace=self.world.place(name), home=home, output=output, programs=("sh",), search=os.defpath
         )
         command = ("/bin/sh", "-c", PRELUDE + script)

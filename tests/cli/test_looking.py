@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from cli.running import Project
 from e2e.repositories import Repository
 from test_interpreter import SHADOWS
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.main import cli
 from workspaces.git.base.test_repository_programs import PROGRAMS
 
@@ -71,7 +71,7 @@ TRAPS = (*INSTALLED, "less", "cat", "notify-send", "uv", "npm")
 
 
 def reading(command: click.Command = cli, name: str = "") -> Iterator[str]:
-    if isinstance(command, WeftCommand) and command.effect is Effect.READS:
+    if isinstance(command, WeftCommand) and command.effect is CommandEffect.READS:
         yield name
     if isinstance(command, click.Group):
         context = click.Context(command)

@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 from cli.running import WEFT, Project
-from weft.cli.effects import Effect, WeftCommand, WeftGroup
+from weft.cli.effects import CommandEffect, WeftCommand, WeftGroup
 from weft.cli.main import EXIT_INPUT, cli
 from weft.errors import InputError
 
@@ -36,7 +36,9 @@ def all_commands() -> Iterator[tuple[str, click.Command]]:
 
 COMMANDS = dict(all_commands())
 CHANGING = sorted(
-    name for name, each in COMMANDS.items() if isinstance(each, WeftCommand) and each.effect is Effect.CHANGES
+    name
+    for name, each in COMMANDS.items()
+    if isinstance(each, WeftCommand) and each.effect is CommandEffect.CHANGES
 )
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import pytest
 
-from weft.ports.host import Host, Job, JobEnded, Running, Why
+from weft.ports.host import EndReason, Host, Job, JobEnded, Running
 
 pytestmark = pytest.mark.anyio
 
@@ -75,7 +75,7 @@ class HostContract:
         await host.open()
         host.start(stage.job("a", ["say hello"]))
         end = await end_of(host, "a")
-        assert (end.why, end.exit_code, end.signal) == (Why.EXITED, 0, None)
+        assert (end.why, end.exit_code, end.signal) == (EndReason.EXITED, 0, None)
         assert (end.stdout, end.stderr) == ("hello\n", "")
         assert (end.stdout_bytes, end.leftovers) == (6, 0)
         assert 0 < end.started_at <= end.ended_at
@@ -86,7 +86,7 @@ class HostContract:
         await host.open()
         host.start(stage.job("a", ["exit 3"]))
         end = await end_of(host, "a")
-        assert (end.why, end.exit_code, end.signal) == (Why.EXITED, 3, None)
+        assert (end.why, end.exit_code, end.signal) == (EndReason.EXITED, 3, None)
         await host.close()
 
     async def test_a_job_that_is_killed_tells_the_signal(self, stage: Stage) -> None:
@@ -94,7 +94,7 @@ class HostContract:
         await host.open()
         host.start(stage.job("a", ["die 9"]))
         end = await end_of(host, "a")
-        assert (end.why, end.exit_code, end.signal) == (Why.EXITED, None, 9)
+        assert (end.why, end.exit_code, end.signal) == (EndReason.EXITED, None, 9)
         await host.close()
 
     async def test_commands_run_one_after_the_other(self, stage: Stage) -> None:
@@ -119,7 +119,7 @@ class HostContract:
         await host.open()
         host.start(stage.job("a", ["run no-such-program"]))
         end = await end_of(host, "a")
-        assert (end.why, end.exit_code) == (Why.NOT_STARTED, None)
+        assert (end.why, end.exit_code) == (EndReason.NOT_STARTED, None)
         assert "no-such-program" in end.message
         await host.close()
 
@@ -181,7 +181,7 @@ class HostContract:
         await stage.reached("a")
         host.stop("a")
         end = await end_of(host, "a")
-        assert (end.why, end.signal, stage.marks("a")) == (Why.STOPPED, 15, 0)
+        assert (end.why, end.signal, stage.marks("a")) == (EndReason.STOPPED, 15, 0)
         await host.close()
 
     async def test_a_job_is_stopped_without_grace(self, stage: Stage) -> None:
@@ -191,7 +191,7 @@ class HostContract:
         await stage.reached("a")
         host.stop("a", grace=0.0)
         end = await end_of(host, "a")
-        assert (end.why, end.signal) == (Why.STOPPED, 9)
+        assert (end.why, end.signal) == (EndReason.STOPPED, 9)
         await host.close()
 
     async def test_a_job_is_stopped_before_it_could_begin(self, stage: Stage) -> None:
@@ -199,7 +199,7 @@ class HostContract:
         await host.open()
         host.start(stage.job("a", ["mark"]))
         host.stop("a")
-        assert (await end_of(host, "a")).why == Why.STOPPED
+        assert (await end_of(host, "a")).why == EndReason.STOPPED
         await host.close()
 
     async def test_to_stop_a_job_that_nobody_knows_does_nothing(self, stage: Stage) -> None:
@@ -207,7 +207,7 @@ class HostContract:
         await host.open()
         host.stop("nobody")
         host.start(stage.job("a", ["exit 0"]))
-        assert (await end_of(host, "a")).why == Why.EXITED
+        assert (await end_of(host, "a")).why == EndReason.EXITED
         await host.close()
 
     async def test_a_frozen_job_stands_still_until_it_is_thawed(self, stage: Stage) -> None:
@@ -251,7 +251,7 @@ class HostContract:
         host.freeze("a")
         host.stop("a")
         end = await end_of(host, "a")
-        assert (end.why, end.signal) == (Why.STOPPED, 15)
+        assert (end.why, end.signal) == (EndReason.STOPPED, 15)
         host.thaw("a")
         host.freeze("nobody")
         await host.close()
@@ -260,7 +260,7 @@ class HostContract:
         host = stage.host()
         await host.open()
         host.start(stage.job("a", ["wait"], timeout=0.05))
-        assert (await end_of(host, "a")).why == Why.TIMEOUT
+        assert (await end_of(host, "a")).why == EndReason.TIMEOUT
         await host.close()
 
     async def test_who_comes_later_takes_over_what_runs(self, stage: Stage) -> None:
@@ -294,9 +294,9 @@ class HostContract:
         host.start(stage.job("a", ["mark", "wait"]))
         await stage.reached("a")
         await stage.crash()
-        assert (await end_of(host, "a")).why == Why.LOST
+        assert (await end_of(host, "a")).why == EndReason.LOST
         host.start(stage.job("b", ["exit 0"]))
-        assert (await end_of(host, "b")).why == Why.EXITED
+        assert (await end_of(host, "b")).why == EndReason.EXITED
         assert stage.marks("a") == 1
         await host.close()
 
@@ -309,7 +309,7 @@ class HostContract:
         await stage.crash()
         second = stage.host()
         known = await second.open()
-        assert [job.why for job in known.values() if isinstance(job, JobEnded)] == [Why.LOST]
+        assert [job.why for job in known.values() if isinstance(job, JobEnded)] == [EndReason.LOST]
         await second.close()
 
     async def test_nothing_is_told_after_the_end(self, stage: Stage) -> None:

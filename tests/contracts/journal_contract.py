@@ -13,15 +13,15 @@ from weft.engine.messages.events import Event
 from weft.engine.messages.facts import (
     Answered,
     AnyFact,
+    ControlState,
     EarlierSlice,
     EarlierSpending,
     EarlierStep,
     Ended,
-    How,
     OutsideChange,
     RefMove,
     RunStarted,
-    Wanted,
+    StepOutcome,
     Woke,
 )
 from weft.errors import InputError
@@ -61,8 +61,8 @@ _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     bool: _BOOL,
     int: _INT64,
     float: _FLOAT,
-    How: st.sampled_from(How),
-    Wanted: st.sampled_from(Wanted),
+    StepOutcome: st.sampled_from(StepOutcome),
+    ControlState: st.sampled_from(ControlState),
     bool | None: st.none() | _BOOL,
     int | None: st.none() | _INT64,
     str | None: st.none() | _TEXT,
@@ -213,7 +213,7 @@ class JournalContract:
     ) -> None:
         journal.add_run(record("r2"))
         first, other = RunStarted(at=1.0, run="r1", env={"A": "b"}), RunStarted(at=1.0, run="r2")
-        last = Ended(at=2.0, firing=3, execution=1, how=How.LIMITED, until=9.5)
+        last = Ended(at=2.0, firing=3, execution=1, how=StepOutcome.LIMITED, until=9.5)
         journal.append("r1", [(1.0, Event(kind="run_started", fact=first)), *told("subplan_state")])
         journal.append("r2", [(1.0, Event(kind="run_started", fact=other))])
         journal.append("r1", [(2.0, Event(kind="step_finished", fact=last))])

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from weft.errors import WeftError
-from weft.ports.workspaces import Merged, MergeRequest, Watch, Work, WorkspaceRequest, Workspaces
+from weft.ports.workspaces import MergeRequest, MergeResult, StepWatch, StepWork, WorkspaceRequest, Workspaces
 
-READING = Work(path="a", step="read", attempt=1, subject="a: read")
+READING = StepWork(path="a", step="read", attempt=1, subject="a: read")
 
 
 class WorkspacesContract:
@@ -69,7 +69,7 @@ class WorkspacesContract:
 
     def test_a_conflict_that_was_never_opened_cannot_be_closed(self, workspaces: Workspaces) -> None:
         workspaces.prepare(WorkspaceRequest(path="a"))
-        work = Work(path="a", step="@resolve", attempt=1, subject="a: resolve")
+        work = StepWork(path="a", step="@resolve", attempt=1, subject="a: resolve")
         with pytest.raises(WeftError, match="no conflict was opened"):
             workspaces.close_conflict(work)
 
@@ -103,10 +103,10 @@ class WorkspacesContract:
 
     @staticmethod
     def watched(workspaces: Workspaces, job: str, *beside: str, reads: bool = True) -> None:
-        workspaces.watch(Watch(work=READING, job=job, reads=reads, beside=beside))
+        workspaces.watch(StepWatch(work=READING, job=job, reads=reads, beside=beside))
 
     @classmethod
-    def done(cls, workspaces: Workspaces, path: str, file: str, *others: str) -> Merged:
+    def done(cls, workspaces: Workspaces, path: str, file: str, *others: str) -> MergeResult:
         """A slice from its beginning to its end; others came together before."""
         workspaces.prepare(WorkspaceRequest(path=path))
         (workspaces.place(path) / file).write_text(f"{path} wrote this")
@@ -115,7 +115,7 @@ class WorkspacesContract:
 
     @staticmethod
     def recorded(workspaces: Workspaces, path: str) -> None:
-        workspaces.record(Work(path=path, step="write", attempt=1, subject=f"{path} wrote something"))
+        workspaces.record(StepWork(path=path, step="write", attempt=1, subject=f"{path} wrote something"))
 
     @staticmethod
     def merged(workspaces: Workspaces, path: str, *slices: str) -> None:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from engine.run.stories import agent, group, leaf, plan, tell
-from weft.engine.simulate import Happening
+from weft.engine.simulate import SimulatedEnd
 from weft.plan.loader.load import load_plan, read_config
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "budget.md").read_text(encoding="utf-8")
@@ -21,6 +21,6 @@ def test_its_plan_and_its_configuration_load() -> None:
 
 def test_a_slice_fails_with_the_words_that_it_shows() -> None:
     slices = group("store", *[leaf(name, agent("work", max_cost=1.5)) for name in "abc"], budget=5)
-    costs = {"store/a:work": Happening(cost=2_000_000), "store/b:work": Happening(cost=2_200_000)}
+    costs = {"store/a:work": SimulatedEnd(cost=2_000_000), "store/b:work": SimulatedEnd(cost=2_200_000)}
     story = tell(plan(slices, policy="serial"), costs)
     assert f"    {story.why('store/c')['message']}\n" in GUIDE

@@ -17,7 +17,7 @@ from typing import Any
 from e2e.projects import Project
 from e2e.repositories import Repository
 from weft.app.run.status_files import StatusMirror
-from weft.hosts.link import Link
+from weft.hosts.link import SupervisorLink
 from weft.hosts.local import LocalHost
 from weft.runtime.effects import Effects
 from weft.store.sqlite import SqliteJournal
@@ -27,8 +27,8 @@ from weft.workspaces.git.checkouts import advance_branch
 
 POINTS: dict[str, list[tuple[Any, str]]] = {
     "append": [(SqliteJournal, "append"), (SqliteJournal, "add_run")],
-    "send": [(Link, "send")],
-    "flush": [(Link, "_flush")],
+    "send": [(SupervisorLink, "send")],
+    "flush": [(SupervisorLink, "_flush")],
     "obey": [(Effects, "obey")],
     "hear": [(Effects, "job_ended"), (LocalHost, "open")],
     "close": [(StatusMirror, "close")],

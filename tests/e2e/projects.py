@@ -12,12 +12,12 @@ from msgspec import Struct, field
 
 from hosts.places import is_reaper, pids, proc
 from weft.app.control.questions import answer
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.app.project.places import Places
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.app.run.run import run_plan
-from weft.app.run.session import Begun
-from weft.app.run.setup import Wish
+from weft.app.run.session import RunSetup
+from weft.app.run.setup import RunRequest
 from weft.engine.messages.events import Event, Recorded
 from weft.store.sqlite import open_reader
 
@@ -32,11 +32,11 @@ class Heard(Struct):
     """An audience that keeps all it hears, and does something about it if it is told to."""
 
     react: React | None = None
-    begun: Begun | None = None
+    begun: RunSetup | None = None
     events: list[Event] = field(default_factory=list[Event])
     stopped: int = 0
 
-    def begins(self, run: Begun) -> None:
+    def begins(self, run: RunSetup) -> None:
         self.begun = run
 
     def hears(self, events: Sequence[Recorded]) -> None:
@@ -57,7 +57,7 @@ class Outcome(Struct):
 
     state: str
     events: list[Event]
-    begun: Begun | None = None
+    begun: RunSetup | None = None
 
     def of(self, kind: str, subplan: str | None = None, step: str | None = None) -> list[Event]:
         return [
@@ -118,20 +118,20 @@ class Project:
     # --- running ---
 
     @property
-    def source(self) -> Source:
-        return Source(name="weft.yaml", directory=self.root, holds="plan")
+    def source(self) -> InputSource:
+        return InputSource(name="weft.yaml", directory=self.root, holds="plan")
 
     def run(self, react: React | None = None, **wish: object) -> Outcome:
         """In this process."""
         heard = Heard(react=react)
-        state = run_plan(Wish(source=self.source, **wish), heard, environ=self.environ)  # type: ignore[arg-type]
+        state = run_plan(RunRequest(source=self.source, **wish), heard, environ=self.environ)  # type: ignore[arg-type]
         return Outcome(state=state, events=heard.events, begun=heard.begun)
 
     def answer(self, name: str, *, accepted: bool = True, text: str = "") -> None:
         """As a person at another terminal does."""
         places = Places(self.root)
         with closing(open_reader(places.journal)) as journal:
-            book = Book(places, journal, journal.runs()[0])
+            book = RecordedRun(places, journal, journal.runs()[0])
             answer(book, name, accepted=accepted, text=text)
 
     def story(self) -> Outcome:

@@ -12,7 +12,7 @@ from cli.running import Project as Typed
 from e2e.projects import Project
 from weft.app.inspect.replay import replay
 from weft.app.project.places import Places
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.engine.messages.events import Event
 from weft.store.sqlite import open_reader
 
@@ -54,7 +54,7 @@ def _placed(script: str, folder: Path) -> str:
 def agrees(project: Project) -> bool:
     """Whether the journal says what follows from its facts."""
     with closing(open_reader(Places(project.root).journal)) as journal:
-        return replay(Book(Places(project.root), journal, journal.runs()[0])).difference is None
+        return replay(RecordedRun(Places(project.root), journal, journal.runs()[0])).difference is None
 
 
 def on(kind: str, outcome: str, act: Callable[[], None]) -> Callable[[Event], None]:

@@ -23,7 +23,7 @@ from store.books import wal_of
 from store.faulty_vfs import Disk, faulty_disk
 from weft.app.run import session
 from weft.errors import WeftError
-from weft.hosts.link import Link
+from weft.hosts.link import SupervisorLink
 from weft.hosts.local import LocalHost
 from weft.store.sqlite import SqliteJournal
 
@@ -105,7 +105,7 @@ def complaint_of(project: Project) -> str:
 # --- the connection to the supervisor ---
 
 
-def breaks(call: Callable[..., Any], link: Link, *_: object) -> None:
+def breaks(call: Callable[..., Any], link: SupervisorLink, *_: object) -> None:
     """What was to go through is lost, and with it the connection."""
     link._transport.abort()
 
@@ -121,7 +121,7 @@ def test_the_connection_breaks_at_the_nth_message(
         project = Project(folder / str(number)).plan(SMALL)
         nth = Nth(number, breaks)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Link, method, nth.of(getattr(Link, method)))
+            patch.setattr(SupervisorLink, method, nth.of(getattr(SupervisorLink, method)))
             project.run()
         assert traces(project) == whole
         project.end()

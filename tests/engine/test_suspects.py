@@ -9,10 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from weft.engine.suspects import MOST, Answer, Finding, Question, Suspect, Why, look, told
+from weft.engine.suspects import (
+    MOST,
+    BisectionResult,
+    SearchEnd,
+    Suspect,
+    VerifyAnswer,
+    VerifyQuestion,
+    look,
+    told,
+)
 
-Verify = Callable[[frozenset[str]], Answer]
-RED, GREEN, UNCLEAR = Answer.RED, Answer.GREEN, Answer.UNCLEAR
+Verify = Callable[[frozenset[str]], VerifyAnswer]
+RED, GREEN, UNCLEAR = VerifyAnswer.RED, VerifyAnswer.GREEN, VerifyAnswer.UNCLEAR
 NO_LIMIT = 1_000_000
 
 
@@ -28,14 +37,14 @@ def broken_by(*sets: str) -> Verify:
 
 
 class Searched(Struct):
-    finding: Finding
+    finding: BisectionResult
     asked: list[str]
 
 
 def search(suspects: list[Suspect], verify: Verify, *, most: int = NO_LIMIT) -> Searched:
-    answers: list[Answer] = []
+    answers: list[VerifyAnswer] = []
     asked: list[str] = []
-    while isinstance(found := look(suspects, answers, most=most), Question):
+    while isinstance(found := look(suspects, answers, most=most), VerifyQuestion):
         asked.append("".join(found.names))
         answers.append(verify(frozenset(found.names)))
     return Searched(found, asked)
@@ -63,7 +72,9 @@ def test_all_sets_that_break_it_are_found_and_what_passes_without_them(
     text: str, breaks: tuple[str, ...], sets: tuple[str, ...], left_out: str
 ) -> None:
     found = search(parts(text), broken_by(*breaks)).finding
-    assert found == Finding(why=Why.FOUND, sets=tuple(map(tuple, sets)), left_out=tuple(left_out))
+    assert found == BisectionResult(
+        why=SearchEnd.FOUND, sets=tuple(map(tuple, sets)), left_out=tuple(left_out)
+    )
 
 
 def test_the_whole_is_asked_again_then_nothing_then_parts() -> None:
@@ -72,17 +83,17 @@ def test_the_whole_is_asked_again_then_nothing_then_parts() -> None:
 
 def test_a_verify_that_passes_when_asked_again_is_not_reliable() -> None:
     done = search(parts("a b"), lambda names: GREEN)
-    assert (done.finding, done.asked) == (Finding(why=Why.UNRELIABLE), ["ab"])
+    assert (done.finding, done.asked) == (BisectionResult(why=SearchEnd.UNRELIABLE), ["ab"])
 
 
 @pytest.mark.parametrize("answer", [RED, UNCLEAR])
-def test_nobody_is_to_blame_if_it_does_not_pass_without_anybody(answer: Answer) -> None:
+def test_nobody_is_to_blame_if_it_does_not_pass_without_anybody(answer: VerifyAnswer) -> None:
     done = search(parts("a b"), lambda names: RED if names else answer)
-    assert (done.finding, done.asked) == (Finding(why=Why.BASE), ["ab", ""])
+    assert (done.finding, done.asked) == (BisectionResult(why=SearchEnd.BASE), ["ab", ""])
 
 
 def test_what_is_unclear_is_no_reason_to_blame() -> None:
-    def verify(names: frozenset[str]) -> Answer:
+    def verify(names: frozenset[str]) -> VerifyAnswer:
         return UNCLEAR if names == {"a"} else broken_by("bc")(names)
 
     assert search(parts("a b c d"), verify).finding.sets == (("b", "c"),)
@@ -92,14 +103,14 @@ def test_where_it_is_unclear_whether_the_others_pass_nothing_is_left_out() -> No
     found = search(
         parts("a b c"), lambda names: UNCLEAR if names == {"c"} else broken_by("ab")(names)
     ).finding
-    assert found == Finding(why=Why.FOUND, sets=(("a", "b"),), unclear=True)
+    assert found == BisectionResult(why=SearchEnd.FOUND, sets=(("a", "b"),), unclear=True)
 
 
 def test_after_too_many_questions_it_gives_up_with_what_it_has() -> None:
     suspects = [Suspect(f"{number:02}") for number in range(40)]
     alone = search(suspects, lambda names: RED if names else GREEN, most=MOST)
     assert len(alone.asked) == MOST
-    assert alone.finding.why is Why.TOO_MANY
+    assert alone.finding.why is SearchEnd.TOO_MANY
     assert alone.finding.sets[:2] == (("00",), ("01",))
     assert alone.finding.left_out == ()
 
@@ -107,7 +118,7 @@ def test_after_too_many_questions_it_gives_up_with_what_it_has() -> None:
 def test_a_pair_among_many_takes_few_questions() -> None:
     names = [f"{number:03}" for number in range(200)]
 
-    def verify(chosen: frozenset[str]) -> Answer:
+    def verify(chosen: frozenset[str]) -> VerifyAnswer:
         return RED if {"017", "181"} <= chosen else GREEN
 
     done = search([Suspect(name) for name in names], verify)
@@ -133,7 +144,7 @@ class World(Struct, frozen=True):
         chosen = (frozenset(some) for size in range(len(every) + 1) for some in combinations(every, size))
         return [one for one in chosen if self.is_closed(one)]
 
-    def verify(self, names: frozenset[str]) -> Answer:
+    def verify(self, names: frozenset[str]) -> VerifyAnswer:
         assert self.is_closed(names)
         return RED if names in self.red else GREEN
 
@@ -173,7 +184,7 @@ def closure(world: World, names: frozenset[str]) -> frozenset[str]:
     return names.union(*(one.holds for one in world.suspects if one.name in names))
 
 
-def check_rest(world: World, found: Finding) -> None:
+def check_rest(world: World, found: BisectionResult) -> None:
     """What is left is green, and nothing in it is built on what is not."""
     every = frozenset(one.name for one in world.suspects)
     rest = every.difference(found.left_out) if found.left_out else frozenset[str]()
@@ -186,7 +197,7 @@ def check_rest(world: World, found: Finding) -> None:
 def test_culprits_are_a_smallest_set_where_more_never_mends(world: World) -> None:
     done = search(world.suspects, world.verify)
     found = done.finding
-    assert found.why is Why.FOUND
+    assert found.why is SearchEnd.FOUND
     for one in map(frozenset, found.sets):
         whole = closure(world, one)
         assert whole in world.red
@@ -202,7 +213,7 @@ def test_culprits_are_a_smallest_set_where_more_never_mends(world: World) -> Non
 @given(any_world())
 def test_culprits_were_seen_to_break_it_whatever_verify_does(world: World) -> None:
     found = search(world.suspects, world.verify).finding
-    assert found.why is Why.FOUND
+    assert found.why is SearchEnd.FOUND
     assert len(set(found.culprits)) == len(found.culprits) > 0
     for one in map(frozenset, found.sets):
         assert closure(world, one) in world.red
@@ -212,10 +223,10 @@ def test_culprits_were_seen_to_break_it_whatever_verify_does(world: World) -> No
 @given(any_world(), st.data())
 def test_whoever_has_the_answers_goes_on_where_another_was(world: World, data: st.DataObject) -> None:
     """Also from every place in between, and with answers that are of no use any more."""
-    answers: list[Answer] = []
-    while isinstance(found := look(world.suspects, answers, most=NO_LIMIT), Question):
+    answers: list[VerifyAnswer] = []
+    while isinstance(found := look(world.suspects, answers, most=NO_LIMIT), VerifyQuestion):
         assert look(list(world.suspects), list(answers), most=NO_LIMIT) == found
-        answers.append(data.draw(st.sampled_from(Answer)))
+        answers.append(data.draw(st.sampled_from(VerifyAnswer)))
     assert look(world.suspects, answers, most=NO_LIMIT) == found
 
 
@@ -226,43 +237,45 @@ def test_whoever_has_the_answers_goes_on_where_another_was(world: World, data: s
     ("finding", "said"),
     [
         (
-            Finding(why=Why.FOUND, sets=(("store/model", "store/disk"),), left_out=("store/model",)),
+            BisectionResult(
+                why=SearchEnd.FOUND, sets=(("store/model", "store/disk"),), left_out=("store/model",)
+            ),
             "`verify` of store fails with model and disk together; it passes without them (5 more runs)",
         ),
         (
-            Finding(why=Why.FOUND, sets=(("store/a", "store/b", "store/c"),)),
+            BisectionResult(why=SearchEnd.FOUND, sets=(("store/a", "store/b", "store/c"),)),
             "`verify` of store fails with a, b and c together; nothing is left without them (5 more runs)",
         ),
         (
-            Finding(why=Why.FOUND, sets=(("store/a",), ("store/b",)), left_out=("store/a",)),
+            BisectionResult(why=SearchEnd.FOUND, sets=(("store/a",), ("store/b",)), left_out=("store/a",)),
             "`verify` of store fails with a alone, and with b alone; it passes without them (5 more runs)",
         ),
         (
-            Finding(why=Why.FOUND, sets=(("store/a",),), unclear=True),
+            BisectionResult(why=SearchEnd.FOUND, sets=(("store/a",),), unclear=True),
             "`verify` of store fails with a alone; without it it could not be run (5 more runs)",
         ),
         (
-            Finding(why=Why.UNRELIABLE),
+            BisectionResult(why=SearchEnd.UNRELIABLE),
             "`verify` of store is not reliable: it failed, and then did not fail on the same files",
         ),
         (
-            Finding(why=Why.BASE),
+            BisectionResult(why=SearchEnd.BASE),
             "`verify` of store does not pass without all that is in it, either, so none of that is to blame",
         ),
         (
-            Finding(why=Why.TOO_MANY),
+            BisectionResult(why=SearchEnd.TOO_MANY),
             "`verify` of store fails, and who is to blame is still not clear after 5 more runs",
         ),
         (
-            Finding(why=Why.TOO_MANY, sets=(("store/a",),)),
+            BisectionResult(why=SearchEnd.TOO_MANY, sets=(("store/a",),)),
             "`verify` of store fails, and who is to blame besides a alone is still not clear after 5 more runs",
         ),
     ],
 )
-def test_what_was_found_is_told_in_a_sentence(finding: Finding, said: str) -> None:
+def test_what_was_found_is_told_in_a_sentence(finding: BisectionResult, said: str) -> None:
     assert told("store", finding, 5) == said
 
 
 def test_the_whole_plan_is_called_so_and_one_run_is_one() -> None:
-    found = Finding(why=Why.FOUND, sets=(("a",),), left_out=("a",))
+    found = BisectionResult(why=SearchEnd.FOUND, sets=(("a",),), left_out=("a",))
     assert told("", found, 1) == "`verify` of the plan fails with a alone; it passes without it (1 more run)"

@@ -28,7 +28,7 @@ from weft.agents.script import read_script
 from weft.agents.shared.result_file import read_report
 from weft.cli.main import COMMANDS, cli
 from weft.errors import InputError
-from weft.hosts.supervisor.log import History
+from weft.hosts.supervisor.log import LogHistory
 from weft.hosts.supervisor.reaper import read_exits
 from weft.plan.results.validation import TooManyStepsError, validator
 from weft.ports.agent import is_metered
@@ -190,7 +190,7 @@ def read_host_files(folder: Path, data: bytes) -> None:
     """What a supervisor reads before it listens."""
     for name in ("log", "exits"):
         (folder / name).write_bytes(data)
-    History().read(str(folder / "log"))
+    LogHistory().read(str(folder / "log"))
     read_exits(str(folder))
 
 

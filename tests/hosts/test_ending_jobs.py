@@ -10,7 +10,7 @@ import pytest
 from contracts.host_contract import end_of, ends
 from hosts.places import Place, is_alive
 from weft.hosts.local import LocalHost
-from weft.ports.host import Why
+from weft.ports.host import EndReason
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ async def test_a_daemon_is_ended_when_its_job_is_stopped(place: Place, host: Loc
     await place.reached("a")
     host.stop("a")
     end = await end_of(host, "a")
-    assert (end.why, end.leftovers, is_alive(pid_of(place, "d"))) == (Why.STOPPED, 0, False)
+    assert (end.why, end.leftovers, is_alive(pid_of(place, "d"))) == (EndReason.STOPPED, 0, False)
 
 
 async def test_a_daemon_is_ended_when_its_job_ends_by_itself(place: Place, host: LocalHost) -> None:
@@ -44,7 +44,7 @@ async def test_a_daemon_is_ended_when_its_job_ends_by_itself(place: Place, host:
     await place.reached("a")
     place.release("a")
     end = await end_of(host, "a")
-    assert (end.why, end.exit_code, end.leftovers) == (Why.EXITED, 0, 1)
+    assert (end.why, end.exit_code, end.leftovers) == (EndReason.EXITED, 0, 1)
     assert not is_alive(pid_of(place, "d"))
 
 
@@ -107,7 +107,7 @@ async def test_who_does_not_listen_is_killed(place: Place, host: LocalHost) -> N
     await place.reached("a")
     host.stop("a")
     end = await end_of(host, "a")
-    assert (end.why, end.signal) == (Why.STOPPED, 9)
+    assert (end.why, end.signal) == (EndReason.STOPPED, 9)
 
 
 async def test_a_daemon_that_does_not_listen_is_killed(place: Place, host: LocalHost) -> None:
@@ -126,7 +126,7 @@ async def test_a_second_stop_may_shorten_the_grace(place: Place, host: LocalHost
     host.stop("a")
     host.stop("a", grace=0.0)
     end = await end_of(host, "a")
-    assert (end.why, end.signal) == (Why.STOPPED, 9)
+    assert (end.why, end.signal) == (EndReason.STOPPED, 9)
 
 
 async def test_a_halted_process_hears_that_it_is_asked(place: Place, host: LocalHost) -> None:
@@ -134,7 +134,7 @@ async def test_a_halted_process_hears_that_it_is_asked(place: Place, host: Local
     await place.reached("d")
     host.stop("a")
     end = await end_of(host, "a")
-    assert (end.why, end.exit_code, end.stdout) == (Why.STOPPED, 7, "asked\n")
+    assert (end.why, end.exit_code, end.stdout) == (EndReason.STOPPED, 7, "asked\n")
 
 
 async def test_beyond_its_time_all_of_it_is_ended(place: Place, host: LocalHost) -> None:
@@ -143,14 +143,14 @@ async def test_beyond_its_time_all_of_it_is_ended(place: Place, host: LocalHost)
     for name in ("a", "b", "d"):
         await place.reached(name)
     end = await end_of(host, "a")
-    assert end.why == Why.TIMEOUT
+    assert end.why == EndReason.TIMEOUT
     assert [is_alive(pid_of(place, name)) for name in ("a", "b", "d")] == [False, False, False]
 
 
 async def test_the_time_limit_is_for_all_commands_together(place: Place, host: LocalHost) -> None:
     host.start(place.shell("a", "exit 0", place.gate("a"), timeout=0.2))
     end = await end_of(host, "a")
-    assert (end.why, end.command) == (Why.TIMEOUT, 1)
+    assert (end.why, end.command) == (EndReason.TIMEOUT, 1)
 
 
 async def test_a_process_that_runs_from_the_signal_is_caught(place: Place, host: LocalHost) -> None:
@@ -162,7 +162,7 @@ async def test_a_process_that_runs_from_the_signal_is_caught(place: Place, host:
     place.release("a")
     await place.reached("b")
     host.stop("a", grace=0.0)
-    assert (await end_of(host, "a")).why == Why.STOPPED
+    assert (await end_of(host, "a")).why == EndReason.STOPPED
     assert place.processes() == []
 
 
@@ -173,7 +173,7 @@ async def test_a_step_that_somebody_kills_is_no_mystery(place: Place, host: Loca
     await place.reached("b")
     host.start(place.shell("c", f"kill -9 {pid_of(place, 'a')}"))
     found = await ends(host, 2)
-    assert (found["a"].why, found["a"].signal) == (Why.EXITED, 9)
+    assert (found["a"].why, found["a"].signal) == (EndReason.EXITED, 9)
     place.release("b")
     assert (await end_of(host, "b")).exit_code == 0
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from contracts.host_contract import ends
 from hosts.places import Place, with_fault
-from weft.ports.host import JobEnded, Why
+from weft.ports.host import EndReason, JobEnded
 
 pytestmark = pytest.mark.anyio
 
@@ -43,8 +43,8 @@ async def live_through(place: Place, fault: str) -> dict[str, JobEnded]:
 def check(place: Place, found: dict[str, JobEnded]) -> None:
     for name, end in found.items():
         assert runs(place, name) <= 1
-        assert end.why != Why.EXITED or (end.exit_code, runs(place, name)) == (0, 1)
-        assert end.why != Why.NOT_STARTED or runs(place, name) == min(end.command, 1)
+        assert end.why != EndReason.EXITED or (end.exit_code, runs(place, name)) == (0, 1)
+        assert end.why != EndReason.NOT_STARTED or runs(place, name) == min(end.command, 1)
 
 
 async def outcomes(tmp_path: Path, kind: str) -> set[str]:

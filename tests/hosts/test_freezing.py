@@ -9,9 +9,9 @@ import pytest
 from contracts.host_contract import end_of
 from hosts.places import Place, proc, stands_still
 from weft.hosts.local import LocalHost
-from weft.hosts.supervisor.job import Job, Request
+from weft.hosts.supervisor.job import JobRequest, RunningJob
 from weft.hosts.supervisor.streams import NEVER
-from weft.ports.host import Why
+from weft.ports.host import EndReason
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +49,7 @@ async def test_whoever_a_job_has_started_stands_still_as_well(place: Place, host
     await done(place, host, "c")
     assert b"T" not in {state(pid) for pid in pids}
     host.stop("a")
-    assert (await end_of(host, "a")).why == Why.STOPPED
+    assert (await end_of(host, "a")).why == EndReason.STOPPED
 
 
 async def test_the_next_supervisor_hears_what_stands_still(place: Place, host: LocalHost) -> None:
@@ -58,7 +58,7 @@ async def test_the_next_supervisor_hears_what_stands_still(place: Place, host: L
     await place.reached("a")
     host.freeze("a")
     place.kill()
-    assert (await end_of(host, "a")).why == Why.LOST
+    assert (await end_of(host, "a")).why == EndReason.LOST
     await done(place, host, "b")
 
 
@@ -69,7 +69,7 @@ async def test_to_freeze_what_is_being_ended_does_not_hinder_it(place: Place, ho
     host.stop("a")
     host.freeze("a")
     end = await end_of(host, "a")
-    assert (end.why, end.signal) == (Why.STOPPED, signal.SIGTERM)
+    assert (end.why, end.signal) == (EndReason.STOPPED, signal.SIGTERM)
 
 
 async def test_a_job_that_was_halted_by_somebody_else_is_woken_by_a_thaw(
@@ -85,12 +85,12 @@ async def test_a_job_that_was_halted_by_somebody_else_is_woken_by_a_thaw(
     assert (await end_of(host, "a")).exit_code == 0
 
 
-def job(timeout: float | None) -> Job:
+def job(timeout: float | None) -> RunningJob:
     sent: dict[str, object] = {
         "id": "a", "commands": [], "cwd": "/", "env": {}, "stdin": None, "output": "", "timeout": timeout,
         "grace": 1.0,
     }  # fmt: skip
-    made = Job(Request(sent, shared={}), 1)
+    made = RunningJob(JobRequest(sent, shared={}), 1)
     made.deadline = NEVER if timeout is None else timeout
     return made
 

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.hosts.supervisor.log import History, Log, encode
+from weft.hosts.supervisor.log import JobLog, LogHistory, encode
 
 
-def read(path: Path) -> History:
-    history = History()
+def read(path: Path) -> LogHistory:
+    history = LogHistory()
     history.read(str(path))
     return history
 
 
-def story(log: Log) -> None:
+def story(log: JobLog) -> None:
     """One job has ended, one was forgotten, one runs, one was about to be started."""
     log.add_supervisor()
     for name in ("ended", "forgotten", "runs", "starts"):
@@ -28,7 +28,7 @@ def story(log: Log) -> None:
 
 
 def test_it_tells_what_ended_and_what_did_not(tmp_path: Path) -> None:
-    story(Log(str(tmp_path / "log")))
+    story(JobLog(str(tmp_path / "log")))
     history = read(tmp_path / "log")
     assert list(history.ended) == ["ended"]
     assert {name: len(begun.pids) for name, begun in history.begun.items()} == {"runs": 1, "starts": 0}
@@ -41,13 +41,13 @@ def test_there_need_not_be_one(tmp_path: Path) -> None:
 
 
 def test_cut_at_any_byte_it_tells_a_beginning_of_the_story_and_can_be_gone_on_with(tmp_path: Path) -> None:
-    story(Log(str(tmp_path / "whole")))
+    story(JobLog(str(tmp_path / "whole")))
     whole = (tmp_path / "whole").read_bytes()
     for length in range(len(whole)):
         path = tmp_path / "log"
         path.write_bytes(whole[:length])
         before = read(path)
-        Log(str(path)).add_start("next", 8, 1)
+        JobLog(str(path)).add_start("next", 8, 1)
         after = read(path)
         assert after.begun.keys() - before.begun.keys() - {"starts"} == {"next"}
         assert before.ended.keys() - after.ended.keys() == set()
@@ -62,7 +62,7 @@ def test_anything_may_be_in_it(tmp_path_factory: pytest.TempPathFactory, data: b
 
 def test_after_a_write_that_failed_the_next_begins_a_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    log = Log(str(path))
+    log = JobLog(str(path))
     log.add_start("a", 1, 1)
     with path.open("ab") as other:  # what a full disk left of a record
         other.write(b'{"start":"b","mar')
@@ -74,5 +74,5 @@ def test_after_a_write_that_failed_the_next_begins_a_line(tmp_path: Path) -> Non
 def test_a_write_may_take_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
-    story(Log(str(tmp_path / "log")))
+    story(JobLog(str(tmp_path / "log")))
     assert set(read(tmp_path / "log").begun) == {"runs", "starts"}

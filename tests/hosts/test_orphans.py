@@ -4,7 +4,7 @@ import subprocess
 import pytest
 
 from weft.hosts.supervisor import orphans
-from weft.hosts.supervisor.log import Begun, History, boot, start_time
+from weft.hosts.supervisor.log import LogHistory, StartedJob, boot, start_time
 
 
 def test_what_cannot_be_ended_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -13,8 +13,8 @@ def test_what_cannot_be_ended_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with subprocess.Popen(stubborn, start_new_session=True, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        history = History()
-        history.begun["a"] = begun = Begun(1, 0.0, boot())
+        history = LogHistory()
+        history.begun["a"] = begun = StartedJob(1, 0.0, boot())
         begun.pids.append((process.pid, start_time(process.pid)))
         with pytest.raises(SystemExit, match=f"cannot be ended: {process.pid}$"):
             orphans.end_orphans(history, os.devnull)

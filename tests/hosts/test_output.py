@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from contracts.host_contract import end_of, ends
 from hosts.places import Place, proc
-from weft.ports.host import Why
+from weft.ports.host import EndReason
 
 pytestmark = pytest.mark.anyio
 
@@ -86,7 +86,7 @@ async def test_a_job_that_prints_without_end_stops_nobody_and_fills_no_disk(plac
     assert (await end_of(host, "b")).exit_code == 0
     host.stop("a")
     end = await end_of(host, "a")
-    assert (end.why, end.signal) == (Why.STOPPED, 9)
+    assert (end.why, end.signal) == (EndReason.STOPPED, 9)
     assert end.stdout_bytes > 1 << 20
     assert (place.root / "a.out").stat().st_size == 1 << 20
     assert (place.root / "a.out.tail").stat().st_size == 1 << 16
@@ -111,7 +111,7 @@ async def test_an_output_that_cannot_be_stored_does_not_end_a_job_and_its_end_sa
     await anyio.Path(place.root / "a.out").mkdir()
     host.start(place.shell("a", "echo one; echo two; exit 3"))
     end = await end_of(host, "a")
-    assert (end.why, end.exit_code, end.stdout) == (Why.EXITED, 3, "one\ntwo\n")
+    assert (end.why, end.exit_code, end.stdout) == (EndReason.EXITED, 3, "one\ntwo\n")
     assert end.message == f"cannot write {place.root}/a.out: is a directory"
     assert (place.root / "a.out.tail").read_text() == "one\ntwo\n"
     await host.close()
@@ -164,7 +164,7 @@ async def test_an_output_that_has_no_place_is_told_nevertheless(place: Place) ->
     await anyio.Path(place.root / "file").touch()
     host.start(replace(place.shell("a", "echo one"), output=str(place.root / "file" / "a")))
     end = await end_of(host, "a")
-    assert (end.why, end.exit_code, end.stdout) == (Why.EXITED, 0, "one\n")
+    assert (end.why, end.exit_code, end.stdout) == (EndReason.EXITED, 0, "one\n")
     assert end.message == f"cannot write {place.root}/file/a.out: not a directory"
     await host.close()
 

@@ -9,7 +9,7 @@ import pytest
 
 from hosts.places import Place, is_alive, proc
 from weft.hosts.supervisor.reaper import read_exits
-from weft.ports.host import JobEnded, Why
+from weft.ports.host import EndReason, JobEnded
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +57,7 @@ async def end_alone(place: Place, gate: str) -> JobEnded:
 
 async def test_one_that_exits_with_0_is_done(place: Place) -> None:
     end = await exited_alone(place, "echo before; GATE; echo > done")
-    assert (end.why, end.exit_code, end.command) == (Why.EXITED, 0, 0)
+    assert (end.why, end.exit_code, end.command) == (EndReason.EXITED, 0, 0)
     assert end.started_at <= end.ended_at
     assert (place.root / "done").exists()
     assert (place.root / "j.out").read_text() == "before\n"
@@ -65,7 +65,7 @@ async def test_one_that_exits_with_0_is_done(place: Place) -> None:
 
 async def test_of_several_commands_the_last_one_has_to_exit_with_0(place: Place) -> None:
     end = await exited_alone(place, "true", "GATE")
-    assert (end.why, end.exit_code, end.command) == (Why.EXITED, 0, 1)
+    assert (end.why, end.exit_code, end.command) == (EndReason.EXITED, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -87,12 +87,12 @@ async def test_of_several_commands_the_last_one_has_to_exit_with_0(place: Place)
 )
 async def test_any_other_end_is_not_known(place: Place, scripts: tuple[str, ...]) -> None:
     end = await exited_alone(place, *scripts)
-    assert (end.why, end.exit_code) == (Why.LOST, None)
+    assert (end.why, end.exit_code) == (EndReason.LOST, None)
 
 
 async def test_what_one_writes_after_the_death_of_the_supervisor_is_stored(place: Place) -> None:
     end = await exited_alone(place, "echo before; echo trouble >&2; GATE; echo after; echo more >&2")
-    assert (end.why, end.exit_code) == (Why.EXITED, 0)
+    assert (end.why, end.exit_code) == (EndReason.EXITED, 0)
     assert (place.root / "j.out").read_text() == "before\nafter\n"
     assert (place.root / "j.err").read_text() == "trouble\nmore\n"
 
@@ -101,7 +101,7 @@ async def test_one_that_writes_more_than_a_pipe_holds_does_not_wait_for_the_next
     place: Place,
 ) -> None:
     end = await exited_alone(place, "GATE; seq 100000", head=1 << 20)
-    assert (end.why, end.exit_code) == (Why.EXITED, 0)
+    assert (end.why, end.exit_code) == (EndReason.EXITED, 0)
     assert (place.root / "j.out").read_text() == "".join(f"{number}\n" for number in range(1, 100001))
 
 
@@ -119,14 +119,14 @@ async def test_what_the_supervisor_had_not_read_is_stored(place: Place, output: 
     place.release("x")
     await place.reached("y")
     end = await end_alone(place, "y")
-    assert (end.why, end.exit_code) == (Why.EXITED, 0)
+    assert (end.why, end.exit_code) == (EndReason.EXITED, 0)
     assert (place.root / f"j.{output}").read_text() == "unread\n"
 
 
 async def test_one_whose_output_cannot_be_stored_is_lost(place: Place) -> None:
     (place.root / "j.out").mkdir()
     end = await exited_alone(place, "GATE; echo after")
-    assert (end.why, end.exit_code) == (Why.LOST, None)
+    assert (end.why, end.exit_code) == (EndReason.LOST, None)
 
 
 async def test_one_that_is_asked_to_end_by_the_next_supervisor_is_lost_however_it_exits(place: Place) -> None:
@@ -139,7 +139,7 @@ async def test_one_that_is_asked_to_end_by_the_next_supervisor_is_lost_however_i
     place.wait()
     end = (await place.host().open())["j"]
     assert isinstance(end, JobEnded)
-    assert end.why is Why.LOST
+    assert end.why is EndReason.LOST
 
 
 async def test_a_reaper_goes_with_its_supervisor(place: Place) -> None:

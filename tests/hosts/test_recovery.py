@@ -17,7 +17,7 @@ from contracts.host_contract import end_of, ends
 from hosts.places import AS_TESTED, Place, is_alive, start_time
 from weft.errors import WeftError
 from weft.hosts import reach
-from weft.ports.host import Host, JobEnded, Running, Why
+from weft.ports.host import EndReason, Host, JobEnded, Running
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 async def lost(host: Host) -> list[str]:
     """What is known as lost from the beginning."""
     known = await host.open()
-    return [job.id for job in known.values() if isinstance(job, JobEnded) and job.why == Why.LOST]
+    return [job.id for job in known.values() if isinstance(job, JobEnded) and job.why == EndReason.LOST]
 
 
 # --- the supervisor dies ---
@@ -41,7 +41,7 @@ async def test_what_a_dead_supervisor_left_is_ended(place: Place) -> None:
     assert len(place.processes()) == 2
     place.kill()
     end = await end_of(host, "a")
-    assert (end.why, end.message) == (Why.LOST, "the supervisor died while it ran")
+    assert (end.why, end.message) == (EndReason.LOST, "the supervisor died while it ran")
     assert place.processes() == []
 
 
@@ -79,7 +79,7 @@ async def test_what_was_asked_for_after_its_death_is_done_by_the_next(place: Pla
     host.start(place.shell("b", place.gate("b")))
     host.stop("b", grace=0.0)
     found = await ends(host, 2)
-    assert (found["a"].stdout, found["b"].why) == ("done\n", Why.STOPPED)
+    assert (found["a"].stdout, found["b"].why) == ("done\n", EndReason.STOPPED)
 
 
 async def test_the_next_hears_what_jobs_share_as_well(place: Place) -> None:
@@ -328,5 +328,5 @@ async def test_a_job_of_the_same_name_elsewhere_is_let_alone(place: Place, tmp_p
     write_log(place, 1, 1, life=THIS_LIFE)
     assert await lost(place.host()) == ["a"]
     other.release("a")
-    assert (await end_of(host, "a")).why == Why.EXITED
+    assert (await end_of(host, "a")).why == EndReason.EXITED
     await other.leave()

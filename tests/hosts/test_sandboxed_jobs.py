@@ -10,7 +10,7 @@ from contracts.host_contract import end_of
 from hosts.places import Place, is_alive
 from runtime.sandbox.bubblewrap import need_sandboxes
 from weft.hosts.local import LocalHost
-from weft.ports.host import Job, Why
+from weft.ports.host import EndReason, Job
 
 pytestmark = pytest.mark.anyio
 KEEPER = """
@@ -37,7 +37,7 @@ async def test_the_keeper_is_not_asked_and_what_it_keeps_is(place: Place, host: 
     await place.reached("a")
     host.stop("a")
     end = await end_of(host, "a")
-    assert (end.why, end.exit_code, end.stdout) == (Why.STOPPED, 3, "asked\n")
+    assert (end.why, end.exit_code, end.stdout) == (EndReason.STOPPED, 3, "asked\n")
 
 
 async def test_a_keeper_that_stands_still_is_woken(place: Place, host: LocalHost) -> None:
@@ -53,7 +53,7 @@ async def test_without_grace_the_keeper_is_killed_like_all(place: Place, host: L
     await place.reached("a")
     host.stop("a", grace=0.0)
     end = await end_of(host, "a")
-    assert (end.why, end.signal) == (Why.STOPPED, signal.SIGKILL)
+    assert (end.why, end.signal) == (EndReason.STOPPED, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ async def test_in_a_real_sandbox_a_step_is_asked_and_has_its_grace(
     await place.reached("a")
     host.stop("a")
     end = await end_of(host, "a")
-    assert (end.why, end.exit_code, end.stdout) == (Why.STOPPED, 3, "asked\n")
+    assert (end.why, end.exit_code, end.stdout) == (EndReason.STOPPED, 3, "asked\n")
 
 
 async def test_a_daemon_in_a_real_sandbox_dies_with_it_and_is_not_counted(
@@ -92,7 +92,7 @@ async def test_a_daemon_in_a_real_sandbox_dies_with_it_and_is_not_counted(
     inside = place.processes()
     place.release("b")
     end = await end_of(host, "a")
-    assert (end.why, end.exit_code, end.leftovers) == (Why.EXITED, 0, 0)
+    assert (end.why, end.exit_code, end.leftovers) == (EndReason.EXITED, 0, 0)
     assert [pid for pid in inside if is_alive(pid)] == []
 
 
@@ -105,5 +105,5 @@ async def test_the_supervisor_s_death_is_that_of_what_is_in_a_sandbox(
     await place.reached("a")
     inside = place.processes()
     place.kill()
-    assert (await end_of(host, "a")).why is Why.LOST
+    assert (await end_of(host, "a")).why is EndReason.LOST
     assert [pid for pid in inside if is_alive(pid)] == []

@@ -12,7 +12,7 @@ from contracts.host_contract import end_of, ends
 from hosts.places import ENV, Place
 from weft.hosts.local import LocalHost
 from weft.hosts.reach import PROGRAM
-from weft.ports.host import Job, JobEnded, Why
+from weft.ports.host import EndReason, Job, JobEnded
 
 pytestmark = pytest.mark.anyio
 
@@ -98,20 +98,23 @@ async def test_a_name_is_looked_for_where_its_own_path_says(place: Place, host: 
 async def test_a_missing_program_is_named(place: Place, host: LocalHost) -> None:
     end = await run(host, place.argv("a", ("no-such-thing",)))
     assert (end.why, end.message) == (
-        Why.NOT_STARTED,
+        EndReason.NOT_STARTED,
         "cannot run no-such-thing: there is no such program in the directories of its PATH",
     )
 
 
 async def test_a_missing_file_is_named(place: Place, host: LocalHost) -> None:
     end = await run(host, place.argv("a", ("./nothing",)))
-    assert (end.why, end.message) == (Why.NOT_STARTED, "cannot run ./nothing: no such file or directory")
+    assert (end.why, end.message) == (
+        EndReason.NOT_STARTED,
+        "cannot run ./nothing: no such file or directory",
+    )
 
 
 async def test_a_directory_that_is_gone_is_named(place: Place, host: LocalHost) -> None:
     end = await run(host, replace(place.argv("a", ("pwd",)), cwd="/gone"))
     assert (end.why, end.message) == (
-        Why.NOT_STARTED,
+        EndReason.NOT_STARTED,
         "cannot enter the directory /gone: no such file or directory",
     )
 
@@ -119,7 +122,7 @@ async def test_a_directory_that_is_gone_is_named(place: Place, host: LocalHost) 
 async def test_a_file_that_is_not_executable_is_named(place: Place, host: LocalHost) -> None:
     (place.root / "text").write_text("")
     end = await run(host, place.argv("a", ("./text",)))
-    assert (end.why, end.message) == (Why.NOT_STARTED, "cannot run ./text: permission denied")
+    assert (end.why, end.message) == (EndReason.NOT_STARTED, "cannot run ./text: permission denied")
 
 
 async def test_a_script_without_its_interpreter_says_so(place: Place, host: LocalHost) -> None:
@@ -134,7 +137,7 @@ async def test_an_argument_that_no_process_can_have_is_no_death_of_the_host(
     place: Place, host: LocalHost
 ) -> None:
     end = await run(host, place.argv("a", ("echo", "a\0b")))
-    assert (end.why, end.message) == (Why.NOT_STARTED, "cannot run echo: embedded null byte")
+    assert (end.why, end.message) == (EndReason.NOT_STARTED, "cannot run echo: embedded null byte")
 
 
 async def test_a_job_without_a_program_is_no_death_of_the_host(place: Place, host: LocalHost) -> None:
@@ -147,11 +150,13 @@ async def test_that_a_later_command_cannot_be_started_is_told_with_its_number(
     place: Place, host: LocalHost
 ) -> None:
     end = await run(host, place.argv("a", ("echo", "one"), ("no-such-thing",)))
-    assert (end.why, end.command, end.exit_code, end.stdout) == (Why.NOT_STARTED, 1, None, "one\n")
+    assert (end.why, end.command, end.exit_code, end.stdout) == (EndReason.NOT_STARTED, 1, None, "one\n")
 
 
 async def test_a_job_may_have_all_the_time_in_the_world(place: Place, host: LocalHost) -> None:
-    assert (await run(host, replace(place.shell("a", "exit 0"), timeout=float("inf")))).why == Why.EXITED
+    assert (
+        await run(host, replace(place.shell("a", "exit 0"), timeout=float("inf")))
+    ).why == EndReason.EXITED
 
 
 READS_ANCESTORS = """

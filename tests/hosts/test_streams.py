@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.hosts.supervisor.streams import NEVER, Limits, Stream, Tail
+from weft.hosts.supervisor.streams import NEVER, OutputLimits, Stream, Tail
 
 
 @given(st.integers(1, 10), st.lists(st.binary(max_size=25)))
@@ -19,7 +19,7 @@ def test_a_tail_holds_the_last_bytes(size: int, parts: list[bytes]) -> None:
 
 @pytest.fixture
 def stream(tmp_path: Path) -> Iterator[Stream]:
-    stream = Stream(str(tmp_path / "out"), Limits(head=4, tail=0))
+    stream = Stream(str(tmp_path / "out"), OutputLimits(head=4, tail=0))
     yield stream
     stream.finish()
 

@@ -22,7 +22,7 @@ from hosts.places import AS_TESTED, LONG, Place, proc, with_fault
 from weft.errors import WeftError
 from weft.hosts.local import LocalHost
 from weft.hosts.reach import PROGRAM
-from weft.ports.host import JobEnded, Why
+from weft.ports.host import EndReason, JobEnded
 
 pytestmark = pytest.mark.anyio
 
@@ -56,9 +56,9 @@ async def test_asked_to_end_it_ends_its_jobs_and_tells_so(place: Place) -> None:
     await place.reached("a")
     (supervisor,) = place.supervisors()
     os.kill(supervisor, signal.SIGTERM)
-    assert (await end_of(host, "a")).why == Why.STOPPED
+    assert (await end_of(host, "a")).why == EndReason.STOPPED
     host.start(place.shell("b", "exit 0"))
-    assert (await end_of(host, "b")).why == Why.EXITED
+    assert (await end_of(host, "b")).why == EndReason.EXITED
     assert place.supervisors() != [supervisor]
 
 
@@ -289,14 +289,14 @@ async def test_without_descriptors_no_job_is_started_and_nobody_is_heard_until_t
                 until_it_says, place, "supervisor.log", "cannot accept a connection"
             )
     assert (end.why, end.message) == (
-        Why.NOT_STARTED,
+        EndReason.NOT_STARTED,
         "the supervisor has no means to start it: too many open files",
     )
     await anyio.to_thread.run_sync(until_it_says, place, "log", '"id":"a"')
     assert place.processes() == []
     known = (await place.host().open())["a"]
     assert isinstance(known, JobEnded)
-    assert (known.why, known.exit_code, known.leftovers) == (Why.EXITED, 0, 0)
+    assert (known.why, known.exit_code, known.leftovers) == (EndReason.EXITED, 0, 0)
 
 
 def until_it_says(place: Place, file: str, text: str) -> None:

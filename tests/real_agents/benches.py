@@ -14,13 +14,13 @@ from hosts.places import Place
 from real_agents.installing import programs_of
 from real_agents.programs import SET_UP
 from weft.agents.adapters import adapter_of
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch
 from weft.hosts.local import LocalHost
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
-from weft.ports.host import Why
-from weft.runtime.jobs import Jobs
+from weft.ports.host import EndReason
+from weft.runtime.jobs import JobFactory
 from weft.testing.models.server import ModelServer
 
 PLAN = "weft: 1\nplan: tried\nisolation: dir\nsubplans: [{id: a, steps: [{id: x, run: x}]}]\n"
@@ -50,9 +50,9 @@ def environ_of(agent: str, home: Path) -> dict[str, str]:
 class Went(Struct, frozen=True, kw_only=True):
     """How it went."""
 
-    why: Why
+    why: EndReason
     """What the host says."""
-    how: How
+    how: StepOutcome
     """What the engine hears."""
     fact: Ended
     text: str
@@ -67,7 +67,7 @@ class Bench:
         self.home = place.root / "home"
         self.home.mkdir()
         self._numbers = count(1)
-        self._jobs = Jobs(
+        self._jobs = JobFactory(
             run="r1",
             plan=load_plan(PLAN),
             plan_dir=place.root,
@@ -117,7 +117,7 @@ class Bench:
     async def end(self, launch: Launch) -> Went:
         job, work = self._jobs.id(launch), self._work(launch)
         end = await end_of(self.host, job)
-        fact = self._jobs.fact(launch, end, work, at=end.ended_at, halted=How.CANCELLED)
+        fact = self._jobs.fact(launch, end, work, at=end.ended_at, halted=StepOutcome.CANCELLED)
         assert self.place.processes() == []
         text = (work / "hello.txt").read_text()
         return Went(why=end.why, how=fact.how, fact=fact, text=text)

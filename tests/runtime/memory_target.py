@@ -7,7 +7,7 @@ from threading import Event
 
 from runtime.theatre import NoWorkspaces
 from weft.engine.messages.facts import RefMove
-from weft.ports.target import Chain, Entry, Link, ScratchFiles
+from weft.ports.target import Chain, ChainLink, LandingEntry, ScratchFiles
 
 
 class MemoryTarget:
@@ -39,10 +39,10 @@ class MemoryTarget:
         return f"weft/p/{path}"
 
     def build(
-        self, entries: Sequence[Entry], *, is_to_land: Callable[[str], bool], onto: str | None = None
+        self, entries: Sequence[LandingEntry], *, is_to_land: Callable[[str], bool], onto: str | None = None
     ) -> Chain:
         base = onto or self._tip
-        links: list[Link] = []
+        links: list[ChainLink] = []
         landed: dict[str, tuple[RefMove, ...]] = {}
         tip = base
         for entry in entries:
@@ -50,7 +50,7 @@ class MemoryTarget:
                 landed[entry.path] = (RefMove(ref=f"land {entry.path}", before="", after="1"),)
                 continue
             commit = f"{tip}+{entry.path}"
-            links.append(Link(path=entry.path, head=entry.path, before=tip, commit=commit))
+            links.append(ChainLink(path=entry.path, head=entry.path, before=tip, commit=commit))
             tip = commit
         return Chain(
             base=base,

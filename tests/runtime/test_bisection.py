@@ -12,8 +12,8 @@ from weft.engine.messages.events import Event
 from weft.engine.messages.facts import RefMove
 from weft.engine.suspects import Suspect
 from weft.errors import WeftError
-from weft.ports.host import Job, JobEnded, Why
-from weft.ports.workspaces import ConflictError, Merged, MergeRequest
+from weft.ports.host import EndReason, Job, JobEnded
+from weft.ports.workspaces import ConflictError, MergeRequest, MergeResult
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +69,7 @@ class Parted(NoWorkspaces):
             raise ConflictError("no", ["f"])
         return ()
 
-    def merge(self, request: MergeRequest) -> Merged:
+    def merge(self, request: MergeRequest) -> MergeResult:
         self.merged.append((request.path, request.without))
         return super().merge(request)
 
@@ -345,7 +345,7 @@ async def test_a_run_of_which_nobody_knows_what_it_was_for_is_lost(tmp_path: Pat
         await scene.theatre.run()
     first, *_ = scene.verified
     known: dict[str, JobEnded] = scene.theatre.machine.ended
-    assert known.pop(first).why is Why.EXITED
+    assert known.pop(first).why is EndReason.EXITED
     scene.theatre.machine.start = start  # type: ignore[method-assign]
     assert await scene.theatre.run() == "failed"
     assert scene.end["message"] == "it is not known what it was run on"

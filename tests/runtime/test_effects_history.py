@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import Deed, NoWorkspaces, Theatre
-from weft.engine.messages.facts import EarlierSlice, EarlierStep, Ended, How
+from weft.engine.messages.facts import EarlierSlice, EarlierStep, Ended, StepOutcome
 from weft.errors import WeftError
-from weft.ports.workspaces import HeldError, InfraError, Work
+from weft.ports.workspaces import HeldError, InfraError, StepWork
 
 pytestmark = pytest.mark.anyio
 
@@ -105,7 +105,7 @@ async def test_what_a_step_did_is_recorded_and_told_however_it_ended(
     theatre, workspaces = with_history(tmp_path, one_step(words, timeout="0.5s"))
     await theatre.run()
     assert theatre.outcomes("x") == [outcome]
-    assert workspaces.works == [Work(path="a", step="x", attempt=1, subject="a: x")]
+    assert workspaces.works == [StepWork(path="a", step="x", attempt=1, subject="a: x")]
     assert theatre.moves("x") == ["record a:x"]
 
 
@@ -239,7 +239,7 @@ async def test_a_step_that_is_stopped_while_its_workspace_is_proven_is_not_start
 def continuing(root: Path, commit: str, **failures: BaseException) -> tuple[Theatre, NoWorkspaces]:
     workspaces = NoWorkspaces(root, history=True, failures=failures)
     theatre = Theatre(root, GROUP, workspaces=workspaces)
-    done = Ended(at=0.0, firing=1, execution=1, how=How.DONE)
+    done = Ended(at=0.0, firing=1, execution=1, how=StepOutcome.DONE)
     step = EarlierStep(step="x", attempt=1, end=done)
     theatre.continued = (EarlierSlice(subplan="g/a", run="r0", commit=commit, steps=(step,)),)
     return theatre, workspaces

@@ -8,7 +8,7 @@ import pytest
 from runtime.theatre import Deed, KilledError, NoWorkspaces, Theatre
 from weft.errors import WeftError
 from weft.ports.host import Job
-from weft.ports.workspaces import HeldError, InfraError, OpenConflict, Work
+from weft.ports.workspaces import HeldError, InfraError, OpenConflict, StepWork
 from weft.runtime.conflict_resolution import prompt
 
 pytestmark = pytest.mark.anyio
@@ -70,7 +70,9 @@ async def test_the_conflict_is_opened_then_the_agent_works_then_it_is_closed_and
         order.index(one) for one in (("ask", "open a"), ("start", job.id), ("ask", "close a"))
     )
     assert opened < started < closed
-    assert workspaces.works[-1] == Work(path="a", step="@resolve", attempt=1, subject="a: resolve a conflict")
+    assert workspaces.works[-1] == StepWork(
+        path="a", step="@resolve", attempt=1, subject="a: resolve a conflict"
+    )
     assert [(one.path, one.resolved, one.verifies) for one in workspaces.requests] == [("a", True, True)]
     assert theatre.outcomes("@merge") == ["conflict", "done"]
     assert theatre.outcomes("@resolve") == ["done"]

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from weft.agents.adapters import adapter_of
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.engine.messages.orders import Launch
 from weft.errors import WeftError
 from weft.plan.loader.load import load_plan
 from weft.plan.sandbox import Sandbox
-from weft.ports.host import Job, JobEnded, Why
+from weft.ports.host import EndReason, Job, JobEnded
 from weft.runtime.homes import Homes
 from weft.runtime.isolation import Isolation
-from weft.runtime.jobs import Jobs
+from weft.runtime.jobs import JobFactory
 from weft.runtime.sandbox.boxes import Boxes
-from weft.runtime.sandbox.view import Grounds
+from weft.runtime.sandbox.view import SandboxContext
 
 PLAN = """
 weft: 1
@@ -39,9 +39,9 @@ class Stage:
         self.root = root
         self.work = root / "work"
         self.work.mkdir()
-        grounds = Grounds(homes=(), project=root, weft=root / ".weft", plan_dir=root)
+        grounds = SandboxContext(homes=(), project=root, weft=root / ".weft", plan_dir=root)
         self.isolation = Isolation(P, Homes(root / "homes"), Boxes(program="/bin/bwrap", grounds=grounds))
-        self.jobs = Jobs(
+        self.jobs = JobFactory(
             run="r",
             plan=P,
             plan_dir=root,
@@ -113,13 +113,15 @@ def test_a_report_that_was_there_before_is_not_the_step_s(stage: Stage) -> None:
 
 
 def ended(**more) -> JobEnded:
-    return JobEnded(**{"id": "r.7.2", "why": Why.EXITED, "exit_code": 0, "stdout": "", "stderr": "", **more})
+    return JobEnded(
+        **{"id": "r.7.2", "why": EndReason.EXITED, "exit_code": 0, "stdout": "", "stderr": "", **more}
+    )
 
 
 def test_the_report_of_an_agent_in_a_sandbox_counts(stage: Stage) -> None:
     Path(stage.job(agent="boxed").env["WEFT_RESULT"]).write_text('{"result": "r", "cost_usd": 0.5}')
     fact = stage.jobs.fact(launch(agent="boxed"), ended(), stage.work, at=1.0, halted=None)
-    assert (fact.how, fact.result, fact.cost) == (How.DONE, "r", 500_000)
+    assert (fact.how, fact.result, fact.cost) == (StepOutcome.DONE, "r", 500_000)
     gauge = stage.jobs.gauge(launch(agent="boxed"), stage.work)
     assert gauge is not None
     assert gauge.file == stage.job(agent="boxed").env["WEFT_RESULT"]
@@ -129,7 +131,7 @@ def test_a_program_that_is_not_in_the_sandbox_is_no_failure_of_the_work(stage: S
     end = ended(exit_code=1, stderr="bwrap: execvp agent: No such file or directory\n")
     in_it = stage.jobs.fact(launch(agent="boxed"), end, stage.work, at=1.0, halted=None)
     without = stage.jobs.fact(launch(agent="plain"), end, stage.work, at=1.0, halted=None)
-    assert (in_it.how, without.how) == (How.INFRA, How.FAILED)
+    assert (in_it.how, without.how) == (StepOutcome.INFRA, StepOutcome.FAILED)
 
 
 def test_where_there_can_be_no_sandbox_nothing_starts_without(tmp_path: Path) -> None:

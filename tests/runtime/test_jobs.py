@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from weft.agents.adapters import adapter_of
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.engine.messages.orders import Halt, Launch, Merge, Prepare
 from weft.errors import WeftError
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
-from weft.ports.host import JobEnded, Why
-from weft.runtime.jobs import Jobs, could_not, output_prefix, reason
+from weft.ports.host import EndReason, JobEnded
+from weft.runtime.jobs import JobFactory, could_not, output_prefix, reason
 
 PLAN = """
 weft: 1
@@ -26,8 +26,8 @@ subplans:
 ENVIRON = {"PATH": "/bin", "TOKEN": "t", "OTHER": "o", "THE_API_KEY": "k"}
 
 
-def jobs(tmp_path: Path) -> Jobs:
-    return Jobs(
+def jobs(tmp_path: Path) -> JobFactory:
+    return JobFactory(
         run="r1",
         plan=load_plan(PLAN),
         plan_dir=Path("/plan"),
@@ -147,13 +147,19 @@ def test_what_came_together_is_set_up_and_then_verified(tmp_path: Path) -> None:
 
 def ended(**more) -> JobEnded:
     return JobEnded(
-        **{"id": "r1.7.2", "why": Why.EXITED, "exit_code": 0, "stdout": "hello\n", "stderr": "", **more}
+        **{"id": "r1.7.2", "why": EndReason.EXITED, "exit_code": 0, "stdout": "hello\n", "stderr": "", **more}
     )
 
 
 def test_the_output_of_a_command_is_its_result(tmp_path: Path) -> None:
     fact = jobs(tmp_path).fact(launch(commands=("x",)), ended(), Path("/work"), at=5.0, halted=None)
-    assert (fact.how, fact.result, fact.firing, fact.execution, fact.at) == (How.DONE, "hello\n", 7, 2, 5.0)
+    assert (fact.how, fact.result, fact.firing, fact.execution, fact.at) == (
+        StepOutcome.DONE,
+        "hello\n",
+        7,
+        2,
+        5.0,
+    )
 
 
 def test_what_an_agent_reports_counts(tmp_path: Path) -> None:
@@ -161,12 +167,12 @@ def test_what_an_agent_reports_counts(tmp_path: Path) -> None:
     job = made.job(launch(agent=coder()), Path("/work"))
     Path(job.env["WEFT_RESULT"]).write_text('{"result": "done", "cost_usd": 0.5}')
     fact = made.fact(launch(agent=coder()), ended(), Path("/work"), at=5.0, halted=None)
-    assert (fact.how, fact.result, fact.cost) == (How.DONE, "done", 500_000)
+    assert (fact.how, fact.result, fact.cost) == (StepOutcome.DONE, "done", 500_000)
 
 
 def test_what_could_not_be_begun_says_why() -> None:
     named = could_not(launch(), OSError(28, "No space left on device", "/x"), at=1.0)
-    assert (named.how, named.message) == (How.INFRA, "/x: No space left on device")
+    assert (named.how, named.message) == (StepOutcome.INFRA, "/x: No space left on device")
     assert (
         could_not(launch(), OSError(28, "No space left on device"), at=1.0).message
         == "No space left on device"
@@ -189,13 +195,15 @@ def test_output_is_kept_by_subplan_step_attempt_and_execution() -> None:
 
 def fact_of_report(tmp_path: Path, report: str, prices: str):
     plan = load_plan(PLAN + f"\nprices: {prices}\n")
-    made = Jobs(run="r1", plan=plan, plan_dir=tmp_path, logs=tmp_path, adapter_of=adapter_of, environ={})
+    made = JobFactory(
+        run="r1", plan=plan, plan_dir=tmp_path, logs=tmp_path, adapter_of=adapter_of, environ={}
+    )
     order = launch(agent=coder(), model="large")
     made.job(order, tmp_path)
     Path(f"{output_prefix(tmp_path, 'g/plain', 'x', (3, 7, 2))}.result.json").write_text(
         report, encoding="utf-8"
     )
-    ended = JobEnded(id="r1.7.2", why=Why.EXITED, exit_code=0, stdout="", stderr="")
+    ended = JobEnded(id="r1.7.2", why=EndReason.EXITED, exit_code=0, stdout="", stderr="")
     return made.fact(order, ended, tmp_path, at=1.0, halted=None)
 
 
@@ -221,7 +229,7 @@ def test_commands_in_worktrees_import_from_there_first_unless_the_plan_says_othe
     def imported(
         *roots: str, isolation: str = "worktree", environ: dict[str, str] = ENVIRON, **more: Any
     ) -> str:
-        made = Jobs(
+        made = JobFactory(
             run="r1",
             plan=load_plan(
                 PLAN.replace("isolation: dir", f"isolation: {isolation}").replace("TOKEN", "PYTHONPATH")

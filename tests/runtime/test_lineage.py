@@ -8,7 +8,7 @@ from weft.engine.messages.orders import Launch, Merge, Prepare
 from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTracker
 from weft.ids import SubplanPath
 from weft.plan.loader.load import load_plan
-from weft.ports.workspaces import MergeRequest, Part, WorkspaceRequest
+from weft.ports.workspaces import GroupPart, MergeRequest, WorkspaceRequest
 from weft.runtime.lineage import Lineage
 
 PLAN = """\
@@ -200,9 +200,9 @@ subplans:
   - {id: other, steps: [{id: s, run: x}]}
 """
 PARTS = (
-    Part(path="g/a", subject="Merge g/a: First", take_branch=("*.lock",)),
-    Part(path="g/deep", subject="Merge g/deep", after=("g/a",)),
-    Part(path="g/b", subject="Merge g/b", after=("g/deep",)),
+    GroupPart(path="g/a", subject="Merge g/a: First", take_branch=("*.lock",)),
+    GroupPart(path="g/deep", subject="Merge g/deep", after=("g/a",)),
+    GroupPart(path="g/b", subject="Merge g/b", after=("g/deep",)),
 )
 
 

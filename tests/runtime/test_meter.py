@@ -15,7 +15,7 @@ from weft.plan.compile.compile import compile_plan
 from weft.plan.loader.load import Surroundings, load_plan
 from weft.ports.agent import AgentAdapter, Progress
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import Jobs
+from weft.runtime.jobs import JobFactory
 from weft.runtime.meter import MOST, SECONDS, Meter
 
 HEAD = """
@@ -56,7 +56,7 @@ class Bench:
         self.at = 100.0
         self.facts: list[AnyFact] = []
         chosen = adapter_of if adapter is None else lambda _name: adapter
-        self.jobs = Jobs(
+        self.jobs = JobFactory(
             run="r", plan=plan, plan_dir=folder, logs=folder / "logs", adapter_of=chosen, environ={}
         )
         (self.launch,) = [order for order in self.engine.in_flight if isinstance(order, Launch)]

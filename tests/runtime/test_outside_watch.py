@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from weft.engine.messages.facts import Ended, How, OutsideChange
+from weft.engine.messages.facts import Ended, OutsideChange, StepOutcome
 from weft.engine.messages.orders import Launch, Ordered, Prepare
 from weft.plan.model import Agent
-from weft.ports.checkout import Look
+from weft.ports.checkout import CheckoutState
 from weft.runtime.outside_watch import MOST_FILES, OutsideWatch
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ def prepare(firing: int, path: str) -> Prepare:
 
 
 def end_of(order: Ordered) -> Ended:
-    return Ended(at=0.0, firing=order.firing, execution=order.execution, how=How.DONE)
+    return Ended(at=0.0, firing=order.firing, execution=order.execution, how=StepOutcome.DONE)
 
 
 class World:
@@ -54,13 +54,13 @@ class World:
             self.watch.ordered(order)
             self.watch.reported(end_of(order))
 
-    def _look(self, place: Path) -> Look | None:
+    def _look(self, place: Path) -> CheckoutState | None:
         name = str(place)
         self.looks.append(name)
         self.meanwhile()
         if name in self.unreadable:
             return None
-        return Look(self.heads[name], {path: (stamp,) for path, stamp in self.files[name].items()})
+        return CheckoutState(self.heads[name], {path: (stamp,) for path, stamp in self.files[name].items()})
 
     async def begin(self, order: Launch) -> None:
         self.watch.ordered(order)
@@ -189,6 +189,6 @@ async def test_without_a_way_to_look_nothing_is_watched() -> None:
 
 
 def test_a_file_that_is_as_in_the_commit_again_has_changed_unless_that_is_another_commit() -> None:
-    before = Look("1", {"mine": (1,), "same": (2,), "edited": (3,)})
-    assert before.changed_in(Look("1", {"same": (2,), "edited": (4,)})) == ["edited", "mine"]
-    assert before.changed_in(Look("2", {"same": (2,), "edited": (4,)})) == ["edited"]
+    before = CheckoutState("1", {"mine": (1,), "same": (2,), "edited": (3,)})
+    assert before.changed_in(CheckoutState("1", {"same": (2,), "edited": (4,)})) == ["edited", "mine"]
+    assert before.changed_in(CheckoutState("2", {"same": (2,), "edited": (4,)})) == ["edited"]

@@ -7,7 +7,7 @@ import pytest
 
 from runtime.memory_target import MemoryTarget
 from runtime.theatre import Deed, KilledError, NoWorkspaces, Theatre
-from weft.ports.host import Job, Why
+from weft.ports.host import EndReason, Job
 
 pytestmark = pytest.mark.anyio
 
@@ -302,7 +302,7 @@ async def test_a_merge_that_was_made_anew_and_not_verified_yet_does_not_move(tmp
 
     def pass_the_first(deed: Deed) -> None:
         for job in theatre.machine.waiting() if deed.kind == "start" else ():
-            theatre.machine.end(job, why=Why.EXITED, exit_code=0)
+            theatre.machine.end(job, why=EndReason.EXITED, exit_code=0)
 
     theatre.after = pass_the_first
     theatre.before = dies(4, "start")

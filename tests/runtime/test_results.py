@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch
 from weft.plan.model import Agent, Command
 from weft.ports.agent import AgentEnded, Verdict
-from weft.ports.host import JobEnded, Why
+from weft.ports.host import EndReason, JobEnded
 from weft.runtime.results import LIMIT, TAIL, agent_ended, fact_of, read_output
 
 
 def job(**given: Any) -> JobEnded:
-    usual: dict[str, Any] = {"id": "r.1.1", "why": Why.EXITED, "started_at": 10.0, "ended_at": 12.5}
+    usual: dict[str, Any] = {"id": "r.1.1", "why": EndReason.EXITED, "started_at": 10.0, "ended_at": 12.5}
     return JobEnded(**{**usual, **given})
 
 
@@ -226,7 +226,7 @@ def test_exit_code_0_is_done() -> None:
         at=13.0,
         firing=7,
         execution=2,
-        how=How.DONE,
+        how=StepOutcome.DONE,
         exit_code=0,
         command=1,
         result="out",
@@ -242,7 +242,7 @@ def test_a_clock_that_was_set_back_gives_no_negative_time() -> None:
 @pytest.mark.parametrize("code", [1, 3, 125, 128, 255])
 def test_any_other_exit_code_is_a_failure(code: int) -> None:
     ended = fact(job(exit_code=code))
-    assert (ended.how, ended.exit_code, ended.message) == (How.FAILED, code, f"exit code {code}")
+    assert (ended.how, ended.exit_code, ended.message) == (StepOutcome.FAILED, code, f"exit code {code}")
 
 
 @pytest.mark.parametrize(
@@ -250,42 +250,48 @@ def test_any_other_exit_code_is_a_failure(code: int) -> None:
 )
 def test_a_signal_is_a_failure(number: int, said: str) -> None:
     ended = fact(job(signal=number))
-    assert (ended.how, ended.signal, ended.message) == (How.FAILED, number, said)
+    assert (ended.how, ended.signal, ended.message) == (StepOutcome.FAILED, number, said)
 
 
 @pytest.mark.parametrize(("code", "said"), [(126, "cannot be executed"), (127, "was not found")])
 def test_a_program_that_cannot_be_run_is_no_failure_of_the_work(code: int, said: str) -> None:
     ended = fact(job(exit_code=code, command=1), "make", ("mke", "a b"), "make install")
-    assert (ended.how, ended.command) == (How.INFRA, 1)
+    assert (ended.how, ended.command) == (StepOutcome.INFRA, 1)
     assert ended.message == f"a program {said}: exit code {code}"
 
 
 def test_a_time_limit_is_told() -> None:
-    ended = fact(job(why=Why.TIMEOUT, signal=15))
-    assert (ended.how, ended.message) == (How.TIMEOUT, "it was not done within its time limit of 90 s")
+    ended = fact(job(why=EndReason.TIMEOUT, signal=15))
+    assert (ended.how, ended.message) == (
+        StepOutcome.TIMEOUT,
+        "it was not done within its time limit of 90 s",
+    )
 
 
-@pytest.mark.parametrize("halted", [How.CANCELLED, How.STOPPED])
-def test_what_was_ended_on_request_is_reported_as_it_was_asked_for(halted: How) -> None:
-    ended = fact(job(why=Why.STOPPED, signal=15), halted=halted)
+@pytest.mark.parametrize("halted", [StepOutcome.CANCELLED, StepOutcome.STOPPED])
+def test_what_was_ended_on_request_is_reported_as_it_was_asked_for(halted: StepOutcome) -> None:
+    ended = fact(job(why=EndReason.STOPPED, signal=15), halted=halted)
     assert (ended.how, ended.message) == (halted, "")
 
 
 def test_what_ended_by_itself_before_the_request_came_is_done() -> None:
-    assert fact(job(exit_code=0), halted=How.CANCELLED).how is How.DONE
+    assert fact(job(exit_code=0), halted=StepOutcome.CANCELLED).how is StepOutcome.DONE
 
 
 def test_what_was_ended_and_nobody_knows_why_is_lost() -> None:
-    ended = fact(job(why=Why.STOPPED))
-    assert (ended.how, ended.message) == (How.LOST, "it was ended, and not because this run wanted that")
+    ended = fact(job(why=EndReason.STOPPED))
+    assert (ended.how, ended.message) == (
+        StepOutcome.LOST,
+        "it was ended, and not because this run wanted that",
+    )
 
 
 @pytest.mark.parametrize(
     ("said", "told"), [("no such file", "no such file"), ("", "the system did not say why")]
 )
 def test_what_could_not_be_started_is_no_failure_of_the_work(said: str, told: str) -> None:
-    ended = fact(job(why=Why.NOT_STARTED, message=said))
-    assert (ended.how, ended.message) == (How.INFRA, f"it could not be started: {told}")
+    ended = fact(job(why=EndReason.NOT_STARTED, message=said))
+    assert (ended.how, ended.message) == (StepOutcome.INFRA, f"it could not be started: {told}")
 
 
 @pytest.mark.parametrize(
@@ -300,12 +306,14 @@ def test_an_agent_whose_program_is_missing_is_told_with_how_to_install_it(
     use: str, said: str, told: str
 ) -> None:
     agent = Agent(name="coder", use=use)
-    ended = fact_of(replace(launch(), agent=agent), job(why=Why.NOT_STARTED, message=said), ("", ""), at=1.0)
+    ended = fact_of(
+        replace(launch(), agent=agent), job(why=EndReason.NOT_STARTED, message=said), ("", ""), at=1.0
+    )
     assert ended.message == f"it could not be started: {said}{told}"
 
 
 def test_what_nobody_watched_is_lost() -> None:
-    assert fact(job(why=Why.LOST)).how is How.LOST
+    assert fact(job(why=EndReason.LOST)).how is StepOutcome.LOST
 
 
 @pytest.mark.parametrize(("count", "said"), [(1, "1 process"), (1_234, "1,234 processes")])
@@ -318,21 +326,21 @@ def test_processes_left_behind_are_told(count: int, said: str) -> None:
 
 
 VERDICT = Verdict(
-    how=How.LIMITED, result="text", message="until noon", cost=5, tokens=6, session="s", until=99.0
+    how=StepOutcome.LIMITED, result="text", message="until noon", cost=5, tokens=6, session="s", until=99.0
 )
 
 
 def test_an_agent_that_ended_by_itself_is_what_its_adapter_says() -> None:
     ended = fact(job(exit_code=0), verdict=VERDICT)
-    assert (ended.how, ended.message, ended.until) == (How.LIMITED, "until noon", 99.0)
+    assert (ended.how, ended.message, ended.until) == (StepOutcome.LIMITED, "until noon", 99.0)
     assert (ended.result, ended.errors, ended.exit_code) == ("text", "err", 0)
     assert (ended.cost, ended.tokens, ended.session) == (5, 6, "s")
 
 
-@pytest.mark.parametrize("why", [Why.TIMEOUT, Why.STOPPED, Why.LOST])
-def test_an_agent_that_was_ended_has_cost_what_it_has_cost(why: Why) -> None:
-    ended = fact(job(why=why, signal=15), verdict=VERDICT, halted=How.CANCELLED)
-    plain = fact(job(why=why, signal=15), halted=How.CANCELLED)
+@pytest.mark.parametrize("why", [EndReason.TIMEOUT, EndReason.STOPPED, EndReason.LOST])
+def test_an_agent_that_was_ended_has_cost_what_it_has_cost(why: EndReason) -> None:
+    ended = fact(job(why=why, signal=15), verdict=VERDICT, halted=StepOutcome.CANCELLED)
+    plain = fact(job(why=why, signal=15), halted=StepOutcome.CANCELLED)
     assert (ended.how, ended.message, ended.until) == (plain.how, plain.message, None)
     assert (ended.cost, ended.tokens, ended.session) == (5, 6, "s")
 
@@ -340,7 +348,11 @@ def test_an_agent_that_was_ended_has_cost_what_it_has_cost(why: Why) -> None:
 @pytest.mark.parametrize("code", [126, 127])
 def test_an_agent_whose_program_cannot_be_run_has_cost_nothing(code: int) -> None:
     ended = fact_of(
-        launch("coder"), job(exit_code=code), ("", "sh: coder"), at=13.0, verdict=Verdict(how=How.INFRA)
+        launch("coder"),
+        job(exit_code=code),
+        ("", "sh: coder"),
+        at=13.0,
+        verdict=Verdict(how=StepOutcome.INFRA),
     )
     assert (ended.cost, ended.tokens) == (0, 0)
 
@@ -348,10 +360,10 @@ def test_an_agent_whose_program_cannot_be_run_has_cost_nothing(code: int) -> Non
 @pytest.mark.parametrize(
     ("code", "stdout", "verdict"),
     [
-        (127, "It has begun.", Verdict(how=How.INFRA)),
-        (127, "", Verdict(how=How.LIMITED)),
-        (127, "", Verdict(how=How.INFRA, tokens=5)),
-        (75, "", Verdict(how=How.INFRA)),
+        (127, "It has begun.", Verdict(how=StepOutcome.INFRA)),
+        (127, "", Verdict(how=StepOutcome.LIMITED)),
+        (127, "", Verdict(how=StepOutcome.INFRA, tokens=5)),
+        (75, "", Verdict(how=StepOutcome.INFRA)),
     ],
 )
 def test_the_cost_of_an_agent_that_may_have_run_stays_unknown(

@@ -23,22 +23,22 @@ from weft.ports.journal import RunRecord
 from weft.ports.target import LandingTarget
 from weft.ports.workspaces import (
     Breach,
-    Closed,
-    Continued,
-    Merged,
+    ClosedConflict,
+    ContinuationResult,
     MergeRequest,
+    MergeResult,
     OpenConflict,
-    Watch,
-    Work,
+    StepWatch,
+    StepWork,
     WorkspaceRequest,
     Workspaces,
 )
 from weft.runtime.coordinator import Coordinator
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import Jobs
+from weft.runtime.jobs import JobFactory
 from weft.runtime.lineage import Lineage
-from weft.store.memory import Book, MemoryJournal, MemoryReader
+from weft.store.memory import MemoryJournal, MemoryReader, MemoryStore
 from weft.workspaces.in_place import InPlaceWorkspaces
 
 RUN = "r1"
@@ -99,7 +99,7 @@ class NoWorkspaces:
         """What is in conflict with whatever is asked about, and the files."""
         self.asked: list[str] = []
         self.removed: list[str] = []
-        self.works: list[Work] = []
+        self.works: list[StepWork] = []
         self.requests: list[MergeRequest] = []
         """To open conflicts."""
         self.conflict = OpenConflict(files=("f",), into="heads/all", branch="heads/a", others=("did b",))
@@ -108,7 +108,7 @@ class NoWorkspaces:
         self.merging: dict[str, int] = {}
         """What is to be verified, by path."""
         self.published: dict[str, int] = {}
-        self.watched: dict[str, Watch] = {}
+        self.watched: dict[str, StepWatch] = {}
         """Who is watched, by job."""
         self.idle: set[str] = set()
         """Steps that change no file."""
@@ -142,11 +142,11 @@ class NoWorkspaces:
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         return self._ask("prepare", request.path, lambda: self._moves(f"prepare {request.path}"))
 
-    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
         """The worktree of an earlier run is there if that run left a commit."""
         moves = self._moves(f"continue {request.path}")
         return self._ask(
-            "continue", request.path, lambda: Continued(is_kept=bool(earlier.commit), moves=moves)
+            "continue", request.path, lambda: ContinuationResult(is_kept=bool(earlier.commit), moves=moves)
         )
 
     def accept(self, path: str) -> None:
@@ -158,10 +158,10 @@ class NoWorkspaces:
     def is_own(self, path: str) -> bool:
         return True
 
-    def watch(self, watch: Watch) -> None:
+    def watch(self, watch: StepWatch) -> None:
         self._ask("watch", f"{watch.work.path}:{watch.work.step}", lambda: self._watch(watch))
 
-    def _watch(self, watch: Watch) -> None:
+    def _watch(self, watch: StepWatch) -> None:
         together = watch.beside if watch.reads else ()
         self._unwatch(watch.work.path, but=[job for job in together if job in self.watched])
         self.watched[watch.job] = watch
@@ -184,20 +184,20 @@ class NoWorkspaces:
         found = self.breaches.get(self.watched[job].work.step) if job in self.watched else None
         return self._ask("restore", path, lambda: found)
 
-    def record(self, work: Work) -> Sequence[RefMove]:
+    def record(self, work: StepWork) -> Sequence[RefMove]:
         self.works.append(work)
         name = f"{work.path}:{work.step}"
         return self._ask("record", name, lambda: self._moves(f"record {name}"))
 
-    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
+    def open_conflict(self, request: MergeRequest, work: StepWork) -> OpenConflict:
         self.works.append(work)
         self.requests.append(request)
         return self._ask("open", request.path, lambda: self.conflict)
 
-    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
+    def close_conflict(self, work: StepWork, *, failed: str = "") -> ClosedConflict:
         message = failed or self.unresolved
         moves = self._moves(f"{'keep' if message else 'resolve'} {work.path}")
-        return self._ask("close", work.path, lambda: Closed(message=message, moves=moves))
+        return self._ask("close", work.path, lambda: ClosedConflict(message=message, moves=moves))
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
         return self._ask("gather", request.path, lambda: self._moves(f"gather {request.path}"))
@@ -205,15 +205,15 @@ class NoWorkspaces:
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
         return ()
 
-    def merge(self, request: MergeRequest) -> Merged:
+    def merge(self, request: MergeRequest) -> MergeResult:
         return self._ask("merge", request.path, lambda: self._bring("merge", request))
 
-    def _bring(self, what: str, request: MergeRequest) -> Merged:
+    def _bring(self, what: str, request: MergeRequest) -> MergeResult:
         name = f"{what} {request.path}"
         if name not in self._verifies or name in self.published:
-            return Merged(moves=self._moves(name))
+            return MergeResult(moves=self._moves(name))
         self.merging[request.path] = next(self._commits)
-        return Merged(moves=self._moves(f"follow {request.path}"), verify_in=self.scratch(request.path))
+        return MergeResult(moves=self._moves(f"follow {request.path}"), verify_in=self.scratch(request.path))
 
     def lands(self, paths: Sequence[str], act: Callable[[], bool]) -> bool:
         """Results land together."""
@@ -227,11 +227,11 @@ class NoWorkspaces:
     def is_verified(self, name: str) -> bool:
         return name in self._verifies
 
-    def publish(self, path: str) -> Merged | None:
+    def publish(self, path: str) -> MergeResult | None:
         name = f"merge {path}"
         return self._ask("publish", path, lambda: self._published(name, path))
 
-    def _published(self, name: str, path: str) -> Merged | None:
+    def _published(self, name: str, path: str) -> MergeResult | None:
         commit = self.merging.get(path)
         if commit is not None and self._overtaken.get(name):
             self._overtaken[name] -= 1
@@ -240,7 +240,7 @@ class NoWorkspaces:
             return None
         if commit is not None:
             self.published[name] = self.merging.pop(path)
-        return Merged(moves=self._moves(name)) if name in self.published else None
+        return MergeResult(moves=self._moves(name)) if name in self.published else None
 
     def discard(self, path: str) -> None:
         self._ask("discard", path, lambda: self.merging.pop(path, None))
@@ -273,7 +273,7 @@ class Theatre:
         self.compiled = compile_plan(load_plan(f"weft: 1\nplan: p\nisolation: {isolation}\n{text}"))
         self.root = root
         self.machine = VirtualMachine()
-        self.book = Book()
+        self.book = MemoryStore()
         self.deeds: list[Deed] = []
         self.before: Callable[[Deed], None] = lambda deed: None
         """Called before each deed; what it raises happens instead."""
@@ -345,7 +345,7 @@ class Theatre:
         self.engine, first = self._beginning(journal)
         host = NotedHost(self)
         inbox = Inbox()
-        jobs = Jobs(
+        jobs = JobFactory(
             run=RUN, plan=self.compiled.plan, plan_dir=self.root, logs=self.root / "logs", adapter_of=adapter_of,
             environ={},
         )  # fmt: skip

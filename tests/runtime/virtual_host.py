@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from weft.ports.host import Host, Job, JobEnded, Known, Running, Why
+from weft.ports.host import EndReason, Host, Job, JobEnded, KnownJobs, Running
 
 SHORT = 1.0
 """Seconds. Here time passes only for who waits, and then at once as much as is needed."""
@@ -35,7 +35,7 @@ class VirtualJob:
         while self._words and not self.waits:
             self._do(self._words.pop(0).split(), machine)
         if not self.waits:
-            raise _Ended(why=Why.EXITED, exit_code=0)
+            raise _Ended(why=EndReason.EXITED, exit_code=0)
 
     def _do(self, words: list[str], machine: "VirtualMachine") -> None:  # noqa: C901 - one case for each word
         match words:
@@ -46,13 +46,13 @@ class VirtualJob:
             case ["mark"]:
                 machine.marks[self.job.id] += 1
             case ["exit", code] if code != "0":
-                raise _Ended(why=Why.EXITED, exit_code=int(code))
+                raise _Ended(why=EndReason.EXITED, exit_code=int(code))
             case ["die", number]:
-                raise _Ended(why=Why.EXITED, signal=int(number))
+                raise _Ended(why=EndReason.EXITED, signal=int(number))
             case ["run", name]:
-                raise _Ended(why=Why.NOT_STARTED, message=f"there is no {name}")
+                raise _Ended(why=EndReason.NOT_STARTED, message=f"there is no {name}")
             case ["wait"] if self.job.timeout < SHORT:
-                raise _Ended(why=Why.TIMEOUT, signal=15)
+                raise _Ended(why=EndReason.TIMEOUT, signal=15)
             case ["wait"]:
                 self.waits = True
             case _:
@@ -71,7 +71,7 @@ class VirtualMachine:
         self._frozen: set[str] = set()
         self._visitor: VirtualHost | None = None
 
-    def visit(self, host: "VirtualHost") -> Known:
+    def visit(self, host: "VirtualHost") -> KnownJobs:
         self._visitor = host
         self.work()
         running = {name: Running(id=name, pid=1, started_at=1.0) for name in self.jobs}
@@ -121,7 +121,7 @@ class VirtualMachine:
 
     def stop(self, name: str, *, now: bool) -> None:
         if name in self.jobs:
-            self.end(name, why=Why.STOPPED, signal=9 if now else 15)
+            self.end(name, why=EndReason.STOPPED, signal=9 if now else 15)
 
     def freeze(self, name: str, *, frozen: bool) -> None:
         if frozen and name in self.jobs:
@@ -139,7 +139,7 @@ class VirtualMachine:
     def crash(self) -> None:
         """Whoever watches the jobs dies, and all that run are lost."""
         for name in [name for name in self.jobs if name not in self._pending]:
-            self.end(name, why=Why.LOST)
+            self.end(name, why=EndReason.LOST)
 
     def waiting(self) -> list[str]:
         self.work()
@@ -153,7 +153,7 @@ class VirtualHost(Host):
         self._news = anyio.Event()
         self._closed = False
 
-    async def open(self) -> Known:
+    async def open(self) -> KnownJobs:
         await anyio.lowlevel.checkpoint()
         return self._machine.visit(self)
 

@@ -10,11 +10,18 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Controlled, How, Wanted
+from weft.engine.messages.facts import Controlled, ControlState, StepOutcome
 from weft.engine.messages.orders import Launch, Ordered
-from weft.engine.simulate import Happening, Interruptions, Reply
+from weft.engine.simulate import Interruptions, SimulatedEnd, SimulatedReply
 
-_TROUBLES = (How.FAILED, How.FAILED, How.FAILED, How.TIMEOUT, How.LOST, How.INFRA)
+_TROUBLES = (
+    StepOutcome.FAILED,
+    StepOutcome.FAILED,
+    StepOutcome.FAILED,
+    StepOutcome.TIMEOUT,
+    StepOutcome.LOST,
+    StepOutcome.INFRA,
+)
 _LAST_LIMITED = 2
 
 
@@ -22,32 +29,38 @@ class RandomWorld:
     def __init__(self, seed: str, trouble: float, *, holds: bool = True) -> None:
         self.seed = seed
         self.trouble = trouble
-        self.parts = (How.FAILED, How.CONFLICT, How.LOST, How.INFRA, How.HELD if holds else How.FAILED)
+        self.parts = (
+            StepOutcome.FAILED,
+            StepOutcome.CONFLICT,
+            StepOutcome.LOST,
+            StepOutcome.INFRA,
+            StepOutcome.HELD if holds else StepOutcome.FAILED,
+        )
         self.limits = Random(f"{seed} limits").choice([0.0, 0.0, 0.4])
         self._firings: dict[str, list[int]] = {}
         self._questions: dict[str, int] = {}
 
-    def happens(self, order: Ordered) -> Happening:
+    def happens(self, order: Ordered) -> SimulatedEnd:
         random = Random(f"{self.seed} {self._name(order)} {order.execution}")
         is_agent = isinstance(order, Launch) and order.agent is not None
-        how = How.DONE
+        how = StepOutcome.DONE
         if is_agent and order.execution <= _LAST_LIMITED and random.random() < self.limits:
-            how = How.LIMITED
+            how = StepOutcome.LIMITED
         elif random.random() < self.trouble:
             how = self._trouble(random, order)
-        happening = Happening(
+        happening = SimulatedEnd(
             seconds=random.choice([0.0, 1.0, 1.0, 2.0, 7.0]),
             how=how,
             result=random.choice(["", "odd", "even", '{"x": 1}', '{"accepted": true, "reasons": []}']),
-            exit_code=1 if how is How.FAILED else None,
-            message="it went wrong" if how is not How.DONE else "",
+            exit_code=1 if how is StepOutcome.FAILED else None,
+            message="it went wrong" if how is not StepOutcome.DONE else "",
             cost=random.choice([None, 0, 4_000, 20_000, 70_000]) if is_agent else None,
             wait=random.choice([0.0, 1.0, 10.0, 50.0]),
-            conflict=how is How.HELD and random.random() < 0.7,
+            conflict=how is StepOutcome.HELD and random.random() < 0.7,
         )
         return self._spending(random, happening) if is_agent else happening
 
-    def _spending(self, random: Random, one: Happening) -> Happening:
+    def _spending(self, random: Random, one: SimulatedEnd) -> SimulatedEnd:
         """What an agent is heard to spend: totals that grow, up to what it costs in the end if it tells that."""
         tokens = random.choice([None, 0, 300, 2_000, 9_000])
         most, most_tokens = one.cost or random.choice([0, 30_000]), tokens or random.choice([0, 5_000])
@@ -60,7 +73,7 @@ class RandomWorld:
         spends = [(at, 0 if one.cost == 0 else cost, 0 if tokens == 0 else used) for at, cost, used in spends]
         return replace(one, tokens=tokens, spends=tuple(spends))
 
-    def _trouble(self, random: Random, order: Ordered) -> How:
+    def _trouble(self, random: Random, order: Ordered) -> StepOutcome:
         if not isinstance(order, Launch):
             return random.choice(self.parts)
         return random.choice(_TROUBLES)
@@ -73,11 +86,13 @@ class RandomWorld:
             firings.append(order.firing)
         return f"{order.path} {step} {firings.index(order.firing)}"
 
-    def replies(self, path: str, step: str) -> Reply:
+    def replies(self, path: str, step: str) -> SimulatedReply:
         name = f"{path} {step}"
         self._questions[name] = number = self._questions.get(name, 0) + 1
         random = Random(f"{self.seed} {name} {number}")
-        return Reply(random.choice([0.0, 1.0, 30.0]), random.random() < 0.8, random.choice(["", "so"]))
+        return SimulatedReply(
+            random.choice([0.0, 1.0, 30.0]), random.random() < 0.8, random.choice(["", "so"])
+        )
 
 
 class Chances(Struct, frozen=True, kw_only=True):
@@ -96,7 +111,7 @@ class Chances(Struct, frozen=True, kw_only=True):
             random = Random(f"{seed} {name}")
             if self.says == 0.0 or random.random() >= self.says:
                 return None
-            wanted = random.choice([Wanted.GO, Wanted.GO, *Wanted])
+            wanted = random.choice([ControlState.GO, ControlState.GO, *ControlState])
             return Controlled(at=0.0, subplan=random.choice(paths), wanted=wanted, now=random.random() < 0.2)
 
         return Interruptions(

@@ -9,9 +9,9 @@ from app.continuations import cut_off
 from sim.laws import Laws
 from sim.random_worlds import RandomWorld
 from sim.schedules import PARTS, for_each, play
-from weft.engine.messages.facts import EarlierSlice, Ended, How
+from weft.engine.messages.facts import EarlierSlice, Ended, StepOutcome
 from weft.engine.messages.orders import Launch, Ordered, Prepare
-from weft.engine.simulate import Happening, SimulatedRun, Simulator
+from weft.engine.simulate import SimulatedEnd, SimulatedRun, Simulator
 from weft.plan.compile.plan_net import CompiledPlan
 
 pytestmark = pytest.mark.parametrize("part", PARTS)
@@ -27,7 +27,7 @@ def test_a_run_continues_wherever_an_earlier_one_was_cut_off(part: int) -> None:
                 (path, step.step, step.attempt)
                 for path, earlier in found.items()
                 for step in earlier.steps
-                if isinstance(step.end, Ended) and step.end.how is How.DONE
+                if isinstance(step.end, Ended) and step.end.how is StepOutcome.DONE
             }
             assert not done & launched(second)
 
@@ -37,7 +37,7 @@ def test_a_run_continues_wherever_an_earlier_one_was_cut_off(part: int) -> None:
 def continuing(compiled: CompiledPlan, world: str, continued: tuple[EarlierSlice, ...]) -> SimulatedRun:
     random_world, laws = RandomWorld(f"{world} again", 0.1), Laws(compiled)
 
-    def happens(order: Ordered) -> Happening:
+    def happens(order: Ordered) -> SimulatedEnd:
         happening = random_world.happens(order)
         if isinstance(order, Prepare) and order.continues is not None:
             return replace(happening, kept=True)

@@ -2,12 +2,12 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.journal_contract import JournalContract, Maker, kinds, record, told
-from weft.store.memory import Book, MemoryJournal, MemoryReader
+from weft.store.memory import MemoryJournal, MemoryReader, MemoryStore
 
 
 class InMemory:
     def __init__(self) -> None:
-        self.book = Book()
+        self.book = MemoryStore()
 
     def open(self, *, now: float = 0.0, command: str = "") -> MemoryJournal:
         return MemoryJournal(self.book, now=now, command=command)

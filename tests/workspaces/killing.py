@@ -22,7 +22,7 @@ import msgspec
 
 from weft.engine.messages.facts import RefMove
 from weft.errors import WeftError
-from weft.ports.workspaces import Breach, Closed, Merged
+from weft.ports.workspaces import Breach, ClosedConflict, MergeResult
 from weft.workspaces.git.base.children import can_lock
 from workspaces.cloned_world import ClonedWorld
 from workspaces.landing_world import LandingWorld
@@ -167,9 +167,9 @@ def _done(folder: str, wish: Wish, world: World) -> Outcome:
     except WeftError as error:
         return Outcome(answer=f"{type(error).__name__}: {error}")
     match answer:
-        case Merged(moves=moves, verify_in=place):
+        case MergeResult(moves=moves, verify_in=place):
             return Outcome(answer=str(place), moves=moves)
-        case Closed(moves=moves, message=message) | Breach(moves=moves, message=message):
+        case ClosedConflict(moves=moves, message=message) | Breach(moves=moves, message=message):
             return Outcome(answer=message, moves=moves)
         case list():
             return Outcome(moves=tuple(answer))

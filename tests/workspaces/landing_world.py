@@ -6,14 +6,14 @@ from pathlib import Path
 import anyio
 
 from weft.agents.adapters import adapter_of
-from weft.engine.messages.facts import Ended, How, VerifyStarted
+from weft.engine.messages.facts import Ended, StepOutcome, VerifyStarted
 from weft.engine.messages.orders import Land
 from weft.engine.states import SubplanExecutionState, SubplanTracker
 from weft.plan.loader.load import load_plan
-from weft.ports.host import Job, JobEnded, Known, Why
-from weft.ports.workspaces import HeldError, Merged
+from weft.ports.host import EndReason, Job, JobEnded, KnownJobs
+from weft.ports.workspaces import HeldError, MergeResult
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import Jobs
+from weft.runtime.jobs import JobFactory
 from weft.runtime.landing_queue.queue import LandingQueue
 from weft.runtime.landing_queue.verifier import Verifier
 from weft.runtime.landing_queue.verify_rules import VerifyRules
@@ -58,13 +58,13 @@ class LookingHost:
         self.ends: list[JobEnded] = []
         self.looks = 0
 
-    async def open(self) -> Known:
+    async def open(self) -> KnownJobs:
         return {}
 
     def start(self, job: Job) -> None:
         self.looks += 1
         code = 0 if is_green(files_in(Path(job.cwd))) else 1
-        self.ends.append(JobEnded(id=job.id, why=Why.EXITED, exit_code=code))
+        self.ends.append(JobEnded(id=job.id, why=EndReason.EXITED, exit_code=code))
 
     def stop(self, job: str, *, grace: float | None = None) -> None:
         raise NotImplementedError
@@ -86,15 +86,15 @@ class LookingHost:
 
 
 class LandingWorld(World):
-    def land_queue(self, *paths: str, not_landed: Sequence[str] = ()) -> Merged:
+    def land_queue(self, *paths: str, not_landed: Sequence[str] = ()) -> MergeResult:
         """These land through the queue, as far as they may. Raises what holds the first, if none of them lands."""
         ends = anyio.run(self._land_queue, list(paths), tuple(not_landed))
-        done = [end for end in ends.values() if end.how is How.DONE]
+        done = [end for end in ends.values() if end.how is StepOutcome.DONE]
         for end in ends.values():
-            assert end.how in {How.DONE, How.HELD}, end
+            assert end.how in {StepOutcome.DONE, StepOutcome.HELD}, end
             if not done:
                 raise HeldError(end.message, end.files, conflict=end.conflict, waits_for=end.waits_for)
-        return Merged(moves=tuple(move for end in done for move in end.moves))
+        return MergeResult(moves=tuple(move for end in done for move in end.moves))
 
     async def _land_queue(self, paths: list[str], not_landed: tuple[str, ...]) -> dict[str, Ended]:
         plan = load_plan(PLAN)
@@ -103,7 +103,7 @@ class LandingWorld(World):
             tracker.advance(name, SubplanExecutionState.RUNNING)
             tracker.advance(name, SubplanExecutionState.COMPLETED)
         lineage, inbox, host = Lineage(plan, tracker), Inbox(), LookingHost()
-        jobs = Jobs(
+        jobs = JobFactory(
             run="r",
             plan=plan,
             plan_dir=self.top,

@@ -8,22 +8,22 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from weft.ports.workspaces import ConflictError
-from weft.workspaces.changes import Change, Folded, Record, Version, VersionKind, fold
+from weft.workspaces.changes import Change, FileVersion, Folded, SliceChanges, VersionKind, fold
 
 
-def text(content: str | None) -> Version | None:
-    return None if content is None else Version(kind=VersionKind.FILE, content=content.encode())
+def text(content: str | None) -> FileVersion | None:
+    return None if content is None else FileVersion(kind=VersionKind.FILE, content=content.encode())
 
 
-def did(after: Sequence[str] = (), /, **files: tuple[str | None, str | None]) -> Record:
+def did(after: Sequence[str] = (), /, **files: tuple[str | None, str | None]) -> SliceChanges:
     changes = {
         name.replace("__", "/").encode(): Change(before=text(before), after=text(then))
         for name, (before, then) in files.items()
     }
-    return Record(preparation="", after=tuple(after), changes=changes)
+    return SliceChanges(preparation="", after=tuple(after), changes=changes)
 
 
-def folded(**records: Record) -> dict[str, str | None]:
+def folded(**records: SliceChanges) -> dict[str, str | None]:
     return {
         file.decode(): None if version is None else version.content.decode()
         for file, version in fold(records).items()
@@ -74,9 +74,9 @@ def test_a_conflict_is_told_of_the_latest_slices_only() -> None:
 
 
 def test_the_executable_bit_is_part_of_a_version() -> None:
-    program = Change(before=None, after=Version(kind=VersionKind.PROGRAM, content=b"1"))
+    program = Change(before=None, after=FileVersion(kind=VersionKind.PROGRAM, content=b"1"))
     with pytest.raises(ConflictError):
-        folded(a=did(x=(None, "1")), b=Record(preparation="", after=(), changes={b"x": program}))
+        folded(a=did(x=(None, "1")), b=SliceChanges(preparation="", after=(), changes={b"x": program}))
 
 
 def test_who_has_seen_a_change_has_seen_the_same_change_of_another() -> None:
@@ -140,8 +140,8 @@ def test_a_long_list_of_conflicts_is_cut_in_the_message_only() -> None:
 
 
 def test_a_name_that_is_no_text_is_shown_as_text_on_one_line() -> None:
-    def record(content: str) -> Record:
-        return Record(
+    def record(content: str) -> SliceChanges:
+        return SliceChanges(
             preparation="", after=(), changes={b"\xff\n\xc3\xa9": Change(before=None, after=text(content))}
         )
 
@@ -154,9 +154,9 @@ def test_a_name_that_is_no_text_is_shown_as_text_on_one_line() -> None:
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> dict[str, Record]:
+def histories(draw: st.DrawFn) -> dict[str, SliceChanges]:
     """Slices in plan order that change the file `x`, each after some of those before it."""
-    records: dict[str, Record] = {}
+    records: dict[str, SliceChanges] = {}
     for name in "abcdef"[: draw(st.integers(1, 6))]:
         near = draw(st.lists(st.sampled_from(sorted(records)), unique=True)) if records else []
         after = sorted({*near, *(far for one in near for far in records[one].after)})
@@ -166,14 +166,14 @@ def histories(draw: st.DrawFn) -> dict[str, Record]:
     return records
 
 
-def result(records: Mapping[str, Record]) -> Folded | str:
+def result(records: Mapping[str, SliceChanges]) -> Folded | str:
     try:
         return fold(records)
     except ConflictError:
         return "conflict"
 
 
-def result_by_the_rules(records: Mapping[str, Record]) -> Folded | str:
+def result_by_the_rules(records: Mapping[str, SliceChanges]) -> Folded | str:
     def change(path: str) -> Change:
         return records[path].changes[b"x"]
 
@@ -192,18 +192,20 @@ def result_by_the_rules(records: Mapping[str, Record]) -> Folded | str:
 
 
 @given(histories())
-def test_a_fold_is_what_the_rules_say(records: dict[str, Record]) -> None:
+def test_a_fold_is_what_the_rules_say(records: dict[str, SliceChanges]) -> None:
     assert result(records) == result_by_the_rules(records)
 
 
 @given(histories(), st.randoms(use_true_random=False))
-def test_a_fold_does_not_depend_on_the_order(records: dict[str, Record], random) -> None:
+def test_a_fold_does_not_depend_on_the_order(records: dict[str, SliceChanges], random) -> None:
     names = list(records)
     random.shuffle(names)
     assert result({name: records[name] for name in names}) == result(records)
 
 
-def one_after_the_other(order: Sequence[str], records: Mapping[str, Record]) -> Version | str | None:
+def one_after_the_other(
+    order: Sequence[str], records: Mapping[str, SliceChanges]
+) -> FileVersion | str | None:
     """As patches are applied: each where its version before is there, or its version after already."""
     now = text(None)
     for name in order:
@@ -214,28 +216,30 @@ def one_after_the_other(order: Sequence[str], records: Mapping[str, Record]) -> 
     return now
 
 
-def orders(records: Mapping[str, Record]) -> Iterator[Sequence[str]]:
+def orders(records: Mapping[str, SliceChanges]) -> Iterator[Sequence[str]]:
     for order in permutations(records):
         if all(order.index(one) < order.index(name) for name in order for one in records[name].after):
             yield order
 
 
 @st.composite
-def true_histories(draw: st.DrawFn) -> dict[str, Record]:
+def true_histories(draw: st.DrawFn) -> dict[str, SliceChanges]:
     """As `histories`, but each slice really starts with what the fold of those before it is."""
-    records: dict[str, Record] = {}
+    records: dict[str, SliceChanges] = {}
     for name, record in draw(histories()).items():
         before = result({one: records[one] for one in record.after if one in records})
         assume(before != "conflict")
         start = before.get(b"x") if isinstance(before, dict) else None
         then = record.changes[b"x"].after
         changes = {b"x": Change(before=start, after=then)}
-        records[name] = Record(preparation="", after=record.after, changes=changes)
+        records[name] = SliceChanges(preparation="", after=record.after, changes=changes)
     return records
 
 
 @given(true_histories())
-def test_where_all_orders_of_patching_agree_the_fold_agrees_with_them(records: dict[str, Record]) -> None:
+def test_where_all_orders_of_patching_agree_the_fold_agrees_with_them(
+    records: dict[str, SliceChanges],
+) -> None:
     results = {one_after_the_other(order, records) for order in orders(records)}
     assume(len(results) == 1 and "conflict" not in results)
     assert result(records) == {b"x": results.pop()}

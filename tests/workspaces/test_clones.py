@@ -10,8 +10,8 @@ from contracts.workspaces_contract import OwnWorkspacesContract
 from weft.engine.messages.facts import EarlierSlice
 from weft.ports.workspaces import HeldError, WorkspaceRequest, Workspaces
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.checkouts.registrations import Listed, read_listed
-from weft.workspaces.git.leftovers import Judge, Left
+from weft.workspaces.git.checkouts.registrations import ListedWorktree, read_listed
+from weft.workspaces.git.leftovers import LeftoverJudge, SubplanLeftovers
 from workspaces.clone_steps import begun, clone, cloned_world, committed, enter, step_git
 from workspaces.trees import put
 from workspaces.worlds import NAMES, World
@@ -335,8 +335,8 @@ def test_a_worktree_of_before_gets_a_clone(world: World) -> None:
 
 def test_what_is_in_a_clone_alone_is_not_cleaned_away(world: World) -> None:
     begun(world)
-    judge = Judge(world.git, "main", world.base, ())
-    left = Left(name="a", head=NAMES.head("a"), worktree=of_slice(world, "a"))
+    judge = LeftoverJudge(world.git, "main", world.base, ())
+    left = SubplanLeftovers(name="a", head=NAMES.head("a"), worktree=of_slice(world, "a"))
     assert judge.judge([left]).stays == []
     committed(world, "a", {"one": "1"})
     told = "the clone of its steps holds what is not in the repository"
@@ -346,7 +346,7 @@ def test_what_is_in_a_clone_alone_is_not_cleaned_away(world: World) -> None:
     assert told in [stays.message for stays in judge.judge([left]).stays]
 
 
-def of_slice(world: World, path: str) -> Listed:
+def of_slice(world: World, path: str) -> ListedWorktree:
     return next(one for one in read_listed(world.git) if one.path == world.place(path))
 
 

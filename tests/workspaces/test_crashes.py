@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from weft.ports.workspaces import WorkspaceRequest
-from weft.workspaces.changes import Record, VersionKind
+from weft.workspaces.changes import SliceChanges, VersionKind
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.errors import WorkspaceError
 from workspaces.faults import KilledError, machine, operations_of, quick_folder
@@ -85,7 +85,7 @@ def seen(name: str, workspaces: DirectoryWorkspaces) -> dict[str, Made]:
 def check_that_records_are_whole(workspaces: DirectoryWorkspaces) -> None:
     objects = workspaces.place("").parent / "_objects"
     for file in (objects.parent / "_records").glob("[!_]*"):
-        record = msgspec.msgpack.decode(file.read_bytes(), type=Record)
+        record = msgspec.msgpack.decode(file.read_bytes(), type=SliceChanges)
         for change in record.changes.values():
             if change.after is not None and change.after.kind is not VersionKind.LINK:
                 content = (objects / change.after.content.hex()).read_bytes()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.ports.workspaces import ConflictError, Merged, MergeRequest, Work
+from weft.ports.workspaces import ConflictError, MergeRequest, MergeResult, StepWork
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.errors import WorkspaceError
 from workspaces.trees import Made, do, gather, inside, keep, prepare, put, tree
@@ -83,7 +83,7 @@ def test_a_group_has_nothing_of_its_own_to_keep(workspaces: DirectoryWorkspaces,
     merged = workspaces.merge(
         MergeRequest(path="g", subject="g is done", slices=("g/a",), is_group=True, verifies=True)
     )
-    assert merged == Merged()
+    assert merged == MergeResult()
     assert [record.name for record in (root / "_records").iterdir()] == ["g.a"]
 
 
@@ -92,14 +92,14 @@ def test_nothing_has_to_land_and_no_step_is_recorded(workspaces: DirectoryWorksp
     before = inside(root)
     assert not workspaces.has_history("a")
     assert workspaces.scratch("a") == workspaces.place("a")
-    assert workspaces.record(Work(path="a", step="x", attempt=1, subject="a")) == ()
-    assert workspaces.publish("a") == Merged()
+    assert workspaces.record(StepWork(path="a", step="x", attempt=1, subject="a")) == ()
+    assert workspaces.publish("a") == MergeResult()
     workspaces.discard("a")
     assert inside(root) == before
 
 
 def test_no_agent_can_resolve_conflicts_of_what_has_no_history(workspaces: DirectoryWorkspaces) -> None:
     do(workspaces, "a", {"x": "1"})
-    work = Work(path="a", step="@resolve", attempt=1, subject="a")
+    work = StepWork(path="a", step="@resolve", attempt=1, subject="a")
     with pytest.raises(WorkspaceError, match="no history, so no agent can resolve its conflicts"):
         workspaces.open_conflict(MergeRequest(path="a", subject="a"), work)

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from workspaces.landing_world import LandingWorld
 from workspaces.worlds import repository_in
 
@@ -29,7 +29,7 @@ def test_results_that_pass_together_land_by_one_move_of_the_target(world: Landin
     for path in ("e", "f"):
         world.do(path, {path: path})
     moved = world.git.line("reflog", "--format=%h", "main").count("\n")
-    assert {end.how for end in land(world, "e", "f").values()} == {How.DONE}
+    assert {end.how for end in land(world, "e", "f").values()} == {StepOutcome.DONE}
     assert first_parents(world) == ["Merge e", "Merge f"]
     assert world.git.line("reflog", "--format=%h", "main").count("\n") == moved + 1
 
@@ -40,9 +40,9 @@ def test_a_culprit_is_held_with_the_reason_and_the_others_land(world: LandingWor
     world.do("left/a", {"a": "a"})
     ends = land(world, "e", "f", "left/a")
     assert {path: end.how for path, end in ends.items()} == {
-        "e": How.DONE,
-        "f": How.HELD,
-        "left/a": How.DONE,
+        "e": StepOutcome.DONE,
+        "f": StepOutcome.HELD,
+        "left/a": StepOutcome.DONE,
     }
     assert ends["f"].red
     assert ends["f"].message.startswith("f does not land on main: `verify` of")
@@ -54,9 +54,9 @@ def test_of_two_that_are_red_together_nothing_red_lands(world: LandingWorld) -> 
     world.do("f", {"q": "1"})
     world.do("left/a", {"a": "a"})
     ends = land(world, "e", "f", "left/a")
-    assert ends["left/a"].how is How.DONE
+    assert ends["left/a"].how is StepOutcome.DONE
     assert {"p", "q"} - world.files("main").keys()
-    held = [path for path, end in ends.items() if end.how is How.HELD]
+    held = [path for path, end in ends.items() if end.how is StepOutcome.HELD]
     assert held == ["e", "f"]
     assert "together with" in ends["e"].message
 
@@ -85,7 +85,7 @@ def test_a_result_in_conflict_with_another_lands_if_that_is_a_culprit(world: Lan
     world.do("e", {"new": "BAD"})
     world.do("f", {"new": "good"})
     ends = land(world, "e", "f")
-    assert {path: end.how for path, end in ends.items()} == {"e": How.HELD, "f": How.DONE}
+    assert {path: end.how for path, end in ends.items()} == {"e": StepOutcome.HELD, "f": StepOutcome.DONE}
     assert world.files("main")["new"] == "good"
 
 
@@ -97,11 +97,11 @@ def test_results_that_hold_each_others_work_land_or_are_held_together(world: Lan
     world.at("e").do("merge", "--quiet", "--no-edit", "weft/notes/f")
     ends = land(world, "e", "left/a", "f")
     assert {path: end.how for path, end in ends.items()} == {
-        "e": How.HELD,
-        "f": How.HELD,
-        "left/a": How.DONE,
+        "e": StepOutcome.HELD,
+        "f": StepOutcome.HELD,
+        "left/a": StepOutcome.DONE,
     }
     assert "fails with it together with f" in ends["e"].message
     world.step("e", {"e": "good"})
-    assert {end.how for end in land(world, "f", "e").values()} == {How.DONE}
+    assert {end.how for end in land(world, "f", "e").values()} == {StepOutcome.DONE}
     assert world.files("main").keys() == {"README", "e", "f", "a"}

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from weft.workspaces import comparison
-from weft.workspaces.changes import Change, Record, Version, VersionKind
+from weft.workspaces.changes import Change, FileVersion, SliceChanges, VersionKind
 from weft.workspaces.contents import Contents
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.safe_walk import Cursor, Entry, Kind, walk, wipe
+from weft.workspaces.safe_walk import Cursor, EntryKind, WalkEntry, walk, wipe
 from workspaces.faults import quick_folder
 from workspaces.trees import do, gather, inside, keep, prepare, put, tree
 
@@ -141,8 +141,8 @@ def test_a_record_that_somebody_changed_leads_nowhere_else(
     workspaces: DirectoryWorkspaces, root: Path, outside: Path, path: bytes
 ) -> None:
     do(workspaces, "a", {"x": "1"})
-    link = Change(before=None, after=Version(kind=VersionKind.LINK, content=b"target"))
-    record = Record(preparation="", after=(), changes={path: link})
+    link = Change(before=None, after=FileVersion(kind=VersionKind.LINK, content=b"target"))
+    record = SliceChanges(preparation="", after=(), changes={path: link})
     (root / "_records" / "a").write_bytes(msgspec.msgpack.encode(record))
     with pytest.raises(WorkspaceError, match="leads out of its directory"):
         gather(workspaces, "", ["a"])
@@ -159,7 +159,7 @@ def test_a_directory_that_is_moved_while_it_is_read_does_not_lead_elsewhere(tmp_
 
 def test_a_file_that_becomes_a_fifo_while_it_is_read_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    entry = Entry(b"pipe", b"pipe", Kind.FILE)
+    entry = WalkEntry(b"pipe", b"pipe", EntryKind.FILE)
     with Cursor(os.open(tmp_path, os.O_RDONLY)) as cursor:
         contents = Contents(cursor.fd, "a")
         with pytest.raises(WorkspaceError, match="'pipe' was replaced while it was read"):
@@ -189,7 +189,9 @@ def test_a_tree_may_be_deeper_than_paths_can_be_long_or_files_can_be_open() -> N
             os.symlink("target", "link", dir_fd=cursor.fd)
         keep(workspaces, "a")
         with Cursor(os.open(gather(workspaces, "", ["a"]), os.O_RDONLY)) as cursor:
-            links = [entry.path for entry in walk(cursor, without=frozenset()) if entry.kind is Kind.LINK]
+            links = [
+                entry.path for entry in walk(cursor, without=frozenset()) if entry.kind is EntryKind.LINK
+            ]
         assert links == [b"/".join((*folders, b"link"))]
         prepare(workspaces, "a")
         gather(workspaces, "", [])

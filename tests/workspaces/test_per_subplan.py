@@ -9,12 +9,12 @@ from contracts.workspaces_contract import OwnWorkspacesContract
 from weft.engine.messages.facts import RefMove
 from weft.errors import WeftError
 from weft.ports.workspaces import (
-    Closed,
+    ClosedConflict,
     ConflictError,
-    Merged,
     MergeRequest,
+    MergeResult,
     OpenConflict,
-    Work,
+    StepWork,
     WorkspaceRequest,
     Workspaces,
 )
@@ -91,8 +91,8 @@ class Speaker(InPlaceWorkspaces):
         super().__init__(Path("/", name))
         self._name = name
 
-    def _answer(self) -> Merged:
-        return Merged(moves=(RefMove(ref=self._name, before="", after=""),))
+    def _answer(self) -> MergeResult:
+        return MergeResult(moves=(RefMove(ref=self._name, before="", after=""),))
 
     def has_history(self, path: str) -> bool:
         return self._name == "own"
@@ -106,23 +106,23 @@ class Speaker(InPlaceWorkspaces):
     def prove(self, path: str) -> None:
         raise WeftError(self._name)
 
-    def record(self, work: Work) -> Sequence[RefMove]:
+    def record(self, work: StepWork) -> Sequence[RefMove]:
         return self._answer().moves
 
-    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
+    def open_conflict(self, request: MergeRequest, work: StepWork) -> OpenConflict:
         return OpenConflict(files=(self._name, work.step))
 
-    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
-        return Closed(message=f"{self._name} {failed}")
+    def close_conflict(self, work: StepWork, *, failed: str = "") -> ClosedConflict:
+        return ClosedConflict(message=f"{self._name} {failed}")
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
         return self._answer().moves
 
-    def merge(self, request: MergeRequest) -> Merged:
+    def merge(self, request: MergeRequest) -> MergeResult:
         return self._answer()
 
-    def publish(self, path: str) -> Merged:
-        return Merged(moves=(RefMove(ref=self._name, before="", after=path),))
+    def publish(self, path: str) -> MergeResult:
+        return MergeResult(moves=(RefMove(ref=self._name, before="", after=path),))
 
     def discard(self, path: str) -> None:
         raise WeftError(self._name)
@@ -137,8 +137,8 @@ class Speaker(InPlaceWorkspaces):
         raise WeftError(self._name)
 
 
-def _work(path: str) -> Work:
-    return Work(path=path, step="x", attempt=1, subject="done")
+def _work(path: str) -> StepWork:
+    return StepWork(path=path, step="x", attempt=1, subject="done")
 
 
 QUESTIONS: dict[str, Callable[[Workspaces, str], object]] = {

@@ -7,7 +7,7 @@ from threading import Barrier
 import pytest
 
 from weft.engine.messages.facts import RefMove
-from weft.ports.workspaces import HeldError, Merged, MergeRequest
+from weft.ports.workspaces import HeldError, MergeRequest, MergeResult
 from workspaces.git.repositories import contents
 from workspaces.test_worktrees_merging import LINES, settle, with_line
 from workspaces.trees import Tree, put
@@ -89,7 +89,7 @@ def test_a_chain_can_be_built_on_an_older_tip(world: World) -> None:
 def test_what_lands_comes_to_the_target_and_to_its_checkout(world: World) -> None:
     made = world.do("a", {"one": "1", "README": None})
     landed = world.land("a")
-    assert landed == Merged(moves=(RefMove(ref=TARGET, before=world.base, after=world.target),))
+    assert landed == MergeResult(moves=(RefMove(ref=TARGET, before=world.base, after=world.target),))
     assert contents(world.top).keys() >= {"one", "lines"}
     assert not (world.top / "README").exists()
     assert world.git.line("status", "--porcelain") == ""

@@ -5,15 +5,15 @@ import shutil
 import pytest
 
 from weft.engine.messages.facts import EarlierSlice, RefMove
-from weft.ports.workspaces import Continued, HeldError, WorkspaceRequest
+from weft.ports.workspaces import ContinuationResult, HeldError, WorkspaceRequest
 from workspaces.git.repositories import commit, contents
 from workspaces.trees import put
 from workspaces.worlds import NAMES, World
 
-NOT_KEPT = Continued(is_kept=False)
+NOT_KEPT = ContinuationResult(is_kept=False)
 
 
-def continued(world: World, path: str, at: str, *after: str, merging: bool = False) -> Continued:
+def continued(world: World, path: str, at: str, *after: str, merging: bool = False) -> ContinuationResult:
     earlier = EarlierSlice(subplan=path, run="r1", commit=at, merging=merging)
     return world.workspaces.continue_after(WorkspaceRequest(path=path, after=after), earlier)
 
@@ -21,7 +21,7 @@ def continued(world: World, path: str, at: str, *after: str, merging: bool = Fal
 def test_a_worktree_as_the_last_step_left_it_is_kept(world: World) -> None:
     code = world.do("a", {"one": "1"})
     put(world.place("a"), {"built.ignored": "by a step"})
-    assert continued(world, "a", code) == Continued(is_kept=True)
+    assert continued(world, "a", code) == ContinuationResult(is_kept=True)
     assert world.tip("a") == code
     assert {"one", "built.ignored"} <= contents(world.place("a")).keys()
     world.workspaces.prove("a")
@@ -32,7 +32,7 @@ def test_what_a_step_left_that_was_cut_off_goes_and_is_not_lost(world: World) ->
     world.step("a", {"two": "half"}, step="more")
     half = world.tip("a")
     put(world.place("a"), {"three": "not committed", "one": "changed"})
-    assert continued(world, "a", code) == Continued(
+    assert continued(world, "a", code) == ContinuationResult(
         is_kept=True, moves=(RefMove(ref=NAMES.head("a"), before=half, after=code),)
     )
     assert world.tip("a") == code
@@ -50,7 +50,7 @@ def test_asked_twice_it_is_kept_twice(world: World) -> None:
     code = world.do("a", {"one": "1"})
     world.step("a", {"two": "half"}, step="more")
     assert continued(world, "a", code).is_kept
-    assert continued(world, "a", code) == Continued(is_kept=True)
+    assert continued(world, "a", code) == ContinuationResult(is_kept=True)
 
 
 def test_without_a_commit_of_its_own_it_continues_at_its_start(world: World) -> None:
@@ -63,7 +63,7 @@ def test_without_a_commit_of_its_own_it_continues_at_its_start(world: World) -> 
 def test_a_branch_around_that_has_moved_on_does_not_matter(world: World) -> None:
     code = world.do("group/a", {"one": "1"})
     world.done("group/b", {"two": "2"})
-    assert continued(world, "group/a", code) == Continued(is_kept=True)
+    assert continued(world, "group/a", code) == ContinuationResult(is_kept=True)
 
 
 def test_a_slice_that_is_only_to_be_merged_is_not_touched(world: World) -> None:
@@ -71,7 +71,7 @@ def test_a_slice_that_is_only_to_be_merged_is_not_touched(world: World) -> None:
     put(world.place("a"), {"one": "a person resolves it here"})
     resolved = commit(world.at("a"), {"two": "2"})
     put(world.place("a"), {"three": "in between"})
-    assert continued(world, "a", code, merging=True) == Continued(is_kept=True)
+    assert continued(world, "a", code, merging=True) == ContinuationResult(is_kept=True)
     assert world.tip("a") == resolved
     assert (world.place("a") / "three").read_text() == "in between"
 

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 
 from weft.engine.messages.facts import RefMove
 from weft.errors import WeftError
-from weft.ports.workspaces import HeldError, Merged
+from weft.ports.workspaces import HeldError, MergeResult
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.program import Git
 from workspaces.cloned_world import ClonedWorld
@@ -118,7 +118,7 @@ class Machine(RuleBasedStateMachine):
             )
             self.tell(self.killer.do(wish, kill).moves)
         answer = getattr(self.world, what)(*arguments, **options)
-        moves = answer.moves if isinstance(answer, Merged) else answer
+        moves = answer.moves if isinstance(answer, MergeResult) else answer
         self.tell(moves if isinstance(moves, (list, tuple)) else ())
         return answer
 
@@ -286,7 +286,7 @@ class Machine(RuleBasedStateMachine):
 
     def merge_verified(self, path: str) -> None:
         done = self.do("merge", path, verifies=True)
-        assert isinstance(done, Merged)
+        assert isinstance(done, MergeResult)
         if done.verify_in is not None and not is_green(files_in(done.verify_in)):
             self.do("discard", path)
             event("red together")

@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 
 from weft.engine.messages.facts import RefMove
-from weft.ports.workspaces import HeldError, Merged, MergeRequest
+from weft.ports.workspaces import HeldError, MergeRequest, MergeResult
 from weft.workspaces.errors import WorkspaceError
 from workspaces.git.repositories import contents
 from workspaces.trees import put
@@ -29,7 +29,7 @@ def with_line(number: int, text: str) -> str:
 def test_a_slice_that_is_merged_alone_needs_no_verify(world: World) -> None:
     made = world.do("group/a", {"one": "1"})
     merged = world.merge("group/a", verifies=True)
-    assert merged == Merged(
+    assert merged == MergeResult(
         moves=(RefMove(ref=NAMES.head("group"), before=world.base, after=world.tip("group")),)
     )
     parents = world.git.line("show", "--no-patch", "--format=%P", "weft/notes/group")
@@ -43,7 +43,7 @@ def test_a_slice_whose_branch_has_moved_is_verified_first(world: World) -> None:
     world.done("b", {"two": "2"})
     before = world.tip("")
     merged = world.merge("a", verifies=True)
-    assert merged == Merged(verify_in=world.place("_check.a"))
+    assert merged == MergeResult(verify_in=world.place("_check.a"))
     assert contents(world.place("_check.a")).keys() == {"README", "lines", "one", "two"}
     assert world.tip("") == before
 
@@ -61,7 +61,7 @@ def test_what_passed_is_published_and_the_scratch_worktree_goes(world: World) ->
     before = world.tip("")
     world.merge("a", verifies=True)
     published = world.workspaces.publish("a")
-    assert published == Merged(moves=(RefMove(ref=NAMES.head(""), before=before, after=world.tip("")),))
+    assert published == MergeResult(moves=(RefMove(ref=NAMES.head(""), before=before, after=world.tip("")),))
     assert world.files("weft/notes/_plan").keys() == {"README", "lines", "one", "two"}
     assert not world.place("_check.a").exists()
     assert world.refs("refs/weft/merging") == {}
@@ -115,20 +115,20 @@ def test_a_slice_that_changed_nothing_is_merged_without_a_move(world: World) -> 
     world.prepare("a")
     world.step("a", {})
     world.done("b", {"two": "2"})
-    assert world.merge("a") == Merged()
-    assert world.land("a") == Merged()
+    assert world.merge("a") == MergeResult()
+    assert world.land("a") == MergeResult()
 
 
 def test_a_slice_that_changed_nothing_though_it_started_with_others_does_not_bring_them(world: World) -> None:
     world.done("group/a", {"one": "1"})
     world.prepare("other/b", "group/a")
-    assert world.merge("other/b") == Merged()
+    assert world.merge("other/b") == MergeResult()
     assert world.tip("other") == world.base
 
 
 def test_a_group_of_which_nothing_has_a_branch_is_merged_and_lands_without_a_move(world: World) -> None:
-    assert world.merge("group") == Merged()
-    assert world.land("group", not_landed=("other",)) == Merged()
+    assert world.merge("group") == MergeResult()
+    assert world.land("group", not_landed=("other",)) == MergeResult()
 
 
 def test_a_merge_that_is_asked_for_again_is_found_done_and_told_again(world: World) -> None:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from weft.engine.suspects import Suspect
-from weft.ports.workspaces import ConflictError, HeldError, Merged, MergeRequest, Part
+from weft.ports.workspaces import ConflictError, GroupPart, HeldError, MergeRequest, MergeResult
 from workspaces.worlds import NAMES, World, heads, repository_in
 
 
@@ -18,7 +18,9 @@ def world(tmp_path: Path) -> World:
 
 def request(*names: str, without: str = "", takes: tuple[str, ...] = ()) -> MergeRequest:
     """Of a group with these parts."""
-    parts = tuple(Part(path=f"group/{name}", subject=f"Merge {name}", take_branch=takes) for name in names)
+    parts = tuple(
+        GroupPart(path=f"group/{name}", subject=f"Merge {name}", take_branch=takes) for name in names
+    )
     left_out = tuple(f"group/{name}" for name in without)
     return MergeRequest(path="group", subject="Merge group", is_group=True, parts=parts, without=left_out)
 
@@ -77,7 +79,7 @@ def test_the_whole_plan_is_a_group_like_others(world: World) -> None:
     world.do("single", {"single": "single"})
     world.merge("group")
     world.merge("single")
-    parts = tuple(Part(path=path, subject=f"Merge {path}") for path in ("group", "single"))
+    parts = tuple(GroupPart(path=path, subject=f"Merge {path}") for path in ("group", "single"))
     asked = MergeRequest(path="", subject="all", is_group=True, parts=parts)
     assert list(world.workspaces.suspects(asked)) == [Suspect("group"), Suspect("single")]
     world.workspaces.gather(replace(asked, without=("group",)))
@@ -90,7 +92,7 @@ def test_who_changed_nothing_or_was_there_before_is_no_suspect(world: World) -> 
     side_by_side(world, "a", "b")
     world.merge("group/idle")
     asked = request("idle", "a", "b", "never")
-    early = replace(asked, parts=(Part(path="early", subject="Merge early"), *asked.parts))
+    early = replace(asked, parts=(GroupPart(path="early", subject="Merge early"), *asked.parts))
     assert list(world.workspaces.suspects(early)) == [Suspect("group/a"), Suspect("group/b")]
 
 
@@ -173,7 +175,7 @@ def test_what_does_not_go_together_without_another_is_in_conflict(world: World) 
 # --- moving on ---
 
 
-def merge(world: World, without: str, *, verifies: bool = True) -> Merged:
+def merge(world: World, without: str, *, verifies: bool = True) -> MergeResult:
     asked = request("a", "b", "c", without=without)
     return world.workspaces.merge(replace(asked, verifies=verifies))
 

@@ -8,7 +8,7 @@ import pytest
 
 from weft.engine.messages.facts import RefMove
 from weft.errors import WeftError
-from weft.ports.workspaces import Closed, HeldError, OpenConflict, WorkspaceRequest
+from weft.ports.workspaces import ClosedConflict, HeldError, OpenConflict, WorkspaceRequest
 from weft.workspaces.errors import WorkspaceError
 from workspaces.git.repositories import KilledError, commit, contents
 from workspaces.trees import put
@@ -183,7 +183,7 @@ def test_what_is_settled_becomes_a_merge_on_the_branch_of_the_slice(world: World
     put(world.place("a"), {"also": "needed\n"})
     closed = world.close_conflict("a")
     made = world.tip("a")
-    assert closed == Closed(moves=(RefMove(ref=NAMES.head("a"), before=before, after=made),))
+    assert closed == ClosedConflict(moves=(RefMove(ref=NAMES.head("a"), before=before, after=made),))
     assert world.git.line("show", "--no-patch", "--format=%P", made) == f"{before} {integrated}"
     message = world.git.line("show", "--no-patch", "--format=%B", made).splitlines()
     trailers = ["Weft-Plan: notes", "Weft-Subplan: a", "Weft-Step: @resolve", "Weft-Attempt: 1"]
@@ -413,7 +413,7 @@ def test_what_an_agent_left_that_failed_is_undone_also_if_all_is_settled(world: 
 
 def test_of_an_agent_that_did_nothing_nothing_is_kept(world: World) -> None:
     opened(world)
-    assert world.close_conflict("a", failed="exit code 3") == Closed(message="exit code 3")
+    assert world.close_conflict("a", failed="exit code 3") == ClosedConflict(message="exit code 3")
     assert world.kept("a") == set()
 
 

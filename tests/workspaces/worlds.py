@@ -7,27 +7,27 @@ from pathlib import Path
 from msgspec import structs
 
 from weft.engine.messages.facts import RefMove
-from weft.ports.target import Chain, Entry
+from weft.ports.target import Chain, LandingEntry
 from weft.ports.workspaces import (
     Breach,
-    Closed,
-    Merged,
+    ClosedConflict,
+    GroupPart,
     MergeRequest,
+    MergeResult,
     OpenConflict,
-    Part,
-    Watch,
-    Work,
+    StepWatch,
+    StepWork,
     WorkspaceRequest,
 )
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import PATIENCE, Git
 from weft.workspaces.git.base.repository import Ends, open_repository
-from weft.workspaces.git.plan_repository import Ground
+from weft.workspaces.git.plan_repository import PlanRepository
 from weft.workspaces.worktrees import WorktreeWorkspaces
 from workspaces.git.repositories import commit, contents, empty_repository, surroundings
 from workspaces.trees import Tree, put
 
-NAMES = Names(plan="notes")
+NAMES = RefNames(plan="notes")
 GROUPS = ("", "group", "group/deep", "other")
 TARGET = "refs/heads/main"
 
@@ -66,7 +66,7 @@ class World:
         if base.exit_code:
             self.git.do("update-ref", "refs/weft-test/base", TARGET)
         self.base = self.git.line("rev-parse", "refs/weft-test/base")
-        self.ground = Ground(
+        self.ground = PlanRepository(
             repository=repository,
             ends=Ends(target="main", target_ref=TARGET, base=self.base),
             names=NAMES,
@@ -96,7 +96,7 @@ class World:
         return self.record(path, step=step, attempt=attempt)
 
     def record(self, path: str, *, step: str = "code", attempt: int = 1) -> list[RefMove]:
-        work = Work(path=path, step=step, attempt=attempt, subject=f"{path}: {step}")
+        work = StepWork(path=path, step=step, attempt=attempt, subject=f"{path}: {step}")
         return list(self.workspaces.record(work))
 
     def take_commits(self, path: str) -> None:
@@ -104,8 +104,8 @@ class World:
 
     def watch(self, path: str, job: str, *beside: str, reads: bool = True) -> None:
         step = "read" if reads else "code"
-        work = Work(path=path, step=step, attempt=1, subject=f"{path}: {step}")
-        self.workspaces.watch(Watch(work=work, job=job, reads=reads, beside=beside))
+        work = StepWork(path=path, step=step, attempt=1, subject=f"{path}: {step}")
+        self.workspaces.watch(StepWatch(work=work, job=job, reads=reads, beside=beside))
 
     def restore(self, path: str, job: str) -> Breach | None:
         return self.workspaces.restore(path, job)
@@ -127,7 +127,7 @@ class World:
         files: tuple[str, ...] | None = None,
         take: tuple[str, ...] = (),
         resolved: bool = False,
-    ) -> Merged:
+    ) -> MergeResult:
         request = MergeRequest(
             path=path,
             subject=f"Merge {path}",
@@ -142,23 +142,24 @@ class World:
         request = MergeRequest(path=path, subject=f"Merge {path}", take_branch=take)
         return self.workspaces.open_conflict(request, self.resolving(path, attempt))
 
-    def close_conflict(self, path: str, *, failed: str = "", attempt: int = 1) -> Closed:
+    def close_conflict(self, path: str, *, failed: str = "", attempt: int = 1) -> ClosedConflict:
         return self.workspaces.close_conflict(self.resolving(path, attempt), failed=failed)
 
     @staticmethod
-    def resolving(path: str, attempt: int = 1) -> Work:
-        return Work(path=path, step="@resolve", attempt=attempt, subject=f"{path}: resolve")
+    def resolving(path: str, attempt: int = 1) -> StepWork:
+        return StepWork(path=path, step="@resolve", attempt=attempt, subject=f"{path}: resolve")
 
     def build(
         self, *paths: str, not_landed: tuple[str, ...] = (), files: tuple[str, ...] | None = None
     ) -> Chain:
         """The chain of these subplans on the target."""
         entries = [
-            Entry(path=path, subject=f"Land {path}", files=files, checks_worktree=True) for path in paths
+            LandingEntry(path=path, subject=f"Land {path}", files=files, checks_worktree=True)
+            for path in paths
         ]
         return self.workspaces.target.build(entries, is_to_land={*not_landed, *paths}.__contains__)
 
-    def land(self, *paths: str, not_landed: tuple[str, ...] = ()) -> Merged:
+    def land(self, *paths: str, not_landed: tuple[str, ...] = ()) -> MergeResult:
         """These land as one chain. Raises what holds the first of them that is held."""
         chain = self.build(*paths, not_landed=not_landed)
         for error in chain.held.values():
@@ -167,9 +168,9 @@ class World:
         if chain.links:
             assert self.workspaces.target.advance(chain)
             moves += [RefMove(ref=TARGET, before=link.before, after=link.commit) for link in chain.links]
-        return Merged(moves=tuple(moves))
+        return MergeResult(moves=tuple(moves))
 
-    def publish(self, path: str) -> Merged:
+    def publish(self, path: str) -> MergeResult:
         published = self.workspaces.publish(path)
         assert published is not None
         return published
@@ -181,11 +182,11 @@ class World:
     def gather_without(self, path: str, parts: Collection[str], *without: str) -> None:
         self.workspaces.gather(self._parted(path, parts, without))
 
-    def merge_without(self, path: str, parts: Collection[str], *without: str) -> Merged:
+    def merge_without(self, path: str, parts: Collection[str], *without: str) -> MergeResult:
         return self.workspaces.merge(self._parted(path, parts, without))
 
     def _parted(self, path: str, parts: Collection[str], without: tuple[str, ...]) -> MergeRequest:
-        wanted = tuple(Part(path=part, subject=f"Merge {part}") for part in parts)
+        wanted = tuple(GroupPart(path=part, subject=f"Merge {part}") for part in parts)
         subject = f"Merge {path}"
         return MergeRequest(path=path, subject=subject, is_group=True, parts=wanted, without=without)
 

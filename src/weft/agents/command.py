@@ -10,7 +10,7 @@ from weft.agents.shared.failures import is_lasting
 from weft.agents.shared.result_file import Report, read_report
 from weft.agents.shared.text import last_line, one_line
 from weft.agents.shared.usage_limits import clamp_reset_time, find_limit_line
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.errors import InputError
 from weft.plan.model import Command
 from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
@@ -66,12 +66,12 @@ def progress(_call: AgentCall, text: str) -> Progress | None:
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     report = read_report(ended.result_file, at=ended.at)
     how, message = _judge_end(call, ended, report)
-    until = (report.until or clamp_reset_time(None, at=ended.at)) if how is How.LIMITED else None
+    until = (report.until or clamp_reset_time(None, at=ended.at)) if how is StepOutcome.LIMITED else None
     return Verdict(
         how=how,
         result=ended.stdout.removesuffix("\n") if report.result is None else report.result,
         message="; ".join(filter(None, (message, *map(_mention_file, report.problems)))),
-        lasting=how is How.FAILED and is_lasting(report.error or ""),
+        lasting=how is StepOutcome.FAILED and is_lasting(report.error or ""),
         cost=report.cost,
         tokens=report.tokens,
         usage=report.usage,
@@ -80,20 +80,23 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     )
 
 
-def _judge_end(call: AgentCall, ended: AgentEnded, report: Report) -> tuple[How, str]:
+def _judge_end(call: AgentCall, ended: AgentEnded, report: Report) -> tuple[StepOutcome, str]:
     code, error = ended.exit_code, report.error
     if report.until is not None:
-        return How.LIMITED, error or "it met a usage limit"
+        return StepOutcome.LIMITED, error or "it met a usage limit"
     if code in CANNOT_RUN:
-        return How.INFRA, f"{_command_name(call)} or a program it calls {CANNOT_RUN[code]} (exit code {code})"
+        return (
+            StepOutcome.INFRA,
+            f"{_command_name(call)} or a program it calls {CANNOT_RUN[code]} (exit code {code})",
+        )
     if code == 0 and error is None:
-        return How.DONE, ""
+        return StepOutcome.DONE, ""
     # The output of a successful process is about the work, which may mention limits: only its error is searched.
     texts = (error or "",) if code == 0 else (error or "", ended.stderr, ended.stdout)
     limit_line = next(filter(None, map(find_limit_line, texts)), None)
     if limit_line is not None:
-        return How.LIMITED, f"it met a usage limit: {one_line(limit_line)}"
-    return How.FAILED, error or _reason(ended)
+        return StepOutcome.LIMITED, f"it met a usage limit: {one_line(limit_line)}"
+    return StepOutcome.FAILED, error or _reason(ended)
 
 
 def _reason(ended: AgentEnded) -> str:

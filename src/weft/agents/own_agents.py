@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from weft.agents import command
 from weft.agents.shared.result_writer import COULD_NOT
 from weft.agents.shared.text import last_line
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.ports.agent import AgentCall, AgentEnded, Verdict
 
 
@@ -16,6 +16,6 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         ended, stdout=ended.stdout if ended.exit_code == 0 else "", stderr=last_line(ended.stderr)
     )
     verdict = command.judge(call, own_output)
-    if ended.exit_code == COULD_NOT and verdict.how is How.FAILED:
-        return replace(verdict, how=How.INFRA)
+    if ended.exit_code == COULD_NOT and verdict.how is StepOutcome.FAILED:
+        return replace(verdict, how=StepOutcome.INFRA)
     return verdict

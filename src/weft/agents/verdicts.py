@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from weft.agents.command import CANNOT_RUN, environment, signal_name
 from weft.agents.shared.failures import Diagnosis, Failure, Program, diagnose, is_session_gone
 from weft.agents.shared.text import one_line, strip_control_codes
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Verdict
@@ -80,13 +80,13 @@ def _diagnose_end(program: Program, ended: AgentEnded, output: AgentOutput, mode
     if code in CANNOT_RUN and not output.is_over:
         message = f"{program.name} {CANNOT_RUN[code]} (exit code {code}): {one_line(_last_words(ended))}"
         message += f"; to install it, type: {ADAPTERS[program.use].install}"
-        return Diagnosis(how=How.INFRA, message=message)
+        return Diagnosis(how=StepOutcome.INFRA, message=message)
     if output.is_over and code == 0:
-        return Diagnosis(how=How.DONE, message="")
+        return Diagnosis(how=StepOutcome.DONE, message="")
     if output.is_over:
         end, last_words = _describe_end(ended), one_line(_last_words(ended))
         message = f"{program.name} reported success, but ended with {end}: {last_words}"
-        return Diagnosis(how=How.FAILED, message=message)
+        return Diagnosis(how=StepOutcome.FAILED, message=message)
     return _diagnose_cut_off(program, ended, model_origin)
 
 
@@ -98,7 +98,7 @@ def _diagnose_cut_off(program: Program, ended: AgentEnded, model_origin: str) ->
         message = f"{missing}: its work may be half done" + (
             f"; it said: {one_line(last_words)}" if last_words else ""
         )
-        return Diagnosis(how=How.FAILED, message=message)
+        return Diagnosis(how=StepOutcome.FAILED, message=message)
     diagnosis = diagnose(Failure(text=last_words), program, at=ended.at, model_origin=model_origin)
     return replace(diagnosis, message=f"{diagnosis.message} ({missing})")
 

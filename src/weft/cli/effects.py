@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 
-class Effect(Enum):
+class CommandEffect(Enum):
     READS = "reads"
     """Changes no run and no project: it prints, or writes a file that the user names."""
     CHANGES = "changes"
@@ -25,7 +25,7 @@ class WeftCommand(click.Command):
     def __init__(
         self,
         *args: Any,  # noqa: ANN401 - as click has it
-        effect: Effect,
+        effect: CommandEffect,
         changes_with: Sequence[str] = (),
         **extra: Any,  # noqa: ANN401 - as click has it
     ) -> None:
@@ -34,11 +34,11 @@ class WeftCommand(click.Command):
         self.effect = effect
         self.changes_with = tuple(changes_with)
 
-    def effect_of(self, params: Mapping[str, object]) -> Effect:
-        return Effect.CHANGES if any(params[name] for name in self.changes_with) else self.effect
+    def effect_of(self, params: Mapping[str, object]) -> CommandEffect:
+        return CommandEffect.CHANGES if any(params[name] for name in self.changes_with) else self.effect
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
-        if self.effect_of(ctx.params) is Effect.CHANGES:
+        if self.effect_of(ctx.params) is CommandEffect.CHANGES:
             from weft.app.project.step_limits import refuse_inside_step
 
             options = [f"--{name}" for name in self.changes_with if ctx.params[name]]

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import click
 
-from weft.cli.effects import Effect, WeftGroup
+from weft.cli.effects import CommandEffect, WeftGroup
 from weft.cli.output import examples, forget_broken_outputs, note, note_lines, write_text
 from weft.cli.terminal import text_width
 from weft.errors import InputError, WeftError
@@ -136,7 +136,7 @@ def cli(*, directory: str) -> None:  # the commands take the directory from the 
 
 
 @cli.command(
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples('eval "$(weft completion bash)"'),
     short_help="Print the script that completes commands in your shell.",
 )

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from weft.app.project.files import STDIN, Source
+from weft.app.project.files import STDIN, InputSource
 from weft.cli.completions import flag_values, plan_files
 from weft.cli.output import show_json
 from weft.garbage import without_gc
@@ -59,7 +59,7 @@ def directory() -> Path:
     return Path(click.get_current_context().find_root().params["directory"])
 
 
-def plan_source(name: str | None) -> Source:
+def plan_source(name: str | None) -> InputSource:
     from weft.app.project import plans
 
     command = click.get_current_context().info_name or "check"

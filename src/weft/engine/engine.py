@@ -15,40 +15,40 @@ from weft.engine.messages.facts import (
     AnyFact,
     BudgetReset,
     Controlled,
+    ControlState,
     CoordinatorLeft,
     Ended,
     Foreseen,
-    How,
     LimitsEnded,
     MergeAsked,
     Pushed,
     Resumed,
     RunStarted,
     Spent,
+    StepOutcome,
     StopAsked,
     VerifyEnded,
     VerifyStarted,
-    Wanted,
     Woke,
 )
 from weft.engine.messages.orders import AnyOrder, Ordered
 from weft.engine.rules.admission import Admission
-from weft.engine.rules.cancellation import Dooming
-from weft.engine.rules.completion import Ending
+from weft.engine.rules.cancellation import Cancellation
+from weft.engine.rules.completion import Completion
 from weft.engine.rules.control import Control
-from weft.engine.rules.early_ends import Pausing
-from weft.engine.rules.event_writer import Telling
-from weft.engine.rules.expenses import Spending
-from weft.engine.rules.holds import Holding
+from weft.engine.rules.early_ends import EarlyEnds
+from weft.engine.rules.event_writer import EventWriter
+from weft.engine.rules.expenses import Expenses
+from weft.engine.rules.holds import HoldRules
 from weft.engine.rules.landing_record import LandingRecord, QueueFact
 from weft.engine.rules.moves import MERGING, Moves
 from weft.engine.rules.part_landings import PartLandings
 from weft.engine.rules.scopes import Scopes
-from weft.engine.rules.start import Starting
-from weft.engine.rules.tokens import Tokens
+from weft.engine.rules.start import Starter
+from weft.engine.rules.tokens import TokenRules
 from weft.engine.state import conversations, cut_off_notice, unchanged_files
 from weft.engine.state.engine_state import board
-from weft.engine.state.slice_state import Amounts, Firing
+from weft.engine.state.slice_state import Amounts, StepFiring
 from weft.engine.states import SubplanTracker
 from weft.errors import StateError
 from weft.plan.compile.plan_net import CompiledPlan
@@ -61,18 +61,18 @@ class Engine:
         one = self._board = board(compiled)
         one.quiet = quiet
         one.moves = [] if trace else None
-        self._telling = Telling(one)
+        self._telling = EventWriter(one)
         moves = Moves(one)
         self._scopes = Scopes(one, self._telling)
-        self._dooming = Dooming(one, moves, self._scopes, self._telling)
-        self._spending = Spending(one, moves, self._dooming, self._telling)
-        self._ending = Ending(one, moves, self._dooming, self._telling)
-        self._starting = Starting(one, moves, self._scopes, self._ending, self._spending, self._telling)
-        self._tokens = Tokens(one, moves, self._starting, self._ending, self._dooming, self._telling)
-        self._holding = Holding(one, moves, self._telling)
+        self._dooming = Cancellation(one, moves, self._scopes, self._telling)
+        self._spending = Expenses(one, moves, self._dooming, self._telling)
+        self._ending = Completion(one, moves, self._dooming, self._telling)
+        self._starting = Starter(one, moves, self._scopes, self._ending, self._spending, self._telling)
+        self._tokens = TokenRules(one, moves, self._starting, self._ending, self._dooming, self._telling)
+        self._holding = HoldRules(one, moves, self._telling)
         one.allocator.opens = Admission(one, self._spending).opens
         self._control = Control(one, moves, self._scopes, self._starting, self._telling)
-        self._pausing = Pausing(one, moves, self._starting, self._spending, self._holding, self._telling)
+        self._pausing = EarlyEnds(one, moves, self._starting, self._spending, self._holding, self._telling)
         self._landing_record = LandingRecord(one, self._telling)
         self._part_landings = PartLandings(one, self._scopes, self._holding)
         self._moves = moves
@@ -145,10 +145,10 @@ class Engine:
         """What is to land, and what the landing queue has verified and pushed."""
         return self._landing_record
 
-    def questions(self) -> Sequence[Firing]:
+    def questions(self) -> Sequence[StepFiring]:
         return list(self._board.questions.values())
 
-    def held(self) -> Sequence[Firing]:
+    def held(self) -> Sequence[StepFiring]:
         """What waits for a person to help."""
         return list(self._board.held.values())
 
@@ -249,9 +249,9 @@ class Engine:
         else:
             self._ended(firing, fact)
 
-    def _ended(self, firing: Firing, fact: Ended) -> None:
+    def _ended(self, firing: StepFiring, fact: Ended) -> None:
         how = fact.how
-        if how is not How.DONE:
+        if how is not StepOutcome.DONE:
             how = self._holding.meant(firing, fact)
         unchanged_files.note(firing, fact)
         cut_off_notice.note(firing, how, fact)
@@ -260,10 +260,10 @@ class Engine:
         conversations.note(firing, fact)
         if firing.move.act.role in MERGING:
             self._telling.merged(firing, fact, how)
-        if is_parked := how is How.STOPPED or how is How.LIMITED:
+        if is_parked := how is StepOutcome.STOPPED or how is StepOutcome.LIMITED:
             self._pausing.parks(firing, how, fact)
         self._spending.alerts(firing)  # a ceiling that is reached now cancels what is parked, too
-        if how is How.HELD:
+        if how is StepOutcome.HELD:
             self._holding.holds(firing, fact)
         elif firing.step and not is_parked:
             self._ending.step_ended(firing, how, fact, judgement)
@@ -376,7 +376,7 @@ class Engine:
     def _has_stopped(self) -> bool:
         """Whether all that is left was stopped by people."""
         one = self._board
-        if Wanted.STOP not in one.restrained.values() or one.throttled or one.short:
+        if ControlState.STOP not in one.restrained.values() or one.throttled or one.short:
             return False
         waiting = [
             one.candidates[number] if number in one.candidates else one.tickets[number].play.row
@@ -384,7 +384,7 @@ class Engine:
         ]
         parked = [firing.play.row for firing in one.firings.values() if firing.parked == "stopped"]
         everything = len(parked) == len(one.firings)
-        return everything and all(one.restrained[row] is Wanted.STOP for row in (*waiting, *parked))
+        return everything and all(one.restrained[row] is ControlState.STOP for row in (*waiting, *parked))
 
     @property
     def _only_waits(self) -> bool:
@@ -395,5 +395,5 @@ class Engine:
         self._telling.run_finished(state, stuck)
 
 
-def _is_asked(firing: Firing, fact: Answered) -> bool:
+def _is_asked(firing: StepFiring, fact: Answered) -> bool:
     return firing.play.path == fact.subplan and fact.step in {"", firing.step}

@@ -18,16 +18,16 @@ from weft.engine.messages.facts import (
     Answered,
     AnyFact,
     Controlled,
+    ControlState,
     EarlierSlice,
     EarlierSpending,
     Ended,
-    How,
     MergeAsked,
     Resumed,
     RunStarted,
     Spent,
+    StepOutcome,
     StopAsked,
-    Wanted,
     Woke,
     answer_result,
 )
@@ -43,11 +43,11 @@ _TERMINATED = 15
 _AFTER_ALL = 1 << 60
 
 
-class Happening(Struct, frozen=True, kw_only=True):
+class SimulatedEnd(Struct, frozen=True, kw_only=True):
     """How something that was ordered goes."""
 
     seconds: float = 1.0
-    how: How = How.DONE
+    how: StepOutcome = StepOutcome.DONE
     result: str = ""
     exit_code: int | None = None
     message: str = ""
@@ -69,7 +69,7 @@ class Happening(Struct, frozen=True, kw_only=True):
     """Of a workspace: whether an earlier run left it."""
 
 
-class Reply(Struct, frozen=True):
+class SimulatedReply(Struct, frozen=True):
     """How a person answers a question."""
 
     after: float = 0.0
@@ -77,8 +77,8 @@ class Reply(Struct, frozen=True):
     text: str = ""
 
 
-World = Callable[[Ordered], Happening]
-Person = Callable[[str, str], Reply | None]
+World = Callable[[Ordered], SimulatedEnd]
+Person = Callable[[str, str], SimulatedReply | None]
 """How a question is answered, by subplan and step; None: not at all. What is held is tried again after it."""
 
 
@@ -120,7 +120,7 @@ class Simulator:
         compiled: CompiledPlan,
         world: World,
         *,
-        person: Person = lambda _subplan, _step: Reply(),
+        person: Person = lambda _subplan, _step: SimulatedReply(),
         interruptions: Interruptions = Interruptions(),  # noqa: B008 - it is frozen
         watch: Callable[[SimulatedRun], None] = _nothing,
         trace: bool = False,
@@ -166,7 +166,7 @@ class Simulator:
         self._interrupt()
         while (self._queue or self._is_paused()) and not self._is_over():
             if not self._queue:
-                self._at(self._now, Controlled(at=0.0, subplan="", wanted=Wanted.GO))
+                self._at(self._now, Controlled(at=0.0, subplan="", wanted=ControlState.GO))
             self._now, _, _, fact = heappop(self._queue)
             if self._is_still_so(fact):
                 self._apply(replace(fact, at=self._now))
@@ -277,7 +277,11 @@ class Simulator:
                 key = (order.firing, order.execution)
                 if self._under_way.get(key, 0.0) > self._now + DYING:
                     fact = Ended(
-                        at=0.0, firing=key[0], execution=key[1], how=How(order.how), signal=_TERMINATED
+                        at=0.0,
+                        firing=key[0],
+                        execution=key[1],
+                        how=StepOutcome(order.how),
+                        signal=_TERMINATED,
                     )
                     self._ends(key, DYING, fact)
             case Freeze():
@@ -313,7 +317,7 @@ class Simulator:
             kept=how.kept,
             culprits=how.culprits,
             left_out=how.left_out,
-            until=self._now + how.seconds + how.wait if how.how is How.LIMITED else None,
+            until=self._now + how.seconds + how.wait if how.how is StepOutcome.LIMITED else None,
             seconds=how.seconds,
         )
         for after, cost, tokens in how.spends:

@@ -28,7 +28,7 @@ MOST = 64
 """Runs of verify, after which nothing more is asked."""
 
 
-class Answer(StrEnum):
+class VerifyAnswer(StrEnum):
     RED = "red"
     GREEN = "green"
     UNCLEAR = "unclear"
@@ -43,7 +43,7 @@ class Suspect(Struct, frozen=True):
     """The other parts whose work is in it."""
 
 
-class Why(StrEnum):
+class SearchEnd(StrEnum):
     """How the search ended."""
 
     FOUND = "found"
@@ -55,14 +55,14 @@ class Why(StrEnum):
     """It would have taken too many runs."""
 
 
-class Question(Struct, frozen=True):
+class VerifyQuestion(Struct, frozen=True):
     """Whether verify fails on exactly these."""
 
     names: tuple[str, ...]
 
 
-class Finding(Struct, frozen=True, kw_only=True):
-    why: Why
+class BisectionResult(Struct, frozen=True, kw_only=True):
+    why: SearchEnd
     sets: tuple[tuple[str, ...], ...] = ()
     """Each breaks verify by itself; all in it are needed for that."""
     left_out: tuple[str, ...] = ()
@@ -76,11 +76,13 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 _Names = frozenset[str]
-_Asking = Generator[_Names, Answer, "Finding"]
-_Halving = Generator[_Names, Answer, tuple[str, ...]]
+_Asking = Generator[_Names, VerifyAnswer, "BisectionResult"]
+_Halving = Generator[_Names, VerifyAnswer, tuple[str, ...]]
 
 
-def look(suspects: Sequence[Suspect], answers: Sequence[Answer], *, most: int = MOST) -> Question | Finding:
+def look(
+    suspects: Sequence[Suspect], answers: Sequence[VerifyAnswer], *, most: int = MOST
+) -> VerifyQuestion | BisectionResult:
     """What to ask next, after these answers; or what has been found."""
     search = _Search(suspects)
     asking = search.asking()
@@ -89,11 +91,11 @@ def look(suspects: Sequence[Suspect], answers: Sequence[Answer], *, most: int = 
         for answer in answers:
             wanted = asking.send(answer)
     except StopIteration as end:
-        found: Finding = end.value
+        found: BisectionResult = end.value
         return found
     if len(answers) >= most:
-        return Finding(why=Why.TOO_MANY, sets=tuple(search.sets))
-    return Question(tuple(suspect.name for suspect in suspects if suspect.name in wanted))
+        return BisectionResult(why=SearchEnd.TOO_MANY, sets=tuple(search.sets))
+    return VerifyQuestion(tuple(suspect.name for suspect in suspects if suspect.name in wanted))
 
 
 class _Search:
@@ -103,27 +105,27 @@ class _Search:
         self._built_on = {name: _reached(name, holds) for name in self._plan}
         """With each part itself."""
         self._order = sorted(self._plan, key=lambda name: len(self._built_on[name]))
-        self._known: dict[_Names, Answer] = {}
+        self._known: dict[_Names, VerifyAnswer] = {}
         self.sets: list[tuple[str, ...]] = []
 
     def asking(self) -> _Asking:
         whole = frozenset(self._order)
-        if (yield from self._ask(whole)) is not Answer.RED:
-            return Finding(why=Why.UNRELIABLE)
-        if (yield from self._ask(frozenset())) is not Answer.GREEN:
-            return Finding(why=Why.BASE)
-        left, answer = whole, Answer.RED
-        while left and answer is Answer.RED:
+        if (yield from self._ask(whole)) is not VerifyAnswer.RED:
+            return BisectionResult(why=SearchEnd.UNRELIABLE)
+        if (yield from self._ask(frozenset())) is not VerifyAnswer.GREEN:
+            return BisectionResult(why=SearchEnd.BASE)
+        left, answer = whole, VerifyAnswer.RED
+        while left and answer is VerifyAnswer.RED:
             culprits = yield from self._halving(left)
             self.sets.append(culprits)
             left = frozenset(name for name in left if self._built_on[name].isdisjoint(culprits))
-            answer = (yield from self._ask(left)) if left else Answer.RED
-        passes = answer is Answer.GREEN
-        return Finding(
-            why=Why.FOUND,
+            answer = (yield from self._ask(left)) if left else VerifyAnswer.RED
+        passes = answer is VerifyAnswer.GREEN
+        return BisectionResult(
+            why=SearchEnd.FOUND,
             sets=tuple(self.sets),
             left_out=tuple(name for name in self._plan if name not in left) if passes else (),
-            unclear=answer is Answer.UNCLEAR,
+            unclear=answer is VerifyAnswer.UNCLEAR,
         )
 
     def _halving(self, whole: _Names) -> _Halving:
@@ -135,7 +137,7 @@ class _Search:
             green, red = 0, len(others)
             while red - green > 1:
                 middle = (green + red) // 2
-                if (yield from self._ask(must.union(others[:middle]))) is Answer.RED:
+                if (yield from self._ask(must.union(others[:middle]))) is VerifyAnswer.RED:
                     red = middle
                 else:
                     green = middle
@@ -143,10 +145,10 @@ class _Search:
             found.append(last)
             must |= self._built_on[last]
             others = [name for name in others[: red - 1] if name not in must]
-            if not others or (yield from self._ask(must)) is Answer.RED:
+            if not others or (yield from self._ask(must)) is VerifyAnswer.RED:
                 return tuple(name for name in self._plan if name in found)
 
-    def _ask(self, names: _Names) -> Generator[_Names, Answer, Answer]:
+    def _ask(self, names: _Names) -> Generator[_Names, VerifyAnswer, VerifyAnswer]:
         """Nothing is asked twice."""
         if names not in self._known:
             self._known[names] = yield names
@@ -166,23 +168,23 @@ def _reached(name: str, holds: dict[str, tuple[str, ...]]) -> _Names:
 # In words
 
 
-def told(group: str, finding: Finding, runs: int) -> str:
+def told(group: str, finding: BisectionResult, runs: int) -> str:
     """For people; a sentence without its end. `runs`: how often verify was run to find it."""
     verify = f"`verify` of {group or 'the plan'}"
     times = f"{runs} more run{'' if runs == 1 else 's'}"
     match finding.why:
-        case Why.UNRELIABLE:
+        case SearchEnd.UNRELIABLE:
             return f"{verify} is not reliable: it failed, and then did not fail on the same files"
-        case Why.BASE:
+        case SearchEnd.BASE:
             return f"{verify} does not pass without all that is in it, either, so none of that is to blame"
-        case Why.TOO_MANY:
+        case SearchEnd.TOO_MANY:
             also = f" besides {_sets(group, finding)}" if finding.sets else ""
             return f"{verify} fails, and who is to blame{also} is still not clear after {times}"
-        case Why.FOUND:
+        case SearchEnd.FOUND:
             return f"{verify} fails with {_sets(group, finding)}; {_others(finding)} ({times})"
 
 
-def _others(finding: Finding) -> str:
+def _others(finding: BisectionResult) -> str:
     them = "them" if len(finding.culprits) > 1 else "it"
     if finding.left_out:
         return f"it passes without {them}"
@@ -191,7 +193,7 @@ def _others(finding: Finding) -> str:
     return f"nothing is left without {them}"
 
 
-def _sets(group: str, finding: Finding) -> str:
+def _sets(group: str, finding: BisectionResult) -> str:
     return ", and with ".join(_set([_short(group, name) for name in one]) for one in finding.sets)
 
 

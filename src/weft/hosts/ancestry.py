@@ -20,7 +20,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.hosts.supervisor.log import History
+from weft.hosts.supervisor.log import LogHistory
 from weft.hosts.supervisor.processes import Process, has_mark, look, mark_of, now, read
 
 _PROGRAM = "/weft/hosts/supervisor/__main__.py"
@@ -110,7 +110,7 @@ def _recorded_job(host: Path | None, processes: list[Process]) -> str:
     """The job whose mark these processes have, from the log of the supervisor; empty if the log does not say."""
     if host is None:
         return ""
-    history = History()
+    history = LogHistory()
     history.read(str(host / "log"))
     marks = {mark_of(process.pid) for process in processes}
     return next((job for job, begun in history.begun.items() if begun.mark in marks), "")

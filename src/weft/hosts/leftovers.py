@@ -20,8 +20,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.errors import WeftError
-from weft.hosts.supervisor.ending import Ending
-from weft.hosts.supervisor.log import History, Log
+from weft.hosts.supervisor.ending import Termination
+from weft.hosts.supervisor.log import JobLog, LogHistory
 from weft.hosts.supervisor.orphans import left_by, settle
 from weft.hosts.supervisor.processes import Process, everyone, look, read
 from weft.hosts.supervisor.reaper import read_exits
@@ -35,7 +35,7 @@ _LARGEST_BEAT = 1 << 24
 _HALTED = (b"T", b"t")
 
 
-class Supervisor(Struct, frozen=True, kw_only=True):
+class SupervisorRemains(Struct, frozen=True, kw_only=True):
     directory: Path
     pid: int
     """0: nobody knows who it was."""
@@ -45,7 +45,7 @@ class Supervisor(Struct, frozen=True, kw_only=True):
     """When it last wrote its heartbeat; None: it has not yet, or nobody can read it."""
     unfinished: tuple[str, ...]
     """Jobs that were begun and whose end is not on record."""
-    history: History
+    history: LogHistory
 
     @property
     def is_at_work(self) -> bool:
@@ -65,7 +65,7 @@ class StepProcess(Struct, frozen=True, kw_only=True):
 # --- supervisors ---
 
 
-def find_supervisors(directories: Iterable[Path]) -> list[Supervisor]:
+def find_supervisors(directories: Iterable[Path]) -> list[SupervisorRemains]:
     """Those that live, or died without tidying up."""
     found = [_supervisor(one) for one in directories if _is_used(one)]
     # One that was just about to go has removed its files before.
@@ -76,13 +76,13 @@ def _is_used(directory: Path) -> bool:
     return any(os.path.lexists(directory / name) for name in ("socket", "heartbeat.json"))
 
 
-def _supervisor(directory: Path) -> Supervisor:
+def _supervisor(directory: Path) -> SupervisorRemains:
     beat_at, beating = _heartbeat(directory / "heartbeat.json")
-    history = History()
+    history = LogHistory()
     history.read(str(directory / "log"))
     writer = history.writer or beating
     is_of_this_life = history.writer is None or history.is_of_this_life
-    return Supervisor(
+    return SupervisorRemains(
         directory=directory,
         pid=0 if writer is None else writer[0],
         process=_living(*writer) if writer is not None and is_of_this_life else None,
@@ -116,7 +116,7 @@ def _living(pid: int, started: int) -> Process | None:
 # --- processes of steps ---
 
 
-def find_step_processes(runs: Path, supervisors: Sequence[Supervisor] = ()) -> list[StepProcess]:
+def find_step_processes(runs: Path, supervisors: Sequence[SupervisorRemains] = ()) -> list[StepProcess]:
     """All that belong to supervisors in directories below `runs`, living or not; but not our own ancestors."""
     passed = _ancestors()
     found = {one.process.key: one for one in _marked(supervisors)}
@@ -126,7 +126,7 @@ def find_step_processes(runs: Path, supervisors: Sequence[Supervisor] = ()) -> l
     )
 
 
-def _marked(supervisors: Sequence[Supervisor]) -> Iterator[StepProcess]:
+def _marked(supervisors: Sequence[SupervisorRemains]) -> Iterator[StepProcess]:
     """Only of the dead: who lives looks after its own."""
     for one in supervisors:
         if one.process is None:
@@ -197,17 +197,17 @@ def is_halted(pid: int) -> bool:
 def end_orphans(runs: Path, directory: Path, *, grace: float = GRACE) -> None:
     """End all processes of a dead supervisor. Raises `WeftError` if it lives, or one of them cannot be ended."""
     with _alone(directory):
-        _press(lambda: _orphans(runs, directory), Ending(grace))
+        _press(lambda: _orphans(runs, directory), Termination(grace))
 
 
 def tidy_up(runs: Path, directory: Path) -> None:
     """What a dead supervisor would have done in the end: nothing of its jobs is alive, and they count as lost."""
     with _alone(directory):
         exits = read_exits(str(directory))  # before any signal
-        _press(lambda: _orphans(runs, directory), Ending(GRACE))
-        history = History()
+        _press(lambda: _orphans(runs, directory), Termination(GRACE))
+        history = LogHistory()
         history.read(str(directory / "log"))
-        with closing(Log(str(directory / "log"))) as log:
+        with closing(JobLog(str(directory / "log"))) as log:
             settle(history, log, exits)
         for name in ("socket", "heartbeat.json"):
             tree, file = locate(directory / name)
@@ -249,7 +249,7 @@ def _opened(lock: Path) -> int | None:
         return None
 
 
-def _press(who: Callable[[], Sequence[Process]], ending: Ending) -> None:
+def _press(who: Callable[[], Sequence[Process]], ending: Termination) -> None:
     until = time.monotonic() + _PATIENCE
     while ending.press(who):
         if time.monotonic() > until:

@@ -15,22 +15,22 @@ _FAREWELL = 10.0
 """Seconds that a supervisor has to take what was sent last."""
 
 
-class Heard(Struct, frozen=True):
+class HostMessages(Struct, frozen=True):
     ended: tuple[JobEnded, ...] = ()
     running: tuple[Running, ...] | None = None
     """With it, this is all that is known."""
     replaced: bool = False
 
 
-_decode = msgspec.json.Decoder(Heard).decode
+_decode = msgspec.json.Decoder(HostMessages).decode
 
 
-class Link(asyncio.Protocol):
+class SupervisorLink(asyncio.Protocol):
     def __init__(self, hear: "Hear", lose: "Lose") -> None:
         self._hear = hear
         self._lose = lose
         self._loop = asyncio.get_running_loop()
-        self._known: asyncio.Future[Heard | None] = self._loop.create_future()
+        self._known: asyncio.Future[HostMessages | None] = self._loop.create_future()
         self._gone: asyncio.Future[None] = self._loop.create_future()
         self._transport: asyncio.Transport
         self._incoming = bytearray()
@@ -39,7 +39,7 @@ class Link(asyncio.Protocol):
         """The variables that it knows; jobs name them by their number."""
 
     @classmethod
-    async def over(cls, connection: socket.socket, hear: "Hear", lose: "Lose") -> "Link":
+    async def over(cls, connection: socket.socket, hear: "Hear", lose: "Lose") -> "SupervisorLink":
         try:
             _, link = await asyncio.get_running_loop().create_unix_connection(
                 lambda: cls(hear, lose), sock=connection
@@ -49,7 +49,7 @@ class Link(asyncio.Protocol):
             raise
         return link
 
-    async def ask(self) -> Heard | None:
+    async def ask(self) -> HostMessages | None:
         """All that is known there, and from then on hear what ends; None if it has gone."""
         self.send({"list": True})
         try:
@@ -93,7 +93,7 @@ class Link(asyncio.Protocol):
             for line in lines:
                 self._take(_decode(line))
 
-    def _take(self, heard: Heard) -> None:
+    def _take(self, heard: HostMessages) -> None:
         if heard.running is not None:
             self._known.set_result(heard)
         self._hear(self, heard)
@@ -105,8 +105,8 @@ class Link(asyncio.Protocol):
         self._lose(self)
 
 
-Hear = Callable[[Link, Heard], None]
-Lose = Callable[[Link], None]
+Hear = Callable[[SupervisorLink, HostMessages], None]
+Lose = Callable[[SupervisorLink], None]
 
 
 def _encode(message: dict[str, object]) -> bytes:

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from weft.errors import WeftError
-from weft.hosts.link import Heard, Link
+from weft.hosts.link import HostMessages, SupervisorLink
 from weft.hosts.reach import PROGRAM, Start, reach, start
-from weft.ports.host import Job, JobEnded, Known, Why
+from weft.ports.host import EndReason, Job, JobEnded, KnownJobs
 from weft.threads import run_sync
 
 _TRIES = 5
@@ -36,7 +36,7 @@ class LocalHost:
         self._directory = directory.absolute()
         self._program = (*program, str(self._directory), str(head), str(tail), str(linger))
         self._under_way: Start | None = None
-        self._link: Link | None = None
+        self._link: SupervisorLink | None = None
         self._there: dict[str, Job | None] = {}
         """Jobs that are not over; those that somebody else handed over are known by name only."""
         self._stops: dict[str, float | None] = {}
@@ -55,7 +55,7 @@ class LocalHost:
         """
         self._under_way = start(self._directory, self._program)
 
-    async def open(self) -> Known:
+    async def open(self) -> KnownJobs:
         known = await self._connect()
         return {job.id: job for job in known.running or ()} | {end.id: end for end in known.ended}
 
@@ -106,11 +106,11 @@ class LocalHost:
 
     # --- the connection ---
 
-    async def _connect(self) -> Heard:
+    async def _connect(self) -> HostMessages:
         """What is known there. From then on we hear of what ends."""
         for _ in range(_TRIES):
             connection = await run_sync(reach, self._directory, self._program, self._under_way)
-            link = await Link.over(connection, self._hear, self._lose)
+            link = await SupervisorLink.over(connection, self._hear, self._lose)
             known = await link.ask()
             if known is not None:
                 return known
@@ -122,7 +122,7 @@ class LocalHost:
         if self._link is not None:  # else it is sent when there is one
             self._link.send(message)
 
-    def _hear(self, link: Link, heard: Heard) -> None:
+    def _hear(self, link: SupervisorLink, heard: HostMessages) -> None:
         if heard.replaced:
             self._fail(WeftError("another coordinator has taken over the jobs of this run"))
         for end in heard.ended:
@@ -140,7 +140,7 @@ class LocalHost:
             self._ends.append(end)
             self._news.set()
 
-    def _compare(self, link: Link, running: set[str]) -> None:
+    def _compare(self, link: SupervisorLink, running: set[str]) -> None:
         """With what is not over as far as we know."""
         for name, job in [*self._there.items()]:
             if name in running:
@@ -148,7 +148,9 @@ class LocalHost:
             if job is not None:
                 link.start(job)
             else:
-                self._take_end(JobEnded(id=name, why=Why.LOST, message="the supervisor has no record of it"))
+                self._take_end(
+                    JobEnded(id=name, why=EndReason.LOST, message="the supervisor has no record of it")
+                )
         self._there = dict.fromkeys(running) | self._there
         for name, frozen in self._frozen.items():
             self._send({"freeze": name, "frozen": frozen})
@@ -157,7 +159,7 @@ class LocalHost:
 
     # --- the death of a supervisor ---
 
-    def _lose(self, link: Link) -> None:
+    def _lose(self, link: SupervisorLink) -> None:
         if link is self._link:
             self._link = None
             if not self._closed and self._failure is None:

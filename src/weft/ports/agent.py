@@ -8,7 +8,7 @@ from typing import Protocol, TypeGuard
 
 from msgspec import Struct, field
 
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.plan.model import Agent
 from weft.plan.prices import Usage
 
@@ -52,7 +52,7 @@ class AgentEnded(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """The adapter's interpretation of an ended process."""
 
-    how: How
+    how: StepOutcome
     """done, failed, infra or limited."""
     result: str = ""
     message: str = ""

@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 
-class Look(Struct, frozen=True):
+class CheckoutState(Struct, frozen=True):
     """The state of a checkout at one moment."""
 
     head: str
@@ -14,7 +14,7 @@ class Look(Struct, frozen=True):
     files: Mapping[str, tuple[int, ...]]
     """The files that differ from the commit, each with numbers that change when the file does."""
 
-    def changed_in(self, later: "Look") -> list[str]:
+    def changed_in(self, later: "CheckoutState") -> list[str]:
         """Returns the files that have changed since this look.
 
         A file that equals the commit again has changed, too: uncommitted work in it is lost. If the checkout is at
@@ -26,5 +26,5 @@ class Look(Struct, frozen=True):
         return sorted(changed)
 
 
-LookAt = Callable[[Path], Look | None]
+LookAt = Callable[[Path], CheckoutState | None]
 """Returns the state of a checkout; None if that is not possible, or takes too long."""

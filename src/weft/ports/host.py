@@ -37,7 +37,7 @@ class Job(Struct, frozen=True, kw_only=True):
     it exits with its contents; processes left behind in it end with it."""
 
 
-class Why(StrEnum):
+class EndReason(StrEnum):
     """The reason for the end of a job."""
 
     EXITED = "exited"
@@ -54,7 +54,7 @@ class JobEnded(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The end of a job."""
 
     id: str
-    why: Why
+    why: EndReason
     exit_code: int | None = None
     signal: int | None = None
     command: int = 0
@@ -80,14 +80,14 @@ class Running(Struct, frozen=True, kw_only=True):
     started_at: float
 
 
-Known = Mapping[str, Running | JobEnded]
+KnownJobs = Mapping[str, Running | JobEnded]
 """The jobs that a host knows, by id."""
 
 
 class Host(Protocol):
     """A machine that runs jobs."""
 
-    async def open(self) -> Known:
+    async def open(self) -> KnownJobs:
         """Connects to the host, or starts it, and returns its jobs. `ended` does not repeat the ended ones."""
         ...
 

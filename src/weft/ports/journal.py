@@ -45,7 +45,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     """A `RunState`."""
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class ControlRequest(Struct, frozen=True, kw_only=True):
     """A request of a user that the coordinator has not handled yet."""
 
     id: int
@@ -131,7 +131,7 @@ class JournalReader(Protocol):
         """Adds a request and returns its number."""
         ...
 
-    def requests(self, run: str) -> Sequence[Request]:
+    def requests(self, run: str) -> Sequence[ControlRequest]:
         """Returns the requests that have not been handled yet."""
         ...
 

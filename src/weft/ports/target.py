@@ -17,7 +17,7 @@ from weft.engine.messages.facts import RefMove
 from weft.ports.workspaces import HeldError
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class LandingEntry(Struct, frozen=True, kw_only=True):
     """A subplan whose result is ready to land."""
 
     path: str
@@ -33,7 +33,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Whether a person may have worked in its worktree: uncommitted changes there then hold the entry."""
 
 
-class Link(Struct, frozen=True, kw_only=True):
+class ChainLink(Struct, frozen=True, kw_only=True):
     """An entry in a chain."""
 
     path: str
@@ -54,7 +54,7 @@ class Chain(Struct, frozen=True, kw_only=True):
     """The end of the chain; the base if the chain has no links."""
     tree: str
     """The tree at the end of the chain."""
-    links: tuple[Link, ...] = ()
+    links: tuple[ChainLink, ...] = ()
     landed: Mapping[str, tuple[RefMove, ...]] = {}
     """Entries whose work is on the target already, with the move that brought it; none if there was nothing to
     bring."""
@@ -118,7 +118,7 @@ class LandingTarget(Protocol):
         ...
 
     def build(
-        self, entries: Sequence[Entry], *, is_to_land: Callable[[str], bool], onto: str | None = None
+        self, entries: Sequence[LandingEntry], *, is_to_land: Callable[[str], bool], onto: str | None = None
     ) -> Chain:
         """Merges the entries, in this order, onto the tip of the target, or onto the commit `onto`.
 

@@ -36,7 +36,7 @@ class WorkspaceRequest(Struct, frozen=True, kw_only=True):
     and a slice that holds their work could not land before them."""
 
 
-class Continued(Struct, frozen=True, kw_only=True):
+class ContinuationResult(Struct, frozen=True, kw_only=True):
     """The result of `continue_after`."""
 
     is_kept: bool
@@ -44,7 +44,7 @@ class Continued(Struct, frozen=True, kw_only=True):
     moves: tuple[RefMove, ...] = ()
 
 
-class Work(Struct, frozen=True, kw_only=True):
+class StepWork(Struct, frozen=True, kw_only=True):
     """The work of one attempt at a step."""
 
     path: str
@@ -54,10 +54,10 @@ class Work(Struct, frozen=True, kw_only=True):
     """The subject of its commit."""
 
 
-class Watch(Struct, frozen=True, kw_only=True):
+class StepWatch(Struct, frozen=True, kw_only=True):
     """A step that is about to start and whose changes are to be recorded."""
 
-    work: Work
+    work: StepWork
     job: str
     """The unique id of this execution."""
     reads: bool
@@ -76,7 +76,7 @@ class Breach(Struct, frozen=True, kw_only=True):
     """The refs that keep the changes."""
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class GroupPart(Struct, frozen=True, kw_only=True):
     """A subplan in a group."""
 
     path: str
@@ -105,7 +105,7 @@ class MergeRequest(Struct, frozen=True, kw_only=True):
     resolved: bool = False
     """Whether an agent has resolved a conflict for it, so that no earlier verify counts."""
     is_group: bool = False
-    parts: tuple[Part, ...] = ()
+    parts: tuple[GroupPart, ...] = ()
     """The parts of a group, in plan order."""
     without: tuple[str, ...] = ()
     """The parts to leave out, each with all parts that build on it."""
@@ -115,7 +115,7 @@ class MergeRequest(Struct, frozen=True, kw_only=True):
     """As in `WorkspaceRequest`, for the directory in which the result is verified."""
 
 
-class Merged(Struct, frozen=True, kw_only=True):
+class MergeResult(Struct, frozen=True, kw_only=True):
     """The result of a merge."""
 
     moves: tuple[RefMove, ...] = ()
@@ -136,7 +136,7 @@ class OpenConflict(Struct, frozen=True, kw_only=True):
     """The commits of each side that changed these files, the latest first."""
 
 
-class Closed(Struct, frozen=True, kw_only=True):
+class ClosedConflict(Struct, frozen=True, kw_only=True):
     """The result of `close_conflict`."""
 
     message: str = ""
@@ -203,7 +203,7 @@ class Workspaces(Protocol):
         """Makes a fresh workspace. Leftovers of an earlier, unfinished try are kept as refs and removed."""
         ...
 
-    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
         """Keeps the workspace of an earlier run, if it still holds that run's work on the slice.
 
         The workspace must build on the same commits as the slice does now. Leftovers of an interrupted step are
@@ -223,7 +223,7 @@ class Workspaces(Protocol):
         """Returns whether only the steps of the subplan work in the directory, so that all changes are theirs."""
         ...
 
-    def watch(self, watch: Watch) -> None:
+    def watch(self, watch: StepWatch) -> None:
         """Records the present contents, so that the changes of the step can be determined after it.
 
         Overlapping read-only steps are watched together: the first that ends after a change is responsible for it.
@@ -244,7 +244,7 @@ class Workspaces(Protocol):
         """
         ...
 
-    def record(self, work: Work) -> Sequence[RefMove]:
+    def record(self, work: StepWork) -> Sequence[RefMove]:
         """Commits the changes of a step."""
         ...
 
@@ -263,7 +263,7 @@ class Workspaces(Protocol):
         """
         ...
 
-    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
+    def open_conflict(self, request: MergeRequest, work: StepWork) -> OpenConflict:
         """Writes the conflict that keeps a slice from being merged into its workspace, for an agent to resolve.
 
         Raises `WeftError` if that is not possible. Leftovers of an earlier, unfinished try are kept as refs and
@@ -271,7 +271,7 @@ class Workspaces(Protocol):
         """
         ...
 
-    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
+    def close_conflict(self, work: StepWork, *, failed: str = "") -> ClosedConflict:
         """Commits a complete resolution. Otherwise, or if it `failed`, keeps it as a ref and undoes it."""
         ...
 
@@ -291,14 +291,14 @@ class Workspaces(Protocol):
         """Returns the parts that the group can do without, and what each builds on; empty if there are none."""
         ...
 
-    def merge(self, request: MergeRequest) -> Merged:
+    def merge(self, request: MergeRequest) -> MergeResult:
         """Merges the work of a subplan into its group; the work of a group, without the parts in `without`.
 
         Raises `ConflictError` or `HeldError` if that is not possible; then nothing has changed.
         """
         ...
 
-    def publish(self, path: str) -> Merged | None:
+    def publish(self, path: str) -> MergeResult | None:
         """Moves the refs to a result that has passed its verify; None if its base has moved meanwhile."""
         ...
 

@@ -10,21 +10,21 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch
-from weft.engine.suspects import Answer, Finding, Question, Suspect, look, told
+from weft.engine.suspects import BisectionResult, Suspect, VerifyAnswer, VerifyQuestion, look, told
 from weft.errors import WeftError
 from weft.ports.host import JobEnded, Running
 from weft.ports.workspaces import ConflictError, MergeRequest, Workspaces
-from weft.runtime.jobs import VERIFY, Jobs, reason
+from weft.runtime.jobs import VERIFY, JobFactory, reason
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
 _ANSWERS = {
-    How.DONE: Answer.GREEN,
-    How.FAILED: Answer.RED,
-    How.TIMEOUT: Answer.UNCLEAR,
-    How.INFRA: Answer.UNCLEAR,
+    StepOutcome.DONE: VerifyAnswer.GREEN,
+    StepOutcome.FAILED: VerifyAnswer.RED,
+    StepOutcome.TIMEOUT: VerifyAnswer.UNCLEAR,
+    StepOutcome.INFRA: VerifyAnswer.UNCLEAR,
 }
 """What the end of a run says; all others say nothing, and end the search."""
 _TWO = 2
@@ -35,14 +35,14 @@ class _Case(Struct):
 
     first: Ended
     """Its end, on all of the group."""
-    answers: list[Answer] = field(default_factory=list[Answer])
+    answers: list[VerifyAnswer] = field(default_factory=list[VerifyAnswer])
     jobs: list[str] = field(default_factory=list[str])
     runs: int = 0
     suspects: list[Suspect] | None = None
 
 
-class Blaming:
-    def __init__(self, workspaces: Workspaces, lineage: Lineage, jobs: Jobs) -> None:
+class Bisection:
+    def __init__(self, workspaces: Workspaces, lineage: Lineage, jobs: JobFactory) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
         self._jobs = jobs
@@ -53,7 +53,9 @@ class Blaming:
         """Whether it is a group's verify that failed, or was run again because of that."""
         if launch.step != VERIFY or not self._workspaces.has_history(launch.path):
             return False
-        return launch.round > 0 or (fact.how is How.FAILED and self._lineage.gathered_for(launch) is not None)
+        return launch.round > 0 or (
+            fact.how is StepOutcome.FAILED and self._lineage.gathered_for(launch) is not None
+        )
 
     def recall(self, order: Launch, found: Mapping[int, Running | JobEnded], *, at: float) -> Launch:
         """What the order had come to when somebody else died, by what the host has found of it: jobs by number."""
@@ -64,7 +66,7 @@ class Blaming:
                 fact = self._jobs.fact(launch, ended, self._workspaces.place(order.path), at=at, halted=None)
                 self._learn(launch, fact, ended.id)
             elif case := self._cases.get(_key(order)):
-                case.answers.append(Answer.UNCLEAR)
+                case.answers.append(VerifyAnswer.UNCLEAR)
         return replace(order, round=last)
 
     async def next(self, launch: Launch, fact: Ended, job: str) -> Launch | Ended:
@@ -72,7 +74,7 @@ class Blaming:
         case = self._learn(launch, fact, job)
         if case is None:
             # If it is not known what it was run on, it has nothing to say about all that is in the group.
-            lost = replace(fact, how=How.LOST, message="it is not known what it was run on")
+            lost = replace(fact, how=StepOutcome.LOST, message="it is not known what it was run on")
             return fact if _key(launch) in self._cases else lost
         try:
             following = await run_sync(self._ask, launch, case)
@@ -102,13 +104,13 @@ class Blaming:
             case.suspects = list(self._workspaces.suspects(request))
         if len(case.suspects) < _TWO:
             return case.first
-        while isinstance(found := look(case.suspects, case.answers), Question):
+        while isinstance(found := look(case.suspects, case.answers), VerifyQuestion):
             if self._is_there(request, case.suspects, found):
                 return replace(launch, round=len(case.answers) + 1)
-            case.answers.append(Answer.UNCLEAR)
+            case.answers.append(VerifyAnswer.UNCLEAR)
         return _said(case, launch.path, found)
 
-    def _is_there(self, request: MergeRequest, suspects: list[Suspect], question: Question) -> bool:
+    def _is_there(self, request: MergeRequest, suspects: list[Suspect], question: VerifyQuestion) -> bool:
         """Whether what is asked about could be brought together."""
         without = tuple(one.name for one in suspects if one.name not in question.names)
         try:
@@ -127,7 +129,7 @@ def _key(launch: Launch) -> tuple[int, int]:
     return launch.firing, launch.execution
 
 
-def _said(case: _Case, group: str, finding: Finding) -> Ended:
+def _said(case: _Case, group: str, finding: BisectionResult) -> Ended:
     first = case.first
     return replace(
         first,

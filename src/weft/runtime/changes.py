@@ -16,11 +16,11 @@ from anyio import CapacityLimiter, sleep
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Ended, How, RefMove
+from weft.engine.messages.facts import Ended, RefMove, StepOutcome
 from weft.engine.messages.orders import Launch
 from weft.errors import WeftError
-from weft.ports.workspaces import Breach, Watch, Work, Workspaces
-from weft.runtime.jobs import Jobs, but
+from weft.ports.workspaces import Breach, StepWatch, StepWork, Workspaces
+from weft.runtime.jobs import JobFactory, but
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
@@ -41,7 +41,7 @@ class _Step(Struct, eq=False):
 
 
 class Changes:
-    def __init__(self, workspaces: Workspaces, lineage: Lineage, jobs: Jobs) -> None:
+    def __init__(self, workspaces: Workspaces, lineage: Lineage, jobs: JobFactory) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
         self._jobs = jobs
@@ -79,7 +79,7 @@ class Changes:
         step = self._steps[launch.firing, launch.execution]
         if not step.is_mixed and (step.reads or self._is_to_change(launch)):
             beside = self._beside(step)
-            watch = Watch(work=work_of(launch), job=step.job, reads=step.reads, beside=beside)
+            watch = StepWatch(work=work_of(launch), job=step.job, reads=step.reads, beside=beside)
             await run_sync(self._workspaces.watch, watch)
         if step.is_mixed:  # by now
             await run_sync(self._workspaces.unwatch, launch.path, self._beside(step))
@@ -132,7 +132,7 @@ class Changes:
         except WeftError:  # then the next execution is told less
             return fact
 
-    def _recorded(self, launch: Launch, work: Work) -> tuple[Sequence[RefMove], bool | None]:
+    def _recorded(self, launch: Launch, work: StepWork) -> tuple[Sequence[RefMove], bool | None]:
         moves = self._workspaces.record(work)
         if not launch.is_to_change:
             return moves, None
@@ -154,10 +154,10 @@ class Changes:
         self._reported = []
 
 
-def work_of(launch: Launch) -> Work:
+def work_of(launch: Launch) -> StepWork:
     again = f" (attempt {launch.attempt})" if launch.attempt > 1 else ""
     subject = f"{launch.path}: {launch.step}{again}"
-    return Work(path=launch.path, step=launch.step, attempt=launch.attempt, subject=subject)
+    return StepWork(path=launch.path, step=launch.step, attempt=launch.attempt, subject=subject)
 
 
 def _is_reader(launch: Launch) -> bool:
@@ -165,7 +165,7 @@ def _is_reader(launch: Launch) -> bool:
 
 
 def _failed(fact: Ended) -> Ended:
-    return replace(fact, how=How.FAILED) if fact.how is How.DONE else fact
+    return replace(fact, how=StepOutcome.FAILED) if fact.how is StepOutcome.DONE else fact
 
 
 def _broken(fact: Ended, breach: Breach) -> Ended:

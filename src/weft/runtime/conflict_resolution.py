@@ -4,10 +4,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import RESOLVE, Launch, Merge
 from weft.errors import WeftError
-from weft.ports.workspaces import OpenConflict, Work, Workspaces
+from weft.ports.workspaces import OpenConflict, StepWork, Workspaces
 from weft.runtime.jobs import but
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
@@ -67,7 +67,7 @@ def _listed(lines: tuple[str, ...]) -> str:
     return "\n".join([*(f"- {line}" for line in lines[:_MOST_FILES]), *more]) or "- nothing that is known"
 
 
-class Resolving:
+class ConflictResolution:
     def __init__(self, workspaces: Workspaces, lineage: Lineage) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
@@ -90,8 +90,8 @@ class Resolving:
 
     async def close(self, launch: Launch, fact: Ended) -> Ended:
         """However it ended, what it did is kept; if that is no resolution of the conflict, it has failed."""
-        failed = "" if fact.how is How.DONE else fact.message or f"it was {fact.how}"
-        how = How.FAILED if fact.how is How.DONE else fact.how
+        failed = "" if fact.how is StepOutcome.DONE else fact.message or f"it was {fact.how}"
+        how = StepOutcome.FAILED if fact.how is StepOutcome.DONE else fact.how
         try:
             closed = await run_sync(partial(self._workspaces.close_conflict, _work(launch), failed=failed))
         except (WeftError, OSError) as error:
@@ -101,20 +101,22 @@ class Resolving:
         return replace(fact, how=how, message=closed.message, moves=closed.moves)
 
 
-def _work(launch: Launch) -> Work:
+def _work(launch: Launch) -> StepWork:
     path = launch.path
-    return Work(path=path, step=launch.step, attempt=launch.attempt, subject=f"{path}: resolve a conflict")
+    return StepWork(
+        path=path, step=launch.step, attempt=launch.attempt, subject=f"{path}: resolve a conflict"
+    )
 
 
 def red(fact: Ended, order: Merge, place: str) -> Ended:
     """What fails together is not merged. Where a conflict was resolved, a person has a say in it."""
-    if fact.how not in {How.FAILED, How.TIMEOUT}:
+    if fact.how not in {StepOutcome.FAILED, StepOutcome.TIMEOUT}:
         return fact
     if order.resolved:
         said = (
             f"`verify` fails on what the conflict was resolved to: {fact.message}; mend it in {place} and commit "
             f"it there, then type: weft merge {order.path}"
         )
-        return replace(fact, message=said, how=How.HELD)
+        return replace(fact, message=said, how=StepOutcome.HELD)
     said = f"`verify` fails on what came together, though it passed before: {fact.message}"
     return replace(fact, message=said)

@@ -17,18 +17,18 @@ from weft.engine.messages.facts import (
     Answered,
     AnyFact,
     Controlled,
+    ControlState,
     CoordinatorLeft,
     LimitsEnded,
     MergeAsked,
     Resumed,
     StopAsked,
-    Wanted,
     answer_result,
 )
 from weft.engine.messages.orders import AnyOrder
 from weft.engine.messages.run_status import AT_REST, RunState
 from weft.ports.host import Host
-from weft.ports.journal import Journal, Request
+from weft.ports.journal import ControlRequest, Journal
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
 
@@ -189,17 +189,17 @@ Requested = Answered | MergeAsked | LimitsEnded | Controlled | StopAsked
 """What people ask of a run."""
 
 
-def fact_of(request: Request, *, at: float) -> Requested:
+def fact_of(request: ControlRequest, *, at: float) -> Requested:
     data, subplan = request.data, request.subplan
     match request.kind:
         case "merge":
             return MergeAsked(at=at, subplan=subplan, now=bool(data.get("now")))
         case "limits":
             return LimitsEnded(at=at)
-        case "control" if data["wanted"] == Wanted.STOP and not subplan:
+        case "control" if data["wanted"] == ControlState.STOP and not subplan:
             return StopAsked(at=at, now=bool(data.get("now")))
         case "control":
-            wanted = Wanted(str(data["wanted"]))
+            wanted = ControlState(str(data["wanted"]))
             return Controlled(at=at, subplan=subplan, wanted=wanted, now=bool(data.get("now")))
         case _:
             accepted, text = bool(data.get("accepted")), str(data.get("text", ""))
@@ -210,4 +210,4 @@ def fact_of(request: Request, *, at: float) -> Requested:
 
 
 def _is_stop(fact: Requested) -> bool:
-    return isinstance(fact, StopAsked) or (isinstance(fact, Controlled) and fact.wanted is Wanted.STOP)
+    return isinstance(fact, StopAsked) or (isinstance(fact, Controlled) and fact.wanted is ControlState.STOP)

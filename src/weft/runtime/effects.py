@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from weft.engine.engine import Engine
-from weft.engine.messages.facts import Ended, How, Woke
+from weft.engine.messages.facts import Ended, StepOutcome, Woke
 from weft.engine.messages.orders import (
     AnyOrder,
     Freeze,
@@ -32,15 +32,15 @@ from weft.engine.messages.orders import (
 from weft.errors import WeftError
 from weft.plan.model import Plan
 from weft.ports.clock import Clock
-from weft.ports.host import Host, JobEnded, Known, Running
+from weft.ports.host import Host, JobEnded, KnownJobs, Running
 from weft.ports.target import LandingTarget
 from weft.ports.workspaces import InfraError, MergeRequest, Workspaces
-from weft.runtime.bisection import Blaming
+from weft.runtime.bisection import Bisection
 from weft.runtime.changes import Changes
-from weft.runtime.conflict_resolution import Resolving
+from weft.runtime.conflict_resolution import ConflictResolution
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import MERGE, SETUP, Jobs, could_not
-from weft.runtime.landing_queue.assembly import Landing
+from weft.runtime.jobs import MERGE, SETUP, JobFactory, could_not
+from weft.runtime.landing_queue.assembly import LandingAssembly
 from weft.runtime.lineage import Lineage
 from weft.runtime.merge_effects import MergeEffects
 from weft.runtime.meter import Meter
@@ -53,7 +53,7 @@ class Effects(MergeEffects):
         *,
         host: Host,
         workspaces: Workspaces,
-        jobs: Jobs,
+        jobs: JobFactory,
         lineage: Lineage,
         clock: Clock,
         inbox: Inbox,
@@ -63,16 +63,16 @@ class Effects(MergeEffects):
         self._host = host
         self._launched: dict[str, Launch] = {}
         """Whose jobs have not ended, by the id of the order."""
-        self._halted: dict[str, How] = {}
+        self._halted: dict[str, StepOutcome] = {}
         """What is to end, by the id of the order."""
         self._frozen: set[str] = set()
         """What is to stand still, by the id of the order."""
-        self._blaming = Blaming(workspaces, lineage, jobs)
-        self._resolving = Resolving(workspaces, lineage)
+        self._blaming = Bisection(workspaces, lineage, jobs)
+        self._resolving = ConflictResolution(workspaces, lineage)
         self._changes = Changes(workspaces, lineage, jobs)
         self._outside = outside or OutsideWatch()
         self._tasks: TaskGroup | None = None
-        self._landing: Landing | None = None
+        self._landing: LandingAssembly | None = None
 
     def work_in(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
@@ -82,7 +82,7 @@ class Effects(MergeEffects):
 
     def land_on(self, target: LandingTarget, plan: Plan, engine: Engine) -> None:
         """Results of slices with a history land on this target."""
-        self._landing = Landing(
+        self._landing = LandingAssembly(
             plan=plan,
             target=target,
             engine=engine,
@@ -134,7 +134,7 @@ class Effects(MergeEffects):
             case Land():
                 self._land(order)
 
-    def take_over(self, orders: Sequence[Ordered], known: Known) -> None:
+    def take_over(self, orders: Sequence[Ordered], known: KnownJobs) -> None:
         """What was ordered before, by somebody else."""
         jobs: defaultdict[str, list[str]] = defaultdict(list)
         for job in sorted(known, key=_round):
@@ -149,13 +149,13 @@ class Effects(MergeEffects):
                 self._take_over(order, {_round(job): known[job] for job in rounds})
         self._host.forget([job for job in known if job not in taken])
 
-    def take_over_work(self, orders: Sequence[Ordered], jobs: Known) -> None:
+    def take_over_work(self, orders: Sequence[Ordered], jobs: KnownJobs) -> None:
         """Steps that an earlier coordinator has started, and nothing else: what has no process ends as stopped."""
         for order in orders:
             if isinstance(order, Launch) and order.is_work and (job := self._jobs.id(order)) in jobs:
                 self._take_over(order, {0: jobs[job]})
             else:
-                self._report(self._ended(order, How.STOPPED))
+                self._report(self._ended(order, StepOutcome.STOPPED))
 
     def _take_over(self, order: Ordered, rounds: Mapping[int, Running | JobEnded]) -> None:
         """Of an order with several jobs, the last one counts."""
@@ -227,7 +227,7 @@ class Effects(MergeEffects):
 
     def _halt(self, order: Halt) -> None:
         halted = self._jobs.id(order)
-        self._halted[halted] = How(order.how)
+        self._halted[halted] = StepOutcome(order.how)
         if self._landing is not None:
             self._landing.halt(order)
         launch = self._launched.get(halted)
@@ -254,9 +254,9 @@ class Effects(MergeEffects):
             return
         del self._launched[order]
         # Whoever was here before may have asked for its end; whether that was wanted is for the engine to say.
-        halted = self._halted.get(order, How.STOPPED if ended.id in self._found else None)
+        halted = self._halted.get(order, StepOutcome.STOPPED if ended.id in self._found else None)
         fact = self._jobs.fact(launch, ended, self._cwd(launch), at=self.now(), halted=halted)
-        if launch.step == SETUP and fact.how is How.DONE:
+        if launch.step == SETUP and fact.how is StepOutcome.DONE:
             self._soon(self._accept, launch, ended.id)
         elif launch.step == MERGE:
             self._soon(self._verified, launch, fact, ended.id)
@@ -293,7 +293,7 @@ class Effects(MergeEffects):
             if continued is None or continued.is_kept:
                 if continued is not None:
                     self._has_moved(order, continued.moves)
-                    self._report(replace(self._ended(order, How.DONE), kept=True))
+                    self._report(replace(self._ended(order, StepOutcome.DONE), kept=True))
                 return
         moves = await self._in_thread(order, partial(self._workspaces.prepare, request))
         if moves is None:
@@ -301,14 +301,14 @@ class Effects(MergeEffects):
         self._has_moved(order, moves)
         launch = self._jobs.setup(order)
         if launch is None:
-            self._report(self._ended(order, How.DONE))
+            self._report(self._ended(order, StepOutcome.DONE))
         else:
             self._start(launch)
 
     async def _accept(self, launch: Launch, job: str) -> None:
         """What was set up is no work of the slice."""
         if await self._in_thread(launch, partial(self._accepted, launch.path)):
-            self._report(self._ended(launch, How.DONE))
+            self._report(self._ended(launch, StepOutcome.DONE))
         self._unsafe.append(job)
 
     def _accepted(self, path: str) -> bool:
@@ -360,10 +360,10 @@ class Effects(MergeEffects):
         except (WeftError, OSError) as error:
             infra = isinstance(error, OSError | InfraError)
             fact = could_not(launch, error, at=self.now())
-            self._report(fact if infra else replace(fact, how=How.FAILED))
+            self._report(fact if infra else replace(fact, how=StepOutcome.FAILED))
             return
         if following is None:
-            self._report(self._ended(launch, How.DONE, "nothing is in conflict any more"))
+            self._report(self._ended(launch, StepOutcome.DONE, "nothing is in conflict any more"))
         else:
             await self._outside.begins(following)
             self._start(following)
@@ -380,7 +380,7 @@ class Effects(MergeEffects):
     def _land(self, order: Land) -> None:
         """A result without history is where the user wants it already."""
         if self._landing is None or not self._workspaces.has_history(order.path):
-            self._report(self._ended(order, How.DONE))
+            self._report(self._ended(order, StepOutcome.DONE))
         else:
             self._landing.add(order)
 

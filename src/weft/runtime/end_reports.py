@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Ended, How, RefMove
+from weft.engine.messages.facts import Ended, RefMove, StepOutcome
 from weft.engine.messages.orders import Order
 from weft.errors import WeftError
 from weft.ports.clock import Clock
@@ -18,7 +18,7 @@ from weft.threads import run_sync
 _T = TypeVar("_T")
 
 
-class Reporting:
+class EndReports:
     def __init__(self, *, workspaces: Workspaces, clock: Clock, inbox: Inbox) -> None:
         self._workspaces = workspaces
         self._clock = clock
@@ -67,19 +67,19 @@ class Reporting:
     def _failed(self, order: Order, error: WeftError | OSError) -> Ended:
         match error:
             case HeldError():
-                held = self._ended(order, How.HELD, str(error), error.files)
+                held = self._ended(order, StepOutcome.HELD, str(error), error.files)
                 return replace(held, conflict=error.conflict, waits_for=error.waits_for, asks=error.asks)
             case ConflictError():
-                return self._ended(order, How.CONFLICT, str(error), error.files)
+                return self._ended(order, StepOutcome.CONFLICT, str(error), error.files)
             case OSError() | InfraError():
                 return could_not(order, error, at=self.now())
             case _:
-                return self._ended(order, How.FAILED, str(error))
+                return self._ended(order, StepOutcome.FAILED, str(error))
 
     def _ended(
         self,
         order: Order,
-        how: How,
+        how: StepOutcome,
         message: str = "",
         files: Sequence[str] = (),
     ) -> Ended:

@@ -14,13 +14,13 @@ from weft.plan.model import Plan
 from weft.plan.sandbox import Sandbox
 from weft.runtime.homes import Homes, home_variables
 from weft.runtime.sandbox.boxes import Boxes, Commands
-from weft.runtime.sandbox.view import Needs
+from weft.runtime.sandbox.view import StepNeeds
 from weft.safe_files import locate, open_folder
 
 _NOTHING: Mapping[str, str] = {}
 
 
-class Apart(Struct, frozen=True, kw_only=True):
+class StepIsolation(Struct, frozen=True, kw_only=True):
     """What holds for one step."""
 
     sandbox: Sandbox = Sandbox()
@@ -50,19 +50,21 @@ class Isolation:
                 found = structs.replace(found, **said)
         return found
 
-    def of(self, launch: Launch) -> Apart:
+    def of(self, launch: Launch) -> StepIsolation:
         """With its home made; raises `OSError`, and `WeftError` if there can be no sandbox."""
         sandbox = self.sandbox(launch)
         if sandbox.is_on and self._boxes is None:
             raise WeftError("there can be no sandbox here; type: weft doctor")
         has_home = sandbox.is_on or self._has_home(launch)
-        return Apart(sandbox=sandbox, home=self._homes.of(launch.path) if has_home else None)
+        return StepIsolation(sandbox=sandbox, home=self._homes.of(launch.path) if has_home else None)
 
     def _has_home(self, launch: Launch) -> bool:
         said = None if launch.agent is None else launch.agent.isolated_home
         return self._plan.scopes[launch.row].settings.isolated_home if said is None else said
 
-    def boxed(self, apart: Apart, commands: Commands, cwd: Path, result: Path, search: str) -> Commands:
+    def boxed(
+        self, apart: StepIsolation, commands: Commands, cwd: Path, result: Path, search: str
+    ) -> Commands:
         """The commands, in a sandbox if there is to be one; its report is to be in the file `result`."""
         if not apart.sandbox.is_on:
             return commands
@@ -71,7 +73,7 @@ class Isolation:
         open_folder(result.parent, make=True).close()
         tree, file = locate(result)
         tree.remove(file)  # a step before it could have left one for it
-        needs = Needs(
+        needs = StepNeeds(
             workspace=cwd,
             home=apart.home,
             output=result.parent,

@@ -8,7 +8,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Freeze, Halt, Launch, Merge, Order, Prepare
 from weft.errors import WeftError
 from weft.ids import file_name
@@ -19,7 +19,7 @@ from weft.ports.agent import AgentAdapter, AgentCall, Invocation, Progress, Verd
 from weft.ports.host import Job, JobEnded
 from weft.runtime.environment import StepEnvironment, StepIdentity
 from weft.runtime.homes import Homes
-from weft.runtime.isolation import Apart, Isolation, boxed_prefix
+from weft.runtime.isolation import Isolation, StepIsolation, boxed_prefix
 from weft.runtime.results import agent_ended, cut_off, fact_of, read_output
 from weft.runtime.sandbox.boxes import as_told
 from weft.system_errors import describe
@@ -33,14 +33,14 @@ SETUP, MERGE, LAND, VERIFY = "@workspace", "@merge", "@land", "@verify"
 _Told = TypeVar("_Told", Verdict, Progress)
 
 
-class Gauge(Struct, frozen=True, kw_only=True):
+class SpendingGauge(Struct, frozen=True, kw_only=True):
     """Where an agent tells what it spends."""
 
     file: str
     read: Callable[[str], Progress | None]
 
 
-class Jobs:
+class JobFactory:
     def __init__(  # noqa: PLR0913 - by name, all of them
         self,
         *,
@@ -131,7 +131,9 @@ class Jobs:
     def _settings(self, order: Order) -> Settings:
         return self._plan.scopes[order.row].settings
 
-    def fact(self, launch: Launch, ended: JobEnded, cwd: Path, *, at: float, halted: How | None) -> Ended:
+    def fact(
+        self, launch: Launch, ended: JobEnded, cwd: Path, *, at: float, halted: StepOutcome | None
+    ) -> Ended:
         prefix = self._prefix(launch)
         ended = as_told(ended) if self._isolation.sandbox(launch).is_on else ended
         output = read_output(ended, prefix)
@@ -141,7 +143,7 @@ class Jobs:
             verdict = self._priced(launch, self._adapter(launch).judge(self._call(launch, cwd), judged))
         return cut_off(launch, fact_of(launch, ended, output, at=at, halted=halted, verdict=verdict))
 
-    def gauge(self, launch: Launch, cwd: Path) -> Gauge | None:
+    def gauge(self, launch: Launch, cwd: Path) -> SpendingGauge | None:
         """Where to look what an agent has spent so far; None if it never tells before its end."""
         adapter, prefix = self._adapter(launch), self._prefix(launch)
         if not is_metered(adapter):
@@ -153,7 +155,7 @@ class Jobs:
             return None if progress is None else self._priced(launch, progress)
 
         file = f"{prefix}.out" if adapter.PROGRESS_IN == "stdout" else self._result_file(launch)
-        return Gauge(file=file, read=read)
+        return SpendingGauge(file=file, read=read)
 
     def _priced(self, launch: Launch, told: _Told) -> _Told:
         """Who tells tokens and no cost has one if there is a price."""
@@ -181,7 +183,9 @@ class Jobs:
             result_file=self._result_file(launch),
         )
 
-    def _env(self, launch: Launch, called: Invocation | None, job: str, apart: Apart) -> dict[str, str]:
+    def _env(
+        self, launch: Launch, called: Invocation | None, job: str, apart: StepIsolation
+    ) -> dict[str, str]:
         identity = StepIdentity(
             run=self._run,
             subplan=launch.path,
@@ -241,7 +245,9 @@ def _argv(command: Command) -> tuple[str, ...]:
 
 def could_not(order: Order, error: WeftError | OSError, *, at: float) -> Ended:
     """The fact that something could not even be begun."""
-    return Ended(at=at, firing=order.firing, execution=order.execution, how=How.INFRA, message=reason(error))
+    return Ended(
+        at=at, firing=order.firing, execution=order.execution, how=StepOutcome.INFRA, message=reason(error)
+    )
 
 
 def but(fact: Ended, said: str, error: WeftError | OSError) -> Ended:

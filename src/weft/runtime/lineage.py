@@ -12,7 +12,7 @@ from weft.engine.states import FailureReason, SubplanExecutionState, SubplanTrac
 from weft.plan.model import Command, Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.settings import Settings
-from weft.ports.workspaces import MergeRequest, Part, WorkspaceRequest
+from weft.ports.workspaces import GroupPart, MergeRequest, WorkspaceRequest
 
 
 class Lineage:
@@ -60,9 +60,9 @@ class Lineage:
             resolved=order.resolved,
         )
 
-    def _parts(self, group: int) -> tuple[Part, ...]:
+    def _parts(self, group: int) -> tuple[GroupPart, ...]:
         return tuple(
-            Part(
+            GroupPart(
                 path=self._outline.paths[row],
                 subject=self.subject(row),
                 after=self._after(row, group),

@@ -7,24 +7,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch, Merge
 from weft.errors import WeftError
 from weft.ports.clock import Clock
 from weft.ports.host import JobEnded, Running
-from weft.ports.workspaces import Merged, Workspaces
+from weft.ports.workspaces import MergeResult, Workspaces
 from weft.runtime.conflict_resolution import red
-from weft.runtime.end_reports import Reporting
+from weft.runtime.end_reports import EndReports
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import Jobs, but
+from weft.runtime.jobs import JobFactory, but
 from weft.runtime.lineage import Lineage
 from weft.runtime.upkeep import Upkeep
 from weft.threads import run_sync
 
 
-class MergeEffects(Reporting, ABC):
+class MergeEffects(EndReports, ABC):
     def __init__(
-        self, *, workspaces: Workspaces, jobs: Jobs, lineage: Lineage, clock: Clock, inbox: Inbox
+        self, *, workspaces: Workspaces, jobs: JobFactory, lineage: Lineage, clock: Clock, inbox: Inbox
     ) -> None:
         super().__init__(workspaces=workspaces, clock=clock, inbox=inbox)
         self._jobs = jobs
@@ -50,7 +50,7 @@ class MergeEffects(Reporting, ABC):
             return
         self._has_moved(order, merged.moves)
         if merged.verify_in is None:
-            self._report(self._ended(order, How.DONE))
+            self._report(self._ended(order, StepOutcome.DONE))
             self._soon(self._foresee, order.path)
             await self._release(order)
             return
@@ -60,7 +60,7 @@ class MergeEffects(Reporting, ABC):
 
     async def _verified(self, launch: Launch, fact: Ended, job: str) -> None:
         order = self._merges.pop(job)
-        if fact.how is not How.DONE:
+        if fact.how is not StepOutcome.DONE:
             fact = await self._discarded(order, fact)
             self._report_end(red(fact, order, str(self._workspaces.place(order.path))), job)
             return
@@ -84,7 +84,7 @@ class MergeEffects(Reporting, ABC):
         if self._upkeep.wants_removed(order.row):
             await self._upkeep.release(order.path)
 
-    async def _publish(self, order: Merge, job: str) -> Merged | None:
+    async def _publish(self, order: Merge, job: str) -> MergeResult | None:
         """None if it has to be made anew, and verified."""
         if isinstance(self._found.get(job), JobEnded):
             # Whoever was here before may have made it anew already, and what is there now was never verified.

@@ -20,7 +20,7 @@ from weft.engine.messages.facts import Spent
 from weft.engine.messages.orders import Launch
 from weft.ports.agent import Progress
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import Gauge, Jobs
+from weft.runtime.jobs import JobFactory, SpendingGauge
 from weft.runtime.results import last_lines
 
 EVERY = 1.0
@@ -36,7 +36,7 @@ _Mark = tuple[int, int, int]
 
 
 class _Watched(Struct, eq=False):
-    gauge: Gauge
+    gauge: SpendingGauge
     mark: _Mark | None = None
     """Of the file as it was read last."""
     progress: Progress | None = None
@@ -47,7 +47,7 @@ class Meter:
     def __init__(
         self,
         engine: Engine,
-        jobs: Jobs,
+        jobs: JobFactory,
         inbox: Inbox,
         *,
         launches: Callable[[], Iterable[tuple[Launch, Path]]],

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, OutsideChange
 from weft.engine.messages.orders import AnyOrder, Launch, Ordered, Prepare
-from weft.ports.checkout import Look, LookAt
+from weft.ports.checkout import CheckoutState, LookAt
 from weft.threads import run_sync
 
 CHECKOUT = ""
@@ -58,7 +58,7 @@ class OutsideWatch:
         """The steps of agents among these."""
         self._slices: set[str] = set()
         """Those that have a worktree."""
-        self._looks: dict[str, Look] = {}
+        self._looks: dict[str, CheckoutState] = {}
         """The last look at each place."""
         self._order: dict[str, None] = {}
         """All places that were ever looked at, the one whose look is the oldest first."""
@@ -133,7 +133,9 @@ class OutsideWatch:
             changes += await self._compare(place, directory, before)
         return changes
 
-    async def _compare(self, place: str, directory: Path, before: Look | None) -> list[OutsideChange]:
+    async def _compare(
+        self, place: str, directory: Path, before: CheckoutState | None
+    ) -> list[OutsideChange]:
         assert self._look_at is not None
         self._order.pop(place, None)
         self._order[place] = None

@@ -9,12 +9,12 @@ import signal
 
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch
 from weft.engine.state.cut_off_notice import CUT_OFF
 from weft.plan.language.adapters import ADAPTERS
 from weft.ports.agent import AgentEnded, Verdict
-from weft.ports.host import JobEnded, Why
+from weft.ports.host import EndReason, JobEnded
 from weft.safe_files import open_file
 
 LIMIT = 2**20
@@ -122,7 +122,7 @@ def fact_of(
     output: tuple[str, str],
     *,
     at: float,
-    halted: How | None = None,
+    halted: StepOutcome | None = None,
     verdict: Verdict | None = None,
 ) -> Ended:
     """The fact that the engine hears.
@@ -132,7 +132,7 @@ def fact_of(
     """
     how, message = _judged(launch, ended, halted, verdict)
     said = verdict or Verdict(how=how, result=output[0])
-    if verdict is not None and how is How.INFRA and _never_started(ended, output, verdict):
+    if verdict is not None and how is StepOutcome.INFRA and _never_started(ended, output, verdict):
         said = replace(said, cost=0, tokens=0)
     return Ended(
         at=at,
@@ -145,11 +145,11 @@ def fact_of(
         result=said.result,
         errors=output[1],
         message="; ".join(filter(None, (message, _left_behind(ended.leftovers)))),
-        lasting=said.lasting and how is How.FAILED,
+        lasting=said.lasting and how is StepOutcome.FAILED,
         cost=said.cost,
         tokens=said.tokens,
         session=said.session,
-        until=said.until if how is How.LIMITED else None,
+        until=said.until if how is StepOutcome.LIMITED else None,
         seconds=max(ended.ended_at - ended.started_at, 0.0),
         stdout_bytes=ended.stdout_bytes if ended.stdout is None else 0,
         stderr_bytes=ended.stderr_bytes if ended.stderr is None else 0,
@@ -162,23 +162,25 @@ def _never_started(ended: JobEnded, output: tuple[str, str], verdict: Verdict) -
     return ended.exit_code in _CANNOT_RUN and is_silent
 
 
-def _judged(launch: Launch, ended: JobEnded, halted: How | None, verdict: Verdict | None) -> tuple[How, str]:
+def _judged(
+    launch: Launch, ended: JobEnded, halted: StepOutcome | None, verdict: Verdict | None
+) -> tuple[StepOutcome, str]:
     match ended.why:
-        case Why.EXITED if verdict is not None:
+        case EndReason.EXITED if verdict is not None:
             return verdict.how, verdict.message
-        case Why.EXITED:
+        case EndReason.EXITED:
             return _exited(ended)
-        case Why.TIMEOUT:
-            return How.TIMEOUT, f"it was not done within its time limit of {launch.timeout:g} s"
-        case Why.STOPPED if halted is not None:
+        case EndReason.TIMEOUT:
+            return StepOutcome.TIMEOUT, f"it was not done within its time limit of {launch.timeout:g} s"
+        case EndReason.STOPPED if halted is not None:
             return halted, ""
-        case Why.STOPPED:
-            return How.LOST, "it was ended, and not because this run wanted that"
-        case Why.NOT_STARTED:
+        case EndReason.STOPPED:
+            return StepOutcome.LOST, "it was ended, and not because this run wanted that"
+        case EndReason.NOT_STARTED:
             said = f"it could not be started: {ended.message or 'the system did not say why'}"
-            return How.INFRA, said + _how_to_install(launch, ended)
-        case Why.LOST:
-            return How.LOST, "whoever watched it died; what became of it is not known"
+            return StepOutcome.INFRA, said + _how_to_install(launch, ended)
+        case EndReason.LOST:
+            return StepOutcome.LOST, "whoever watched it died; what became of it is not known"
 
 
 def _how_to_install(launch: Launch, ended: JobEnded) -> str:
@@ -189,15 +191,15 @@ def _how_to_install(launch: Launch, ended: JobEnded) -> str:
     return f"; to install it, type: {adapter.install}"
 
 
-def _exited(ended: JobEnded) -> tuple[How, str]:
+def _exited(ended: JobEnded) -> tuple[StepOutcome, str]:
     code = ended.exit_code
     if ended.signal is not None:
-        return How.FAILED, f"killed by {_signal_name(ended.signal)}"
+        return StepOutcome.FAILED, f"killed by {_signal_name(ended.signal)}"
     if code == 0:
-        return How.DONE, ""
+        return StepOutcome.DONE, ""
     if code in _CANNOT_RUN:
-        return How.INFRA, f"a program {_CANNOT_RUN[code]}: exit code {code}"
-    return How.FAILED, f"exit code {code}"
+        return StepOutcome.INFRA, f"a program {_CANNOT_RUN[code]}: exit code {code}"
+    return StepOutcome.FAILED, f"exit code {code}"
 
 
 def _signal_name(number: int) -> str:

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from weft.engine.messages.events import Event, Recorded
 from weft.engine.messages.facts import AnyFact
 from weft.errors import InputError
-from weft.ports.journal import Glimpse, Holder, Request, RunRecord
+from weft.ports.journal import ControlRequest, Glimpse, Holder, RunRecord
 from weft.store import rows
 from weft.store.errors import BusyError, LeaseLostError
 
@@ -17,12 +17,12 @@ _LIVES = frozenset({"step_started", "step_finished", "subplan_state"})
 _DAILY = _LIVES | {"step_skipped", "woke"}
 
 
-class Book(Struct):
+class MemoryStore(Struct):
     """What a file is to the other journal: what all that write and read have in common."""
 
     runs: dict[str, RunRecord] = {}
     events: list[rows.EventRow] = []
-    requests: dict[int, Request] = {}
+    requests: dict[int, ControlRequest] = {}
     """By number; those not taken up yet."""
     requested: int = 0
     holder: Holder | None = None
@@ -31,7 +31,7 @@ class Book(Struct):
 
 
 class MemoryReader:
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: MemoryStore) -> None:
         self.book = book
         self._seen = book.writes
 
@@ -93,13 +93,15 @@ class MemoryReader:
         self._check_run(run)
         number = self.book.requested + 1
         copied = rows.to_data(number, rows.to_json(data))
-        request = Request(id=number, run=run, kind=kind, subplan=subplan, step=step, data=copied, at=at)
+        request = ControlRequest(
+            id=number, run=run, kind=kind, subplan=subplan, step=step, data=copied, at=at
+        )
         self.book.requests[number] = request
         self.book.requested = number
         self._count_write()
         return number
 
-    def requests(self, run: str) -> Sequence[Request]:
+    def requests(self, run: str) -> Sequence[ControlRequest]:
         return [request for request in self.book.requests.values() if request.run == run]
 
     def changed(self) -> bool:
@@ -126,8 +128,8 @@ class MemoryReader:
 
 
 class MemoryJournal(MemoryReader):
-    def __init__(self, book: Book | None = None, *, now: float = 0.0, command: str = "") -> None:
-        super().__init__(Book() if book is None else book)
+    def __init__(self, book: MemoryStore | None = None, *, now: float = 0.0, command: str = "") -> None:
+        super().__init__(MemoryStore() if book is None else book)
         last = self.book.holder
         if self.book.locked:
             raise BusyError("another journal has the same book open to write; close it first", last)

@@ -176,7 +176,7 @@ def _as_float(value: object) -> object:
     return float(value) if isinstance(value, int) else value
 
 
-class Rows:
+class ReadableRows:
     """What can be read of a journal."""
 
     def __init__(self, pages: Pages) -> None:
@@ -236,7 +236,7 @@ def lost_with_log(path: Path, wal: Wal) -> int:
 
     None if that may be what a power cut leaves: the last transaction, or what an earlier one left behind.
     """
-    rows_ = Rows(Pages(path, wal))
+    rows_ = ReadableRows(Pages(path, wal))
     last = max(rows_.seen, default=0)
     lost = sum(any(seq > last for seq in seqs) for seqs in rows_.dropped.values())
     return max(lost, wal.is_foreign) if wal.is_headless else max(0, lost - 1)

@@ -18,7 +18,7 @@ from weft.engine.messages.run_status import RunState
 from weft.safe_files import remove_file
 from weft.store.checksums import event_checksum, row_checksum
 from weft.store.database import migrate, open_to_write
-from weft.store.pages import Pages, Rows
+from weft.store.pages import Pages, ReadableRows
 from weft.store.queries import QUERIES
 from weft.store.wal import read_wal
 
@@ -51,7 +51,7 @@ class Salvage(Struct, frozen=True, kw_only=True):
 
 def salvage(path: Path) -> Salvage:
     """What can be read of the journal of that name; nothing is written. Raises `OSError`."""
-    rows_ = Rows(Pages(path, read_wal(path)))
+    rows_ = ReadableRows(Pages(path, read_wal(path)))
     spoiled = {seq: run for seq, run in rows_.spoiled.items() if seq not in rows_.events}
     missing = sorted({*_missing(sorted(rows_.events)), *spoiled})
     by_run: dict[object, list[int]] = {}
@@ -94,7 +94,7 @@ def _before_gap(seqs: Sequence[int], missing: Sequence[int]) -> Sequence[int]:
     return seqs if gap == len(missing) else seqs[: bisect_left(seqs, missing[gap])]
 
 
-def _state(rows_: Rows, run: str, seqs: Sequence[int], *, is_cut: bool) -> str:
+def _state(rows_: ReadableRows, run: str, seqs: Sequence[int], *, is_cut: bool) -> str:
     if is_cut:
         return RunState.ABANDONED
     _, _, kind, *_, outcome = rows_.events[seqs[-1]][:7] if seqs else (None,) * 7

@@ -17,7 +17,7 @@ from weft.engine.messages.facts import AnyFact
 from weft.engine.messages.run_status import RunState
 from weft.engine.states import SubplanExecutionState
 from weft.errors import InputError, WeftError
-from weft.ports.journal import Glimpse, Holder, Request, RunRecord
+from weft.ports.journal import ControlRequest, Glimpse, Holder, RunRecord
 from weft.safe_files import Tree
 from weft.store import rows
 from weft.store.checksums import event_checksum, fact_checksum, rest_checksum, row_checksum
@@ -148,9 +148,9 @@ class SqliteReader:
             (number,) = connection.execute(QUERIES["ask"], values).fetchone()
         return int(number)
 
-    def requests(self, run: str) -> Sequence[Request]:
+    def requests(self, run: str) -> Sequence[ControlRequest]:
         return [
-            Request(
+            ControlRequest(
                 id=number,
                 run=run,
                 kind=kind,

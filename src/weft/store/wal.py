@@ -27,7 +27,7 @@ MOST = 1 << 40
 Sums = tuple[int, int]
 
 
-class Frame(Struct, frozen=True):
+class WalFrame(Struct, frozen=True):
     page: int
     is_commit: bool
     offset: int
@@ -38,7 +38,7 @@ class Frame(Struct, frozen=True):
 
 class Wal(Struct, frozen=True):
     page_size: int = _USUAL_PAGE
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[WalFrame, ...] = ()
     """Those of the present generation, whether sound or not, up to the last commit."""
     is_headless: bool = False
     """Whether its header is damaged, so that SQLite reads nothing of it."""
@@ -74,7 +74,7 @@ def read_wal(path: Path) -> Wal:
 
 def _frames(
     data: bytes, size: int, salts: tuple[int, ...], check: tuple[str, Sums] | None
-) -> Iterator[Frame]:
+) -> Iterator[WalFrame]:
     """`check`: the byte order and the checksum so far; None once it does not fit."""
     step = _FRAME_HEADER + size
     for start in range(_HEADER, len(data) - step + 1, step):
@@ -86,7 +86,7 @@ def _frames(
             after = _sums(data[start + _FRAME_HEADER : start + step], order, after)
             check = (order, after) if is_ours and after == tuple(sums) else None
         if is_ours:
-            yield Frame(page, bool(commit), start + _FRAME_HEADER, is_sound=check is not None)
+            yield WalFrame(page, bool(commit), start + _FRAME_HEADER, is_sound=check is not None)
 
 
 def _sums(data: bytes, order: str, sums: Sums) -> Sums:

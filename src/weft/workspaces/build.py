@@ -5,23 +5,25 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from weft.workspaces.changes import Version, VersionKind
+from weft.workspaces.changes import FileVersion, VersionKind
 from weft.workspaces.contents import NEW, Contents, copied
 from weft.workspaces.safe_walk import Cursor
-from weft.workspaces.untracked_files import FromPlan, Part, open_plan_dir
+from weft.workspaces.untracked_files import FileSource, Part, open_plan_dir
 
 _EXECUTABLE = 0o100
 
 
-def build(top: int, parts: Mapping[bytes, Part], contents: Contents, plan_dir: Path) -> dict[bytes, Version]:
+def build(
+    top: int, parts: Mapping[bytes, Part], contents: Contents, plan_dir: Path
+) -> dict[bytes, FileVersion]:
     """Fill an empty directory, which it closes; what is there then."""
-    made: dict[bytes, Version] = {}
+    made: dict[bytes, FileVersion] = {}
     with Cursor(top) as target, open_plan_dir(plan_dir) as source:
         for path in sorted(parts):  # so that each directory is made once, and left once
             part = parts[path]
             *folders, name = path.split(b"/")
             target.go(folders, make=True)
-            if isinstance(part, FromPlan):
+            if isinstance(part, FileSource):
                 source.go(folders)
                 part = _copy(name, source, target)
             else:
@@ -30,7 +32,7 @@ def build(top: int, parts: Mapping[bytes, Part], contents: Contents, plan_dir: P
     return made
 
 
-def _make(version: Version, name: bytes, target: Cursor, contents: Contents) -> None:
+def _make(version: FileVersion, name: bytes, target: Cursor, contents: Contents) -> None:
     if version.kind is VersionKind.LINK:
         os.symlink(version.content, name, dir_fd=target.fd)
         return
@@ -41,7 +43,7 @@ def _make(version: Version, name: bytes, target: Cursor, contents: Contents) -> 
         os.close(new)
 
 
-def _copy(name: bytes, source: Cursor, target: Cursor) -> Version:
+def _copy(name: bytes, source: Cursor, target: Cursor) -> FileVersion:
     """With its permissions: who may not read the original may not read the copy."""
     old = source.open(name, os.O_RDONLY)
     try:
@@ -57,6 +59,6 @@ def _copy(name: bytes, source: Cursor, target: Cursor) -> Version:
     return file_version(mode, found)
 
 
-def file_version(mode: int, content: bytes) -> Version:
+def file_version(mode: int, content: bytes) -> FileVersion:
     kind = VersionKind.PROGRAM if mode & _EXECUTABLE else VersionKind.FILE
-    return Version(kind=kind, content=content)
+    return FileVersion(kind=kind, content=content)

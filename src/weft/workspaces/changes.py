@@ -34,30 +34,30 @@ class VersionKind(StrEnum):
     LINK = "link"
 
 
-class Version(Struct, frozen=True, kw_only=True, array_like=True):
+class FileVersion(Struct, frozen=True, kw_only=True, array_like=True):
     kind: VersionKind
     content: bytes
     """The digest of a file's content; the target of a link."""
 
 
 class Change(Struct, frozen=True, kw_only=True, array_like=True):
-    before: Version | None
-    after: Version | None
+    before: FileVersion | None
+    after: FileVersion | None
     """None: no such file."""
 
 
-class Start(Struct, frozen=True, kw_only=True):
+class SliceOrigin(Struct, frozen=True, kw_only=True):
     """What a slice began with."""
 
     preparation: str
     """Names this making of the workspace, and no other."""
     after: tuple[str, ...]
-    files: dict[bytes, Version]
+    files: dict[bytes, FileVersion]
     built_on: dict[str, str] = field(default_factory=dict[str, str])
     """For each slice that it comes after, the making of the workspace whose record it was given."""
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class SliceChanges(Struct, frozen=True, kw_only=True):
     """What a slice did."""
 
     preparation: str
@@ -68,11 +68,11 @@ class Record(Struct, frozen=True, kw_only=True):
     """What it left that is neither a file nor a link."""
 
 
-Folded = dict[bytes, Version | None]
+Folded = dict[bytes, FileVersion | None]
 """What became of each file that was changed."""
 
 
-def fold(records: Mapping[str, Record]) -> Folded:
+def fold(records: Mapping[str, SliceChanges]) -> Folded:
     """Raises ConflictError."""
     writers: dict[bytes, list[str]] = {}
     for path, record in records.items():
@@ -91,7 +91,7 @@ def fold(records: Mapping[str, Record]) -> Folded:
     return folded
 
 
-def _deciding(file: bytes, writers: Sequence[str], records: Mapping[str, Record]) -> Sequence[str]:
+def _deciding(file: bytes, writers: Sequence[str], records: Mapping[str, SliceChanges]) -> Sequence[str]:
     """Those whose change of the file no other has seen; all the latest, if these have seen each other's."""
     if len(writers) == 1:
         return writers
@@ -105,12 +105,12 @@ def _deciding(file: bytes, writers: Sequence[str], records: Mapping[str, Record]
     return unseen or latest
 
 
-def _is_own(record: Record, file: bytes, made_by: Mapping[Change, set[str]]) -> bool:
+def _is_own(record: SliceChanges, file: bytes, made_by: Mapping[Change, set[str]]) -> bool:
     """Whether the change was not made before by a slice that this one does not come after."""
     return made_by.get(record.changes[file], set[str]()).issubset(record.after)
 
 
-def _latest(writers: Sequence[str], records: Mapping[str, Record]) -> list[str]:
+def _latest(writers: Sequence[str], records: Mapping[str, SliceChanges]) -> list[str]:
     """Those that no other of them comes after."""
     seen: set[str] = set()
     latest: list[str] = []

@@ -11,10 +11,10 @@ import os
 import stat
 
 from weft.workspaces.build import file_version
-from weft.workspaces.changes import Change, Start, Version, VersionKind
+from weft.workspaces.changes import Change, FileVersion, SliceOrigin, VersionKind
 from weft.workspaces.contents import Contents, digest
 from weft.workspaces.errors import WorkspaceError, shown
-from weft.workspaces.safe_walk import FOLDER_FLAGS, Cursor, Entry, Kind, walk
+from weft.workspaces.safe_walk import FOLDER_FLAGS, Cursor, EntryKind, WalkEntry, walk
 
 NEVER_KEPT = frozenset({b".weft", b".git", b"__pycache__"})
 
@@ -23,7 +23,7 @@ _CACHE_TAG = b"Signature: 8a477f597d28d172789f06886806bc55"
 
 
 def changes_since(
-    start: Start, cursor: Cursor, contents: Contents
+    start: SliceOrigin, cursor: Cursor, contents: Contents
 ) -> tuple[dict[bytes, Change], tuple[bytes, ...]]:
     """What is different, with the new contents put by; and what was left out that is neither file nor link."""
     changes: dict[bytes, Change] = {}
@@ -31,9 +31,9 @@ def changes_since(
     missing = dict(start.files)
     caches = Caches(cursor)
     for entry in walk(cursor, without=NEVER_KEPT, enter=caches.is_none):
-        if entry.kind is Kind.SPECIAL:
+        if entry.kind is EntryKind.SPECIAL:
             left_out.append(entry.path)
-        elif entry.kind is not Kind.FOLDER:
+        elif entry.kind is not EntryKind.FOLDER:
             before = missing.pop(entry.path, None)
             after = _version(entry, before, cursor, contents)
             if after != before:
@@ -87,10 +87,10 @@ def _beginning(folder: int, name: str) -> bytes:
         os.close(found)
 
 
-def _version(entry: Entry, before: Version | None, cursor: Cursor, contents: Contents) -> Version:
+def _version(entry: WalkEntry, before: FileVersion | None, cursor: Cursor, contents: Contents) -> FileVersion:
     """Every file is read: sizes and times do not prove that it is the same as before."""
-    if entry.kind is Kind.LINK:
-        return Version(kind=VersionKind.LINK, content=os.readlink(entry.name, dir_fd=cursor.fd))
+    if entry.kind is EntryKind.LINK:
+        return FileVersion(kind=VersionKind.LINK, content=os.readlink(entry.name, dir_fd=cursor.fd))
     source = cursor.open(entry.name, os.O_RDONLY)
     try:
         mode = os.fstat(source).st_mode

@@ -37,10 +37,17 @@ from weft.engine.messages.facts import EarlierSlice, RefMove
 from weft.ids import file_name
 from weft.plan.language.values import ID_PATTERN
 from weft.plan.order.globs import matches
-from weft.ports.workspaces import Breach, Continued, Merged, MergeRequest, Watch, WorkspaceRequest
+from weft.ports.workspaces import (
+    Breach,
+    ContinuationResult,
+    MergeRequest,
+    MergeResult,
+    StepWatch,
+    WorkspaceRequest,
+)
 from weft.safe_files import UnsafeFileError, open_folder
 from weft.workspaces.build import build
-from weft.workspaces.changes import Folded, Record, Start, Version, fold
+from weft.workspaces.changes import FileVersion, Folded, SliceChanges, SliceOrigin, fold
 from weft.workspaces.comparison import changes_since
 from weft.workspaces.contents import Contents, load, remove, save
 from weft.workspaces.errors import ANEW, WorkspaceError, listed, shown
@@ -83,20 +90,20 @@ class DirectoryWorkspaces(NoHistory):
             remove(rooms.starts, name)
             files = self._make(rooms, name, folded, (request.copy, request.link))
             built_on = _built_on(rooms, request.after)
-            start = Start(
+            start = SliceOrigin(
                 preparation=os.urandom(16).hex(), after=request.after, files=files, built_on=built_on
             )
             save(rooms.starts, name, msgspec.msgpack.encode(start))
         return ()
 
-    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:  # noqa: ARG002
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:  # noqa: ARG002
         """What a step left here that was cut off stays: without a history nothing says what it is."""
         with self._opened() as rooms:
-            start = _loaded(rooms.starts, _name(request.path), Start)
+            start = _loaded(rooms.starts, _name(request.path), SliceOrigin)
             if start is None or start.after != request.after:
-                return Continued(is_kept=False)
+                return ContinuationResult(is_kept=False)
             is_same = start.built_on == _built_on(rooms, request.after)
-            return Continued(is_kept=is_same and self.place(request.path).is_dir())
+            return ContinuationResult(is_kept=is_same and self.place(request.path).is_dir())
 
     def accept(self, path: str) -> None:
         name = _name(path)
@@ -116,7 +123,7 @@ class DirectoryWorkspaces(NoHistory):
     def is_own(self, path: str) -> bool:  # noqa: ARG002 - all are
         return True
 
-    def watch(self, watch: Watch) -> None:
+    def watch(self, watch: StepWatch) -> None:
         """Only readers: what else a step changes is seen when the slice is merged."""
         path = watch.work.path
         with self._reading(path) as (rooms, room, known):
@@ -159,20 +166,20 @@ class DirectoryWorkspaces(NoHistory):
             self._make(rooms, _name(request.path), folded, (request.copy, request.link))
         return ()
 
-    def merge(self, request: MergeRequest) -> Merged:
+    def merge(self, request: MergeRequest) -> MergeResult:
         with self._opened() as rooms:
             if not request.is_group:
                 self._keep(rooms, request.path, request.files)
             _fold(rooms, request.slices)
-        return Merged()
+        return MergeResult()
 
     def left_out(self, path: str) -> tuple[str, ...]:
         """What a slice that was kept left that cannot be kept: fifos, sockets, devices."""
         with self._opened() as rooms:
             return tuple(shown(file) for file in _recorded(rooms, path).left_out)
 
-    def _start(self, rooms: _Rooms, path: str) -> Start:
-        start = _loaded(rooms.starts, _name(path), Start)
+    def _start(self, rooms: _Rooms, path: str) -> SliceOrigin:
+        start = _loaded(rooms.starts, _name(path), SliceOrigin)
         if start is None:
             raise WorkspaceError(f"the workspace of {path!r} is not whole; {ANEW}")
         return start
@@ -180,7 +187,7 @@ class DirectoryWorkspaces(NoHistory):
     def _keep(self, rooms: _Rooms, path: str, files: Sequence[str] | None) -> None:
         """If this making of the workspace was kept before, that stays, whatever has been done there since."""
         name, start = _name(path), self._start(rooms, path)
-        kept = _loaded(rooms.records, name, Record)
+        kept = _loaded(rooms.records, name, SliceChanges)
         if kept is not None and kept.preparation != start.preparation:
             kept = None
         record = kept or self._compared(rooms, path, start)
@@ -189,16 +196,18 @@ class DirectoryWorkspaces(NoHistory):
         if kept is None:
             save(rooms.records, name, msgspec.msgpack.encode(record))
 
-    def _compared(self, rooms: _Rooms, path: str, start: Start) -> Record:
+    def _compared(self, rooms: _Rooms, path: str, start: SliceOrigin) -> SliceChanges:
         contents = Contents(rooms.objects, _name(path))
         with Cursor(_entered(rooms, path)) as cursor:
             changes, left_out = changes_since(start, cursor, contents)
         contents.sync()
-        return Record(preparation=start.preparation, after=start.after, changes=changes, left_out=left_out)
+        return SliceChanges(
+            preparation=start.preparation, after=start.after, changes=changes, left_out=left_out
+        )
 
     def _make(
         self, rooms: _Rooms, name: str, folded: Folded, globs: tuple[Sequence[str], Sequence[str]]
-    ) -> dict[bytes, Version]:
+    ) -> dict[bytes, FileVersion]:
         """A directory with these files, in place of what is there."""
         parts = with_changes(given(self._plan_dir, *globs), folded)
         new, old = f"_new.{name}", f"_old.{name}"
@@ -285,8 +294,8 @@ def _fold(rooms: _Rooms, slices: Sequence[str]) -> Folded:
     return fold({path: _recorded(rooms, path) for path in slices})
 
 
-def _recorded(rooms: _Rooms, path: str) -> Record:
-    record = _loaded(rooms.records, _name(path), Record)
+def _recorded(rooms: _Rooms, path: str) -> SliceChanges:
+    record = _loaded(rooms.records, _name(path), SliceChanges)
     if record is None:
         raise WorkspaceError(f"nothing is recorded of what {path!r} did; {ANEW}")
     return record

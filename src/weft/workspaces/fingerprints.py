@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from weft.workspaces.comparison import NEVER_KEPT, Caches
 from weft.workspaces.errors import WorkspaceError, shown
-from weft.workspaces.safe_walk import Cursor, Kind, walk
+from weft.workspaces.safe_walk import Cursor, EntryKind, walk
 
 MOST_FILES = 1_000_000
 
@@ -24,7 +24,7 @@ def prints_in(cursor: Cursor) -> Prints:
     """Of all files and links; the cursor is at the top."""
     found: Prints = {}
     for entry in walk(cursor, without=NEVER_KEPT, enter=Caches(cursor).is_none):
-        if entry.kind is not Kind.FOLDER:
+        if entry.kind is not EntryKind.FOLDER:
             found[entry.path] = _print(entry.name, cursor.fd)
         if len(found) > MOST_FILES:
             raise WorkspaceError(

@@ -4,7 +4,14 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from weft.engine.messages.facts import EarlierSlice, RefMove
-from weft.ports.workspaces import Breach, Continued, Merged, MergeRequest, Watch, WorkspaceRequest
+from weft.ports.workspaces import (
+    Breach,
+    ContinuationResult,
+    MergeRequest,
+    MergeResult,
+    StepWatch,
+    WorkspaceRequest,
+)
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.no_history import NoHistory
 
@@ -22,7 +29,7 @@ class InPlaceWorkspaces(NoHistory):
     def is_own(self, path: str) -> bool:  # noqa: ARG002 - anybody may work there
         return False
 
-    def watch(self, watch: Watch) -> None:
+    def watch(self, watch: StepWatch) -> None:
         """Whatever changes, anybody may have done it."""
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
@@ -35,9 +42,9 @@ class InPlaceWorkspaces(NoHistory):
         self.prove(request.path)
         return ()
 
-    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:  # noqa: ARG002
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:  # noqa: ARG002
         """Nothing says what has happened in the plan's directory since."""
-        return Continued(is_kept=False)
+        return ContinuationResult(is_kept=False)
 
     def accept(self, path: str) -> None:
         """There is no telling what was there before."""
@@ -52,7 +59,7 @@ class InPlaceWorkspaces(NoHistory):
         self.prove(request.path)
         return ()
 
-    def merge(self, request: MergeRequest) -> Merged:
+    def merge(self, request: MergeRequest) -> MergeResult:
         """Who works in one directory has seen all that others did."""
         self.prove(request.path)
-        return Merged()
+        return MergeResult()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from weft.engine.messages.facts import RefMove
 from weft.engine.suspects import Suspect
-from weft.ports.workspaces import Closed, Merged, MergeRequest, OpenConflict, Work
+from weft.ports.workspaces import ClosedConflict, MergeRequest, MergeResult, OpenConflict, StepWork
 from weft.workspaces.errors import WorkspaceError
 
 
@@ -15,7 +15,7 @@ class NoHistory:
     def take_commits(self, path: str) -> None:
         """Nothing is committed."""
 
-    def record(self, work: Work) -> Sequence[RefMove]:  # noqa: ARG002
+    def record(self, work: StepWork) -> Sequence[RefMove]:  # noqa: ARG002
         return ()
 
     def changed_files(self, path: str, moves: Sequence[RefMove]) -> Sequence[str]:  # noqa: ARG002
@@ -30,14 +30,14 @@ class NoHistory:
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:  # noqa: ARG002
         return ()
 
-    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:  # noqa: ARG002
+    def open_conflict(self, request: MergeRequest, work: StepWork) -> OpenConflict:  # noqa: ARG002
         raise WorkspaceError(f"what {request.path} did has no history, so no agent can resolve its conflicts")
 
-    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:  # noqa: ARG002
+    def close_conflict(self, work: StepWork, *, failed: str = "") -> ClosedConflict:  # noqa: ARG002
         raise WorkspaceError(f"no conflict was opened for {work.path}, which has no history")
 
-    def publish(self, path: str) -> Merged:  # noqa: ARG002
-        return Merged()
+    def publish(self, path: str) -> MergeResult:  # noqa: ARG002
+        return MergeResult()
 
     def release(self, path: str) -> bool:  # noqa: ARG002
         """What was done is nowhere else, so it stays."""

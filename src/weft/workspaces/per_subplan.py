@@ -7,13 +7,13 @@ from weft.engine.messages.facts import EarlierSlice, RefMove
 from weft.engine.suspects import Suspect
 from weft.ports.workspaces import (
     Breach,
-    Closed,
-    Continued,
-    Merged,
+    ClosedConflict,
+    ContinuationResult,
     MergeRequest,
+    MergeResult,
     OpenConflict,
-    Watch,
-    Work,
+    StepWatch,
+    StepWork,
     WorkspaceRequest,
     Workspaces,
 )
@@ -39,7 +39,7 @@ class ChosenWorkspaces:
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         return self._of(request.path).prepare(request)
 
-    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
         return self._of(request.path).continue_after(request, earlier)
 
     def accept(self, path: str) -> None:
@@ -51,7 +51,7 @@ class ChosenWorkspaces:
     def is_own(self, path: str) -> bool:
         return self._of(path).is_own(path)
 
-    def watch(self, watch: Watch) -> None:
+    def watch(self, watch: StepWatch) -> None:
         self._of(watch.work.path).watch(watch)
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
@@ -60,7 +60,7 @@ class ChosenWorkspaces:
     def take_commits(self, path: str) -> None:
         self._of(path).take_commits(path)
 
-    def record(self, work: Work) -> Sequence[RefMove]:
+    def record(self, work: StepWork) -> Sequence[RefMove]:
         return self._of(work.path).record(work)
 
     def changed_files(self, path: str, moves: Sequence[RefMove]) -> Sequence[str]:
@@ -72,10 +72,10 @@ class ChosenWorkspaces:
     def restore(self, path: str, job: str) -> Breach | None:
         return self._of(path).restore(path, job)
 
-    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
+    def open_conflict(self, request: MergeRequest, work: StepWork) -> OpenConflict:
         return self._of(request.path).open_conflict(request, work)
 
-    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
+    def close_conflict(self, work: StepWork, *, failed: str = "") -> ClosedConflict:
         return self._of(work.path).close_conflict(work, failed=failed)
 
     def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
@@ -89,10 +89,10 @@ class ChosenWorkspaces:
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
         return self._of(request.path).suspects(request)
 
-    def merge(self, request: MergeRequest) -> Merged:
+    def merge(self, request: MergeRequest) -> MergeResult:
         return self._of(request.path).merge(request)
 
-    def publish(self, path: str) -> Merged | None:
+    def publish(self, path: str) -> MergeResult | None:
         return self._of(path).publish(path)
 
     def discard(self, path: str) -> None:

@@ -21,7 +21,7 @@ _NO_NAMES = frozenset({b"", b".", b".."})
 _OWNER_MAY_ALL = 0o700
 
 
-class Kind(Enum):
+class EntryKind(Enum):
     FILE = auto()
     LINK = auto()
     FOLDER = auto()
@@ -29,11 +29,11 @@ class Kind(Enum):
     """A fifo, a socket, a device."""
 
 
-class Entry(NamedTuple):
+class WalkEntry(NamedTuple):
     path: bytes
     """From the top of the walk."""
     name: bytes
-    kind: Kind
+    kind: EntryKind
 
 
 class Cursor:
@@ -109,7 +109,7 @@ class Cursor:
                 os.mkdir(_checked(name), dir_fd=self.fd)
             self.down(name)
 
-    def names(self) -> list[tuple[bytes, Kind]]:
+    def names(self) -> list[tuple[bytes, EntryKind]]:
         with os.scandir(self.fd) as found:
             return sorted(
                 ((os.fsencode(entry.name), _kind(entry)) for entry in found), key=lambda one: one[0]
@@ -127,17 +127,17 @@ def _checked(name: bytes) -> bytes:
     return name
 
 
-def _kind(entry: "os.DirEntry[str]") -> Kind:
+def _kind(entry: "os.DirEntry[str]") -> EntryKind:
     if entry.is_symlink():
-        return Kind.LINK
+        return EntryKind.LINK
     if entry.is_dir(follow_symlinks=False):
-        return Kind.FOLDER
-    return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.SPECIAL
+        return EntryKind.FOLDER
+    return EntryKind.FILE if entry.is_file(follow_symlinks=False) else EntryKind.SPECIAL
 
 
 def walk(
     cursor: Cursor, *, without: frozenset[bytes], enter: Callable[[bytes], bool] = lambda _: True
-) -> Iterator[Entry]:
+) -> Iterator[WalkEntry]:
     """All that is below, save what has one of these names. The cursor is where the entry is, till the next one.
 
     Whether a directory is entered is asked after it was told, when the cursor is still above it.
@@ -148,9 +148,9 @@ def walk(
         for name, kind in cursor.names():
             if name in without:
                 continue
-            entry = Entry(cursor.path(name), name, kind)
+            entry = WalkEntry(cursor.path(name), name, kind)
             yield entry
-            if kind is Kind.FOLDER and enter(entry.path):
+            if kind is EntryKind.FOLDER and enter(entry.path):
                 folders.append(name)
         waiting.append(folders)
         while not waiting[-1]:
@@ -191,7 +191,7 @@ def _without_files(cursor: Cursor) -> list[bytes]:
     """Removes what is no directory; the directories."""
     folders: list[bytes] = []
     for name, kind in cursor.names():
-        if kind is Kind.FOLDER:
+        if kind is EntryKind.FOLDER:
             folders.append(name)
         else:
             os.unlink(name, dir_fd=cursor.fd)

@@ -11,21 +11,21 @@ from enum import Enum
 from pathlib import Path
 
 from weft.plan.order.globs import intersects, matches
-from weft.workspaces.changes import Folded, Version, VersionKind, folders_of
+from weft.workspaces.changes import FileVersion, Folded, VersionKind, folders_of
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.safe_walk import Cursor, Kind, walk
+from weft.workspaces.safe_walk import Cursor, EntryKind, walk
 
 _WILDCARD = re.compile(r"[*?\[]")
 _NEVER_GIVEN = frozenset({b".weft"})
 
 
-class FromPlan(Enum):
+class FileSource(Enum):
     """A file whose content is to be copied from the plan's directory."""
 
     COPIED = "copied"
 
 
-Part = Version | FromPlan
+Part = FileVersion | FileSource
 
 
 def open_plan_dir(plan_dir: Path) -> Cursor:
@@ -52,10 +52,10 @@ def given(plan_dir: Path, copy: Sequence[str], link: Sequence[str]) -> dict[byte
             name = os.fsdecode(entry.path)
             if _fits(link, name):
                 found[entry.path] = _link_to(os.fsencode(plan_dir / name))
-            elif entry.kind is Kind.LINK and _fits(copy, name):
+            elif entry.kind is EntryKind.LINK and _fits(copy, name):
                 found[entry.path] = _link_to(os.readlink(entry.name, dir_fd=cursor.fd))
-            elif entry.kind is Kind.FILE and _fits(copy, name):
-                found[entry.path] = FromPlan.COPIED
+            elif entry.kind is EntryKind.FILE and _fits(copy, name):
+                found[entry.path] = FileSource.COPIED
     return found
 
 
@@ -63,8 +63,8 @@ def _fits(patterns: Sequence[str], name: str) -> bool:
     return any(matches(pattern, name) for pattern in patterns)
 
 
-def _link_to(target: bytes) -> Version:
-    return Version(kind=VersionKind.LINK, content=target)
+def _link_to(target: bytes) -> FileVersion:
+    return FileVersion(kind=VersionKind.LINK, content=target)
 
 
 def with_changes(given: dict[bytes, Part], folded: Folded) -> dict[bytes, Part]:

@@ -19,13 +19,13 @@ from weft.engine.messages.facts import EarlierSlice, RefMove
 from weft.engine.suspects import Suspect
 from weft.ports.workspaces import (
     Breach,
-    Closed,
-    Continued,
-    Merged,
+    ClosedConflict,
+    ContinuationResult,
     MergeRequest,
+    MergeResult,
     OpenConflict,
-    Watch,
-    Work,
+    StepWatch,
+    StepWork,
     WorkspaceRequest,
 )
 from weft.workspaces.errors import WorkspaceError
@@ -33,18 +33,18 @@ from weft.workspaces.git.base.refs import is_ancestor, move, tips_of
 from weft.workspaces.git.base.worktree_links import MAKING, git_dir_of, require_registered
 from weft.workspaces.git.checkouts.commits import keep, keep_logged, record
 from weft.workspaces.git.checkouts.untracked_files import take_as_brought
-from weft.workspaces.git.merges.conflict_forecast import Foresight
-from weft.workspaces.git.merges.conflict_resolution import Resolving
-from weft.workspaces.git.merges.integrate import Joining
+from weft.workspaces.git.merges.conflict_forecast import ConflictForecast
+from weft.workspaces.git.merges.conflict_resolution import WorktreeConflicts
+from weft.workspaces.git.merges.integrate import Integration
 from weft.workspaces.git.merges.merge_commits import MergeCommits
-from weft.workspaces.git.merges.merge_without import Parting
-from weft.workspaces.git.plan_repository import Ground, Known, around, changes, wish
+from weft.workspaces.git.merges.merge_without import PartRemoval
+from weft.workspaces.git.plan_repository import Known, PlanRepository, around, changes, wish
 from weft.workspaces.git.recovery import Recovery
 from weft.workspaces.git.slices.clone_exchange import Clones
 from weft.workspaces.git.slices.continuation import WorktreeContinuation
 from weft.workspaces.git.slices.group_branches import GroupBranches
-from weft.workspaces.git.slices.start import Start, Starting
-from weft.workspaces.git.slices.step_changes import Watching
+from weft.workspaces.git.slices.start import SliceStart, SliceStarts
+from weft.workspaces.git.slices.step_changes import StepChanges
 from weft.workspaces.git.target.target_branch import TargetBranch
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
@@ -53,24 +53,24 @@ _TRIES = 20
 
 
 class WorktreeWorkspaces:
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: PlanRepository) -> None:
         self._ground = ground
         self._names = ground.names
         self._git = ground.git
         self._worktrees = Worktrees(ground.git, ground.repository.common)
         self._clones = Clones(ground, self._worktrees)
         self.recovery = Recovery(ground)
-        self._starting = Starting(ground)
+        self._starting = SliceStarts(ground)
         self._continuing = WorktreeContinuation(
             ground, self._worktrees, self._starting, keep=self._keep, bring_up=self._brought_up
         )
         commits = MergeCommits(ground, self._worktrees)
-        self._joining = Joining(ground, self._worktrees, commits)
+        self._joining = Integration(ground, self._worktrees, commits)
         self.target = TargetBranch(ground, self._worktrees, commits)
-        self._resolving = Resolving(ground, self._worktrees)
-        self._watching = Watching(ground)
-        self._parting = Parting(ground)
-        self._foresight = Foresight(ground.git)
+        self._resolving = WorktreeConflicts(ground, self._worktrees)
+        self._watching = StepChanges(ground)
+        self._parting = PartRemoval(ground)
+        self._foresight = ConflictForecast(ground.git)
         self._group_branches = GroupBranches(ground, clear=self._clear)
         self._at_steps: defaultdict[str, Lock] = defaultdict(Lock)
         """For each slice: held by whoever proves its worktree, or records what one of its steps did."""
@@ -118,13 +118,13 @@ class WorktreeWorkspaces:
         self._clones.furnish(path)
         return moves
 
-    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
+    def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
         with self._at_steps[request.path]:
             self.recovery.restore(request.path)
             try:
                 self._clones.take_in(request.path)
             except WorkspaceError:
-                return Continued(is_kept=False)
+                return ContinuationResult(is_kept=False)
             continued = self._continuing.after(request, earlier)
             self._clones.hand_out(request.path)
             return continued
@@ -160,7 +160,7 @@ class WorktreeWorkspaces:
     def _keep(self, path: str, worktree: Path) -> None:
         if worktree.is_dir() and any(worktree.iterdir()):
             require_registered(worktree, git_dir_of(worktree), self._ground.repository.common)
-            work = Work(
+            work = StepWork(
                 path=path, step="@workspace", attempt=0, subject=f"{path or 'the plan'}: what was left"
             )
             self._record(keep, work)
@@ -169,7 +169,7 @@ class WorktreeWorkspaces:
         assert entry is not None
         keep_logged(self._git, entry, path, self._names)
 
-    def _set_out(self, path: str, start: Start, known: Known) -> list[RefMove] | None:
+    def _set_out(self, path: str, start: SliceStart, known: Known) -> list[RefMove] | None:
         """The moves of branches; None if one of them has been moved meanwhile, and none has changed."""
         names = self._names
         before, told = (known.get(ref, "") for ref in (names.head(path), names.told(path)))
@@ -233,7 +233,7 @@ class WorktreeWorkspaces:
     def is_own(self, path: str) -> bool:  # noqa: ARG002 - all are
         return True
 
-    def watch(self, watch: Watch) -> None:
+    def watch(self, watch: StepWatch) -> None:
         """What somebody has left there is recorded before a reader starts, who then need not answer for it."""
         work = watch.work
         with self._at_workspace(work.path):
@@ -267,7 +267,7 @@ class WorktreeWorkspaces:
     def take_commits(self, path: str) -> None:
         self._clones.take_early(path, self._at_steps[path])
 
-    def record(self, work: Work) -> Sequence[RefMove]:
+    def record(self, work: StepWork) -> Sequence[RefMove]:
         names, path = self._names, work.path
         with self._at_workspace(path):
             self._record(record, work)
@@ -277,7 +277,7 @@ class WorktreeWorkspaces:
             self._foresight.moved(path, tips[names.start(path)], now)
         return changes([RefMove(ref=names.head(path), before=tips.get(names.told(path), ""), after=now)])
 
-    def _record(self, how: Callable[..., object], work: Work) -> None:
+    def _record(self, how: Callable[..., object], work: StepWork) -> None:
         worktree = self._git.at(self._ground.worktree(work.path))
         how(
             worktree,
@@ -287,11 +287,11 @@ class WorktreeWorkspaces:
             identity=self._ground.repository.identity,
         )
 
-    def open_conflict(self, request: MergeRequest, work: Work) -> OpenConflict:
+    def open_conflict(self, request: MergeRequest, work: StepWork) -> OpenConflict:
         with self._at_workspace(request.path):
             return self._resolving.open(request, work)
 
-    def close_conflict(self, work: Work, *, failed: str = "") -> Closed:
+    def close_conflict(self, work: StepWork, *, failed: str = "") -> ClosedConflict:
         path = work.path
         with self._at_workspace(path):
             closed = self._resolving.close(work, failed)
@@ -308,7 +308,7 @@ class WorktreeWorkspaces:
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
         """A group's own branch has it all."""
         if request.without:
-            newest = Start(commit=self._parting.without(request))
+            newest = SliceStart(commit=self._parting.without(request))
         else:
             newest = self._brought_up(request.path)
         self._joining.check_out(request, newest.commit)
@@ -316,7 +316,7 @@ class WorktreeWorkspaces:
         self._ground.move([wish(tips_of(self._git, note), note, newest.commit)], "to be verified")
         return _of_branches(newest.follows)
 
-    def _brought_up(self, group: str) -> Start:
+    def _brought_up(self, group: str) -> SliceStart:
         for _ in range(_TRIES):
             newest = self._starting.newest(group, self._ground.known())
             if move(self._git, changes(newest.follows), reason=f"weft: {group or 'the plan'} follows"):
@@ -326,7 +326,7 @@ class WorktreeWorkspaces:
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
         return self._parting.suspects(request)
 
-    def merge(self, request: MergeRequest) -> Merged:
+    def merge(self, request: MergeRequest) -> MergeResult:
         moves = self._parting.leave_out(request) if request.without else []
         with self._at_workspace(request.path):
             self._clones.close(request.path)
@@ -335,7 +335,7 @@ class WorktreeWorkspaces:
             merged = self._done(request.path, self._joining.merge(request))
         return replace(merged, moves=(*moves, *merged.moves)) if moves else merged
 
-    def publish(self, path: str) -> Merged | None:
+    def publish(self, path: str) -> MergeResult | None:
         done = self._joining.publish(path)
         return None if done is None else self._done(path, done)
 
@@ -364,7 +364,7 @@ class WorktreeWorkspaces:
     def discard(self, path: str) -> None:
         self._joining.discard(path)
 
-    def _done(self, path: str, merged: Merged) -> Merged:
+    def _done(self, path: str, merged: MergeResult) -> MergeResult:
         if merged.verify_in is None:  # what is together cannot clash any more
             self._foresight.gone(path)
         return merged

@@ -2,7 +2,7 @@ import pytest
 
 from agents.calls import NOW, call, ended
 from weft.agents.acp.adapter import PROGRESS_IN, invoke, judge, progress
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.errors import InputError
 from weft.interpreter import isolated_python
 from weft.ports.agent import Progress
@@ -38,19 +38,19 @@ def test_without_a_command_it_says_what_to_write() -> None:
 def test_what_the_client_reports_is_the_verdict() -> None:
     report = '{"session": "s#cost=5", "tokens": {"input": 3, "output": 2}, "cost_usd": 0.5}'
     verdict = judge(call(agent=AGENT), ended(stdout="Done.\n", result_file=report))
-    assert (verdict.how, verdict.result, verdict.session) == (How.DONE, "Done.", "s#cost=5")
+    assert (verdict.how, verdict.result, verdict.session) == (StepOutcome.DONE, "Done.", "s#cost=5")
     assert (verdict.cost, verdict.tokens) == (500_000, 5)
 
 
 def test_a_server_that_is_not_there_is_no_failure_of_the_work() -> None:
     verdict = judge(call(agent=AGENT), ended(exit_code=75, result_file='{"error": "was not found"}'))
-    assert (verdict.how, verdict.message) == (How.INFRA, "was not found")
+    assert (verdict.how, verdict.message) == (StepOutcome.INFRA, "was not found")
 
 
 def test_a_limit_is_one_until_it_ends() -> None:
     report = f'{{"error": "it met a usage limit", "limited_until": {NOW + 60}}}'
     verdict = judge(call(agent=AGENT), ended(exit_code=75, result_file=report))
-    assert (verdict.how, verdict.until) == (How.LIMITED, NOW + 60)
+    assert (verdict.how, verdict.until) == (StepOutcome.LIMITED, NOW + 60)
 
 
 def test_it_tells_what_it_spends_while_it_works() -> None:

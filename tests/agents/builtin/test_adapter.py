@@ -2,7 +2,7 @@ import pytest
 
 from agents.calls import NOW, call, ended
 from weft.agents.builtin.adapter import PROGRESS_IN, invoke, judge, progress
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.errors import InputError
 from weft.interpreter import isolated_python
 from weft.ports.agent import Progress
@@ -36,29 +36,34 @@ def test_options_that_are_wrong_are_told_before_anything_starts() -> None:
 def test_what_it_says_at_its_end_is_the_result() -> None:
     report = '{"session": "a/b", "tokens": {"input": 3, "output": 2}}'
     verdict = judge(call(agent=AGENT), ended(stdout="Done.\n", result_file=report))
-    assert (verdict.how, verdict.result, verdict.session, verdict.tokens) == (How.DONE, "Done.", "a/b", 5)
+    assert (verdict.how, verdict.result, verdict.session, verdict.tokens) == (
+        StepOutcome.DONE,
+        "Done.",
+        "a/b",
+        5,
+    )
 
 
 def test_a_model_that_cannot_be_asked_is_no_failure_of_the_work() -> None:
     verdict = judge(call(agent=AGENT), ended(exit_code=75, result_file='{"error": "no key"}'))
-    assert (verdict.how, verdict.message) == (How.INFRA, "no key")
+    assert (verdict.how, verdict.message) == (StepOutcome.INFRA, "no key")
 
 
 def test_a_limit_is_one_until_it_ends() -> None:
     report = '{"error": "met a limit", "limited_for": 60}'
     verdict = judge(call(agent=AGENT), ended(exit_code=75, result_file=report))
-    assert (verdict.how, verdict.message, verdict.until) == (How.LIMITED, "met a limit", NOW + 60)
+    assert (verdict.how, verdict.message, verdict.until) == (StepOutcome.LIMITED, "met a limit", NOW + 60)
 
 
 def test_work_that_is_about_limits_is_not_taken_for_one() -> None:
     log = 'shell {"command": "curl"}\nHTTP 429\nerror: stopped after 5 turns'
     verdict = judge(call(agent=AGENT), ended(exit_code=1, stderr=log, result_file='{"error": "stopped"}'))
-    assert (verdict.how, verdict.message) == (How.FAILED, "stopped")
+    assert (verdict.how, verdict.message) == (StepOutcome.FAILED, "stopped")
 
 
 def test_one_that_died_without_a_word_has_failed() -> None:
     verdict = judge(call(agent=AGENT), ended(exit_code=None, signal=9))
-    assert (verdict.how, verdict.message) == (How.FAILED, "killed by SIGKILL")
+    assert (verdict.how, verdict.message) == (StepOutcome.FAILED, "killed by SIGKILL")
     crashed = judge(call(agent=AGENT), ended(exit_code=1, stderr="Traceback\nValueError: x\n"))
     assert crashed.message == "exit code 1: ValueError: x"
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from agents.calls import NOW
 from weft.agents.shared.failures import Diagnosis, Failure, Program, diagnose
 from weft.agents.shared.usage_limits import LATEST, UNKNOWN
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 
 PROGRAM = Program(use="pi", name="It", end="an end", sign_in="set THE_KEY")
 
@@ -17,20 +17,20 @@ def of(text: str, *, status: int | None = None, until: float | None = None) -> D
 @pytest.mark.parametrize(
     ("status", "how"),
     [
-        (400, How.FAILED),
-        (401, How.FAILED),
-        (402, How.FAILED),
-        (403, How.FAILED),
-        (404, How.FAILED),
-        (408, How.INFRA),
-        (429, How.LIMITED),
-        (500, How.INFRA),
-        (502, How.INFRA),
-        (503, How.INFRA),
-        (529, How.LIMITED),
+        (400, StepOutcome.FAILED),
+        (401, StepOutcome.FAILED),
+        (402, StepOutcome.FAILED),
+        (403, StepOutcome.FAILED),
+        (404, StepOutcome.FAILED),
+        (408, StepOutcome.INFRA),
+        (429, StepOutcome.LIMITED),
+        (500, StepOutcome.INFRA),
+        (502, StepOutcome.INFRA),
+        (503, StepOutcome.INFRA),
+        (529, StepOutcome.LIMITED),
     ],
 )
-def test_a_status_decides_given_apart_or_in_the_text(status: int, how: How) -> None:
+def test_a_status_decides_given_apart_or_in_the_text(status: int, how: StepOutcome) -> None:
     told = [of("oops", status=status)] + [
         of(text.format(status))
         for text in (
@@ -50,7 +50,7 @@ def test_a_status_decides_given_apart_or_in_the_text(status: int, how: How) -> N
     ["Invalid API key", "no API key found", "You are not logged in", "Missing environment variable: `X`"],
 )
 def test_a_missing_key_is_told_with_what_to_do(text: str) -> None:
-    assert of(text) == Diagnosis(how=How.FAILED, message=f"{text}; set THE_KEY", lasting=True)
+    assert of(text) == Diagnosis(how=StepOutcome.FAILED, message=f"{text}; set THE_KEY", lasting=True)
     assert of("oops", status=401).message == "oops; set THE_KEY"
 
 
@@ -60,7 +60,7 @@ def test_a_missing_key_is_told_with_what_to_do(text: str) -> None:
 def test_a_model_that_does_not_exist_is_told_with_what_to_do(text: str) -> None:
     found = of(text)
     assert (found.how, found.message) == (
-        How.FAILED,
+        StepOutcome.FAILED,
         f"{text}; name a model that the provider has, with `model` of the agent or the step",
     )
 
@@ -83,11 +83,13 @@ def test_a_conversation_that_is_gone_is_told_with_what_to_do(text: str) -> None:
     ["fetch failed", "connect ECONNREFUSED 127.0.0.1:1", "Connection error.", "stream closed before the end"],
 )
 def test_a_broken_connection_is_worth_another_try(text: str) -> None:
-    assert of(text) == Diagnosis(how=How.INFRA, message=f"the model could not be reached: {text}")
+    assert of(text) == Diagnosis(how=StepOutcome.INFRA, message=f"the model could not be reached: {text}")
 
 
 def test_any_other_error_is_a_failure_in_its_own_words() -> None:
-    assert of("\x1b[31mI do not\nwant to\x1b[0m") == Diagnosis(how=How.FAILED, message="I do not want to")
+    assert of("\x1b[31mI do not\nwant to\x1b[0m") == Diagnosis(
+        how=StepOutcome.FAILED, message="I do not want to"
+    )
 
 
 def test_a_limit_ends_when_the_provider_says_but_not_in_the_distant_future() -> None:
@@ -99,4 +101,4 @@ def test_a_limit_ends_when_the_provider_says_but_not_in_the_distant_future() -> 
 
 @given(st.text())
 def test_no_error_is_too_strange_to_mean_something(text: str) -> None:
-    assert of(text).how in {How.FAILED, How.INFRA, How.LIMITED}
+    assert of(text).how in {StepOutcome.FAILED, StepOutcome.INFRA, StepOutcome.LIMITED}

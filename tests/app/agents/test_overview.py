@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.programs import Programs
-from weft.app.agents.overview import AtHand, Seen, abilities, at_hand, overview, tells
+from weft.app.agents.overview import AgentStatus, PlanAgents, abilities, at_hand, overview, tells
 from weft.errors import InputError
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.text.problems import PlanError
@@ -33,11 +33,13 @@ def project(machine: Programs) -> Path:
     return folder
 
 
-def hand(machine: Programs, project: Path, name: str | None = None) -> AtHand:
+def hand(machine: Programs, project: Path, name: str | None = None) -> PlanAgents:
     return at_hand(name, project, machine.environ)
 
 
-def seen(machine: Programs, project: Path, *names: str, patience: float | None = None) -> dict[str, Seen]:
+def seen(
+    machine: Programs, project: Path, *names: str, patience: float | None = None
+) -> dict[str, AgentStatus]:
     found = overview(hand(machine, project), names, machine.environ, patience=patience)
     return {one.agent.name: one for one in found}
 

@@ -7,11 +7,11 @@ import pytest
 
 from app.programs import Programs
 from hosts.places import is_alive
-from weft.app.agents.overview import AtHand, at_hand, overview
+from weft.app.agents.overview import PlanAgents, at_hand, overview
 from weft.app.agents.probes import PROMPT, probe, to_probe
-from weft.app.agents.question import Reply, reply_of
+from weft.app.agents.question import AgentReply, reply_of
 from weft.app.project.approval import NotApprovedError
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.errors import InputError, WeftError
 from weft.plan.model import Agent
 
@@ -37,7 +37,7 @@ def machine(tmp_path: Path) -> Programs:
     return Programs(tmp_path)
 
 
-def found(machine: Programs, text: str, folder: str = "project") -> AtHand:
+def found(machine: Programs, text: str, folder: str = "project") -> PlanAgents:
     project = machine.root / folder
     project.mkdir(exist_ok=True)
     (project / ".git" / "refs").mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def environ(machine: Programs) -> dict[str, str]:
     return {**machine.environ, "PATH": f"{machine.folder}:{os.environ['PATH']}"}
 
 
-def asked(machine: Programs, hand: AtHand, *names: str, timeout: float = LONG) -> dict[str, Reply]:
+def asked(machine: Programs, hand: PlanAgents, *names: str, timeout: float = LONG) -> dict[str, AgentReply]:
     told: list[str] = []
     found = probe(
         hand,
@@ -79,22 +79,22 @@ def test_each_gets_the_prompt_in_an_empty_directory_and_it_is_told_what_became_o
         1_100,
         2_000,
     )
-    assert (told["bad"].how, told["bad"].message) == (How.FAILED, "exit code 3: no key")
+    assert (told["bad"].how, told["bad"].message) == (StepOutcome.FAILED, "exit code 3: no key")
     limited = told["limited"]
-    assert (limited.how, limited.has_answered) == (How.LIMITED, False)
+    assert (limited.how, limited.has_answered) == (StepOutcome.LIMITED, False)
     assert limited.until is not None
     assert (told["wrong"].how, told["wrong"].message.partition(";")[0]) == (
         None,
         "the agent `builtin` does not know '--fast'",
     )
-    assert told["lost"].how is How.INFRA
+    assert told["lost"].how is StepOutcome.INFRA
     assert told["lost"].message.endswith("to install it, type: npm install -g @openai/codex")
 
 
 def test_who_does_not_answer_in_time_is_ended(machine: Programs) -> None:
     hand = found(machine, PLAN.replace("use: codex", "use: command, command: [sleep, '3600']"))
     told = asked(machine, hand, "lost", timeout=0.2)["lost"]
-    assert (told.how, told.message) == (How.TIMEOUT, "there was no answer within 0.2 s")
+    assert (told.how, told.message) == (StepOutcome.TIMEOUT, "there was no answer within 0.2 s")
 
 
 def test_one_that_cannot_be_called_at_all_is_told(machine: Programs) -> None:
@@ -108,7 +108,7 @@ def test_if_somebody_has_had_enough_nothing_is_left(machine: Programs) -> None:
     text = PLAN.replace("use: codex", f"use: command, {waits}")
     hand = found(machine, text.replace('"echo no key >&2; exit 3"', f"cat {pid}"))
 
-    def had_enough(one: Reply) -> None:
+    def had_enough(one: AgentReply) -> None:
         raise LookupError(one.answer)
 
     with pytest.raises(LookupError) as caught:
@@ -117,7 +117,9 @@ def test_if_somebody_has_had_enough_nothing_is_left(machine: Programs) -> None:
 
 
 def test_what_it_said_before_its_time_was_over_is_told() -> None:
-    fact = Ended(at=1.0, firing=0, execution=1, how=How.TIMEOUT, errors="retrying\nHTTP 401\n", seconds=9.0)
+    fact = Ended(
+        at=1.0, firing=0, execution=1, how=StepOutcome.TIMEOUT, errors="retrying\nHTTP 401\n", seconds=9.0
+    )
     told = reply_of(Agent(name="a", use="pi"), fact, 9.0)
     assert told.message == "there was no answer within 9 s; it said: HTTP 401"
 
@@ -125,12 +127,12 @@ def test_what_it_said_before_its_time_was_over_is_told() -> None:
 # --- whom to ask ---
 
 
-def chosen(machine: Programs, hand: AtHand, *names: str, model: str | None = None) -> list[Agent]:
+def chosen(machine: Programs, hand: PlanAgents, *names: str, model: str | None = None) -> list[Agent]:
     seen = overview(hand, names, environ(machine), patience=None)
     return [*to_probe(hand, seen, machine.environ, named=bool(names), model=model).agents]
 
 
-def alone(machine: Programs, hand: AtHand, *names: str) -> tuple[list[str], list[str]]:
+def alone(machine: Programs, hand: PlanAgents, *names: str) -> tuple[list[str], list[str]]:
     """On a machine without any other program."""
     seen = overview(hand, names, machine.environ, patience=None)
     asked = to_probe(hand, seen, machine.environ, named=bool(names), model=None)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from weft.app.check.check import check
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.plan.report.companions import Companions, FilePair
 from workspaces.git.repositories import commit, empty_repository, repository, surroundings
 
@@ -24,7 +24,7 @@ def companions(top: Path, text: str = OWN, inside: str = "", **environ: str) -> 
     folder = top / inside
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "weft.yaml").write_text(text)
-    source = Source(name="weft.yaml", directory=folder, holds="plan")
+    source = InputSource(name="weft.yaml", directory=folder, holds="plan")
     environ = surroundings(top.parent) | environ
     return check(source, environ=environ, plan_only=True).report.overlaps.companions
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.pasts import a_group, a_plan, a_slice
-from weft.app.check.eligibility_rules import Eligibility, Facts, Kind, Unlanded, judge
+from weft.app.check.eligibility_rules import BlockKind, Eligibility, Facts, UnlandedResult, judge
 from weft.plan.compile.compile import compile_plan
 
 PLAN = compile_plan(
@@ -16,7 +16,7 @@ PLAN = compile_plan(
     )
 )
 BY = dict.fromkeys(["store/model", "store/disk", "store", "docs"], "r1")
-STORE = Unlanded(path="store", branch="weft/tried/store", command="weft merge store", is_group=True)
+STORE = UnlandedResult(path="store", branch="weft/tried/store", command="weft merge store", is_group=True)
 
 
 def judged(**facts: Any) -> Eligibility:
@@ -77,12 +77,16 @@ def test_a_result_that_has_not_landed_is_told_of_each_slice_in_it_and_holds_up_n
         "store/model": said,
         "store/disk": said,
     }
-    assert [one.kind for one in found.ineligible] == [Kind.UNMERGED, Kind.UNMERGED, Kind.COMPLETE]
+    assert [one.kind for one in found.ineligible] == [
+        BlockKind.UNMERGED,
+        BlockKind.UNMERGED,
+        BlockKind.COMPLETE,
+    ]
     assert able(found) == {"cli": "all it depends on is complete: store"}
 
 
 def test_with_merge_when_slice_a_slice_lands_by_itself() -> None:
-    docs = Unlanded(path="docs", branch="weft/tried/docs")
+    docs = UnlandedResult(path="docs", branch="weft/tried/docs")
     found = judged(done=BY, unlanded={"docs": docs})
     assert unable(found)["docs"] == (
         "unmerged: complete, and has not landed; it is on weft/tried/docs; it waits for the next run of the plan"
@@ -90,7 +94,7 @@ def test_with_merge_when_slice_a_slice_lands_by_itself() -> None:
 
 
 def test_a_slice_that_is_held_before_it_is_merged_is_not_done_again_and_holds_up_others() -> None:
-    held = Unlanded(
+    held = UnlandedResult(
         path="store/model", branch="weft/tried/store.model", command="weft merge store/model", is_done=False
     )
     found = judged(unlanded={"store/model": held})
@@ -122,7 +126,7 @@ def test_where_one_result_cannot_be_read_that_is_said_of_what_is_in_it(
     facts: dict[str, Any], paths: list[str]
 ) -> None:
     found = judged(**facts)
-    assert [one.path for one in found.ineligible if one.kind is Kind.UNREADABLE] == paths
+    assert [one.path for one in found.ineligible if one.kind is BlockKind.UNREADABLE] == paths
 
 
 def test_for_programs() -> None:

@@ -9,10 +9,10 @@ import pytest
 from msgspec import structs
 
 from e2e.repositories import Repository
-from weft.app.clean.clean import Cleaned, clean
+from weft.app.clean.clean import CleanResult, clean
 from weft.errors import InputError
 from weft.store.sqlite import open_journal
-from weft.workspaces.git.leftovers import Why
+from weft.workspaces.git.leftovers import RetentionReason
 
 LANDS = """
 merge: {mode: auto}
@@ -43,11 +43,11 @@ def repository(tmp_path: Path) -> Iterator[Repository]:
     repository.end()
 
 
-def cleaned(repository: Repository, *plans: str, dry_run: bool = False) -> list[Cleaned]:
+def cleaned(repository: Repository, *plans: str, dry_run: bool = False) -> list[CleanResult]:
     return clean(repository.root, plans, dry_run=dry_run, environ=repository.environ)
 
 
-def only(found: list[Cleaned]) -> Cleaned:
+def only(found: list[CleanResult]) -> CleanResult:
     (one,) = found
     return one
 
@@ -117,7 +117,7 @@ def test_what_has_not_landed_is_kept_and_the_command_that_shows_it_is_told(repos
     assert repository.plan(FAILS).run().state == "failed"
     done = only(cleaned(repository))
     (stays,) = done.kept
-    assert (stays.name, stays.why, stays.commits) == ("bad", Why.UNMERGED, 1)
+    assert (stays.name, stays.why, stays.commits) == ("bad", RetentionReason.UNMERGED, 1)
     assert (stays.message, stays.command) == ("1 commit is not on main", "weft diff bad")
     assert done.waits
     assert [ref.rpartition("/")[2] for ref in refs(repository)] == ["bad"] * 4
@@ -147,7 +147,7 @@ def test_what_is_not_committed_is_kept(repository: Repository) -> None:
     (repository.worktree("a") / "mine").write_text("x")
     done = only(cleaned(repository))
     (stays,) = done.kept
-    assert (stays.name, stays.why, stays.files) == ("a", Why.UNCOMMITTED, ("mine",))
+    assert (stays.name, stays.why, stays.files) == ("a", RetentionReason.UNCOMMITTED, ("mine",))
     assert done.waits
     assert worktrees(repository) == ["a"]
 
@@ -156,7 +156,7 @@ def test_what_is_only_in_the_way_of_cleaning_waits_for_nobody(repository: Reposi
     repository.plan(SMALL).run()
     repository.git("worktree", "lock", str(repository.worktree("a")))
     done = only(cleaned(repository))
-    assert ([one.why for one in done.kept], done.waits) == ([Why.LOCKED], False)
+    assert ([one.why for one in done.kept], done.waits) == ([RetentionReason.LOCKED], False)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_what_a_run_needs_that_has_not_ended_is_kept(
     before = refs(repository)
     done = only(cleaned(repository))
     (stays,) = done.kept
-    assert (stays.why, stays.name) == (Why.UNFINISHED, "")
+    assert (stays.why, stays.name) == (RetentionReason.UNFINISHED, "")
     assert stays.message == f"run {begun.run} has not ended ({said}) and needs all that it has made"
     assert stays.command == command.replace("PLAN", str(repository.root / "weft.yaml"))
     assert done.waits
@@ -198,7 +198,7 @@ def test_if_the_target_is_gone_all_is_kept_and_that_is_said_once(repository: Rep
     repository.git("branch", "-D", "there")
     before = refs(repository)
     (stays,) = only(cleaned(repository)).kept
-    assert (stays.why, stays.command) == (Why.NO_TARGET, "git branch there COMMIT")
+    assert (stays.why, stays.command) == (RetentionReason.NO_TARGET, "git branch there COMMIT")
     assert stays.message.startswith("the branch there, on which all was to land, is gone from")
     assert refs(repository) == before
 
@@ -207,7 +207,7 @@ def test_if_the_repository_is_gone_that_is_said(repository: Repository) -> None:
     repository.plan(SMALL).run()
     (repository.root / ".git").rename(repository.root / "git")
     (stays,) = only(cleaned(repository)).kept
-    assert stays.why is Why.UNCLEAR
+    assert stays.why is RetentionReason.UNCLEAR
     assert "is in no git repository" in stays.message
 
 

@@ -10,8 +10,8 @@ import pytest
 from app.books import Written, started, written
 from app.run_stories import group, slices
 from weft.app.control.holds import Holds, chosen, chosen_now, held, paused, subplans
-from weft.app.run.merge import Waiting, merge
-from weft.app.views.rows import Held
+from weft.app.run.merge import PendingMerges, merge
+from weft.app.views.rows import HeldWork
 from weft.engine.messages.events import Event, Recorded
 from weft.errors import InputError
 
@@ -67,9 +67,9 @@ def test_what_is_held_is_known_with_all_that_a_person_has_to_know(told: Written)
     )
     with told.opened() as book:
         assert held(book) == [
-            Held(subplan="cli", step="@merge", message="it conflicts", files=("f.txt",), conflict=True),
-            Held(subplan="store", step="@land", message="ready", asks=True),
-            Held(subplan="store/model", step="@land", message="later", waits_for=("store",)),
+            HeldWork(subplan="cli", step="@merge", message="it conflicts", files=("f.txt",), conflict=True),
+            HeldWork(subplan="store", step="@land", message="ready", asks=True),
+            HeldWork(subplan="store/model", step="@land", message="later", waits_for=("store",)),
         ]
 
 
@@ -166,7 +166,7 @@ def asked(subplan: str) -> Event:
     return Event(kind="merge_asked", data={"subplan": subplan})
 
 
-def waits(wanted: tuple[tuple[str, str], ...], *events: Event) -> Waiting:
+def waits(wanted: tuple[tuple[str, str], ...], *events: Event) -> PendingMerges:
     """What waits for these, which were held, after the events."""
     first = [ends(path, step) for path, step in wanted]
     recorded = [
@@ -175,7 +175,7 @@ def waits(wanted: tuple[tuple[str, str], ...], *events: Event) -> Waiting:
     holds = Holds()
     for one in recorded[: len(wanted)]:
         holds.hear(one)
-    waiting = Waiting([Held(subplan=path, step=step, message="") for path, step in wanted], holds)
+    waiting = PendingMerges([HeldWork(subplan=path, step=step, message="") for path, step in wanted], holds)
     for one in recorded[len(wanted) :]:
         waiting.hear(one)
     return waiting
@@ -316,7 +316,7 @@ def parts_end(subplan: str, outcome: str = "landed") -> Event:
 
 
 def waits_for_parts(*events: Event) -> bool:
-    waiting = Waiting([], Holds(), ["store"])
+    waiting = PendingMerges([], Holds(), ["store"])
     for seq, event in enumerate(events, 1):
         waiting.hear(Recorded(seq=seq, at=0.0, run="r1", event=event))
     return not waiting.is_over

@@ -10,7 +10,7 @@ from decompose.sets import LIMITS, files, signals
 from weft.app.decompose import decompose as decomposing
 from weft.app.decompose.decompose import Proposal, propose
 from weft.app.decompose.plan_text import plan_text
-from weft.app.init.survey import Check, Found, GitState
+from weft.app.init.survey import GitState, ProjectSurvey, TestCommand
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.parts import decompose
 from weft.errors import InputError
@@ -19,10 +19,10 @@ from weft.plan.loader.load import load_plan
 from weft.plan.order.globs import matches
 from weft.workspaces.git.base.program import Git
 
-NOTHING = Found(agents=(), tests=(), setup="", git=GitState())
-MUCH = Found(
+NOTHING = ProjectSurvey(agents=(), tests=(), setup="", git=GitState())
+MUCH = ProjectSurvey(
     agents=(ADAPTERS["codex"],),
-    tests=(Check("make test", "Makefile"),),
+    tests=(TestCommand("make test", "Makefile"),),
     setup="npm ci",
     git=GitState(is_repository=True),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from weft.app.decompose import file_history
-from weft.app.decompose.file_history import History, changes, history_of
+from weft.app.decompose.file_history import FileHistory, changes, history_of
 from weft.decompose.references.signals import FILES_OF_A_COMMIT
 from weft.workspaces.git.base.program import Git
 from workspaces.git.repositories import commit, empty_repository, repository, surroundings
@@ -106,4 +106,4 @@ def test_nothing_is_fetched_and_what_a_clone_lacks_is_told(tmp_path: Path) -> No
 def test_a_head_that_leads_nowhere_is_told(tmp_path: Path) -> None:
     git = repository(tmp_path / "r")
     (tmp_path / "r/.git/refs/heads/main").write_text("0" * 39 + "1\n")
-    assert history_of(git) == History(fault="bad object HEAD")
+    assert history_of(git) == FileHistory(fault="bad object HEAD")

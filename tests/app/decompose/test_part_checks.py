@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from weft.app.decompose.part_checks import is_test, part_checks
-from weft.app.init.survey import Check, Found, GitState
+from weft.app.init.survey import GitState, ProjectSurvey, TestCommand
 
 TESTS = (
     "tests/store/test_disk.py",
@@ -33,7 +33,9 @@ def verifies(
     folder: Path, commands: tuple[str, ...], *parts: tuple[str, ...], paths: tuple[str, ...] = ()
 ) -> list[str]:
     """What is written for each of the parts, all of whose files hold tests."""
-    found = Found(agents=(), tests=tuple(Check(one, "x") for one in commands), setup="", git=GitState())
+    found = ProjectSurvey(
+        agents=(), tests=tuple(TestCommand(one, "x") for one in commands), setup="", git=GitState()
+    )
     tests = [path for part in parts for path in part]
     checks = part_checks(found, folder, (*tests, *paths), tests, {"PATH": str(folder / "bin")})
     return [checks.for_part(part) for part in parts]
@@ -50,7 +52,7 @@ def test_pytest_is_given_the_test_files_of_the_part_or_the_folder_that_is_all_it
 
 
 def test_a_group_with_all_tests_needs_no_verify_of_its_own(tmp_path: Path) -> None:
-    found = Found(agents=(), tests=(Check("pytest -q", "x"),), setup="", git=GitState())
+    found = ProjectSurvey(agents=(), tests=(TestCommand("pytest -q", "x"),), setup="", git=GitState())
     environ = {"PATH": str(project(tmp_path, "pytest") / "bin")}
     checks = part_checks(found, tmp_path, TESTS, TESTS, environ)
     assert checks.for_group(TESTS) == ""
@@ -150,7 +152,7 @@ def test_scripts_of_javascript_take_paths_if_nothing_else_is_set(
 
 def test_other_commands_are_not_narrowed(tmp_path: Path) -> None:
     assert verifies(project(tmp_path, "tox"), ("tox", "pytest -q"), TESTS) == [""]
-    found = Found(agents=(), tests=(), setup="", git=GitState())
+    found = ProjectSurvey(agents=(), tests=(), setup="", git=GitState())
     assert part_checks(found, tmp_path, TESTS, TESTS, {}).for_part(TESTS) == ""
 
 

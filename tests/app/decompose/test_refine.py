@@ -5,11 +5,11 @@ import json
 import pytest
 
 from decompose.trees import Tree, signals_for, small_tree
-from weft.app.agents.question import Reply
+from weft.app.agents.question import AgentReply
 from weft.app.decompose.refine import AnswerRefusedError, Refiner
-from weft.app.decompose.refinement import Refinement, Spent
+from weft.app.decompose.refinement import Refinement, RefinementCost
 from weft.decompose.model import Part
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.engine.state.outputs import MOST_CHECKED
 from weft.errors import InputError, WeftError
 from weft.plan.model import Agent
@@ -22,9 +22,9 @@ WRONG = '{"parts": [{"part": "nowhere"}]}'
 class Script:
     """An agent that answers as it is told, and remembers what it was asked."""
 
-    def __init__(self, *answers: str | Reply) -> None:
+    def __init__(self, *answers: str | AgentReply) -> None:
         self.answers = [
-            Reply(agent=AGENT, how=How.DONE, answer=one, seconds=1.5, tokens=100, cost=2_000)
+            AgentReply(agent=AGENT, how=StepOutcome.DONE, answer=one, seconds=1.5, tokens=100, cost=2_000)
             if isinstance(one, str)
             else one
             for one in answers
@@ -33,7 +33,7 @@ class Script:
         self.attempts: list[int] = []
         self.told: list[str] = []
 
-    def call(self, prompt: str, attempt: int) -> Reply:
+    def call(self, prompt: str, attempt: int) -> AgentReply:
         self.prompts.append(prompt)
         self.attempts.append(attempt)
         return self.answers[len(self.prompts) - 1]
@@ -43,8 +43,8 @@ class Script:
         return refiner.refine(tree.whole, tree.signals, tree.limits, "Do it.")
 
 
-def failed(message: str, how: How = How.FAILED, until: float | None = None) -> Reply:
-    return Reply(agent=AGENT, how=how, message=message, until=until)
+def failed(message: str, how: StepOutcome = StepOutcome.FAILED, until: float | None = None) -> AgentReply:
+    return AgentReply(agent=AGENT, how=how, message=message, until=until)
 
 
 def test_what_it_answers_becomes_of_the_tree_and_what_it_cost_is_told() -> None:
@@ -55,7 +55,7 @@ def test_what_it_answers_becomes_of_the_tree_and_what_it_cost_is_told() -> None:
         "Commands",
         "Mend them",
     )
-    spent = Spent(tries=1, seconds=1.5, tokens=100, cost=2_000)
+    spent = RefinementCost(tries=1, seconds=1.5, tokens=100, cost=2_000)
     assert done == Refinement(
         agent="thinker", model="m-1", questions=1, renamed=1, worded=1, moved=0, spent=spent
     )
@@ -85,7 +85,7 @@ def test_a_wrong_answer_is_told_with_all_that_is_wrong_and_asked_for_again() -> 
         "Answer again, with a whole JSON object.",
     ]
     assert script.attempts == [1, 2]
-    assert done.spent == Spent(tries=2, seconds=3.0, tokens=200, cost=4_000)
+    assert done.spent == RefinementCost(tries=2, seconds=3.0, tokens=200, cost=4_000)
     assert script.told[1].startswith("its answer cannot be taken: `id` of part nowhere is A")
 
 
@@ -122,10 +122,13 @@ def test_of_very_many_faults_some_are_told() -> None:
     ("reply", "said"),
     [
         (failed("exit code 1: no key"), "thinker did not answer: exit code 1: no key; nothing has been written"),
-        (failed("too much", How.LIMITED, until=1_800_000_000.0), "too much; limited until 2027-01-15T08:00:00Z;"),
+        (
+            failed("too much", StepOutcome.LIMITED, until=1_800_000_000.0),
+            "too much; limited until 2027-01-15T08:00:00Z;",
+        ),
     ],
 )  # fmt: skip
-def test_an_agent_that_fails_is_an_error_and_is_not_asked_again(reply: Reply, said: str) -> None:
+def test_an_agent_that_fails_is_an_error_and_is_not_asked_again(reply: AgentReply, said: str) -> None:
     script = Script(reply)
     with pytest.raises(WeftError) as caught:
         script.refine(small_tree())
@@ -134,7 +137,7 @@ def test_an_agent_that_fails_is_an_error_and_is_not_asked_again(reply: Reply, sa
 
 
 def test_what_one_call_does_not_tell_is_unknown_in_all() -> None:
-    silent = Reply(agent=AGENT, how=How.DONE, answer="no", seconds=1.0)
+    silent = AgentReply(agent=AGENT, how=StepOutcome.DONE, answer="no", seconds=1.0)
     _whole, done = Script(silent, RIGHT).refine(small_tree())
     assert done.spent.words() == "tokens unknown, cost unknown"
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from app.privileges import open_to_all, without_privileges
-from weft.app.decompose.source_files import Files, Unread, files_below, walked
+from weft.app.decompose.source_files import SourceFiles, UnreadFile, files_below, walked
 from weft.decompose.references.signals import Source
 from weft.errors import InputError
 
 
-def below(folder: Path, *globs: str, exclude: tuple[str, ...] = ()) -> Files:
+def below(folder: Path, *globs: str, exclude: tuple[str, ...] = ()) -> SourceFiles:
     return files_below(folder, globs, os.environ, exclude=exclude)
 
 
@@ -213,21 +213,21 @@ def test_pipes_and_sockets_are_not_opened(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_cannot_be_read_is_a_file_all_the_same_and_told(tmp_path: Path) -> None:
-    found = Files(root=tmp_path, paths=("x" * 300 + ".py",))
+    found = SourceFiles(root=tmp_path, paths=("x" * 300 + ".py",))
     assert list(found.sources()) == [Source(path=found.paths[0], size=0)]
-    assert found.unread == [Unread(found.paths[0], "file name too long")]
+    assert found.unread == [UnreadFile(found.paths[0], "file name too long")]
 
 
 def test_a_file_that_we_may_not_read_is_told_and_such_a_directory_is_an_error() -> None:
     with open_to_all() as folder:
         (folder / "b.py").touch(0)
         (folder / "secret").mkdir(0)
-        found = Files(root=folder, paths=("b.py", "secret/a.py"))
+        found = SourceFiles(root=folder, paths=("b.py", "secret/a.py"))
         with without_privileges():
             assert [source.size for source in found.sources()] == [0, 0]
             with pytest.raises(InputError, match=r"cannot read .*/secret: permission denied"):
                 below(folder)
-        assert found.unread == [Unread(path, "permission denied") for path in found.paths]
+        assert found.unread == [UnreadFile(path, "permission denied") for path in found.paths]
 
 
 def test_manifests_are_read(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_manifests_are_read(tmp_path: Path) -> None:
 
 def test_it_is_said_how_far_the_reading_is(tmp_path: Path) -> None:
     said = list[str]()
-    found = Files(root=tmp_path, paths=("gone",) * 2001)
+    found = SourceFiles(root=tmp_path, paths=("gone",) * 2001)
     assert list(found.sources(said.append)) == []
     assert said == [
         *(f"reading files: {number} of 2,001" for number in ("0", "1,000", "2,000")),

@@ -13,8 +13,8 @@ from msgspec import structs
 from e2e.repositories import Repository
 from store.books import sign
 from weft.app.doctor.context import Bounds
-from weft.app.doctor.examination import Report, Told, doctor
-from weft.app.doctor.findings import State
+from weft.app.doctor.examination import CheckResult, DoctorReport, doctor
+from weft.app.doctor.findings import FindingState
 
 CALM = Bounds(
     space_problem=0,
@@ -39,22 +39,24 @@ subplans: [{id: a, steps: [{id: work, run: "echo a > a; echo > OUTSIDE/here; rea
 
 
 class Patient(Repository):
-    def doctor(self, *, fix: bool = False, at: Path | None = None, bounds: Bounds = CALM) -> Report:
+    def doctor(self, *, fix: bool = False, at: Path | None = None, bounds: Bounds = CALM) -> DoctorReport:
         return doctor(at or self.root, fix=fix, environ=self.environ, bounds=bounds)
 
-    def told(self, check: str, *, fix: bool = False, **bounds: Any) -> list[Told]:  # type: ignore[override]
+    def told(self, check: str, *, fix: bool = False, **bounds: Any) -> list[CheckResult]:  # type: ignore[override]
         """What is not fine."""
         report = self.doctor(fix=fix, bounds=structs.replace(CALM, **bounds))
-        return [one for one in report.told if one.check.id == check and one.state is not State.OK]
+        return [one for one in report.told if one.check.id == check and one.state is not FindingState.OK]
 
-    def one(self, check: str, *, fix: bool = False, **bounds: Any) -> Told:
+    def one(self, check: str, *, fix: bool = False, **bounds: Any) -> CheckResult:
         (told,) = self.told(check, fix=fix, **bounds)
         return told
 
     def wrong(self, *, fix: bool = False) -> list[tuple[str, str]]:
         """Check and state of all that is not fine."""
         return [
-            (one.check.id, str(one.state)) for one in self.doctor(fix=fix).told if one.state is not State.OK
+            (one.check.id, str(one.state))
+            for one in self.doctor(fix=fix).told
+            if one.state is not FindingState.OK
         ]
 
     # --- a run ---

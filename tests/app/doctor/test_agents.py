@@ -9,7 +9,7 @@ from app.doctor.patients import Patient
 from app.doctor.test_git import shim
 from hosts.places import is_alive
 from weft.agents import adapters
-from weft.app.doctor.findings import State
+from weft.app.doctor.findings import FindingState
 
 USES = "subplans: [{id: a, prompt: x, steps: [{id: work, prompt: x}]}]\n"
 
@@ -31,7 +31,7 @@ def agents(text: str) -> str:
 
 
 def fine(patient: Patient, check: str = "agents") -> list[str]:
-    return [one.finding.found for one in patient.doctor().of(State.OK) if one.check.id == check]
+    return [one.finding.found for one in patient.doctor().of(FindingState.OK) if one.check.id == check]
 
 
 def test_an_agent_whose_program_is_missing_is_a_problem(patient: Patient) -> None:
@@ -39,7 +39,7 @@ def test_an_agent_whose_program_is_missing_is_a_problem(patient: Patient) -> Non
     shim(patient, "codex", "echo codex 1")
     patient.plan(agents("one: {use: claude}"))
     told = patient.one("agents")
-    assert (told.state, told.finding.subject) == (State.PROBLEM, "one")
+    assert (told.state, told.finding.subject) == (FindingState.PROBLEM, "one")
     assert told.finding.found == (
         "agent 'one': its program 'claude' is not on the PATH; installed of those that Weft knows: codex"
     )
@@ -51,7 +51,7 @@ def test_one_that_no_step_needs_is_worth_a_warning(patient: Patient) -> None:
     only_ours(patient)
     patient.plan(agents("one: {use: command, command: sh}, other: {use: codex}"))
     told = patient.one("agents")
-    assert (told.state, told.finding.subject) == (State.WARNING, "other")
+    assert (told.state, told.finding.subject) == (FindingState.WARNING, "other")
     assert fine(patient, "agents-installed") == ["none that Weft knows is on the PATH"]
 
 
@@ -119,7 +119,7 @@ def test_without_a_plan_the_agents_of_the_configuration_are_looked_at(patient: P
     (patient.root / ".weft" / "config.yaml").write_text(
         "agents: {one: {use: command, command: nothing-here}}\n"
     )
-    assert patient.one("agents").state is State.WARNING
+    assert patient.one("agents").state is FindingState.WARNING
     (patient.root / "weft.yaml").write_text("weft: 2\n")
     assert patient.one("agents").finding.subject == "one"
     (patient.root / ".weft" / "config.yaml").write_text("agents: 3\n")
@@ -132,4 +132,4 @@ def test_steps_of_inner_pipelines_count(patient: Patient) -> None:
         "pipelines: {inner: [{id: x, prompt: x, agent: one}]}\n"
         "subplans: [{id: a, steps: [{id: work, run: 'true'}, {id: in, pipeline: inner}]}]\n"
     )
-    assert patient.one("agents").state is State.PROBLEM
+    assert patient.one("agents").state is FindingState.PROBLEM

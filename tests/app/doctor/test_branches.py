@@ -1,14 +1,14 @@
 """Work that has not landed: named, and never touched."""
 
 from app.doctor.patients import FAILS, LANDS, Patient
-from weft.app.doctor.findings import State
+from weft.app.doctor.findings import FindingState
 
 
 def test_a_branch_that_has_not_landed_is_named_with_what_shows_it(patient: Patient) -> None:
     patient.plan(FAILS).run()
     refs = patient.git("for-each-ref")
     told = patient.one("unmerged", fix=True)
-    assert told.state is State.WARNING
+    assert told.state is FindingState.WARNING
     assert told.finding.found == "the branch weft/tried/group.bad has 1 commit not on main"
     assert told.finding.command == "weft diff group/bad"
     assert patient.git("for-each-ref") == refs
@@ -108,7 +108,7 @@ def test_a_target_that_is_gone_is_a_problem(patient: Patient) -> None:
     patient.plan(f"target: there\n{FAILS}").run()
     patient.git("branch", "-D", "there")
     told = patient.one("unmerged", fix=True)
-    assert (told.state, told.finding.command) == (State.PROBLEM, f"git branch there {patient.tip()}")
+    assert (told.state, told.finding.command) == (FindingState.PROBLEM, f"git branch there {patient.tip()}")
     assert told.finding.found == "the branch there, on which the work of tried is to land, is gone"
 
 

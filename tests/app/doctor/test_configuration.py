@@ -1,11 +1,11 @@
 """The plan and the configuration: each error in one line."""
 
 from app.doctor.patients import LANDS, Patient
-from weft.app.doctor.findings import State
+from weft.app.doctor.findings import FindingState
 
 
 def fine(patient: Patient, check: str) -> list[str]:
-    return [one.finding.found for one in patient.doctor().of(State.OK) if one.check.id == check]
+    return [one.finding.found for one in patient.doctor().of(FindingState.OK) if one.check.id == check]
 
 
 def test_a_plan_is_named_wherever_one_asks(patient: Patient) -> None:
@@ -22,7 +22,7 @@ def test_each_error_of_a_plan_is_a_line(patient: Patient) -> None:
     patient.plan(f"max_parallel: 99\nretries: x\n{LANDS}")
     told = patient.told("plan")
     assert [one.finding.found.partition(": ")[0] for one in told] == ["weft.yaml:4:15", "weft.yaml:5:10"]
-    assert {one.state for one in told} == {State.PROBLEM}
+    assert {one.state for one in told} == {FindingState.PROBLEM}
     assert {one.finding.command for one in told} == {"weft check weft.yaml"}
 
 

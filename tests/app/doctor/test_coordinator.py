@@ -11,7 +11,7 @@ from msgspec import structs
 
 from app.doctor.patients import LANDS, Patient, bystander
 from hosts.places import start_time
-from weft.app.doctor.findings import State
+from weft.app.doctor.findings import FindingState
 from weft.store.lease import take_lock
 from weft.store.lock import LOCK_FILE
 from weft.store.sqlite import open_journal
@@ -38,11 +38,11 @@ def test_a_journal_that_is_none_is_a_problem_and_what_needs_it_is_unknown(patien
     (patient.root / ".weft").mkdir()
     journal_of(patient).write_bytes(b"no database at all, but long enough to be taken for one" * 100)
     report = patient.doctor(fix=True)
-    (told,) = report.of(State.PROBLEM)
+    (told,) = report.of(FindingState.PROBLEM)
     assert told.check.id == "journal"
     assert "it is not a journal of Weft" in told.finding.found
     assert told.finding.command == f"cp -a {journal_of(patient)} {journal_of(patient)}.saved"
-    unknown = {one.check.id for one in report.of(State.UNKNOWN)}
+    unknown = {one.check.id for one in report.of(FindingState.UNKNOWN)}
     assert {"coordinator", "worktree-lost", "unmerged"} <= unknown
 
 
@@ -61,7 +61,7 @@ def test_a_damaged_page_is_found(patient: Patient) -> None:
         data[start + 8 : start + 60] = os.urandom(52)
     journal_of(patient).write_bytes(data)
     told = patient.one("journal")
-    assert told.state is State.PROBLEM
+    assert told.state is FindingState.PROBLEM
     assert str(journal_of(patient)) in told.finding.found
 
 
@@ -70,9 +70,9 @@ def test_a_damaged_end_of_the_journal_is_found_before_anybody_drops_it(patient: 
     wal = Path(f"{journal_of(patient)}-wal")
     wal.write_bytes(b"x" * 100)
     told = patient.one("journal")
-    assert (told.state, told.finding.command) == (State.PROBLEM, "weft doctor --fix")
+    assert (told.state, told.finding.command) == (FindingState.PROBLEM, "weft doctor --fix")
     assert wal.read_bytes() == b"x" * 100
-    assert patient.one("journal", fix=True).state is State.FIXED
+    assert patient.one("journal", fix=True).state is FindingState.FIXED
     assert wal.with_name("weft.db.damaged-wal").read_bytes() == b"x" * 100
     assert not wal.exists()
 
@@ -86,7 +86,7 @@ def test_a_byte_that_has_changed_in_a_row_is_found_and_all_before_it_is_kept(pat
     told = patient.one("journal")
     assert "is not as it was written" in told.finding.found
     assert "lost: 1 entries" in told.finding.found
-    assert patient.one("journal", fix=True).state is State.FIXED
+    assert patient.one("journal", fix=True).state is FindingState.FIXED
     assert journal_of(patient).with_name("weft.db.damaged").read_bytes() == changed
     assert patient.wrong() == []
 
@@ -111,7 +111,7 @@ def test_a_journal_that_takes_too_long_to_check_is_unknown(patient: Patient) -> 
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
         "SELECT 0, run, 'x', '', '', 1, '', '{}' FROM n, runs"
     )
-    assert patient.one("journal", patience=-1.0).state is State.UNKNOWN
+    assert patient.one("journal", patience=-1.0).state is FindingState.UNKNOWN
 
 
 # A coordinator that is gone
@@ -123,7 +123,7 @@ def test_a_killed_coordinator_is_named_and_as_long_as_its_steps_run_nothing_is_c
     patient.kill_coordinator()
     (supervisor,) = patient.supervisors()
     report = patient.doctor(fix=True)
-    dead, alone = report.of(State.PROBLEM, State.WARNING)
+    dead, alone = report.of(FindingState.PROBLEM, FindingState.WARNING)
     assert (dead.check.id, alone.check.id) == ("coordinator", "supervisor")
     assert "its coordinator, process " in dead.finding.found
     assert "(weft run)" in dead.finding.found
@@ -141,7 +141,7 @@ def test_a_coordinator_that_died_with_all_its_processes_is_put_down_and_the_run_
 ) -> None:
     patient.kill_all_but_the_step()
     patient.kill_processes()
-    assert patient.one("coordinator", fix=True).state is State.FIXED
+    assert patient.one("coordinator", fix=True).state is FindingState.FIXED
     assert patient.state() == "stopped"
     (patient.outside / "gate").unlink()
     (patient.outside / "gate").write_text("\n")
@@ -193,7 +193,7 @@ def test_what_another_coordinator_has_left_is_found_while_one_runs_something_els
         told = patient.one("coordinator", fix=True)
         patient.sql("UPDATE events SET at = ?", at + 1)
         assert patient.told("coordinator") == []
-    assert told.state is State.PROBLEM
+    assert told.state is FindingState.PROBLEM
     assert told.finding.found.endswith("its coordinator is gone")
 
 
@@ -204,7 +204,7 @@ def test_nothing_is_put_down_while_somebody_works_there(patient: Patient) -> Non
     assert lock is not None
     told = patient.one("coordinator", fix=True)
     os.close(lock)
-    assert (told.state, patient.state()) == (State.PROBLEM, "running")
+    assert (told.state, patient.state()) == (FindingState.PROBLEM, "running")
     assert "another Weft works in" in told.tried
 
 
@@ -219,7 +219,7 @@ def test_a_coordinator_that_was_halted_is_named_with_the_command_that_wakes_it(p
         process.send_signal(signal.SIGCONT)
         patient.let_through()
         assert process.wait() == 0
-    assert told.state is State.PROBLEM
+    assert told.state is FindingState.PROBLEM
     assert f"process {process.pid} (weft run)" in told.finding.found
     assert told.finding.command == f"kill -CONT {process.pid}"
 

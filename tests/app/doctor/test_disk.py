@@ -13,7 +13,7 @@ import pytest
 
 from app.doctor.patients import LANDS, Patient
 from weft.app.doctor.disk import kind_of, sized
-from weft.app.doctor.findings import State
+from weft.app.doctor.findings import FindingState
 
 LOTS = 1 << 62
 TMPFS = ["unshare", "--mount", "sh", "-c"]
@@ -26,12 +26,12 @@ MOUNTS = (
 @pytest.mark.parametrize(
     ("bounds", "state"),
     [
-        ({"space_warning": LOTS}, State.WARNING),
-        ({"space_warning": LOTS, "space_problem": LOTS}, State.PROBLEM),
+        ({"space_warning": LOTS}, FindingState.WARNING),
+        ({"space_warning": LOTS, "space_problem": LOTS}, FindingState.PROBLEM),
     ],
 )
 def test_little_space_is_told_with_the_bytes_and_the_place(
-    patient: Patient, bounds: dict[str, Any], state: State
+    patient: Patient, bounds: dict[str, Any], state: FindingState
 ) -> None:
     told = patient.told("disk-space", **bounds)[0]
     assert (told.state, told.finding.command) == (state, f"df -h {patient.root}")
@@ -41,7 +41,7 @@ def test_little_space_is_told_with_the_bytes_and_the_place(
 @pytest.mark.skipif(not os.statvfs(tempfile.gettempdir()).f_files, reason="needs a disk with so many inodes")
 def test_few_files_are_told(patient: Patient) -> None:
     told = patient.told("disk-inodes", inodes_warning=LOTS)[0]
-    assert told.state is State.WARNING
+    assert told.state is FindingState.WARNING
     assert " more files can be made for Weft's own files in " in told.finding.found
 
 
@@ -80,7 +80,7 @@ def test_many_logs_are_told_with_the_run_that_has_most(patient: Patient) -> None
     (folder / begun.run / "logs").mkdir(exist_ok=True)
     (folder / begun.run / "logs" / "much").write_bytes(b"x" * 100_000)
     told = patient.one("disk-logs", logs=50_000)
-    assert (told.state, told.finding.command) == (State.WARNING, f"rm -r {folder / begun.run}")
+    assert (told.state, told.finding.command) == (FindingState.WARNING, f"rm -r {folder / begun.run}")
     assert told.finding.found.endswith(f"of logs in {folder}; {begun.run} has most")
     patient.sql("UPDATE run_states SET state = 'stopped'")
     assert patient.one("disk-logs", logs=50_000).finding.command == f"du -sh {folder / begun.run}"
@@ -110,7 +110,7 @@ def test_the_kind_of_a_file_system_is_that_of_the_nearest_mount(tmp_path: Path) 
 def test_a_network_file_system_is_worth_a_warning(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.app.doctor.disk._FAR", {kind_of(patient.root)})
     told = patient.one("disk-kind")
-    assert (told.state, told.finding.command) == (State.WARNING, f"df -T {patient.root}")
+    assert (told.state, told.finding.command) == (FindingState.WARNING, f"df -T {patient.root}")
 
 
 def test_a_file_system_without_locks_is_a_problem(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,5 +119,5 @@ def test_a_file_system_without_locks_is_a_problem(patient: Patient, monkeypatch:
 
     monkeypatch.setattr("fcntl.flock", refuse)
     told = patient.one("disk-kind")
-    assert told.state is State.PROBLEM
+    assert told.state is FindingState.PROBLEM
     assert told.finding.found == f"files in {patient.root} cannot be locked: Function not implemented"

@@ -8,14 +8,14 @@ from threading import Event
 import pytest
 
 from weft.app.doctor.catalogue import CHECKS
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.examination import doctor, examine
-from weft.app.doctor.findings import Check, Finding, State, fine, problem
+from weft.app.doctor.findings import Check, Finding, FindingState, fine, problem
 from weft.errors import InputError, WeftError
 
 
 def check(*findings: Finding, error: Exception | None = None, name: str = "one") -> Check:
-    def look(_ground: Ground) -> Iterable[Finding]:
+    def look(_ground: DoctorContext) -> Iterable[Finding]:
         yield from findings
         if error is not None:
             raise error
@@ -43,11 +43,11 @@ def test_a_check_that_fails_is_unknown_and_the_others_are_made(
 ) -> None:
     bad = check(problem("found before"), error=error)
     seen: list[str] = []
-    told = examine(Ground(tmp_path), [bad, check(name="two")], watch=seen.append)
+    told = examine(DoctorContext(tmp_path), [bad, check(name="two")], watch=seen.append)
     assert [(one.check.id, one.state, one.finding.found) for one in told] == [
-        ("one", State.PROBLEM, "found before"),
-        ("one", State.UNKNOWN, said),
-        ("two", State.OK, ""),
+        ("one", FindingState.PROBLEM, "found before"),
+        ("one", FindingState.UNKNOWN, said),
+        ("two", FindingState.OK, ""),
     ]
     assert seen == ["one", "two"]
 
@@ -55,25 +55,25 @@ def test_a_check_that_fails_is_unknown_and_the_others_are_made(
 def test_a_check_that_takes_too_long_is_unknown(tmp_path: Path) -> None:
     gate, passed = Event(), Event()
 
-    def look(_ground: Ground) -> Iterable[Finding]:
+    def look(_ground: DoctorContext) -> Iterable[Finding]:
         gate.wait()
         passed.set()
         return [fine()]
 
     slow = Check(id="slow", looks_at="", why="", examine=look)
-    (told,) = examine(Ground(tmp_path), [slow], longest=0.01)
+    (told,) = examine(DoctorContext(tmp_path), [slow], longest=0.01)
     gate.set()
     passed.wait()
     assert (told.state, told.finding.found) == (
-        State.UNKNOWN,
+        FindingState.UNKNOWN,
         "it takes longer than 0.01 s to find out",
     )
 
 
 def test_what_is_shared_is_made_once(tmp_path: Path) -> None:
-    ground, made = Ground(tmp_path), list[Ground]()
+    ground, made = DoctorContext(tmp_path), list[DoctorContext]()
 
-    def make(of: Ground) -> int:
+    def make(of: DoctorContext) -> int:
         made.append(of)
         return len(made)
 
@@ -81,9 +81,9 @@ def test_what_is_shared_is_made_once(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_only_for_a_moment_is_not_told(tmp_path: Path) -> None:
-    looks: list[Ground] = []
+    looks: list[DoctorContext] = []
 
-    def look(ground: Ground) -> Iterable[Finding]:
+    def look(ground: DoctorContext) -> Iterable[Finding]:
         looks.append(ground)
         yield problem("always", subject="always")
         yield problem("it changes", subject=str(len(looks)))
@@ -95,8 +95,8 @@ def test_what_is_wrong_only_for_a_moment_is_not_told(tmp_path: Path) -> None:
     once = Check(id="once", looks_at="", why="", examine=lambda _ground: next(healed))
     told = doctor(tmp_path, checks=[passing, once]).told
     assert [(one.check.id, one.state, one.finding.found) for one in told] == [
-        ("passing", State.PROBLEM, "always"),
-        ("once", State.OK, ""),
+        ("passing", FindingState.PROBLEM, "always"),
+        ("once", FindingState.OK, ""),
     ]
     assert looks[0] is not looks[1]
 
@@ -109,7 +109,7 @@ class Disease:
         self._mends = mends
         self._error = error
 
-    def look(self, _ground: Ground) -> Iterable[Finding]:
+    def look(self, _ground: DoctorContext) -> Iterable[Finding]:
         if self.is_there:
             yield problem("it is there", subject="x", mend=self._mend)
 
@@ -122,35 +122,35 @@ class Disease:
 @pytest.mark.parametrize(
     ("disease", "state", "tried"),
     [
-        (Disease(mends=True), State.FIXED, ""),
-        (Disease(mends=False), State.PROBLEM, ""),
-        (Disease(mends=False, error=WeftError("no way")), State.PROBLEM, "no way"),
-        (Disease(mends=False, error=KeyError(1)), State.PROBLEM, "KeyError: 1"),
+        (Disease(mends=True), FindingState.FIXED, ""),
+        (Disease(mends=False), FindingState.PROBLEM, ""),
+        (Disease(mends=False, error=WeftError("no way")), FindingState.PROBLEM, "no way"),
+        (Disease(mends=False, error=KeyError(1)), FindingState.PROBLEM, "KeyError: 1"),
     ],
 )
 def test_after_mending_all_is_looked_at_again(
-    tmp_path: Path, disease: Disease, state: State, tried: str
+    tmp_path: Path, disease: Disease, state: FindingState, tried: str
 ) -> None:
     one = Check(id="one", looks_at="", why="", examine=disease.look)
     checks = [one, check(name="two")]
     before = doctor(tmp_path, checks=checks)
-    assert [told.state for told in before.told] == [State.PROBLEM, State.OK]
+    assert [told.state for told in before.told] == [FindingState.PROBLEM, FindingState.OK]
     after = doctor(tmp_path, fix=True, checks=checks)
-    assert [(told.state, told.tried) for told in after.told] == [(state, tried), (State.OK, "")]
-    assert after.is_healthy is (state is State.FIXED)
+    assert [(told.state, told.tried) for told in after.told] == [(state, tried), (FindingState.OK, "")]
+    assert after.is_healthy is (state is FindingState.FIXED)
 
 
 def test_what_cannot_be_looked_at_again_is_not_said_to_be_mended(tmp_path: Path) -> None:
     disease = Disease(mends=True)
 
-    def look(ground: Ground) -> Iterable[Finding]:
+    def look(ground: DoctorContext) -> Iterable[Finding]:
         if not disease.is_there:
             raise WeftError("blind")
         return disease.look(ground)
 
     one = Check(id="one", looks_at="", why="", examine=look)
     report = doctor(tmp_path, fix=True, checks=[one])
-    assert [told.state for told in report.told] == [State.UNKNOWN]
+    assert [told.state for told in report.told] == [FindingState.UNKNOWN]
 
 
 def test_within_a_step_nothing_is_mended(tmp_path: Path) -> None:

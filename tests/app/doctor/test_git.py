@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.doctor.patients import FAILS, LANDS, Patient
-from weft.app.doctor.findings import State
+from weft.app.doctor.findings import FindingState
 
 
 def shim(patient: Patient, name: str, script: str) -> None:
@@ -20,7 +20,7 @@ def shim(patient: Patient, name: str, script: str) -> None:
 
 
 def fine(patient: Patient, check: str) -> list[str]:
-    return [one.finding.found for one in patient.doctor().of(State.OK) if one.check.id == check]
+    return [one.finding.found for one in patient.doctor().of(FindingState.OK) if one.check.id == check]
 
 
 # The program
@@ -38,9 +38,9 @@ def fine(patient: Patient, check: str) -> list[str]:
 def test_an_old_git_is_a_problem(patient: Patient, script: str, said: str) -> None:
     shim(patient, "git", script)
     told = patient.one("git")
-    assert (told.state, told.finding.found) == (State.PROBLEM, said)
+    assert (told.state, told.finding.found) == (FindingState.PROBLEM, said)
     assert told.finding.advice.startswith("install git")
-    assert patient.one("repository").state is State.UNKNOWN
+    assert patient.one("repository").state is FindingState.UNKNOWN
 
 
 def test_without_any_git_it_says_so(patient: Patient) -> None:
@@ -66,7 +66,7 @@ def test_a_repository_without_a_commit_is_a_problem(tmp_path: Path) -> None:
     patient.git("update-ref", "-d", "refs/heads/main")
     told = patient.one("repository")
     assert (told.state, told.finding.command) == (
-        State.PROBLEM,
+        FindingState.PROBLEM,
         "git add . && git commit -m 'first commit'",
     )
 
@@ -74,7 +74,7 @@ def test_a_repository_without_a_commit_is_a_problem(tmp_path: Path) -> None:
 def test_a_damaged_repository_is_a_problem(patient: Patient) -> None:
     (patient.root / ".git" / "HEAD").write_text("nonsense\n")
     told = patient.one("repository")
-    assert (told.state, told.finding.command) == (State.PROBLEM, "git status")
+    assert (told.state, told.finding.command) == (FindingState.PROBLEM, "git status")
 
 
 def test_that_git_does_not_know_who_you_are_is_only_a_note(tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_a_lock_in_a_worktree_of_ours_is_removed(patient: Patient) -> None:
     patient.plan(FAILS).run()
     with old_lock(patient.root / ".git" / "worktrees" / "group.bad" / "index.lock") as lock:
         told = patient.one("git-locks")
-        assert (told.state, told.finding.command) == (State.PROBLEM, f"rm {lock}")
+        assert (told.state, told.finding.command) == (FindingState.PROBLEM, f"rm {lock}")
         assert str(patient.worktree("group/bad")) in told.finding.found
-        assert patient.one("git-locks", fix=True).state is State.FIXED
+        assert patient.one("git-locks", fix=True).state is FindingState.FIXED
         assert not lock.exists()
 
 
@@ -142,7 +142,7 @@ def test_locks_on_branches_of_plans_go_and_those_of_the_user_are_only_told(patie
             stack.enter_context(old_lock(file))
         assert {one.finding.subject for one in patient.told("git-locks")} == set(map(str, files))
         states = {one.finding.subject: one.state for one in patient.told("git-locks", fix=True)}
-        assert [states[str(file)] for file in files] == [State.PROBLEM] * 3 + [State.FIXED] * 2
+        assert [states[str(file)] for file in files] == [FindingState.PROBLEM] * 3 + [FindingState.FIXED] * 2
         assert [file for file in files if file.exists()] == files[:3]
 
 

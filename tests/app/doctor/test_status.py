@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from app.doctor.patients import LANDS, Patient
-from weft.app.doctor.findings import State
+from weft.app.doctor.findings import FindingState
 from weft.store.lease import take_lock
 
 
@@ -26,11 +26,11 @@ def test_a_file_that_says_running_of_a_run_that_is_over_is_removed(patient: Pati
     run = run_of(patient)
     file = status_file(patient, run=run, state="running")
     told = patient.one("status-files")
-    assert told.state is State.WARNING
+    assert told.state is FindingState.WARNING
     assert told.finding.found == f"{file} says `running`, and run {run} is not under way (completed)"
     assert told.finding.command == f"rm {file}"
     assert file.exists()
-    assert patient.one("status-files", fix=True).state is State.FIXED
+    assert patient.one("status-files", fix=True).state is FindingState.FIXED
     assert not file.exists()
 
 
@@ -42,7 +42,7 @@ def test_what_cannot_be_read_and_what_nobody_knows_is_found(patient: Patient) ->
     said = [one.finding.found for one in patient.told("status-files")]
     assert said[0] == f"{damaged} cannot be read as a status"
     assert said[1].endswith("is of run other, which the journal does not know")
-    assert [one.state for one in patient.told("status-files", fix=True)] == [State.FIXED] * 2
+    assert [one.state for one in patient.told("status-files", fix=True)] == [FindingState.FIXED] * 2
 
 
 def test_what_has_ended_is_told_rightly(patient: Patient) -> None:
@@ -82,5 +82,5 @@ def test_while_somebody_works_there_none_is_removed(patient: Patient) -> None:
     assert lock is not None
     told = patient.one("status-files", fix=True)
     os.close(lock)
-    assert (told.state, file.exists()) == (State.WARNING, True)
+    assert (told.state, file.exists()) == (FindingState.WARNING, True)
     assert "another Weft works in" in told.tried

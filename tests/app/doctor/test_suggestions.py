@@ -15,8 +15,8 @@ from collections.abc import Callable
 import pytest
 
 from app.doctor.patients import FAILS, LANDS, Patient
-from weft.app.doctor.examination import Told
-from weft.app.doctor.findings import State
+from weft.app.doctor.examination import CheckResult
+from weft.app.doctor.findings import FindingState
 from weft.workspaces.git.base.worktree_links import MAKING
 
 SHOWS = (
@@ -59,8 +59,8 @@ def only_shows(command: str) -> bool:
     return is_status or any(words[: len(shows)] == shows for shows in SHOWS)
 
 
-def wrong(patient: Patient) -> list[Told]:
-    return [one for one in patient.doctor().told if one.state is not State.OK]
+def wrong(patient: Patient) -> list[CheckResult]:
+    return [one for one in patient.doctor().told if one.state is not FindingState.OK]
 
 
 def type_all(patient: Patient) -> list[str]:

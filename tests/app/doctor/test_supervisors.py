@@ -14,7 +14,7 @@ import pytest
 
 from app.doctor.patients import LANDS, Patient
 from hosts.places import is_alive, proc
-from weft.app.doctor.findings import State
+from weft.app.doctor.findings import FindingState
 from weft.hosts.leftovers import is_halted
 
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
@@ -56,13 +56,13 @@ def host_of(patient: Patient) -> Path:
 def test_an_orphan_is_named_by_pid_and_command_and_ended(patient: Patient) -> None:
     step = patient.kill_all_but_the_step()
     told = patient.one("orphans")
-    assert (told.state, told.finding.command) == (State.PROBLEM, f"kill {step}")
+    assert (told.state, told.finding.command) == (FindingState.PROBLEM, f"kill {step}")
     assert told.finding.found.startswith(f"process {step} (/bin/sh -c 'echo a > a; echo > ")
     assert is_alive(step)
-    fixed = patient.doctor(fix=True).of(State.FIXED)
+    fixed = patient.doctor(fix=True).of(FindingState.FIXED)
     assert [one.check.id for one in fixed] == ["coordinator", "supervisor", "orphans"]
     assert not is_alive(step)
-    assert patient.doctor().of(State.PROBLEM) == []
+    assert patient.doctor().of(FindingState.PROBLEM) == []
 
 
 def test_the_command_for_a_frozen_orphan_ends_it(patient: Patient) -> None:
@@ -82,7 +82,7 @@ def test_one_that_does_not_listen_is_killed(patient: Patient, monkeypatch: pytes
     patient.plan(LANDS).run()
     patient.kill_supervisors()
     with orphan(host_of(patient), STUBBORN) as process:
-        assert patient.one("orphans", fix=True).state is State.FIXED
+        assert patient.one("orphans", fix=True).state is FindingState.FIXED
         assert process.wait() == -signal.SIGKILL
 
 
@@ -127,7 +127,7 @@ def test_what_has_lost_its_environment_is_known_by_its_mark(patient: Patient) ->
     patient.kill_supervisors()
     assert patient.processes() == []
     told = patient.one("orphans", fix=True)
-    assert told.state is State.FIXED
+    assert told.state is FindingState.FIXED
     assert "(sh -c 'echo > " in told.finding.found
 
 
@@ -137,7 +137,7 @@ def test_what_has_lost_its_environment_is_known_by_its_mark(patient: Patient) ->
 def test_a_supervisor_that_died_is_tidied_up_after_and_the_run_goes_on(patient: Patient) -> None:
     patient.kill_all_but_the_step()
     told = patient.one("supervisor")
-    assert told.state is State.PROBLEM
+    assert told.state is FindingState.PROBLEM
     assert told.finding.found.endswith("is gone, and the end of 1 step is not known")
     assert told.finding.command == f"weft run {patient.root / 'weft.yaml'}"
     patient.doctor(fix=True)
@@ -156,9 +156,9 @@ def test_a_supervisor_that_was_killed_when_it_had_nothing_to_do_is_worth_a_warni
     (pid,) = patient.supervisors()
     patient.kill_supervisors()
     told = patient.one("supervisor")
-    assert told.state is State.WARNING
+    assert told.state is FindingState.WARNING
     assert f"process {pid}, was killed" in told.finding.found
-    assert patient.one("supervisor", fix=True).state is State.FIXED
+    assert patient.one("supervisor", fix=True).state is FindingState.FIXED
     assert patient.wrong() == []
 
 
@@ -187,12 +187,12 @@ def test_steps_of_a_run_that_nothing_continues_are_ended(
     (pid,) = patient.supervisors()
     steps = patient.processes()
     told = patient.one("supervisor")
-    assert (told.state, told.finding.command) == (State.PROBLEM, "weft doctor --fix")
+    assert (told.state, told.finding.command) == (FindingState.PROBLEM, "weft doctor --fix")
     has = f"and its supervisor, process {pid}, still has 1 step{' (1 of them frozen)' if frozen else ''}"
     assert told.finding.found.endswith(has)
-    assert patient.one("supervisor", fix=True).state is State.FIXED
+    assert patient.one("supervisor", fix=True).state is FindingState.FIXED
     assert [is_alive(step) for step in steps] == [False] * len(steps)
-    assert patient.doctor().of(State.PROBLEM) == []
+    assert patient.doctor().of(FindingState.PROBLEM) == []
 
 
 def test_a_run_that_is_recorded_as_paused_and_was_replaced_is_abandoned(patient: Patient) -> None:
@@ -201,8 +201,8 @@ def test_a_run_that_is_recorded_as_paused_and_was_replaced_is_abandoned(patient:
     for statement in REPLACED:
         patient.sql(statement)
     told = patient.one("coordinator")
-    assert (told.state, told.finding.command) == (State.PROBLEM, "weft doctor --fix")
-    assert patient.one("coordinator", fix=True).state is State.FIXED
+    assert (told.state, told.finding.command) == (FindingState.PROBLEM, "weft doctor --fix")
+    assert patient.one("coordinator", fix=True).state is FindingState.FIXED
     assert patient.told("coordinator") == []
 
 
@@ -214,7 +214,7 @@ def test_a_supervisor_that_was_halted_is_named(patient: Patient) -> None:
         pass
     told = patient.one("supervisor-hangs", fix=True)
     os.kill(pid, signal.SIGCONT)
-    assert (told.state, told.finding.command) == (State.PROBLEM, f"kill -CONT {pid}")
+    assert (told.state, told.finding.command) == (FindingState.PROBLEM, f"kill -CONT {pid}")
 
 
 def test_a_living_supervisor_with_an_old_heartbeat_hangs(patient: Patient) -> None:

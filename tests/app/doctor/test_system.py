@@ -8,70 +8,72 @@ from pathlib import Path
 
 import pytest
 
-from weft.app.doctor.context import Bounds, Ground
-from weft.app.doctor.findings import State
+from weft.app.doctor.context import Bounds, DoctorContext
+from weft.app.doctor.findings import FindingState
 from weft.app.doctor.system import limits, proc, python, sqlite
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
+def ground(tmp_path: Path) -> DoctorContext:
+    return DoctorContext(tmp_path)
 
 
-def test_this_machine_will_do(ground: Ground) -> None:
+def test_this_machine_will_do(ground: DoctorContext) -> None:
     (one,) = python(ground)
     (other,) = sqlite(ground)
     assert (one.state, other.state, other.found) == (
-        State.OK,
-        State.OK,
+        FindingState.OK,
+        FindingState.OK,
         f"SQLite {sqlite3.sqlite_version}",
     )
     assert str(sys.executable) in one.found
 
 
-def test_an_old_python_is_a_problem(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_python_is_a_problem(ground: DoctorContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 2, "final", 0))
     (one,) = python(ground)
-    assert (one.state, one.found) == (State.PROBLEM, "this is Python 3.10.2")
+    assert (one.state, one.found) == (FindingState.PROBLEM, "this is Python 3.10.2")
 
 
 def test_an_old_sqlite_is_a_problem_and_one_without_threads(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    ground: DoctorContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite3, "threadsafety", 0)
     (one,) = sqlite(ground)
     assert "was built without threads" in one.found
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
     (one,) = sqlite(ground)
-    assert (one.state, one.advice) == (State.PROBLEM, "install a newer Python")
+    assert (one.state, one.advice) == (FindingState.PROBLEM, "install a newer Python")
 
 
-def test_where_processes_cannot_be_seen_it_says_so(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_processes_cannot_be_seen_it_says_so(
+    ground: DoctorContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert [*proc(ground)] == []
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
     (one,) = proc(ground)
-    assert one.state is State.WARNING
+    assert one.state is FindingState.WARNING
     monkeypatch.setattr(os.path, "exists", lambda _path: False)
     (one,) = proc(ground)
-    assert one.state is State.PROBLEM
+    assert one.state is FindingState.PROBLEM
 
 
 @pytest.mark.parametrize(
     ("more", "states"),
     [
         ({"files_problem": 0, "files_warning": 0, "processes": 0}, []),
-        ({"files_problem": 0, "files_warning": 1 << 62, "processes": 0}, [State.WARNING]),
-        ({"files_problem": 1 << 62, "files_warning": 1 << 62, "processes": 0}, [State.PROBLEM]),
-        ({"files_problem": 0, "files_warning": 0, "processes": 1 << 62}, [State.WARNING]),
+        ({"files_problem": 0, "files_warning": 1 << 62, "processes": 0}, [FindingState.WARNING]),
+        ({"files_problem": 1 << 62, "files_warning": 1 << 62, "processes": 0}, [FindingState.PROBLEM]),
+        ({"files_problem": 0, "files_warning": 0, "processes": 1 << 62}, [FindingState.WARNING]),
     ],
 )
 def test_low_limits_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, int], states: list[State]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, int], states: list[FindingState]
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (500, 500))
-    assert [one.state for one in limits(Ground(tmp_path, bounds=Bounds(**more)))] == states
+    assert [one.state for one in limits(DoctorContext(tmp_path, bounds=Bounds(**more)))] == states
 
 
 def test_without_a_limit_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (resource.RLIM_INFINITY,) * 2)
-    assert [*limits(Ground(tmp_path))] == []
+    assert [*limits(DoctorContext(tmp_path))] == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.doctor.patients import FAILS, LANDS, Patient
-from weft.app.doctor.findings import State
+from weft.app.doctor.findings import FindingState
 from weft.errors import WeftError
 
 
@@ -42,13 +42,13 @@ def test_a_worktree_whose_directory_is_gone_is_forgotten_and_its_branch_is_kept(
     shutil.rmtree(place)
     refs = failed.git("for-each-ref")
     told = failed.one("worktree-lost")
-    assert (told.state, told.finding.subject) == (State.PROBLEM, str(place))
+    assert (told.state, told.finding.subject) == (FindingState.PROBLEM, str(place))
     assert told.finding.found == (
         f"the worktree {place} is registered, and its directory is gone; it had weft/tried/group.bad checked out"
     )
     assert told.finding.command == f"git worktree remove --force {place}"
     assert registered(failed) == ["group.bad"]
-    assert failed.one("worktree-lost", fix=True).state is State.FIXED
+    assert failed.one("worktree-lost", fix=True).state is FindingState.FIXED
     assert (registered(failed), failed.git("for-each-ref")) == ([], refs)
     alone = failed.one("branch-without-worktree")
     assert alone.finding.command == f"git worktree add {place} weft/tried/group.bad"
@@ -60,7 +60,7 @@ def test_of_one_that_is_lost_nothing_goes_that_was_staged(failed: Patient) -> No
     failed.git("add", "precious", at=place)
     shutil.rmtree(place)
     told = failed.one("worktree-lost", fix=True)
-    assert (told.state, told.tried, registered(failed)) == (State.PROBLEM, "", ["group.bad"])
+    assert (told.state, told.tried, registered(failed)) == (FindingState.PROBLEM, "", ["group.bad"])
 
 
 def test_of_one_that_is_lost_a_commit_without_a_name_is_kept(failed: Patient) -> None:
@@ -68,10 +68,10 @@ def test_of_one_that_is_lost_a_commit_without_a_name_is_kept(failed: Patient) ->
     failed.git("switch", "--quiet", "--detach", at=place)
     commit = failed.commit(at=place, nameless="x\n")
     shutil.rmtree(place)
-    assert failed.one("worktree-lost", fix=True).state is State.PROBLEM
+    assert failed.one("worktree-lost", fix=True).state is FindingState.PROBLEM
     assert registered(failed) == ["group.bad"]
     failed.git("branch", "named", commit)
-    assert failed.one("worktree-lost", fix=True).state is State.FIXED
+    assert failed.one("worktree-lost", fix=True).state is FindingState.FIXED
 
 
 def test_of_one_that_is_lost_what_an_agent_has_undone_is_kept(failed: Patient) -> None:
@@ -79,7 +79,7 @@ def test_of_one_that_is_lost_what_an_agent_has_undone_is_kept(failed: Patient) -
     failed.commit(at=place, undone="x\n")
     failed.git("reset", "--quiet", "--hard", "HEAD~1", at=place)
     shutil.rmtree(place)
-    assert failed.one("worktree-lost", fix=True).state is State.PROBLEM
+    assert failed.one("worktree-lost", fix=True).state is FindingState.PROBLEM
     assert registered(failed) == ["group.bad"]
 
 
@@ -87,10 +87,10 @@ def test_one_that_is_locked_or_in_the_middle_of_something_is_kept(failed: Patien
     place = failed.worktree("group/bad")
     failed.git("worktree", "lock", "--reason", "on a stick", str(place))
     shutil.rmtree(place)
-    assert failed.one("worktree-lost", fix=True).state is State.PROBLEM
+    assert failed.one("worktree-lost", fix=True).state is FindingState.PROBLEM
     failed.git("worktree", "unlock", str(place))
     (failed.root / ".git" / "worktrees" / place.name / "MERGE_HEAD").write_text(failed.tip())
-    assert failed.one("worktree-lost", fix=True).state is State.PROBLEM
+    assert failed.one("worktree-lost", fix=True).state is FindingState.PROBLEM
 
 
 def test_what_has_changed_since_it_was_found_is_looked_at_anew(failed: Patient) -> None:
@@ -110,14 +110,14 @@ def test_without_an_index_nothing_can_be_staged(failed: Patient) -> None:
     place = failed.worktree("group/bad")
     shutil.rmtree(place)
     (failed.root / ".git" / "worktrees" / place.name / "index").unlink()
-    assert failed.one("worktree-lost", fix=True).state is State.FIXED
+    assert failed.one("worktree-lost", fix=True).state is FindingState.FIXED
 
 
 def test_a_disk_that_is_not_there_is_no_reason_to_forget(patient: Patient) -> None:
     patient.plan(f"worktrees: '../stick/{{{{ slice.path }}}}'\n{FAILS}").run()
     stick = patient.root.parent / "stick"
     stick.rename(patient.root.parent / "elsewhere")
-    assert patient.one("worktree-lost", fix=True).state is State.PROBLEM
+    assert patient.one("worktree-lost", fix=True).state is FindingState.PROBLEM
     (patient.root.parent / "elsewhere").rename(stick)
     assert patient.told("worktree-lost") == []
 
@@ -139,13 +139,13 @@ def test_a_directory_that_git_does_not_know_is_named_and_removed_only_if_empty(l
     (folder / "full").mkdir()
     (folder / "full" / "work").write_text("mine\n")
     empty, full = landed.told("worktree-ghost")
-    assert (empty.state, empty.finding.command) == (State.PROBLEM, f"rmdir {folder / 'empty'}")
+    assert (empty.state, empty.finding.command) == (FindingState.PROBLEM, f"rmdir {folder / 'empty'}")
     assert full.finding.found == (
         f"{folder / 'full'} is where a worktree is to be, is none that git knows, and holds files"
     )
     assert full.finding.command == f"mv {folder / 'full'} {landed.root / '.weft' / 'full.saved'}"
     states = [one.state for one in landed.told("worktree-ghost", fix=True)]
-    assert states == [State.FIXED, State.PROBLEM]
+    assert states == [FindingState.FIXED, FindingState.PROBLEM]
     assert sorted(place.name for place in folder.iterdir()) == ["a", "full"]
     assert (folder / "full" / "work").read_text() == "mine\n"
 
@@ -154,7 +154,7 @@ def test_a_link_in_the_place_of_a_worktree_is_not_followed(landed: Patient) -> N
     (landed.outside / "empty").mkdir()
     (landed.worktree("a").parent / "link").symlink_to(landed.outside / "empty")
     told = landed.one("worktree-ghost", fix=True)
-    assert (told.state, told.tried, told.finding.command[:3]) == (State.PROBLEM, "", "mv ")
+    assert (told.state, told.tried, told.finding.command[:3]) == (FindingState.PROBLEM, "", "mv ")
     assert (landed.outside / "empty").is_dir()
 
 
@@ -163,8 +163,8 @@ def test_what_a_removal_that_was_cut_off_has_left_is_removed(landed: Patient) ->
     (aside / "deep").mkdir(parents=True)
     (aside / "deep" / "file").write_text("x")
     told = landed.one("worktree-leftover")
-    assert (told.state, told.finding.command) == (State.WARNING, f"rm -rf {aside}")
-    assert landed.one("worktree-leftover", fix=True).state is State.FIXED
+    assert (told.state, told.finding.command) == (FindingState.WARNING, f"rm -rf {aside}")
+    assert landed.one("worktree-leftover", fix=True).state is FindingState.FIXED
     assert not aside.exists()
 
 
@@ -175,7 +175,7 @@ def test_a_worktree_without_its_link_is_broken_and_its_files_stay(landed: Patien
     place = landed.worktree("a")
     (place / ".git").unlink()
     told = landed.one("worktree-broken", fix=True)
-    assert (told.state, told.finding.command) == (State.PROBLEM, "git worktree repair")
+    assert (told.state, told.finding.command) == (FindingState.PROBLEM, "git worktree repair")
     assert "it has no file `.git`" in told.finding.found
     assert landed.told("worktree-lost") == []
     assert (place / "a").read_text() == "a\n"
@@ -212,7 +212,7 @@ def test_work_that_is_in_no_commit_is_named_and_never_touched(failed: Patient) -
     failed.write(at=place, one="changed\n", new="mine\n")
     before = all_of_it(failed)
     told = failed.one("worktree-dirty", fix=True)
-    assert told.state is State.WARNING
+    assert told.state is FindingState.WARNING
     assert told.finding.found == f"the worktree {place} holds what is in no commit: one, new"
     assert told.finding.command == f"git -C {place} status"
     assert all_of_it(failed) == before
@@ -232,5 +232,5 @@ def test_with_a_place_of_their_own_worktrees_are_found_there(patient: Patient) -
     patient.write(at=place, new="mine\n")
     for at in (patient.root, place):
         report = patient.doctor(at=at)
-        subjects = {one.check.id: one.finding.subject for one in report.of(State.WARNING)}
+        subjects = {one.check.id: one.finding.subject for one in report.of(FindingState.WARNING)}
         assert (report.project, subjects["worktree-dirty"]) == (patient.root, str(place))

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from app.pasts import Past, a_group, a_plan, a_slice, past
-from weft.app.history.completed_work import Kept, completed_by, kept_of
+from weft.app.history.completed_work import CompletedWork, completed_by, kept_of
 from weft.app.history.earlier_runs import chosen_for, earlier_runs
 from weft.app.run.selection import choose
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.plan.model import Plan
 from weft.ports.journal import RunRecord
 
@@ -26,7 +26,7 @@ def story(tmp_path: Path) -> Iterator[Past]:
         yield one
 
 
-def kept(story: Past, plan: Plan, *chosen: str) -> Kept:
+def kept(story: Past, plan: Plan, *chosen: str) -> CompletedWork:
     plan, choice = choose(plan, chosen)
     return kept_of(plan, story.journal, earlier_runs(story.journal, plan.id), choice.parts)
 
@@ -39,7 +39,7 @@ def by(story: Past, plan: Plan) -> dict[str, str]:
 
 
 def test_where_nothing_has_been_run_nothing_is_kept(story: Past) -> None:
-    assert kept(story, PLAN) == Kept()
+    assert kept(story, PLAN) == CompletedWork()
 
 
 def test_what_was_completed_and_has_not_changed_is_kept(story: Past) -> None:
@@ -81,7 +81,7 @@ def test_a_run_that_died_before_anything_happened_never_was(story: Past) -> None
 def test_after_a_run_for_the_whole_plan_nothing_older_counts(story: Past) -> None:
     story.ran("r1", PLAN, done=ALL)
     story.ran("r2", PLAN)
-    assert kept(story, PLAN) == Kept()
+    assert kept(story, PLAN) == CompletedWork()
 
 
 # A few that were chosen.
@@ -183,7 +183,7 @@ def step(kind: str, path: str, name: str, **more: Any) -> Event:
 
 def begun(path: str) -> list[Event]:
     """Its work is done, and nothing else."""
-    done = Ended(at=0.0, firing=1, execution=1, how=How.DONE)
+    done = Ended(at=0.0, firing=1, execution=1, how=StepOutcome.DONE)
     ready = step("finished", path, "@workspace", outcome="done", fact=done)
     return [ready, step("started", path, "work"), step("finished", path, "work", outcome="done", fact=done)]
 

@@ -1,12 +1,12 @@
 """What an earlier run was left without is done anew; what has landed with the rest of its group is not."""
 
-from weft.app.history.completed_work import Kept, kept_of
+from weft.app.history.completed_work import CompletedWork, kept_of
 from weft.app.history.earlier_runs import earlier_runs
 from weft.engine.messages.events import Event
 from weft.engine.messages.facts import RunStarted
 from weft.plan.loader.load import load_plan
 from weft.ports.journal import RunRecord
-from weft.store.memory import Book, MemoryJournal, MemoryReader
+from weft.store.memory import MemoryJournal, MemoryReader, MemoryStore
 
 PLAN = """
 weft: 1
@@ -28,9 +28,9 @@ ALL = (
 )  # fmt: skip
 
 
-def kept(*left_out: str, landed: tuple[str, ...] = ("outer", "other")) -> Kept:
+def kept(*left_out: str, landed: tuple[str, ...] = ("outer", "other")) -> CompletedWork:
     """After a run that has completed all, and landed these."""
-    book = Book()
+    book = MemoryStore()
     journal = MemoryJournal(book, now=0.0)
     journal.add_run(
         RunRecord(

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from app.continuations import cut_off, ended, launched, play, progress, states
 from engine.run.stories import DONE, Ends, agent, ask, branch, ends, fails, group, join, leaf, plan, run, says
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import Answered, EarlierSlice, EarlierStep, Ended, How, RefMove
-from weft.engine.simulate import Happening
+from weft.engine.messages.facts import Answered, EarlierSlice, EarlierStep, Ended, RefMove, StepOutcome
+from weft.engine.simulate import SimulatedEnd
 from weft.plan.compile.plan_net import CompiledPlan
 
 LOOP = plan(
@@ -34,7 +34,9 @@ def earlier(*steps: EarlierStep, **more: object) -> EarlierSlice:
     return EarlierSlice(subplan="a", run="first", steps=steps, **more)  # type: ignore[arg-type]
 
 
-def end(step: str, how: How = How.DONE, attempt: int = 1, inputs: str = "", **more: object) -> EarlierStep:
+def end(
+    step: str, how: StepOutcome = StepOutcome.DONE, attempt: int = 1, inputs: str = "", **more: object
+) -> EarlierStep:
     fact = Ended(at=0.0, firing=7, execution=1, how=how, **more)  # type: ignore[arg-type]
     return EarlierStep(step=step, attempt=attempt, end=fact, inputs=inputs)
 
@@ -100,13 +102,13 @@ def test_beside_a_step_that_was_cut_off_what_is_done_stays_done() -> None:
 
 def test_a_step_that_failed_for_good_is_run_again() -> None:
     compiled = plan(leaf("a", agent("code"), run("check")))
-    found = earlier(end("code"), end("check", How.FAILED, exit_code=1))
+    found = earlier(end("code"), end("check", StepOutcome.FAILED, exit_code=1))
     assert launched(play(compiled, {}, [found])) == ["a:check 1"]
 
 
 def test_a_failure_that_the_plan_tolerates_is_an_end() -> None:
     compiled = plan(leaf("a", run("check", on_error="continue"), run("last")))
-    found = earlier(end("check", How.FAILED, exit_code=1))
+    found = earlier(end("check", StepOutcome.FAILED, exit_code=1))
     assert launched(play(compiled, {}, [found])) == ["a:last 1"]
 
 
@@ -149,7 +151,7 @@ def test_an_open_question_is_asked_again() -> None:
 # Which slices continue
 
 
-def failed(compiled: CompiledPlan, how: dict[str, Happening]) -> dict[str, EarlierSlice]:
+def failed(compiled: CompiledPlan, how: dict[str, SimulatedEnd]) -> dict[str, EarlierSlice]:
     first = play(compiled, how)
     assert first.state == "failed"
     return progress(event for _, event in first.events)
@@ -162,8 +164,8 @@ def test_a_slice_that_was_cancelled_continues_and_one_that_failed_by_itself_does
     assert found["a"].open == (("check", 1, False),)
 
 
-@pytest.mark.parametrize("how", [How.LOST, How.INFRA])
-def test_a_slice_that_was_lost_continues(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.LOST, StepOutcome.INFRA])
+def test_a_slice_that_was_lost_continues(how: StepOutcome) -> None:
     compiled = plan(leaf("a", agent("code"), run("check")))
     found = failed(compiled, {"a:check": ends(how)})
     assert [step.step for step in only_slice(found).steps] == ["code"]
@@ -211,15 +213,17 @@ def test_the_branch_is_where_the_last_step_left_it() -> None:
         if number < 3
     )
     beginning = play(compiled, {}).facts[0]
-    cut = replace(more, how=How.LOST)
+    cut = replace(more, how=StepOutcome.LOST)
     assert only_slice(cut_off(compiled, [beginning, start, code])).commit == "1"
     assert only_slice(cut_off(compiled, [beginning, start, code, cut])).commit == "1"
     assert only_slice(cut_off(compiled, [beginning, start, code, more])).commit == "2"
 
 
-@pytest.mark.parametrize(("how", "is_tried"), [(How.DONE, True), (How.FAILED, True), (How.STOPPED, False)])
-def test_whether_an_agent_has_tried_to_resolve_a_conflict_is_known(how: How, is_tried: bool) -> None:
-    done = Ended(at=0.0, firing=1, execution=1, how=How.DONE)
+@pytest.mark.parametrize(
+    ("how", "is_tried"), [(StepOutcome.DONE, True), (StepOutcome.FAILED, True), (StepOutcome.STOPPED, False)]
+)
+def test_whether_an_agent_has_tried_to_resolve_a_conflict_is_known(how: StepOutcome, is_tried: bool) -> None:
+    done = Ended(at=0.0, firing=1, execution=1, how=StepOutcome.DONE)
     told = [
         Event(kind="step_finished", subplan="a", step="@workspace", outcome="done", fact=done),
         Event(kind="step_finished", subplan="a", step="code", attempt=1, outcome="done", fact=done),

@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 from app.privileges import open_to_all, without_privileges
 from weft.agents.adapters import ADAPTERS as BUILT_IN
 from weft.app.init.init import initialize
-from weft.app.init.survey import Check, Found, GitState
+from weft.app.init.survey import GitState, ProjectSurvey, TestCommand
 from weft.app.init.templates import config_text, plan_id, plan_text
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.app.project.places import IGNORED
 from weft.app.project.plans import load
 from weft.errors import InputError
@@ -41,21 +41,27 @@ GITS = [
     GitState(is_repository=True),
     GitState(is_repository=True, has_commits=True, branch="feature/#1"),
 ]
-TESTS = [(), (Check("make test", "Makefile"),), (Check("a: b # 'c' \"d\"", "x"), Check("tox", "tox.ini"))]
+TESTS = [
+    (),
+    (TestCommand("make test", "Makefile"),),
+    (TestCommand("a: b # 'c' \"d\"", "x"), TestCommand("tox", "tox.ini")),
+]
 FOUND = [
-    Found(agents=agents, tests=tests, setup="npm ci" if tests else "", git=git, has_sandbox=bool(agents))
+    ProjectSurvey(
+        agents=agents, tests=tests, setup="npm ci" if tests else "", git=git, has_sandbox=bool(agents)
+    )
     for agents, tests, git in product([(), AGENTS[:1], AGENTS], TESTS, GITS)
 ]
 
 
-def plan_of(found: Found) -> Plan:
+def plan_of(found: ProjectSurvey) -> Plan:
     text = plan_text(found, name="My Project", schema=".weft/schema.json")
     config = read_config(config_text(found), "config.yaml", "project")
     return load_plan(text, configs=[config], surroundings=Surroundings(git=found.git.is_repository))
 
 
 @pytest.mark.parametrize("found", FOUND)
-def test_whatever_is_found_the_plan_is_valid_and_fits_it(found: Found) -> None:
+def test_whatever_is_found_the_plan_is_valid_and_fits_it(found: ProjectSurvey) -> None:
     plan = plan_of(found)
     has_verify = bool(found.tests) and found.git.is_repository
     assert plan.warnings == ()
@@ -68,13 +74,13 @@ def test_whatever_is_found_the_plan_is_valid_and_fits_it(found: Found) -> None:
 @pytest.mark.parametrize("adapter", AGENTS, ids=lambda one: one.name)
 def test_an_agent_is_used_in_a_way_that_this_version_can(adapter: object) -> None:
     assert isinstance(adapter, type(AGENTS[0]))
-    plan = plan_of(Found(agents=(adapter,), tests=(), setup="", git=GITS[0]))
+    plan = plan_of(ProjectSurvey(agents=(adapter,), tests=(), setup="", git=GITS[0]))
     assert plan.agents["coder"].use in BUILT_IN
 
 
 def test_an_agent_with_an_adapter_is_driven_by_it() -> None:
     text = plan_text(
-        Found(agents=(ADAPTERS["codex"],), tests=(), setup="", git=GITS[0]), name="x", schema="s"
+        ProjectSurvey(agents=(ADAPTERS["codex"],), tests=(), setup="", git=GITS[0]), name="x", schema="s"
     )
     assert "  coder:  # Codex CLI\n    use: codex\n\n" in text
 
@@ -111,7 +117,7 @@ def test_a_directory_gets_a_plan_a_configuration_and_a_schema(tmp_path: Path) ->
     done = initialize(tmp_path, nowhere(tmp_path))
     assert [(one.name, one.is_new, one.note) for one in done.files] == [(name, True, "") for name in FILES]
     assert done.next == ("weft check",)
-    plan = load(Source(name="weft.yaml", directory=tmp_path), environ=nowhere(tmp_path))
+    plan = load(InputSource(name="weft.yaml", directory=tmp_path), environ=nowhere(tmp_path))
     assert plan.scopes[0].settings.max_parallel == 4
     assert (tmp_path / ".weft" / ".gitignore").read_text() == IGNORED
     assert everything(tmp_path) == [".weft", *sorted(FILES)]
@@ -257,5 +263,7 @@ def test_the_sandbox_is_offered_where_bubblewrap_works(tmp_path: Path) -> None:
         assert done.found.has_sandbox is offered
         assert ("\n# sandbox: bwrap\n" in (project / ".weft" / "config.yaml").read_text()) is offered
         assert (
-            not load(Source(name="weft.yaml", directory=project), environ={}).scopes[0].settings.sandbox.is_on
+            not load(InputSource(name="weft.yaml", directory=project), environ={})
+            .scopes[0]
+            .settings.sandbox.is_on
         )

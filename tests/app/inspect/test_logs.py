@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 
 from app.books import Written, finished, started, written
-from weft.app.inspect.logs import Piece, What, pieces
+from weft.app.inspect.logs import LogStreams, Piece, pieces
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.errors import InputError
 
 
@@ -29,11 +29,11 @@ def told(one: Written, name: str, *, follow: bool = False) -> list[str]:
 def _shown(piece: Piece) -> str:
     about = f"{piece.log.name} {piece.what.name.lower()}"
     match piece.what:
-        case What.OUTPUT:
+        case LogStreams.OUTPUT:
             return f"{about} {piece.stream} {piece.data.decode()}"
-        case What.LEFT_OUT:
+        case LogStreams.LEFT_OUT:
             return f"{about} {piece.stream} {piece.left_out}"
-        case What.STARTED | What.ENDED:
+        case LogStreams.STARTED | LogStreams.ENDED:
             return about
 
 
@@ -72,7 +72,7 @@ def test_each_go_at_a_step_has_an_output_of_its_own(one: Written) -> None:
 
 
 def test_after_the_beginning_comes_how_much_was_not_kept_and_then_the_end(one: Written) -> None:
-    fact = Ended(at=0.0, firing=1, execution=1, how=How.DONE, stdout_bytes=1_000, stderr_bytes=7)
+    fact = Ended(at=0.0, firing=1, execution=1, how=StepOutcome.DONE, stdout_bytes=1_000, stderr_bytes=7)
     one.tell(started("write"), structs.replace(finished("write"), fact=fact))
     one.log("docs/write.1.1-1.out").write_text("first")
     one.log("docs/write.1.1-1.out.tail").write_text("last")
@@ -153,7 +153,7 @@ def test_only_the_last_round_ends_as_the_whole(verified: Written) -> None:
     verified.log("docs/@merge.1.1-1.out").write_text("one")
     verified.log("docs/@merge.1.1-1.1.out").write_text("two")
     with verified.opened() as book:
-        ends = [piece.log.end for piece in pieces(book, "docs") if piece.what is What.ENDED]
+        ends = [piece.log.end for piece in pieces(book, "docs") if piece.what is LogStreams.ENDED]
     assert [(end.outcome, end.data["message"]) for end in ends if end is not None] == [
         ("done", "the branch had moved meanwhile, so it was merged and verified again"),
         ("failed", "red"),

@@ -24,7 +24,7 @@ from weft.app.inspect.nets import (
     read_plain_net,
     written_sum,
 )
-from weft.app.project.files import Source, save_text
+from weft.app.project.files import InputSource, save_text
 from weft.errors import FileFormatError, InputError, WeftError
 from weft.ids import OutcomeName, PlaceId, TransitionId
 from weft.net.formats import dump_net, write_pnml
@@ -60,17 +60,19 @@ def job(id_: str = "job") -> Net:
     )
 
 
-def stored(folder: Path, name: str, content: str | bytes) -> Source:
+def stored(folder: Path, name: str, content: str | bytes) -> InputSource:
     data = content if isinstance(content, bytes) else content.encode()
     (folder / name).write_bytes(data)
-    return Source(name=name, directory=folder)
+    return InputSource(name=name, directory=folder)
 
 
-def piped(content: str | bytes) -> Source:
-    return Source(name="-", stdin=io.BytesIO(content if isinstance(content, bytes) else content.encode()))
+def piped(content: str | bytes) -> InputSource:
+    return InputSource(
+        name="-", stdin=io.BytesIO(content if isinstance(content, bytes) else content.encode())
+    )
 
 
-def said(source: Source) -> str:
+def said(source: InputSource) -> str:
     with pytest.raises(InputError) as caught:
         read_plain_net(source)
     return str(caught.value)
@@ -104,20 +106,23 @@ def test_a_file_longer_than_a_piece_is_read_to_its_end(tmp_path: Path) -> None:
 
 def test_standard_input_of_the_process_is_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(write_pnml(PLAIN).encode())))
-    assert read_net(Source(name="-")) == PLAIN
+    assert read_net(InputSource(name="-")) == PLAIN
 
 
 def test_a_closed_standard_input_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
-    assert said(Source(name="-")) == "cannot read standard input: it is closed"
+    assert said(InputSource(name="-")) == "cannot read standard input: it is closed"
 
 
 def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "folder.pnml").mkdir()
     assert (
-        said(Source(name="no.pnml", directory=tmp_path)) == "cannot read no.pnml: no such file or directory"
+        said(InputSource(name="no.pnml", directory=tmp_path))
+        == "cannot read no.pnml: no such file or directory"
     )
-    assert said(Source(name="folder.pnml", directory=tmp_path)) == "cannot read folder.pnml: is a directory"
+    assert (
+        said(InputSource(name="folder.pnml", directory=tmp_path)) == "cannot read folder.pnml: is a directory"
+    )
     assert said(stored(tmp_path, "empty.json", "")) == "empty.json: the file is empty; a net is needed"
     neither = "neither PNML, which begins with '<', nor a net in JSON, which begins with '{'"
     assert said(stored(tmp_path, "plan.yaml", "plan: x")) == f"plan.yaml: {neither}"
@@ -133,7 +138,7 @@ def test_no_permission_to_read_is_said(tmp_path: Path, monkeypatch: pytest.Monke
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(Path, "open", refuse)
-    assert said(Source(name="a.pnml", directory=tmp_path)) == "cannot read a.pnml: permission denied"
+    assert said(InputSource(name="a.pnml", directory=tmp_path)) == "cannot read a.pnml: permission denied"
 
 
 def test_a_failing_disk_is_not_the_users_mistake() -> None:
@@ -142,7 +147,7 @@ def test_a_failing_disk_is_not_the_users_mistake() -> None:
             raise OSError(errno.EIO, "Input/output error")
 
     with pytest.raises(WeftError, match=r"^cannot read standard input: input/output error$") as caught:
-        read_net(Source(name="-", stdin=Failing()))
+        read_net(InputSource(name="-", stdin=Failing()))
     assert not isinstance(caught.value, InputError)
 
 
@@ -311,7 +316,7 @@ def test_the_name_in_pnml_is_that_of_the_file(tmp_path: Path, name: str, shown: 
 
 
 def test_a_new_file_gets_the_usual_mode_and_an_old_one_keeps_its_own(tmp_path: Path) -> None:
-    source = Source(name="-", directory=tmp_path)
+    source = InputSource(name="-", directory=tmp_path)
     usual = tmp_path / "usual"
     usual.touch()
     save_text("one", "out", source=source)
@@ -325,7 +330,7 @@ def test_a_new_file_gets_the_usual_mode_and_an_old_one_keeps_its_own(tmp_path: P
 
 def test_behind_a_link_the_file_is_replaced_and_the_link_stays(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("target")
-    save_text("x", "link", source=Source(name="-", directory=tmp_path))
+    save_text("x", "link", source=InputSource(name="-", directory=tmp_path))
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_text() == "x"
 
@@ -344,12 +349,12 @@ def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("pipe", "."):
         with pytest.raises(InputError, match=r"^cannot write .*: it is there and not a regular file$"):
-            save_text("x", name, source=Source(name="-", directory=tmp_path))
+            save_text("x", name, source=InputSource(name="-", directory=tmp_path))
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^cannot write no/out: no such file or directory$"):
-        save_text("x", "no/out", source=Source(name="-", directory=tmp_path))
+        save_text("x", "no/out", source=InputSource(name="-", directory=tmp_path))
 
 
 @pytest.mark.parametrize("call", ["fchmod", "fsync"])
@@ -363,7 +368,7 @@ def test_when_writing_fails_the_old_file_is_whole_and_nothing_else_is_left(
     out.write_text("old")
     monkeypatch.setattr(os, call, fail)
     with pytest.raises(WeftError, match="cannot write out: no space left on device") as caught:
-        save_text("new", "out", source=Source(name="-", directory=tmp_path))
+        save_text("new", "out", source=InputSource(name="-", directory=tmp_path))
     assert not isinstance(caught.value, InputError)
     assert out.read_text() == "old"
     assert list(tmp_path.iterdir()) == [out]

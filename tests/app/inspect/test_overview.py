@@ -11,7 +11,7 @@ from app.books import Written, written
 from weft.app.control.control import DeafError, chosen, steer, under_way
 from weft.app.inspect.overview import STATES, Overview, SubplanNow, overview
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import RunStarted, Wanted
+from weft.engine.messages.facts import ControlState, RunStarted
 from weft.errors import InputError
 from weft.plan.display.show import record_plan
 from weft.plan.loader.load import load_plan
@@ -141,9 +141,9 @@ def test_what_is_to_continue_is_not_paused_any_more_before_a_coordinator_has_tak
 ) -> None:
     book.tell(*BEGUN, Event(kind="paused", subplan="", outcome="pause"))
     ask(book, "control", wanted="go")
-    assert (seen(book).wants, row(book, "store/model").wanted) == (False, Wanted.GO)
+    assert (seen(book).wants, row(book, "store/model").wanted) == (False, ControlState.GO)
     ask(book, "control", "store/model", wanted="pause")
-    assert row(book, "store/model").wanted is Wanted.PAUSE
+    assert row(book, "store/model").wanted is ControlState.PAUSE
 
 
 def test_a_stop_that_no_coordinator_has_taken_up_is_not_for_the_next_one(book: Written) -> None:
@@ -289,13 +289,13 @@ def test_a_pause_that_nobody_takes_up_in_time_says_who_does_not(
     monkeypatch.setattr("weft.app.control.control.PATIENCE", 0.0)
     book.come_back()
     with book.opened() as opened, pytest.raises(DeafError, match="has not taken this up within 0 s"):
-        steer(opened, Wanted.PAUSE)
+        steer(opened, ControlState.PAUSE)
 
 
 def test_a_coordinator_that_dies_before_it_takes_it_up_is_noticed(book: Written) -> None:
     book.come_back()
     with book.opened() as opened:
-        done = steer(opened, Wanted.PAUSE, sign=book.die)
+        done = steer(opened, ControlState.PAUSE, sign=book.die)
     assert (done.changed, done.alive) == (True, False)
 
 
@@ -303,7 +303,7 @@ def test_a_word_to_go_on_waits_for_the_next_coordinator(book: Written) -> None:
     book.tell(Event(kind="paused", outcome="pause"))
     book.die()
     with book.opened() as opened:
-        assert steer(opened, Wanted.GO).changed
+        assert steer(opened, ControlState.GO).changed
         (left,) = opened.journal.requests("r1")
         assert left.data == {"wanted": "go"}
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from weft.app.clean.homes import clean_homes
-from weft.app.doctor.context import Ground
-from weft.app.doctor.findings import State
+from weft.app.doctor.context import DoctorContext
+from weft.app.doctor.findings import FindingState
 from weft.app.doctor.sandbox import sandbox
-from weft.app.isolation.sandboxes import Wanted, homes_wanted, refuse_without, trouble, wanted
+from weft.app.isolation.sandboxes import SandboxRequest, homes_wanted, refuse_without, trouble, wanted
 from weft.app.isolation.step_isolation import isolation_of
 from weft.app.project.places import Places
 from weft.engine.messages.orders import Launch
@@ -41,14 +41,14 @@ NESTED = (
     [
         ("", PLAIN, None),
         ("sandbox: none", PLAIN, None),
-        ("sandbox: bwrap", PLAIN, Wanted(network=True)),
-        (*BY_AGENT, Wanted(network=False)),
+        ("sandbox: bwrap", PLAIN, SandboxRequest(network=True)),
+        (*BY_AGENT, SandboxRequest(network=False)),
         (BY_AGENT[0], PLAIN, None),
-        (*NESTED, Wanted(network=True)),
+        (*NESTED, SandboxRequest(network=True)),
     ],
 )
 def test_sandboxes_are_wanted_where_something_is_run_in_one(
-    top: str, subplans: str, found: Wanted | None
+    top: str, subplans: str, found: SandboxRequest | None
 ) -> None:
     assert wanted(plan(top, subplans)) == found
     assert homes_wanted(plan(top, subplans)) == (found is not None)
@@ -87,14 +87,14 @@ def program(tmp_path: Path) -> dict[str, str]:
 
 def test_the_doctor_looks_only_if_the_plan_wants_one(tmp_path: Path, program: dict[str, str]) -> None:
     file = tmp_path / "weft.yaml"
-    assert list(sandbox(Ground(tmp_path, environ=program))) == []
+    assert list(sandbox(DoctorContext(tmp_path, environ=program))) == []
     file.write_text("nonsense")
-    assert list(sandbox(Ground(tmp_path, environ=program))) == []
+    assert list(sandbox(DoctorContext(tmp_path, environ=program))) == []
     file.write_text(text("sandbox: bwrap"))
-    (well,) = sandbox(Ground(tmp_path, environ=program))
-    (ill,) = sandbox(Ground(tmp_path, environ={"PATH": ""}))
-    assert (well.state, well.found) == (State.OK, "bubblewrap 9 makes sandboxes")
-    assert (ill.state, ill.advice) == (State.PROBLEM, "apt install bubblewrap")
+    (well,) = sandbox(DoctorContext(tmp_path, environ=program))
+    (ill,) = sandbox(DoctorContext(tmp_path, environ={"PATH": ""}))
+    assert (well.state, well.found) == (FindingState.OK, "bubblewrap 9 makes sandboxes")
+    assert (ill.state, ill.advice) == (FindingState.PROBLEM, "apt install bubblewrap")
 
 
 def launch() -> Launch:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from app.notice_stories import asked, failed, finished, recorded
 from app.receivers import program, serving
 from app.run_stories import plan_of, slices
-from weft.app.notify.hook import Notified, notified
+from weft.app.notify.hook import NotificationHook, notified
 from weft.app.notify.notifier import LARGEST_LOG, LOG_NAME, MOST_WAITING, Notifier
 from weft.app.project.places import Places
 from weft.engine.messages.events import Event, Recorded
@@ -61,11 +61,11 @@ def notifier(
     )
 
 
-def tell(told: Notified, *events: Event) -> None:
+def tell(told: NotificationHook, *events: Event) -> None:
     told.hears(recorded(events))
 
 
-def finish(told: Notified) -> None:
+def finish(told: NotificationHook) -> None:
     anyio.run(told.finish)
 
 
@@ -254,7 +254,7 @@ def test_a_log_that_cannot_be_written_breaks_nothing(places: Places) -> None:
 # Who is told
 
 
-def told_of(places: Places, *notify: dict[str, object]) -> Notified:
+def told_of(places: Places, *notify: dict[str, object]) -> NotificationHook:
     return notified(
         plan(*notify), "r1", places=places, journal=MemoryJournal(), audience=None, environ=ENVIRON
     )  # fmt: skip

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from app.preflight.test_python_installs import Machine
-from weft.app.doctor.context import Ground
-from weft.app.doctor.findings import State
+from weft.app.doctor.context import DoctorContext
+from weft.app.doctor.findings import FindingState
 from weft.app.doctor.imports import imports
 from weft.app.init.init import initialize
 from weft.app.preflight.imports import import_findings, python_imports
@@ -150,15 +150,15 @@ def test_packages_that_are_links_into_the_checkout_are_a_warning(machine: Machin
 
 
 def test_the_doctor_warns_where_there_is_something_to_do(machine: Machine) -> None:
-    def states() -> list[State]:
-        return [one.state for one in imports(Ground(machine.top, environ=machine.environ))]
+    def states() -> list[FindingState]:
+        return [one.state for one in imports(DoctorContext(machine.top, environ=machine.environ))]
 
     assert states() == []
     file = machine.top / "weft.yaml"
     file.write_text(f"weft: 1\nplan: p\nverify: pytest -q\nsubplans: [{{id: a, {STEP}}}]\n")
-    assert states() == [State.OK]
+    assert states() == [FindingState.OK]
     (machine.top / "src" / "queue.py").touch()
-    assert states() == [State.WARNING]
+    assert states() == [FindingState.WARNING]
     file.write_text("nonsense")
     assert states() == []
 

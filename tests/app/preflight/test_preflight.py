@@ -10,7 +10,7 @@ import pytest
 
 from app.programs import Programs
 from weft.app.preflight.preflight import Preflight, preflight
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.app.project.plans import load
 from weft.errors import InputError
 from weft.plan.loader.load import Surroundings, load_plan
@@ -385,7 +385,7 @@ def test_commands_of_the_project_that_are_not_approved_are_a_warning(tmp_path: P
     config.write_text("setup: [echo x]\n")
     (tmp_path / "weft.yaml").write_text(f"weft: 1\nplan: p\nisolation: dir\n{PLAIN}\n")
     environ = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    plan = load(Source(name="weft.yaml", directory=tmp_path, holds="plan"), environ=environ)
+    plan = load(InputSource(name="weft.yaml", directory=tmp_path, holds="plan"), environ=environ)
     (said,) = preflight(plan, tmp_path, environ).warnings
     assert ".weft/config.yaml came with this project, and names commands that you have not approved" in said
     assert said.endswith("`weft config approve` shows and approves them")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from weft.app.project.approval import (
+    ApprovalRequest,
     NotApprovedError,
-    Request,
     approvals,
     approve,
     change_lines,
@@ -41,7 +41,7 @@ def layer(text: str = TEXT) -> Layer:
     return read_config(text, ".weft/config.yaml", "project").layer
 
 
-def asked(project: Path, environ: dict[str, str], text: str = TEXT) -> Request:
+def asked(project: Path, environ: dict[str, str], text: str = TEXT) -> ApprovalRequest:
     request = request_of(layer(text), project, environ)
     assert request is not None
     return request

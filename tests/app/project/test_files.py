@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from weft.app.project.files import Source, read_bytes, read_text, save_text
+from weft.app.project.files import InputSource, read_bytes, read_text, save_text
 from weft.errors import FileFormatError, InputError
 
 
-def piped(content: bytes) -> Source:
-    return Source(name="-", stdin=io.BytesIO(content))
+def piped(content: bytes) -> InputSource:
+    return InputSource(name="-", stdin=io.BytesIO(content))
 
 
 def test_a_file_is_read_up_to_the_limit_and_one_beyond_it_is_refused() -> None:
@@ -34,7 +34,7 @@ def test_a_file_without_an_end_is_refused() -> None:
     with pytest.raises(
         FileFormatError, match=r"^/dev/zero: the file is too large; allowed are 1,000,000 bytes$"
     ):
-        read_text(Source(name="/dev/zero"), most=1_000_000)
+        read_text(InputSource(name="/dev/zero"), most=1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_what_is_not_utf_8_is_told_with_line_and_column(
 
 
 def test_a_file_is_called_by_its_label_if_it_has_one(tmp_path: Path) -> None:
-    source = Source(name=str(tmp_path / "no"), label="~/no")
+    source = InputSource(name=str(tmp_path / "no"), label="~/no")
     with pytest.raises(InputError, match=r"^cannot read ~/no: no such file or directory$"):
         read_text(source, most=5)
 
 
 def test_what_is_read_from_is_named_when_it_would_be_overwritten(tmp_path: Path) -> None:
     (tmp_path / "weft.yaml").touch()
-    source = Source(name="weft.yaml", directory=tmp_path, holds="plan")
+    source = InputSource(name="weft.yaml", directory=tmp_path, holds="plan")
     with pytest.raises(InputError, match="it is the file that the plan is read from"):
         save_text("x", "weft.yaml", source=source)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.app.project.plan_names import plan_files, subplans_in, subplans_of
 from weft.errors import InputError
 
@@ -19,9 +19,9 @@ subplans: [{id: a, title: First, subplans: [{id: b, title: [x]}, {id: [c]}, d]},
 
 def test_subplans_are_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text("subplans: [{id: a}]")
-    assert list(subplans_of(Source(name="plan.yaml", directory=tmp_path))) == [("a", "")]
+    assert list(subplans_of(InputSource(name="plan.yaml", directory=tmp_path))) == [("a", "")]
     with pytest.raises(InputError):
-        subplans_of(Source(name="none.yaml", directory=tmp_path))
+        subplans_of(InputSource(name="none.yaml", directory=tmp_path))
 
 
 @pytest.fixture

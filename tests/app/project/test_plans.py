@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from weft.app.check.check import check
-from weft.app.inspect.plan_pictures import Format, What, graph
-from weft.app.project.files import Source
+from weft.app.inspect.plan_pictures import Format, PictureSubject, graph
+from weft.app.project.files import InputSource
 from weft.app.project.plans import find_plan, installed_agents, load, project_layer
 from weft.errors import InputError, WeftError
 from weft.garbage import without_gc
@@ -43,9 +43,9 @@ def put(path: Path, content: str | bytes = "") -> Path:
     return path
 
 
-def in_folder(folder: Path, name: str = "weft.yaml", content: str | bytes = PLAN) -> Source:
+def in_folder(folder: Path, name: str = "weft.yaml", content: str | bytes = PLAN) -> InputSource:
     put(folder / name, content)
-    return Source(name=name, directory=folder, holds="plan")
+    return InputSource(name=name, directory=folder, holds="plan")
 
 
 def in_force(plan: Plan, setting: str) -> tuple[Any, str]:
@@ -53,7 +53,7 @@ def in_force(plan: Plan, setting: str) -> tuple[Any, str]:
     return scope.find(setting)[0], str(origin(scope, setting))
 
 
-def refused(source: Source, **given: Any) -> list[str]:
+def refused(source: InputSource, **given: Any) -> list[str]:
     with pytest.raises(PlanError) as caught:
         load(source, **given)
     return list(caught.value.lines())
@@ -143,7 +143,7 @@ def test_a_plan_from_above_names_the_configuration_on_the_way(
     put(tmp_path / ".weft" / "config.yaml", "retries: 1")
     (tmp_path / "sub").mkdir()
     in_folder(tmp_path)
-    plan = load(Source(name="../weft.yaml", directory=tmp_path / "sub"), environ=environ)
+    plan = load(InputSource(name="../weft.yaml", directory=tmp_path / "sub"), environ=environ)
     assert in_force(plan, "retries") == (1, "../.weft/config.yaml:1")
 
 
@@ -151,7 +151,7 @@ def test_what_comes_through_a_pipe_lies_in_the_directory_of_work(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     put(tmp_path / ".weft" / "config.yaml", "retries: 1")
-    source = Source(name="-", directory=tmp_path, stdin=io.BytesIO(PLAN.encode()))
+    source = InputSource(name="-", directory=tmp_path, stdin=io.BytesIO(PLAN.encode()))
     plan = load(source, environ=environ)
     assert in_force(plan, "retries") == (1, ".weft/config.yaml:1")
     assert in_force(plan, "agent") == ("claude", "standard input:3")
@@ -387,4 +387,4 @@ def test_the_search_for_garbage_goes_on_after_an_error(tmp_path: Path, environ: 
 
 def test_pnml_holds_nets_only(tmp_path: Path, environ: dict[str, str]) -> None:
     with pytest.raises(InputError, match="PNML holds nets only"):
-        graph(in_folder(tmp_path), What.TREE, Format.PNML, environ=environ)
+        graph(in_folder(tmp_path), PictureSubject.TREE, Format.PNML, environ=environ)

@@ -11,7 +11,7 @@ import pytest
 
 from app.books import Written, written
 from weft.app.project.places import Places
-from weft.app.project.step_limits import Sight, find_sight, refuse_inside_step
+from weft.app.project.step_limits import VisibleRun, find_sight, refuse_inside_step
 from weft.app.record.subplan_journal import SubplanJournal
 from weft.engine.messages.events import Event
 from weft.errors import InputError, WeftError
@@ -135,22 +135,22 @@ def told(tmp_path: Path) -> Iterator[Written]:
         yield told
 
 
-def sight(told: Written, *steps: EnclosingStep, run: str | None = None, **environ: str) -> Sight:
+def sight(told: Written, *steps: EnclosingStep, run: str | None = None, **environ: str) -> VisibleRun:
     with closing(open_reader(told.root / ".weft" / "weft.db")) as journal:
         return find_sight(Places(told.root), journal, run, environ, find_steps=lambda: steps)
 
 
 def test_outside_of_steps_all_is_seen(told: Written) -> None:
-    assert sight(told, run="r1") == Sight("r1", "")
+    assert sight(told, run="r1") == VisibleRun("r1", "")
 
 
 def test_a_step_sees_its_own_subplan(told: Written) -> None:
-    assert sight(told, step_of(told.root, subplan="docs")) == Sight("r1", "docs")
+    assert sight(told, step_of(told.root, subplan="docs")) == VisibleRun("r1", "docs")
 
 
 @pytest.mark.parametrize("job", ["r1.7.1", "r1.7.2.5"])
 def test_the_job_of_a_step_says_its_subplan(told: Written, job: str) -> None:
-    assert sight(told, step_of(told.root, job=job)) == Sight("r1", "store/model")
+    assert sight(told, step_of(told.root, job=job)) == VisibleRun("r1", "store/model")
 
 
 @pytest.mark.parametrize("job", ["", "r1.8.1", "q.7.1"])
@@ -161,7 +161,7 @@ def test_a_step_that_cannot_be_identified_sees_nothing(told: Written, job: str) 
 
 def test_a_step_of_another_project_sees_all(told: Written, own: Path) -> None:
     steps: Sequence[EnclosingStep] = [step_of(own, subplan="docs"), EnclosingStep()]
-    assert sight(told, *steps) == Sight(None, "")
+    assert sight(told, *steps) == VisibleRun(None, "")
 
 
 def test_a_step_sees_no_other_run(told: Written) -> None:
@@ -170,8 +170,8 @@ def test_a_step_sees_no_other_run(told: Written) -> None:
 
 
 def test_the_environment_names_the_step_where_its_ancestors_are_hidden(told: Written) -> None:
-    assert sight(told, WEFT_RUN="r1", WEFT_SUBPLAN="store") == Sight("r1", "store")
-    assert sight(told, WEFT_RUN="r9", WEFT_SUBPLAN="store") == Sight(None, "")
+    assert sight(told, WEFT_RUN="r1", WEFT_SUBPLAN="store") == VisibleRun("r1", "store")
+    assert sight(told, WEFT_RUN="r9", WEFT_SUBPLAN="store") == VisibleRun(None, "")
 
 
 def test_a_journal_inside_a_step_has_the_events_of_its_subplan(told: Written) -> None:

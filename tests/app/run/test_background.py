@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.app.run.background import Word
+from weft.app.run.background import ReadyMessage
 
 WRITES = """
 import os, sys
@@ -54,7 +54,7 @@ def test_what_cannot_be_put_aside_goes_on_growing(tmp_path: Path) -> None:
 
 def test_a_word_is_said_once() -> None:
     reader, writer = os.pipe()
-    word = Word(writer)
+    word = ReadyMessage(writer)
     word.say(run="r1")
     word.say(run="r2")
     with open(reader, "rb") as pipe:  # noqa: PTH123
@@ -64,6 +64,6 @@ def test_a_word_is_said_once() -> None:
 def test_a_word_that_nobody_waits_for_is_no_trouble() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    Word(writer).say(run="r1")
+    ReadyMessage(writer).say(run="r1")
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(writer)

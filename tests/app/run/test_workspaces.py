@@ -8,13 +8,13 @@ import pytest
 from weft.app.preflight.preflight import Preflight
 from weft.app.preflight.repository import examine_repository
 from weft.app.project.places import Places
-from weft.app.run.workspaces import Workplace, Workplaces
+from weft.app.run.workspaces import RunWorkspaces, WorkspaceFactory
 from weft.engine.messages.facts import RunStarted
 from weft.errors import InputError
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Plan
-from weft.ports.target import Entry
-from weft.ports.workspaces import MergeRequest, Work, WorkspaceRequest
+from weft.ports.target import LandingEntry
+from weft.ports.workspaces import MergeRequest, StepWork, WorkspaceRequest
 from weft.workspaces.git.base.program import Git
 from workspaces.git.repositories import commit, repository, surroundings
 
@@ -26,12 +26,12 @@ def plan_of(isolation: str, other: str = "") -> Plan:
     return load_plan(f"weft: 1\nplan: notes\nisolation: {isolation}\n{SLICES.replace('ISOLATION', other)}")
 
 
-def workplaces(folder: Path, isolation: str, other: str = "") -> Workplaces:
+def workplaces(folder: Path, isolation: str, other: str = "") -> WorkspaceFactory:
     plan = plan_of(isolation, other)
-    return Workplaces(plan, Places(folder), folder, surroundings(folder.parent))
+    return WorkspaceFactory(plan, Places(folder), folder, surroundings(folder.parent))
 
 
-def new(folder: Path, isolation: str, other: str = "", **more: Any) -> Workplace:
+def new(folder: Path, isolation: str, other: str = "", **more: Any) -> RunWorkspaces:
     """For a run that begins, after its preflight."""
     found = Preflight(findings=())
     if isolation == "worktree":
@@ -113,10 +113,12 @@ def test_a_run_that_goes_on_has_the_ends_that_it_had(top: Path) -> None:
     workspaces.prepare(WorkspaceRequest(path="a"))
     assert git.line("rev-parse", "weft/notes/a") == base
     (workspaces.place("a") / "one").write_text("1")
-    workspaces.record(Work(path="a", step="w", attempt=1, subject="a: w"))
+    workspaces.record(StepWork(path="a", step="w", attempt=1, subject="a: w"))
     target = workplace.landing_target
     assert target is not None
-    assert target.advance(target.build([Entry(path="a", subject="Land a")], is_to_land={"a"}.__contains__))
+    assert target.advance(
+        target.build([LandingEntry(path="a", subject="Land a")], is_to_land={"a"}.__contains__)
+    )
     assert git.line("ls-tree", "--name-only", "release").split() == ["README", "one"]
 
 

@@ -12,11 +12,11 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
 from app.programs import Programs
-from weft.app.agents.question import Reply
+from weft.app.agents.question import AgentReply
 from weft.cli.live import probe_progress
 from weft.cli.main import cli
 from weft.cli.text.agents import probed_data, probed_lines
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.plan.language.adapters import ADAPTERS
 from weft.plan.model import Agent
 
@@ -190,18 +190,21 @@ def test_where_nobody_is_there_to_be_asked_nothing_is_started(machine: Programs,
 
 def test_seconds_tokens_cost_and_limits_are_told() -> None:
     told = [
-        Reply(
+        AgentReply(
             agent=Agent(name="one", use="pi"),
-            how=How.DONE,
+            how=StepOutcome.DONE,
             answer="Yes.\nready",
             seconds=3.14,
             tokens=1_050,
             cost=3_750,
         ),
-        Reply(
-            agent=Agent(name="other", use="pi"), how=How.LIMITED, message="too many", until=1_800_000_000.0
+        AgentReply(
+            agent=Agent(name="other", use="pi"),
+            how=StepOutcome.LIMITED,
+            message="too many",
+            until=1_800_000_000.0,
         ),
-        Reply(agent=Agent(name="third", use="pi"), how=None, message="no model"),
+        AgentReply(agent=Agent(name="third", use="pi"), how=None, message="no model"),
     ]
     assert [*probed_lines(told, ())] == [
         "one    answered   in 3.1 s, 1,050 tokens, <$0.01",

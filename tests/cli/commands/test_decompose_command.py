@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from weft.app.decompose.decompose import Proposal
-from weft.app.decompose.source_files import Unread
+from weft.app.decompose.source_files import UnreadFile
 from weft.cli.main import cli
 from weft.cli.text.decompose import part_data, part_lines, summary_lines, watching
 from weft.decompose.model import Part
@@ -151,7 +151,7 @@ def test_a_summary_is_grammatical() -> None:
 
 
 def test_what_could_not_be_read_is_said_and_not_at_length() -> None:
-    unread = tuple(Unread(f"f{number}", "permission denied") for number in range(7))
+    unread = tuple(UnreadFile(f"f{number}", "permission denied") for number in range(7))
     left_out = ("a", "b", "c", "d", "e", "f")
     whole = Part(id="", title="x", files=("x",), tokens=1)
     found = proposal(whole, unread=unread, left_out=left_out, history_fault="bad object HEAD")

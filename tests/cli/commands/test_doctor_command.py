@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from app.doctor.patients import FAILS, LANDS, Patient
 from e2e.repositories import WEFT
 from weft.app.doctor.catalogue import CHECKS
-from weft.app.doctor.examination import Report, Told
+from weft.app.doctor.examination import CheckResult, DoctorReport
 from weft.app.doctor.findings import Check, problem, unknown, warning
 from weft.cli.commands import doctor as command
 from weft.cli.main import cli
@@ -145,12 +145,15 @@ def test_only_unknown_has_an_exit_code_of_its_own(patient: Patient) -> None:
     )
 
 
-def made(*findings: tuple[str, object]) -> Report:
+def made(*findings: tuple[str, object]) -> DoctorReport:
     told = [
-        Told(check=Check(id=name, looks_at="", why="because", examine=lambda _ground: ()), finding=finding)  # type: ignore[arg-type]
+        CheckResult(
+            check=Check(id=name, looks_at="", why="because", examine=lambda _ground: ()),
+            finding=finding,  # type: ignore[arg-type]
+        )
         for name, finding in findings
     ]
-    return Report(project=Path("/p"), told=tuple(told))
+    return DoctorReport(project=Path("/p"), told=tuple(told))
 
 
 def test_what_is_unknown_for_one_reason_is_told_once_and_what_matters_comes_first() -> None:
@@ -175,12 +178,12 @@ def test_what_is_unknown_for_one_reason_is_told_once_and_what_matters_comes_firs
 
 
 def test_why_something_could_not_be_mended_is_told() -> None:
-    told = Told(
+    told = CheckResult(
         check=Check(id="one", looks_at="", why="because", examine=lambda _ground: ()),
         finding=problem("much"),
         tried="no way",
     )
-    lines = [*report_lines(Report(project=Path("/p"), told=(told,)), verbose=False, fix=True)]
+    lines = [*report_lines(DoctorReport(project=Path("/p"), told=(told,)), verbose=False, fix=True)]
     assert lines[2] == "  it could not be mended: no way"
 
 

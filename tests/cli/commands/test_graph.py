@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from inline_snapshot import snapshot
 
-from weft.app.inspect.plan_pictures import Format, What
+from weft.app.inspect.plan_pictures import Format, PictureSubject
 from weft.cli.commands.graph import ENDINGS, FORMATS, WHATS
 from weft.cli.main import cli
 from weft.net.formats import read_pnml
@@ -51,7 +51,7 @@ def graph(folder: Path, *args: str, stdin: str | None = None) -> Result:
 
 
 def test_every_picture_and_format_can_be_asked_for() -> None:
-    assert list(WHATS) == list(What)
+    assert list(WHATS) == list(PictureSubject)
     assert list(FORMATS) == list(Format)
     assert set(ENDINGS.values()) == set(FORMATS)
 

@@ -22,7 +22,7 @@ from weft.app.record.journal import open_book
 from weft.app.run import merge as run_merging
 from weft.app.run.merge import merge
 from weft.cli.main import cli
-from weft.cli.text.merge import Teller
+from weft.cli.text.merge import MergeObserver
 from weft.engine.messages.events import Recorded
 from weft.errors import InputError, WeftError
 from weft.store.lease import take_lock
@@ -425,13 +425,13 @@ def test_where_it_cannot_be_told_what_somebody_works_at_nothing_is_done(reposito
     lock = take_lock(repository.root / ".weft" / LOCK_FILE)
     assert lock is not None
     with open_book(repository.root) as book, pytest.raises(WeftError, match="another Weft works in"):
-        merge(book, holds.held(book), Teller(None), environ=repository.environ, patience=2)
+        merge(book, holds.held(book), MergeObserver(None), environ=repository.environ, patience=2)
     os.close(lock)
     assert repository.landed() == []
 
 
 def test_what_goes_wrong_is_told_as_it_is(repository: Repository) -> None:
-    class Deaf(Teller):
+    class Deaf(MergeObserver):
         def hears(self, events: Sequence[Recorded]) -> None:
             raise LookupError
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import pytest
 
 from cli.running import WEFT, Project
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.app.run.run import run_plan
-from weft.app.run.session import Begun
-from weft.app.run.setup import Wish
+from weft.app.run.session import RunSetup
+from weft.app.run.setup import RunRequest
 from weft.engine.messages.events import Recorded
 
 TWO = """
@@ -346,7 +346,7 @@ class Watching:
     def __init__(self) -> None:
         self.seen: set[bool] = set()
 
-    def begins(self, begun: Begun) -> None:
+    def begins(self, begun: RunSetup) -> None:
         pass
 
     def hears(self, events: Sequence[Recorded]) -> None:
@@ -386,6 +386,6 @@ finally:
 
 def test_while_it_runs_garbage_is_looked_for_as_always(project: Project) -> None:
     watching = Watching()
-    source = Source(name="weft.yaml", directory=project.plan(TWO).root, holds="plan")
-    assert run_plan(Wish(source=source), watching, environ={"PATH": os.environ["PATH"]}) == "completed"
+    source = InputSource(name="weft.yaml", directory=project.plan(TWO).root, holds="plan")
+    assert run_plan(RunRequest(source=source), watching, environ={"PATH": os.environ["PATH"]}) == "completed"
     assert watching.seen == {True}

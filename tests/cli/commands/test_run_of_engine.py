@@ -11,8 +11,8 @@ from weft.cli.live.screen import screen
 from weft.cli.text.run_lines import lines_of
 from weft.cli.text.run_summary import summary_lines
 from weft.cli.wording.cells import Style
-from weft.engine.messages.facts import How
-from weft.engine.simulate import Happening, Interruptions, Reply, SimulatedRun, Simulator
+from weft.engine.messages.facts import StepOutcome
+from weft.engine.simulate import Interruptions, SimulatedEnd, SimulatedReply, SimulatedRun, Simulator
 
 GROUPS = [
     {
@@ -29,12 +29,18 @@ GROUPS = [
 PLANS = {
     mode: compiled(*GROUPS, failure_mode=mode, max_parallel=3) for mode in ("fail_fast", "continue_on_error")
 }
-HOWS = [*[How.DONE] * 16, How.FAILED, How.TIMEOUT, How.LOST, How.LIMITED]
+HOWS = [
+    *[StepOutcome.DONE] * 16,
+    StepOutcome.FAILED,
+    StepOutcome.TIMEOUT,
+    StepOutcome.LOST,
+    StepOutcome.LIMITED,
+]
 
 
 def simulated(mode: str, chance: Random) -> SimulatedRun:
-    def world(_order: object) -> Happening:
-        return Happening(
+    def world(_order: object) -> SimulatedEnd:
+        return SimulatedEnd(
             seconds=chance.uniform(1, 50), how=chance.choice(HOWS), cost=chance.choice([None, 5])
         )
 
@@ -44,7 +50,7 @@ def simulated(mode: str, chance: Random) -> SimulatedRun:
     simulator = Simulator(
         PLANS[mode],
         world,
-        person=lambda _subplan, _step: Reply(chance.uniform(0, 100)),
+        person=lambda _subplan, _step: SimulatedReply(chance.uniform(0, 100)),
         interruptions=Interruptions(dies=rarely, stops=rarely),
     )
     return simulator.play(carried=("g0/a",))

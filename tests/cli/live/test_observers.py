@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from weft.app.project.places import project_of
-from weft.app.run.session import Begun
-from weft.cli.live.observers import Reader
+from weft.app.run.session import RunSetup
+from weft.cli.live.observers import LineObserver
 from weft.engine.messages.events import Event, Recorded
 from weft.engine.states import SubplanExecutionState as State
 from weft.hosts.local import LocalHost
@@ -49,8 +49,8 @@ def journal() -> Journal:
 
 
 @pytest.fixture
-def reader(tmp_path: Path, journal: Journal) -> Reader:
-    begun = Begun(
+def reader(tmp_path: Path, journal: Journal) -> LineObserver:
+    begun = RunSetup(
         run="r",
         plan=load_plan(PLAN),
         places=project_of(tmp_path),
@@ -60,13 +60,13 @@ def reader(tmp_path: Path, journal: Journal) -> Reader:
         resumed=True,
         history=journal,
     )
-    reader = Reader(quiet=True)
+    reader = LineObserver(quiet=True)
     reader.begins(begun)
     return reader
 
 
 def test_the_history_of_a_run_is_read_when_something_new_has_happened(
-    reader: Reader, journal: Journal
+    reader: LineObserver, journal: Journal
 ) -> None:
     assert journal.read == 0
     reader.hears(journal.events[2:3])  # the journal has it by then, and more
@@ -75,13 +75,13 @@ def test_the_history_of_a_run_is_read_when_something_new_has_happened(
     assert reader.view.counts[State.RUNNING] == 1
 
 
-def test_what_was_read_of_the_history_is_not_read_again(reader: Reader, journal: Journal) -> None:
+def test_what_was_read_of_the_history_is_not_read_again(reader: LineObserver, journal: Journal) -> None:
     reader.hears(journal.events[2:3])
     reader.hears(journal.events[3:])
     assert journal.read == 3
     assert reader.view.counts[State.COMPLETED] == 2
 
 
-def test_the_history_is_read_for_the_last_word_at_the_latest(reader: Reader, journal: Journal) -> None:
+def test_the_history_is_read_for_the_last_word_at_the_latest(reader: LineObserver, journal: Journal) -> None:
     assert reader.view.counts[State.COMPLETED] == 2
     assert journal.read == 4

@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from plan.small_plans import compiled
-from weft.app.check.eligibility_rules import Eligibility, Eligible, Ineligible, Kind
+from weft.app.check.eligibility_rules import BlockKind, Eligibility, Eligible, Ineligible
 from weft.app.history.ceiling_use import CeilingUse, EarlierRuns
 from weft.cli.terminal import folded
 from weft.cli.text.check import check_lines
@@ -65,7 +65,7 @@ def before_any_run(report: CheckReport) -> Eligibility:
     waiting = report.eligibility.ineligible
     return Eligibility(
         eligible=tuple(map(Eligible, report.eligibility.eligible)),
-        ineligible=tuple(Ineligible(path=one.path, kind=Kind.BLOCKED, waiting=one) for one in waiting),
+        ineligible=tuple(Ineligible(path=one.path, kind=BlockKind.BLOCKED, waiting=one) for one in waiting),
     )
 
 

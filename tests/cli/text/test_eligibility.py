@@ -3,7 +3,7 @@
 from inline_snapshot import snapshot
 
 from app.pasts import a_group, a_plan, a_slice
-from weft.app.check.eligibility_rules import Facts, Unlanded, judge
+from weft.app.check.eligibility_rules import Facts, UnlandedResult, judge
 from weft.cli.terminal import folded
 from weft.cli.text.eligibility import eligibility_lines
 from weft.plan.compile.compile import compile_plan
@@ -17,7 +17,7 @@ PLAN = compile_plan(
         a_slice("site", "cli", "docs"),
     )
 )
-STORE = Unlanded(path="store", branch="weft/tried/store", command="weft merge store", is_group=True)
+STORE = UnlandedResult(path="store", branch="weft/tried/store", command="weft merge store", is_group=True)
 
 
 def lines(plan: CompiledPlan, *, verbose: bool = False, **facts: object) -> list[str]:
@@ -39,7 +39,7 @@ def test_before_anything_is_run() -> None:
 
 def test_some_of_each_kind() -> None:
     done = {"store/model": "r1", "store/disk": "r2", "store": "r2", "docs": "r2"}
-    docs = Unlanded(path="docs", branch="weft/tried/docs")
+    docs = UnlandedResult(path="docs", branch="weft/tried/docs")
     assert lines(PLAN, done=done, unlanded={"store": STORE, "docs": docs}) == snapshot(
         [
             "Start     1 slice can start right away, as all it depends on is complete:",
@@ -76,7 +76,7 @@ def test_when_all_is_complete_nothing_is_left() -> None:
 
 
 def test_what_is_held_before_the_merge() -> None:
-    held = Unlanded(path="docs", branch="weft/tried/docs", command="weft merge docs", is_done=False)
+    held = UnlandedResult(path="docs", branch="weft/tried/docs", command="weft merge docs", is_done=False)
     assert lines(PLAN, unlanded={"docs": held})[1:3] == [
         "Unmerged  1 result is held before the merge:",
         "            docs  weft/tried/docs  weft merge docs",
@@ -97,7 +97,7 @@ def test_a_large_plan_takes_as_few_lines() -> None:
     rows = [a_slice(f"s{n}", *([f"s{n - 1}"] if n % 2 else [])) for n in range(1_000)]
     plan = compile_plan(a_plan(*rows))
     done = {f"s{n}": f"r{n}" for n in range(0, 400, 2)}
-    results = {f"s{n}": Unlanded(path=f"s{n}", branch=f"weft/s{n}") for n in range(200, 400, 2)}
+    results = {f"s{n}": UnlandedResult(path=f"s{n}", branch=f"weft/s{n}") for n in range(200, 400, 2)}
     told = lines(plan, done=done, unlanded=results)
     assert len(told) < 30
     left_out = [" ".join(line.split()[2:]) for line in told if line.endswith(" more.")]

@@ -1,17 +1,17 @@
 """What `weft merge` says while it merges."""
 
-from weft.cli.text.merge import Teller
+from weft.cli.text.merge import MergeObserver
 from weft.engine.messages.events import Event, Recorded
 
 
-def heard(teller: Teller, step: str, outcome: str, **data: object) -> None:
+def heard(teller: MergeObserver, step: str, outcome: str, **data: object) -> None:
     event = Event(kind="step_finished", subplan="cli", step=step, outcome=outcome, data=data)
     teller.hears([Recorded(seq=1, at=0.0, run="r1", event=event)])
 
 
 def test_what_failed_is_told_with_the_end_of_its_output() -> None:
     said: list[str] = []
-    teller = Teller(said.append)
+    teller = MergeObserver(said.append)
     heard(teller, "@merge", "failed", message="it may not", tail="one\ntwo\n")
     heard(teller, "@land", "timeout")
     assert said == ["cli: it may not", "  | one", "  | two", "cli: timeout"]
@@ -20,7 +20,7 @@ def test_what_failed_is_told_with_the_end_of_its_output() -> None:
 
 def test_what_is_tried_once_more_and_what_is_no_merge_is_not_told() -> None:
     said: list[str] = []
-    teller = Teller(said.append)
+    teller = MergeObserver(said.append)
     for outcome in ("held", "lost", "infra", "stopped", "cancelled"):
         heard(teller, "@merge", outcome, message="no")
     heard(teller, "code", "failed", message="no")
@@ -29,7 +29,7 @@ def test_what_is_tried_once_more_and_what_is_no_merge_is_not_told() -> None:
 
 def test_where_there_was_nothing_to_bring_that_is_told() -> None:
     said: list[str] = []
-    teller = Teller(said.append)
+    teller = MergeObserver(said.append)
     heard(teller, "@merge", "done")
     heard(teller, "@land", "done")
     assert said == ["cli: there was nothing to merge", "cli: there was nothing to land"]
@@ -43,7 +43,7 @@ def test_if_nobody_reads_any_more_it_goes_on() -> None:
         said.append(line)
         raise BrokenPipeError
 
-    teller = Teller(say)
+    teller = MergeObserver(say)
     heard(teller, "@merge", "done")
     heard(teller, "@land", "done")
     assert (len(said), len(teller.merged)) == (1, 2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from weft.app.inspect.overview import Coordinator, Overview, SubplanNow
+from weft.app.inspect.overview import CoordinatorProcess, Overview, SubplanNow
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.push import PushState
 from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, Rejection, UsageLimit
@@ -25,7 +25,7 @@ def view(*rows: SubplanNow, **more: Any) -> Overview:
         "plan": "tried",
         "state": "running",
         "created_at": 0.0,
-        "coordinator": Coordinator(7, True, 1.0),
+        "coordinator": CoordinatorProcess(7, True, 1.0),
         "counts": {"pending": 3, "running": 1, "completed": 0, "failed": 0},
         "cost": 0,
         "tokens": 0,
@@ -51,7 +51,7 @@ def test_the_head_says_who_runs_it_and_how_far_it_is() -> None:
 
 
 def test_a_run_that_nobody_runs_says_so_and_what_to_type() -> None:
-    dead = view(coordinator=Coordinator(7, False, 1.0))
+    dead = view(coordinator=CoordinatorProcess(7, False, 1.0))
     assert shown(dead)[0] == "tried  running  run r1  (nobody runs it now)"
     assert shown(dead)[-1] == "weft start              resumes it"
     assert len(shown(view(coordinator=None, state="waiting"))) == 2, (

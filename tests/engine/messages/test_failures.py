@@ -4,7 +4,7 @@ import pytest
 
 from engine.run.stories import DONE, SLOW, agent, branch, ends, fails, group, join, leaf, plan, run, tell
 from weft.engine.engine import Engine
-from weft.engine.messages.facts import Ended, How, RunStarted
+from weft.engine.messages.facts import Ended, RunStarted, StepOutcome
 from weft.errors import StateError
 
 CONTINUE = {"failure_mode": "continue_on_error"}
@@ -142,8 +142,8 @@ def test_the_plans_own_verify_can_fail() -> None:
 # Reasons
 
 
-@pytest.mark.parametrize("how", [How.TIMEOUT, How.LOST, How.INFRA])
-def test_the_reason_says_how_a_step_ended(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.TIMEOUT, StepOutcome.LOST, StepOutcome.INFRA])
+def test_the_reason_says_how_a_step_ended(how: StepOutcome) -> None:
     story = tell(plan(leaf("a"), infra_retries=0), {"a:work": ends(how, message="so it was")})
     assert story.states == {"a": str(how)}
     assert story.why("a")["message"] == "work: so it was (true)"
@@ -151,11 +151,11 @@ def test_the_reason_says_how_a_step_ended(how: How) -> None:
 
 def test_after_further_attempts_a_timeout_is_exhaustion() -> None:
     step = run("work", on_error="retry", max_retries=1)
-    assert tell(plan(leaf("a", step)), {"a:work": ends(How.TIMEOUT)}).states == {"a": "exhausted"}
+    assert tell(plan(leaf("a", step)), {"a:work": ends(StepOutcome.TIMEOUT)}).states == {"a": "exhausted"}
 
 
-@pytest.mark.parametrize("how", [How.LOST, How.INFRA])
-def test_what_was_lost_is_tried_again_within_a_bound_of_its_own_as_the_same_attempt(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.LOST, StepOutcome.INFRA])
+def test_what_was_lost_is_tried_again_within_a_bound_of_its_own_as_the_same_attempt(how: StepOutcome) -> None:
     story = tell(plan(leaf("a"), infra_retries=2), {"a:work": ends(how)})
     started = story.of("step_started", "a", "work")
     assert [event.data["transition"] for event in started] == ["run work#1", "run work#1~1", "run work#1~2"]
@@ -164,7 +164,7 @@ def test_what_was_lost_is_tried_again_within_a_bound_of_its_own_as_the_same_atte
 
 
 def test_what_was_lost_once_and_then_succeeds_has_not_failed() -> None:
-    story = tell(plan(leaf("a")), {"a:work": [ends(How.LOST), DONE]})
+    story = tell(plan(leaf("a")), {"a:work": [ends(StepOutcome.LOST), DONE]})
     assert story.states == {"a": "completed"}
 
 
@@ -172,7 +172,10 @@ def test_feedback_is_not_touched_by_what_has_nothing_to_do_with_the_work() -> No
     check = run("check", on_fail={"retry_from": "work", "max": 1})
     story = tell(
         plan(leaf("a", agent("work", "do {{ feedback }}"), check)),
-        {"a:check": [fails(result="red"), DONE], "a:work": [DONE, ends(How.INFRA, message="no disk"), DONE]},
+        {
+            "a:check": [fails(result="red"), DONE],
+            "a:work": [DONE, ends(StepOutcome.INFRA, message="no disk"), DONE],
+        },
     )
     assert story.states == {"a": "completed"}
     _, second, third = story.prompts("a:work")
@@ -182,33 +185,36 @@ def test_feedback_is_not_touched_by_what_has_nothing_to_do_with_the_work() -> No
 
 def test_a_merge_that_meets_other_changes_is_a_conflict() -> None:
     story = tell(
-        plan(leaf("a"), leaf("b"), **CONTINUE), {"b:@merge": ends(How.CONFLICT, message="both changed x")}
+        plan(leaf("a"), leaf("b"), **CONTINUE),
+        {"b:@merge": ends(StepOutcome.CONFLICT, message="both changed x")},
     )
     assert story.states == {"a": "completed", "b": "conflict"}
     assert story.why("b")["message"] == "@merge: both changed x"
 
 
-@pytest.mark.parametrize(("how", "reason"), [(How.FAILED, "error"), (How.CONFLICT, "conflict")])
-def test_a_slice_without_a_workspace_has_failed(how: How, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("how", "reason"), [(StepOutcome.FAILED, "error"), (StepOutcome.CONFLICT, "conflict")]
+)
+def test_a_slice_without_a_workspace_has_failed(how: StepOutcome, reason: str) -> None:
     story = tell(plan(leaf("a")), {"a:@prepare": ends(how, message="no")})
     assert story.states == {"a": reason}
     assert story.started == []
 
 
-@pytest.mark.parametrize("how", [How.LOST, How.INFRA])
-def test_a_workspace_is_tried_again_and_then_given_up(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.LOST, StepOutcome.INFRA])
+def test_a_workspace_is_tried_again_and_then_given_up(how: StepOutcome) -> None:
     story = tell(plan(leaf("a"), infra_retries=1), {"a:@prepare": ends(how)})
     assert len(story.of("step_started", "a", "@workspace")) == 2
     assert story.states == {"a": str(how)}
 
 
 def test_a_merge_that_is_lost_is_tried_again() -> None:
-    story = tell(plan(leaf("a"), infra_retries=1), {"a:@merge": [ends(How.LOST), DONE]})
+    story = tell(plan(leaf("a"), infra_retries=1), {"a:@merge": [ends(StepOutcome.LOST), DONE]})
     assert story.states == {"a": "completed"}
 
 
-@pytest.mark.parametrize("how", [How.HELD, How.CONFLICT, How.FAILED])
-def test_what_does_not_land_has_been_done_all_the_same(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.HELD, StepOutcome.CONFLICT, StepOutcome.FAILED])
+def test_what_does_not_land_has_been_done_all_the_same(how: StepOutcome) -> None:
     story = tell(plan(leaf("a")), {"a:@land": ends(how)})
     assert story.states == {"a": "completed"}
     assert story.of("step_finished", "a", "@land")[0].outcome == how
@@ -222,8 +228,8 @@ def test_a_failed_subplan_does_not_land() -> None:
 # Ends that nobody ordered
 
 
-@pytest.mark.parametrize("how", [How.CANCELLED, How.STOPPED])
-def test_what_ends_as_if_it_had_been_told_to_and_had_not_is_lost(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.CANCELLED, StepOutcome.STOPPED])
+def test_what_ends_as_if_it_had_been_told_to_and_had_not_is_lost(how: StepOutcome) -> None:
     story = tell(plan(leaf("a"), infra_retries=0), {"a:work": ends(how)})
     assert story.states == {"a": "lost"}
 
@@ -232,8 +238,8 @@ def test_an_end_that_is_told_twice_or_of_nothing_is_noted_and_ignored() -> None:
     engine = Engine(plan(leaf("a")))
     engine.apply(RunStarted(at=0.0, run="r"))
     engine.taken()
-    prepared = Ended(at=1.0, firing=1, execution=1, how=How.DONE)
-    for fact in (prepared, prepared, Ended(at=1.0, firing=9, execution=1, how=How.DONE)):
+    prepared = Ended(at=1.0, firing=1, execution=1, how=StepOutcome.DONE)
+    for fact in (prepared, prepared, Ended(at=1.0, firing=9, execution=1, how=StepOutcome.DONE)):
         engine.apply(fact)
     kinds = [event.kind for event in engine.taken()[0] if event.fact is not None]
     assert kinds == ["step_finished", "ignored", "ignored"]

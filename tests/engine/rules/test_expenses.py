@@ -23,14 +23,14 @@ from engine.run.stories import (
     tell,
 )
 from weft.engine.engine import Engine
-from weft.engine.messages.facts import Ended, How, Resumed, Spent, StopAsked, Woke
+from weft.engine.messages.facts import Ended, Resumed, Spent, StepOutcome, StopAsked, Woke
 from weft.engine.messages.orders import WakeAt
-from weft.engine.simulate import Happening, Interruptions
+from weft.engine.simulate import Interruptions, SimulatedEnd
 from weft.plan.compile.plan_net import CompiledPlan
 
 # Usage limits
 
-LIMITED = ends(How.LIMITED, wait=100.0)
+LIMITED = ends(StepOutcome.LIMITED, wait=100.0)
 TWO_AGENTS = {"coder": {"use": "claude", "pool": 1}, "judge": {"use": "codex"}}
 
 
@@ -74,7 +74,7 @@ def test_things_of_a_pool_that_were_lent_are_others_when_the_step_goes_on() -> N
         pools={"port": {"values": [1, 2]}}, agents=TWO_AGENTS,
     )  # fmt: skip
     how: Ends = {
-        "a:work": [ends(How.LIMITED, wait=5.0), DONE],
+        "a:work": [ends(StepOutcome.LIMITED, wait=5.0), DONE],
         "b:work": says("", seconds=3.0),
         "c:work": SLOW,
     }
@@ -134,7 +134,7 @@ def test_a_run_that_is_stopped_during_a_limit_goes_on_after_it() -> None:
 
 def limited(engine: Engine, at: float, *, execution: int, until: float | None) -> float:
     """When it is tried again after it has met a limit that ends then."""
-    engine.apply(Ended(at=at, firing=1, execution=execution, how=How.LIMITED, until=until))
+    engine.apply(Ended(at=at, firing=1, execution=execution, how=StepOutcome.LIMITED, until=until))
     events, orders = engine.taken()
     (wake,) = [order.at for order in orders if isinstance(order, WakeAt)]
     assert [event.data["until"] for event in events if event.kind == "limited"] == [wake]
@@ -169,17 +169,17 @@ def test_after_work_that_was_done_a_limit_is_a_new_one() -> None:
     engine = one_agent()
     at = limited(engine, 0.0, execution=1, until=None)
     at = limited(engine, at, execution=2, until=None)
-    engine.apply(Ended(at=at, firing=1, execution=3, how=How.DONE))
-    engine.apply(Ended(at=at, firing=2, execution=1, how=How.LIMITED))
+    engine.apply(Ended(at=at, firing=1, execution=3, how=StepOutcome.DONE))
+    engine.apply(Ended(at=at, firing=2, execution=1, how=StepOutcome.LIMITED))
     assert [order for order in engine.taken()[1] if isinstance(order, WakeAt)] == [WakeAt(at=at + 1.0)]
 
 
 def test_several_steps_that_meet_the_same_limit_are_one_reason_to_wait() -> None:
     engine = begun(plan(leaf("a", agent("work")), leaf("b", agent("work"))))
     for firing in (1, 2):
-        engine.apply(Ended(at=1.0, firing=firing, execution=1, how=How.DONE))
+        engine.apply(Ended(at=1.0, firing=firing, execution=1, how=StepOutcome.DONE))
     for firing in (3, 4):
-        engine.apply(Ended(at=2.0, firing=firing, execution=1, how=How.LIMITED, until=50.0 + firing))
+        engine.apply(Ended(at=2.0, firing=firing, execution=1, how=StepOutcome.LIMITED, until=50.0 + firing))
     assert [order.at for order in engine.taken()[1] if isinstance(order, WakeAt)] == [53.0, 54.0]
     engine.apply(Woke(at=53.0))
     assert engine.in_flight == []
@@ -190,10 +190,10 @@ def test_several_steps_that_meet_the_same_limit_are_one_reason_to_wait() -> None
 def test_and_to_wait_no_longer_than_if_one_had_met_it() -> None:
     engine = begun(plan(leaf("a", agent("work")), leaf("b", agent("work"))))
     for firing in (1, 2):
-        engine.apply(Ended(at=1.0, firing=firing, execution=1, how=How.DONE))
+        engine.apply(Ended(at=1.0, firing=firing, execution=1, how=StepOutcome.DONE))
     for at, execution in ((2.0, 1), (3.0, 2)):
         for firing in (3, 4):
-            engine.apply(Ended(at=at, firing=firing, execution=execution, how=How.LIMITED))
+            engine.apply(Ended(at=at, firing=firing, execution=execution, how=StepOutcome.LIMITED))
         engine.apply(Woke(at=at + execution))
     assert [(order.firing, order.execution) for order in engine.in_flight] == [(3, 3), (4, 3)]
 
@@ -208,7 +208,7 @@ def test_agents_that_are_called_in_the_same_way_are_limited_together() -> None:
     before_that = leaf("later", run("first", "sleep"), agent("work", agent="tester"))
     how: Ends = {
         "coder:work": [LIMITED, DONE],
-        "tester:work": Happening(seconds=0.5),
+        "tester:work": SimulatedEnd(seconds=0.5),
         "later:first": says(""),
     }
     story = tell(plan(*slices, before_that, agents=agents), how)
@@ -222,12 +222,12 @@ def test_agents_that_are_called_in_the_same_way_are_limited_together() -> None:
 # Money
 
 
-def story_of(slices: list[Data], how: dict[str, Happening], **head: object) -> Story:
+def story_of(slices: list[Data], how: dict[str, SimulatedEnd], **head: object) -> Story:
     return tell(plan(*slices, failure_mode="continue_on_error", **head), how)
 
 
-def spends(dollars: float) -> Happening:
-    return Happening(cost=round(dollars * 1_000_000))
+def spends(dollars: float) -> SimulatedEnd:
+    return SimulatedEnd(cost=round(dollars * 1_000_000))
 
 
 def test_what_does_not_fit_under_the_ceiling_is_not_started() -> None:
@@ -297,9 +297,9 @@ def test_people_are_told_as_a_ceiling_comes_nearer() -> None:
 def test_what_a_cancelled_agent_has_spent_counts() -> None:
     engine = begun(plan(leaf("a"), leaf("b", agent("work")), failure_mode="fail_fast"))
     for firing in (1, 2):
-        engine.apply(Ended(at=1.0, firing=firing, execution=1, how=How.DONE))
-    engine.apply(Ended(at=2.0, firing=3, execution=1, how=How.FAILED))
-    engine.apply(Ended(at=3.0, firing=4, execution=1, how=How.CANCELLED, cost=70))
+        engine.apply(Ended(at=1.0, firing=firing, execution=1, how=StepOutcome.DONE))
+    engine.apply(Ended(at=2.0, firing=3, execution=1, how=StepOutcome.FAILED))
+    engine.apply(Ended(at=3.0, firing=4, execution=1, how=StepOutcome.CANCELLED, cost=70))
     assert engine.taken()[0][-1].cost == 70
     assert engine.tracker.failures() == {"a": "error", "b": "cancelled"}
 
@@ -310,7 +310,7 @@ def test_a_cost_that_nobody_knows_is_told_as_unknown() -> None:
 
 
 def test_an_agent_without_money_for_its_next_execution_is_given_up() -> None:
-    how = {"a:work": [ends(How.LIMITED, wait=5.0, cost=1_000_000), DONE]}
+    how = {"a:work": [ends(StepOutcome.LIMITED, wait=5.0, cost=1_000_000), DONE]}
     story = tell(
         plan(leaf("a", agent("work", max_cost=1.0)), leaf("b"), budget=1.5, failure_mode="continue_on_error"),
         how,
@@ -331,7 +331,7 @@ def test_an_agent_that_never_tells_what_it_cost_uses_up_what_was_reserved_for_it
 
 
 def test_of_what_could_not_be_started_the_cost_is_known() -> None:
-    story = tell(plan(leaf("a", agent("work")), infra_retries=0), {"a:work": ends(How.INFRA)})
+    story = tell(plan(leaf("a", agent("work")), infra_retries=0), {"a:work": ends(StepOutcome.INFRA)})
     assert "unknown_costs" not in story.last.data
 
 
@@ -345,7 +345,7 @@ def test_what_met_a_limit_and_did_not_report_its_cost_keeps_its_reservation() ->
 
 def test_what_met_a_limit_and_reports_its_cost_keeps_nothing() -> None:
     compiled = plan(leaf("a", agent("work", max_cost=1.0)), budget=1.0)
-    refused = ends(How.LIMITED, wait=100.0, cost=0)
+    refused = ends(StepOutcome.LIMITED, wait=100.0, cost=0)
     assert tell(compiled, {"a:work": [refused, refused, spends(0.5)]}).states == {"a": "completed"}
 
 
@@ -369,7 +369,7 @@ def test_nothing_stays_reserved_for_a_step_that_cannot_be_begun() -> None:
 
 
 def test_a_cost_counts_whoever_tells_it() -> None:
-    story = tell(plan(leaf("a")), {"a:work": Happening(cost=7)})
+    story = tell(plan(leaf("a")), {"a:work": SimulatedEnd(cost=7)})
     assert (story.last.cost, "unknown_costs" in story.last.data) == (7, False)
 
 
@@ -382,8 +382,8 @@ def test_what_is_heard_of_who_has_no_account_changes_nothing() -> None:
 # Tokens
 
 
-def uses(tokens: int) -> Happening:
-    return Happening(cost=0, tokens=tokens)
+def uses(tokens: int) -> SimulatedEnd:
+    return SimulatedEnd(cost=0, tokens=tokens)
 
 
 def test_tokens_have_ceilings_as_money_has() -> None:
@@ -403,7 +403,8 @@ def test_ceilings_of_both_kinds_and_of_two_levels_all_hold() -> None:
         *[leaf(name, agent("work", **one_each)) for name in "cd"],
     ]
     how = {
-        name: Happening(cost=1_000_000, tokens=1000) for name in ("g/a:work", "g/b:work", "c:work", "d:work")
+        name: SimulatedEnd(cost=1_000_000, tokens=1000)
+        for name in ("g/a:work", "g/b:work", "c:work", "d:work")
     }
     story = story_of(slices, how, budget={"usd": 2.5, "tokens": "1M"}, policy="serial")
     assert story.states == {
@@ -430,7 +431,7 @@ def test_alerts_say_of_which_unit_they_are() -> None:
 def test_what_is_heard_of_a_running_step_ends_agents_at_the_ceiling() -> None:
     slices = [leaf("a", agent("work")), leaf("b", agent("work")), leaf("c")]
     how = {
-        "a:work": Happening(seconds=50.0, spends=((10.0, 800_000, 5), (20.0, 1_200_000, 6))),
+        "a:work": SimulatedEnd(seconds=50.0, spends=((10.0, 800_000, 5), (20.0, 1_200_000, 6))),
         "b:work": SLOW,
         "c:work": SLOW,
     }
@@ -443,7 +444,7 @@ def test_what_is_heard_of_a_running_step_ends_agents_at_the_ceiling() -> None:
 
 
 def test_drain_lets_a_step_finish_that_is_heard_to_have_passed_the_ceiling() -> None:
-    how = {"a:work": Happening(seconds=50.0, spends=((10.0, 1_200_000, 5),), cost=1_500_000)}
+    how = {"a:work": SimulatedEnd(seconds=50.0, spends=((10.0, 1_200_000, 5),), cost=1_500_000)}
     story = story_of([leaf("a", agent("work"), agent("more"))], how, budget=1.0, on_budget="drain")
     assert story.finished == ["a:work done"]
     assert story.states == {"a": "budget"}
@@ -451,7 +452,7 @@ def test_drain_lets_a_step_finish_that_is_heard_to_have_passed_the_ceiling() -> 
 
 
 def test_tokens_that_are_heard_of_end_agents_too() -> None:
-    how = {"a:work": Happening(seconds=50.0, spends=((10.0, 0, 5000),))}
+    how = {"a:work": SimulatedEnd(seconds=50.0, spends=((10.0, 0, 5000),))}
     story = story_of([leaf("a", agent("work"))], how, budget={"tokens": "5k"})
     assert (
         story.why("a")["message"]
@@ -462,8 +463,8 @@ def test_tokens_that_are_heard_of_end_agents_too() -> None:
 def test_nothing_new_starts_on_what_a_running_step_is_heard_to_have_spent() -> None:
     slices = [leaf("a", agent("work", max_cost=0.1)), leaf("b", run("first"), agent("work", max_cost=0.5))]
     how = {
-        "a:work": Happening(seconds=50.0, spends=((0.5, 700_000, 0),), cost=700_000),
-        "b:first": Happening(seconds=1.0),
+        "a:work": SimulatedEnd(seconds=50.0, spends=((0.5, 700_000, 0),), cost=700_000),
+        "b:first": SimulatedEnd(seconds=1.0),
     }
     story = story_of(slices, how, budget=1.0)
     assert story.states == {"a": "completed", "b": "budget"}
@@ -471,7 +472,7 @@ def test_nothing_new_starts_on_what_a_running_step_is_heard_to_have_spent() -> N
 
 def test_the_end_settles_what_was_heard_once() -> None:
     how = {
-        "a:work": Happening(
+        "a:work": SimulatedEnd(
             seconds=9.0, spends=((1.0, 300_000, 7), (2.0, 400_000, 8)), cost=500_000, tokens=9
         )
     }
@@ -482,7 +483,7 @@ def test_the_end_settles_what_was_heard_once() -> None:
 
 
 def test_an_end_without_a_word_leaves_what_was_heard() -> None:
-    how = {"a:work": Happening(seconds=9.0, spends=((1.0, 300_000, 7),))}
+    how = {"a:work": SimulatedEnd(seconds=9.0, spends=((1.0, 300_000, 7),))}
     story = story_of([leaf("a", agent("work"))], how)
     (end,) = story.of("step_finished", "a", "work")
     assert (end.cost, end.tokens, end.data["cost_at_least"]) == (300_000, 7, True)
@@ -493,7 +494,7 @@ def test_what_is_heard_too_late_is_ignored() -> None:
     engine = begun(
         plan(leaf("a", agent("work")), leaf("b", agent("work")), isolation="none", policy="serial")
     )
-    engine.apply(Ended(at=1.0, firing=1, execution=1, how=How.DONE, cost=5))
+    engine.apply(Ended(at=1.0, firing=1, execution=1, how=StepOutcome.DONE, cost=5))
     engine.taken()
     for fact in (
         Spent(at=2.0, firing=1, execution=1, cost=90),
@@ -519,8 +520,10 @@ def test_what_is_known_so_far_can_be_asked() -> None:
 def test_a_successor_counts_what_was_heard_before_as_its_predecessor_did() -> None:
     how = {
         "a:work": [
-            Happening(seconds=9.0, spends=((1.0, 300_000, 7),), how=How.LIMITED, cost=350_000, wait=5.0),
-            Happening(seconds=9.0, spends=((1.0, 200_000, 3), (3.0, 400_000, 4)), cost=400_000, tokens=5),
+            SimulatedEnd(
+                seconds=9.0, spends=((1.0, 300_000, 7),), how=StepOutcome.LIMITED, cost=350_000, wait=5.0
+            ),
+            SimulatedEnd(seconds=9.0, spends=((1.0, 200_000, 3), (3.0, 400_000, 4)), cost=400_000, tokens=5),
         ]
     }
     compiled = plan(leaf("a", agent("work"), agent("more")), budget=5.0)
@@ -548,10 +551,10 @@ def test_what_is_cancelled_for_want_of_money_as_the_run_goes_on_is_not_begun_aga
     ]
     compiled = plan(leaf("a", *steps), budget=1.0)
     engine = begun(compiled)
-    engine.apply(Ended(at=1.0, firing=1, execution=1, how=How.DONE))
+    engine.apply(Ended(at=1.0, firing=1, execution=1, how=StepOutcome.DONE))
     engine.apply(StopAsked(at=2.0))
-    engine.apply(Ended(at=3.0, firing=2, execution=1, how=How.STOPPED, cost=500_000))
-    engine.apply(Ended(at=3.0, firing=3, execution=1, how=How.STOPPED))
+    engine.apply(Ended(at=3.0, firing=2, execution=1, how=StepOutcome.STOPPED, cost=500_000))
+    engine.apply(Ended(at=3.0, firing=3, execution=1, how=StepOutcome.STOPPED))
     engine.taken()
     engine.apply(Resumed(at=4.0, epoch=2))
     assert engine.tracker.failures() == {"a": "budget"}

@@ -7,16 +7,16 @@ import pytest
 
 from engine.run.stories import DONE, Story, agent, ends, fails, group, leaf, plan, run, tell
 from weft.engine.engine import Engine
-from weft.engine.messages.facts import Ended, Foreseen, How, MergeAsked, RefMove, Resumed, RunStarted
+from weft.engine.messages.facts import Ended, Foreseen, MergeAsked, RefMove, Resumed, RunStarted, StepOutcome
 from weft.engine.messages.orders import AnyOrder, Freeze, Halt, Land, Merge, Ordered, WakeAt
-from weft.engine.simulate import Reply
-from weft.engine.state.landing_order import Landings
+from weft.engine.simulate import SimulatedReply
+from weft.engine.state.landing_order import LandingOrder
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.loader.load import load_plan
 
 Holds = list[Callable[[Ordered], Ended]]
-HELD = ends(How.HELD, message="main has it, too")
+HELD = ends(StepOutcome.HELD, message="main has it, too")
 
 
 def landed(story: Story) -> list[str]:
@@ -48,14 +48,14 @@ class Driver:
 
     def ended(self, order: Ordered) -> Ended:
         said = self.how(order)
-        return said or Ended(at=1.0, firing=order.firing, execution=order.execution, how=How.DONE)
+        return said or Ended(at=1.0, firing=order.firing, execution=order.execution, how=StepOutcome.DONE)
 
     def lands(self) -> list[Land]:
         return [order for order in self.orders if isinstance(order, Land)]
 
 
 def held(order: Ordered, **more: object) -> Ended:
-    return Ended(at=1.0, firing=order.firing, execution=order.execution, how=How.HELD, **more)  # type: ignore[arg-type]
+    return Ended(at=1.0, firing=order.firing, execution=order.execution, how=StepOutcome.HELD, **more)  # type: ignore[arg-type]
 
 
 def _once(first: Holds, order: Ordered) -> Ended | None:
@@ -72,7 +72,7 @@ def worktrees(*subplans: dict[str, object], **head: object) -> CompiledPlan:
 
 
 def test_a_merge_that_is_held_is_tried_again_when_somebody_asks() -> None:
-    story = tell(plan(leaf("a")), {"a:@merge": [HELD, DONE]}, replies={"a:@merge": Reply(after=9.0)})
+    story = tell(plan(leaf("a")), {"a:@merge": [HELD, DONE]}, replies={"a:@merge": SimulatedReply(after=9.0)})
     assert story.state == "completed"
     assert [event.data["execution"] for event in story.of("step_started", "a", "@merge")] == [1, 2]
     assert story.span("a:@merge")[1] >= 10.0
@@ -116,7 +116,7 @@ def test_what_is_held_when_its_subplan_is_cancelled_stays_held_as_it_has_passed(
 def test_what_was_cancelled_is_not_held_any_more() -> None:
     story = tell(
         plan(leaf("a"), leaf("b")),
-        {"a:@prepare": ends(How.HELD, seconds=5.0), "b:work": fails()},
+        {"a:@prepare": ends(StepOutcome.HELD, seconds=5.0), "b:work": fails()},
     )
     assert story.state == "failed"
     assert story.states == {"a": "cancelled", "b": "error"}
@@ -136,7 +136,9 @@ def test_what_moved_in_git_is_told_with_the_merge() -> None:
     move = RefMove(ref="refs/heads/main", before="1", after="2")
 
     def how(order: Ordered) -> Ended | None:
-        done = Ended(at=1.0, firing=order.firing, execution=order.execution, how=How.DONE, moves=(move,))
+        done = Ended(
+            at=1.0, firing=order.firing, execution=order.execution, how=StepOutcome.DONE, moves=(move,)
+        )
         return done if isinstance(order, Land) else None
 
     driver = Driver(plan(leaf("a")), how)
@@ -199,7 +201,11 @@ def test_a_step_that_waits_for_room_does_not_take_it_where_only_merges_may_begin
     def how(order: Ordered) -> Ended | None:
         if isinstance(order, Merge):
             return held(order)
-        return Ended(at=1.0, firing=order.firing, execution=1, how=How.STOPPED) if order.path == "b" else None
+        return (
+            Ended(at=1.0, firing=order.firing, execution=1, how=StepOutcome.STOPPED)
+            if order.path == "b"
+            else None
+        )
 
     one = {"agents": {"coder": {"use": "claude", "pool": 1}}}
     driver = Driver(plan(leaf("a"), leaf("b", agent("one"), agent("two")), **one), how)
@@ -318,7 +324,7 @@ def test_a_result_does_not_wait_for_ever_for_one_that_waits_for_a_person() -> No
 
 
 def test_results_join_the_queue_in_order_once_those_before_them_have() -> None:
-    landings = Landings([True, True, False, True])
+    landings = LandingOrder([True, True, False, True])
     assert not landings.ready(3)
     assert landings.ready(2), "it does not care for the order"
     assert not landings.ready(1)
@@ -330,7 +336,7 @@ def test_results_join_the_queue_in_order_once_those_before_them_have() -> None:
 
 
 def test_results_that_wait_for_their_turn_may_join_before() -> None:
-    landings = Landings([True] * 6)
+    landings = LandingOrder([True] * 6)
     assert [landings.ready(number) for number in (5, 2, 4, 3)] == [False] * 4
     assert landings.take({4, 0, 5}) == [4, 5]
     assert landings.take() == [2]
@@ -347,7 +353,7 @@ def test_of_those_that_wait_for_a_branch_the_plan_or_their_end_says_who_is_first
 ) -> None:
     first = leaf("c")
     both = (leaf("a", run("one"), run("two"), run("three")), leaf("b", run("one"), run("two")))
-    long = ends(How.DONE, seconds=50.0)
+    long = ends(StepOutcome.DONE, seconds=50.0)
     story = tell(plan(group("g", *both, first), merge={"order": order}), {"g/c:@merge": long})
     ended = [event.subplan for event in story.of("step_finished") if event.step == "@merge"]
     assert [path.removeprefix("g/") for path in ended if path in {"g/a", "g/b"}] == merged

@@ -7,17 +7,17 @@ from weft.engine.engine import Engine
 from weft.engine.messages.facts import (
     AnyFact,
     Controlled,
+    ControlState,
     Ended,
-    How,
     MergeAsked,
     Resumed,
     RunStarted,
-    Wanted,
+    StepOutcome,
 )
 from weft.engine.messages.orders import AnyOrder, Freeze, Halt, Land, Merge, Ordered, Prepare, WakeAt
 from weft.plan.compile.plan_net import CompiledPlan
 
-RESTRAINTS = [Wanted.PAUSE, Wanted.FREEZE, Wanted.STOP]
+RESTRAINTS = [ControlState.PAUSE, ControlState.FREEZE, ControlState.STOP]
 OTHER = leaf("z", run("slow"))
 """Is never reported as ended, so the run stays under way."""
 
@@ -34,8 +34,12 @@ def start(kind: type[Ordered], compiled: CompiledPlan | None = None, path: str =
             order.path == "z" and not isinstance(order, Prepare)
         ):
             continue
-        how = How.HELD if type(order) is kind and order.path == path and not is_held else How.DONE
-        is_held = is_held or how is How.HELD
+        how = (
+            StepOutcome.HELD
+            if type(order) is kind and order.path == path and not is_held
+            else StepOutcome.DONE
+        )
+        is_held = is_held or how is StepOutcome.HELD
         engine.apply(Ended(at=1.0, firing=order.firing, execution=order.execution, how=how))
         orders += engine.taken()[1]
     assert is_held
@@ -48,7 +52,7 @@ def say(engine: Engine, *facts: AnyFact) -> list[AnyOrder]:
     return engine.taken()[1]
 
 
-def control(wanted: Wanted, subplan: str = "a") -> Controlled:
+def control(wanted: ControlState, subplan: str = "a") -> Controlled:
     return Controlled(at=2.0, subplan=subplan, wanted=wanted)
 
 
@@ -57,13 +61,13 @@ def kinds(orders: list[AnyOrder], path: str = "a") -> list[str]:
 
 
 ASKED = MergeAsked(at=3.0, subplan="a")
-GO = control(Wanted.GO)
+GO = control(ControlState.GO)
 DIED = Resumed(at=3.0, epoch=2)
 
 
 @pytest.mark.parametrize("wanted", RESTRAINTS)
 def test_a_workspace_of_a_paused_slice_is_not_made_on_request_but_when_the_slice_continues(
-    wanted: Wanted,
+    wanted: ControlState,
 ) -> None:
     engine = start(Prepare)
     assert kinds(say(engine, control(wanted), ASKED)) == []
@@ -74,13 +78,13 @@ def test_a_workspace_of_a_paused_slice_is_not_made_on_request_but_when_the_slice
 
 def test_a_workspace_that_no_person_asked_for_stays_held_when_its_slice_continues() -> None:
     engine = start(Prepare)
-    assert kinds(say(engine, control(Wanted.PAUSE), GO)) == []
+    assert kinds(say(engine, control(ControlState.PAUSE), GO)) == []
     assert [firing.play.path for firing in engine.held()] == ["a"]
 
 
 @pytest.mark.parametrize("kind", [Merge, Land])
 @pytest.mark.parametrize("wanted", RESTRAINTS)
-def test_a_merge_of_a_paused_slice_is_tried_on_request(wanted: Wanted, kind: type[Ordered]) -> None:
+def test_a_merge_of_a_paused_slice_is_tried_on_request(wanted: ControlState, kind: type[Ordered]) -> None:
     engine = start(kind)
     assert kinds(say(engine, control(wanted), ASKED)) == [kind.__name__]
 
@@ -90,7 +94,7 @@ def test_after_a_death_a_merge_of_a_paused_slice_waits_for_the_request_and_is_tr
     kind: type[Ordered],
 ) -> None:
     engine = start(kind)
-    assert kinds(say(engine, control(Wanted.PAUSE), DIED)) == []
+    assert kinds(say(engine, control(ControlState.PAUSE), DIED)) == []
     assert [firing.play.path for firing in engine.held()] == ["a"]
     assert kinds(say(engine, ASKED)) == [kind.__name__]
 
@@ -100,7 +104,7 @@ def test_after_a_death_what_is_held_in_a_paused_slice_is_tried_when_the_slice_co
     kind: type[Ordered],
 ) -> None:
     engine = start(kind)
-    say(engine, control(Wanted.PAUSE), DIED)
+    say(engine, control(ControlState.PAUSE), DIED)
     assert kinds(say(engine, GO)) == [kind.__name__]
 
 
@@ -109,14 +113,14 @@ def test_a_stop_of_a_slice_ends_with_the_coordinator_and_what_is_held_in_it_is_t
     kind: type[Ordered],
 ) -> None:
     engine = start(kind)
-    assert kinds(say(engine, control(Wanted.STOP), DIED)) == [kind.__name__]
+    assert kinds(say(engine, control(ControlState.STOP), DIED)) == [kind.__name__]
 
 
 def test_a_workspace_that_waits_for_room_is_held_again_when_its_slice_is_paused() -> None:
     engine = start(Prepare, plan(leaf("a"), OTHER, max_parallel=1))
     assert kinds(say(engine, ASKED)) == [], "the other slice has the only slot"
     assert engine.held() == []
-    say(engine, control(Wanted.PAUSE))
+    say(engine, control(ControlState.PAUSE))
     assert [firing.play.path for firing in engine.held()] == ["a"]
     assert kinds(say(engine, ASKED, GO)) == []
     assert engine.held() == []
@@ -132,17 +136,19 @@ def test_a_coordinator_that_only_merges_leaves_workspaces_held() -> None:
 def test_a_landing_is_not_frozen_for_its_verify_is_shared() -> None:
     engine = start(Land)
     say(engine, ASKED)
-    orders = say(engine, control(Wanted.FREEZE, ""))
+    orders = say(engine, control(ControlState.FREEZE, ""))
     under_way = {order.firing: type(order) for order in engine.in_flight}
     assert [under_way[order.firing].__name__ for order in orders if isinstance(order, Freeze)] == ["Launch"]
     assert engine.state == "running"
 
 
-@pytest.mark.parametrize("facts", [(), (DIED,), (ASKED, DIED), (DIED, ASKED), (control(Wanted.PAUSE, "g"),)])
+@pytest.mark.parametrize(
+    "facts", [(), (DIED,), (ASKED, DIED), (DIED, ASKED), (control(ControlState.PAUSE, "g"),)]
+)
 def test_whatever_is_said_a_paused_group_begins_no_workspace_and_hides_none(
     facts: tuple[AnyFact, ...],
 ) -> None:
     engine = start(Prepare, plan(group("g", leaf("a")), OTHER), "g/a")
-    orders = say(engine, control(Wanted.PAUSE, "g"), *facts)
+    orders = say(engine, control(ControlState.PAUSE, "g"), *facts)
     assert kinds(orders, "g/a") == []
     assert [firing.play.path for firing in engine.held()] == ["g/a"]

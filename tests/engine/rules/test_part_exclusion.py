@@ -3,9 +3,9 @@
 import pytest
 
 from engine.run.stories import Data, Story, after, fails, group, leaf, plan, tell
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.engine.messages.orders import Land, Merge
-from weft.engine.simulate import Happening, Interruptions
+from weft.engine.simulate import Interruptions, SimulatedEnd
 
 AB = ("g/a", "g/b")
 RED = fails("a and b break it", culprits=AB, left_out=AB)
@@ -16,7 +16,7 @@ def g(**more: object) -> Data:
     return group("g", leaf("a"), leaf("b"), leaf("c"), verify="check", **more)
 
 
-def told(*others: Data, how: Happening = RED, path: str = "g", **head: object) -> Story:
+def told(*others: Data, how: SimulatedEnd = RED, path: str = "g", **head: object) -> Story:
     return tell(plan(g(), *others, **(GOES_ON | head)), {f"{path}:@verify": how})
 
 
@@ -152,5 +152,5 @@ def test_a_group_that_is_being_cancelled_goes_on_with_nothing() -> None:
 
 def test_an_end_that_is_no_failure_of_the_work_leaves_nobody_out() -> None:
     compiled = plan(g(), infra_retries=0, **GOES_ON)
-    story = tell(compiled, {"g:@verify": Happening(how=How.LOST, left_out=AB)})
+    story = tell(compiled, {"g:@verify": SimulatedEnd(how=StepOutcome.LOST, left_out=AB)})
     assert (story.of("left_out"), story.states["g"]) == ([], "lost")

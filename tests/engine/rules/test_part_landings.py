@@ -10,11 +10,11 @@ from weft.engine.messages.events import Event
 from weft.engine.messages.facts import (
     AnyFact,
     Ended,
-    How,
     MergeAsked,
     RefMove,
     Resumed,
     RunStarted,
+    StepOutcome,
     StopAsked,
 )
 from weft.engine.messages.orders import AnyOrder, Freeze, Halt, Land, Launch, WakeAt
@@ -55,12 +55,14 @@ class Driver:
             return None
         if isinstance(order, Land | Halt | Freeze | WakeAt):
             return None
-        how = How.FAILED if isinstance(order, Launch) and order.path in self.fails else How.DONE
+        how = (
+            StepOutcome.FAILED if isinstance(order, Launch) and order.path in self.fails else StepOutcome.DONE
+        )
         return Ended(at=1.0, firing=order.firing, execution=order.execution, how=how)
 
     def finish(self, path: str) -> None:
         order = self.open.pop(path)
-        self.tell(Ended(at=3.0, firing=order.firing, execution=order.execution, how=How.DONE))
+        self.tell(Ended(at=3.0, firing=order.firing, execution=order.execution, how=StepOutcome.DONE))
 
     def lands(self) -> list[Land]:
         return [order for order in self.orders if isinstance(order, Land)]
@@ -68,9 +70,9 @@ class Driver:
     def parts(self) -> list[str]:
         return [order.path for order in self.lands() if order.within]
 
-    def land(self, *parts: str, how: How = How.DONE, number: int = -1) -> None:
+    def land(self, *parts: str, how: StepOutcome = StepOutcome.DONE, number: int = -1) -> None:
         order = [each for each in self.lands() if each.within][number]
-        moves = (MOVE,) if how is How.DONE else ()
+        moves = (MOVE,) if how is StepOutcome.DONE else ()
         self.tell(
             Ended(at=4.0, firing=order.firing, execution=1, how=how, moves=moves, parts=parts, message="why")
         )
@@ -138,8 +140,8 @@ def test_parts_of_a_run_that_has_failed_land_and_it_has_failed_still() -> None:
     assert driver.told("run_finished") == [("", "failed"), ("", "failed")]
 
 
-@pytest.mark.parametrize("how", [How.HELD, How.FAILED, How.STOPPED])
-def test_parts_that_cannot_land_are_not_held_and_may_be_asked_for_again(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.HELD, StepOutcome.FAILED, StepOutcome.STOPPED])
+def test_parts_that_cannot_land_are_not_held_and_may_be_asked_for_again(how: StepOutcome) -> None:
     driver = Driver(group("g", leaf("a"), leaf("b")), waits="g/b")
     driver.tell(NOW)
     driver.land(how=how)
@@ -173,7 +175,7 @@ def test_a_stop_ends_the_landing_of_parts_before_the_run_is_stopped() -> None:
     driver.tell(Resumed(at=2.0, epoch=2, merges_only=True), NOW, StopAsked(at=3.0))
     halts = [order for order in driver.orders if isinstance(order, Halt)]
     assert [halt.firing for halt in halts] == [driver.lands()[-1].firing]
-    driver.land(how=How.STOPPED)
+    driver.land(how=StepOutcome.STOPPED)
     assert driver.engine.state == "failed"
 
 

@@ -18,7 +18,7 @@ from engine.run.stories import (
     tell,
 )
 from weft.engine.messages.events import Event
-from weft.engine.simulate import Reply
+from weft.engine.simulate import SimulatedReply
 
 SCORE = {"type": "object", "properties": {"score": {"type": "integer"}}, "required": ["score"]}
 TOO_LOW = [{"when": "step.look.score < 5", "action": "fail"}]
@@ -120,7 +120,7 @@ def test_a_join_that_a_rule_turns_down_is_rejected() -> None:
 
 def test_an_answer_that_a_rule_turns_down_is_rejected() -> None:
     rule = [{"when": "step.sure.result != 'yes'", "action": "fail"}]
-    story = steps(ask(on_result=rule), replies={"a:sure": Reply(0.0, accepted=True, text="maybe")})
+    story = steps(ask(on_result=rule), replies={"a:sure": SimulatedReply(0.0, accepted=True, text="maybe")})
     assert story.finished == ["a:sure rejected"]
     assert story.states == {"a": "error"}
 
@@ -176,7 +176,7 @@ def test_an_empty_result_is_asked_about_without_a_result() -> None:
 def test_the_result_of_a_question_is_the_answer(text: str, result: str) -> None:
     story = tell(
         plan(leaf("a", ask(), run("x", "echo {{ step.sure.result }}"))),
-        replies={"a:sure": Reply(0.0, accepted=True, text=text)},
+        replies={"a:sure": SimulatedReply(0.0, accepted=True, text=text)},
     )
     (command,) = story.commands("a:x")
     assert result in str(command)

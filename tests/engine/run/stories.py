@@ -6,31 +6,31 @@ from typing import Any
 
 from weft.engine.engine import Engine
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import How, RunStarted
+from weft.engine.messages.facts import RunStarted, StepOutcome
 from weft.engine.messages.orders import Halt, Launch, Ordered
-from weft.engine.simulate import Happening, Interruptions, Reply, SimulatedRun, Simulator
+from weft.engine.simulate import Interruptions, SimulatedEnd, SimulatedReply, SimulatedRun, Simulator
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.loader.load import Surroundings, load_plan
 
 Data = dict[str, Any]
-Ends = Mapping[str, Happening | Sequence[Happening]]
+Ends = Mapping[str, SimulatedEnd | Sequence[SimulatedEnd]]
 """By `path:step`: how it ends, or how it ends each time; all else is done after a second."""
 
-DONE = Happening()
+DONE = SimulatedEnd()
 
 
-def fails(message: str = "exit code 1", *, exit_code: int | None = 1, **more: Any) -> Happening:
-    return Happening(how=How.FAILED, exit_code=exit_code, message=message, **more)
+def fails(message: str = "exit code 1", *, exit_code: int | None = 1, **more: Any) -> SimulatedEnd:
+    return SimulatedEnd(how=StepOutcome.FAILED, exit_code=exit_code, message=message, **more)
 
 
-def ends(how: How, **more: Any) -> Happening:
-    return Happening(how=how, **more)
+def ends(how: StepOutcome, **more: Any) -> SimulatedEnd:
+    return SimulatedEnd(how=how, **more)
 
 
-def says(result: object, **more: Any) -> Happening:
+def says(result: object, **more: Any) -> SimulatedEnd:
     text = result if isinstance(result, str) else json.dumps(result)
-    return Happening(result=text, **more)
+    return SimulatedEnd(result=text, **more)
 
 
 SLOW = says("", seconds=50.0)
@@ -166,7 +166,7 @@ def tell(
     compiled: CompiledPlan,
     how: Ends | None = None,
     *,
-    replies: Mapping[str, Reply | None] | None = None,
+    replies: Mapping[str, SimulatedReply | None] | None = None,
     interruptions: Interruptions | None = None,
     env: dict[str, str] | None = None,
     carried: tuple[str, ...] = (),
@@ -174,11 +174,11 @@ def tell(
     given, answers = how or {}, replies or {}
     counts: dict[str, list[int]] = {}
 
-    def world(order: Ordered) -> Happening:
+    def world(order: Ordered) -> SimulatedEnd:
         step = order.step if isinstance(order, Launch) else f"@{type(order).__name__.lower()}"
         name = f"{order.path}:{step}"
         found = given.get(name, DONE)
-        if isinstance(found, Happening):
+        if isinstance(found, SimulatedEnd):
             return found
         done = counts.setdefault(name, [])
         done.append(order.firing)
@@ -187,7 +187,7 @@ def tell(
     simulator = Simulator(
         compiled,
         world,
-        person=lambda path, step: answers.get(f"{path}:{step}", None if step[0] == "@" else Reply()),
+        person=lambda path, step: answers.get(f"{path}:{step}", None if step[0] == "@" else SimulatedReply()),
         interruptions=interruptions or Interruptions(),
     )
     return Story(simulator.play(env=env, carried=carried))

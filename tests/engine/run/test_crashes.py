@@ -3,10 +3,10 @@
 import pytest
 
 from engine.run.stories import DONE, Data, Story, agent, ends, fails, join, leaf, plan, run, says, steps, tell
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 
 CRASH = fails(exit_code=1, message="exit code 1: out of memory", result="I was about to")
-TOO_LONG = ends(How.TIMEOUT)
+TOO_LONG = ends(StepOutcome.TIMEOUT)
 WRONG_KEY = fails(exit_code=1, message="Invalid API key; set THE_KEY", lasting=True)
 
 

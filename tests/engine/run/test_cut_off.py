@@ -3,7 +3,7 @@
 import pytest
 
 from engine.run.stories import Story, agent, ends, fails, run, says, steps
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.engine.state.cut_off_notice import MOST_FILES
 
 CODE = agent("code", "do {{ feedback }}")
@@ -14,10 +14,11 @@ def heard(story: Story) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("how", "why"), [(How.LOST, "how it ended is unknown"), (How.LIMITED, "a usage limit was reached")]
+    ("how", "why"),
+    [(StepOutcome.LOST, "how it ended is unknown"), (StepOutcome.LIMITED, "a usage limit was reached")],
 )
 def test_the_next_execution_is_told_that_the_last_one_was_cut_off_and_what_it_left(
-    how: How, why: str
+    how: StepOutcome, why: str
 ) -> None:
     story = steps(CODE, how={"code": [ends(how, left="M a.py\nA b.py"), says("")]})
     text = (
@@ -31,7 +32,7 @@ def test_the_next_execution_is_told_that_the_last_one_was_cut_off_and_what_it_le
 
 
 def test_where_nothing_is_known_of_what_it_left_the_agent_is_to_look() -> None:
-    story = steps(CODE, how={"code": [ends(How.LOST, left=""), says("")]})
+    story = steps(CODE, how={"code": [ends(StepOutcome.LOST, left=""), says("")]})
     assert heard(story)[1].endswith(
         "Look first at what it may have left in the directory, and finish the task."
     )
@@ -39,24 +40,24 @@ def test_where_nothing_is_known_of_what_it_left_the_agent_is_to_look() -> None:
 
 def test_of_many_files_the_first_are_named() -> None:
     left = "\n".join(f"A {number}" for number in range(MOST_FILES + 3))
-    story = steps(CODE, how={"code": [ends(How.LOST, left=left), says("")]})
+    story = steps(CODE, how={"code": [ends(StepOutcome.LOST, left=left), says("")]})
     assert f"- A {MOST_FILES - 1}\n- and 3 more\n" in heard(story)[1]
 
 
 def test_after_an_end_of_its_own_the_next_attempt_hears_only_of_that() -> None:
     check = run("check", on_fail={"retry_from": "code", "max": 1})
-    how = {"code": [ends(How.LOST, left="M a"), says(""), says("")], "check": [fails(), says("")]}
+    how = {"code": [ends(StepOutcome.LOST, left="M a"), says(""), says("")], "check": [fails(), says("")]}
     assert [bool(text) for text in heard(steps(CODE, check, how=how))] == [False, True, False]
 
 
 def test_of_an_end_without_word_of_what_was_left_nothing_is_told() -> None:
     """As in the journals of earlier versions."""
-    assert heard(steps(CODE, how={"code": [ends(How.LOST), says("")]})) == ["", ""]
+    assert heard(steps(CODE, how={"code": [ends(StepOutcome.LOST), says("")]})) == ["", ""]
 
 
 @pytest.mark.parametrize(("told", "hears"), [("s2", False), (None, True)])
 def test_who_continues_the_conversation_that_was_cut_off_knows_of_it(told: str | None, hears: bool) -> None:
-    lost = ends(How.LOST, left="M a", session=told)
+    lost = ends(StepOutcome.LOST, left="M a", session=told)
     story = steps(
         CODE, agent("more", resume=True), how={"code": says("", session="s1"), "more": [lost, says("")]}
     )

@@ -5,9 +5,17 @@ import pytest
 from engine.run.stories import agent, group, leaf, plan, run, says
 from weft.engine.engine import Engine
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import EarlierSpending, Ended, How, Resumed, RunStarted, Spent, StopAsked
+from weft.engine.messages.facts import (
+    EarlierSpending,
+    Ended,
+    Resumed,
+    RunStarted,
+    Spent,
+    StepOutcome,
+    StopAsked,
+)
 from weft.engine.messages.orders import Launch
-from weft.engine.simulate import Happening, Simulator
+from weft.engine.simulate import SimulatedEnd, Simulator
 from weft.engine.state.budget import Budget
 from weft.plan.compile.plan_net import CompiledPlan
 
@@ -16,7 +24,7 @@ WORK = agent("work", max_cost=0.45)
 
 def play(compiled: CompiledPlan, *earlier: EarlierSpending, cost: int = 450_000) -> list[Event]:
     simulator = Simulator(
-        compiled, lambda order: says("", cost=cost) if isinstance(order, Launch) else Happening()
+        compiled, lambda order: says("", cost=cost) if isinstance(order, Launch) else SimulatedEnd()
     )
     return [event for _, event in simulator.play(earlier=earlier).events]
 
@@ -94,13 +102,13 @@ def stopped() -> Engine:
     engine = Engine(compiled)
     engine.apply(RunStarted(at=0.0, run="r"))
     for firing in (1, 2):
-        engine.apply(Ended(at=1.0, firing=firing, execution=1, how=How.DONE))
-    engine.apply(Ended(at=2.0, firing=3, execution=1, how=How.DONE, cost=1_000_000))
+        engine.apply(Ended(at=1.0, firing=firing, execution=1, how=StepOutcome.DONE))
+    engine.apply(Ended(at=2.0, firing=3, execution=1, how=StepOutcome.DONE, cost=1_000_000))
     while others := [order for order in engine.in_flight if order.path == "a"]:
-        engine.apply(Ended(at=2.0, firing=others[0].firing, execution=1, how=How.DONE))
+        engine.apply(Ended(at=2.0, firing=others[0].firing, execution=1, how=StepOutcome.DONE))
     engine.apply(Spent(at=2.0, firing=4, execution=1, cost=150_000))
     engine.apply(StopAsked(at=3.0))
-    engine.apply(Ended(at=3.0, firing=4, execution=1, how=How.STOPPED, cost=150_000, signal=15))
+    engine.apply(Ended(at=3.0, firing=4, execution=1, how=StepOutcome.STOPPED, cost=150_000, signal=15))
     assert engine.state == "stopped"
     engine.taken()
     return engine

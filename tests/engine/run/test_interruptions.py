@@ -15,9 +15,9 @@ from engine.run.stories import (
     run,
     tell,
 )
-from weft.engine.messages.facts import Answered, Ended, How, Resumed, StopAsked
+from weft.engine.messages.facts import Answered, Ended, Resumed, StepOutcome, StopAsked
 from weft.engine.messages.orders import Halt, Launch
-from weft.engine.simulate import Interruptions, Reply
+from weft.engine.simulate import Interruptions, SimulatedReply
 
 # Stops
 
@@ -36,7 +36,7 @@ def test_nothing_starts_while_a_run_is_stopping_and_it_is_stopped_when_all_has_e
     engine.apply(StopAsked(at=1.0))
     assert engine.state == "running"
     assert engine.taken()[1] == [Halt(firing=1, execution=1, how="stopped")]
-    engine.apply(Ended(at=2.0, firing=1, execution=1, how=How.DONE))
+    engine.apply(Ended(at=2.0, firing=1, execution=1, how=StepOutcome.DONE))
     events, orders = engine.taken()
     assert (engine.state, orders) == ("stopped", [])
     assert (events[-1].kind, events[-1].outcome) == ("run_finished", "stopped")
@@ -59,17 +59,17 @@ def test_a_stop_that_reaches_a_process_after_the_run_goes_on_starts_it_again() -
     engine.apply(StopAsked(at=1.0))
     engine.apply(Resumed(at=2.0, epoch=2))
     engine.taken()
-    engine.apply(Ended(at=3.0, firing=1, execution=1, how=How.STOPPED))
+    engine.apply(Ended(at=3.0, firing=1, execution=1, how=StepOutcome.STOPPED))
     assert [(order.firing, order.execution) for order in engine.in_flight] == [(1, 2)]
 
 
 def test_what_was_to_end_for_good_is_told_so_again_after_a_death() -> None:
     engine = begun(plan(leaf("a"), leaf("b"), isolation="none"))
-    engine.apply(Ended(at=1.0, firing=1, execution=1, how=How.FAILED))
+    engine.apply(Ended(at=1.0, firing=1, execution=1, how=StepOutcome.FAILED))
     assert engine.taken()[1] == [Halt(firing=2, execution=1, how="cancelled")]
     engine.apply(Resumed(at=2.0, epoch=2))
     assert engine.taken()[1] == [Halt(firing=2, execution=1, how="cancelled")]
-    engine.apply(Ended(at=3.0, firing=2, execution=1, how=How.LOST))
+    engine.apply(Ended(at=3.0, firing=2, execution=1, how=StepOutcome.LOST))
     assert engine.state == "failed"
     assert engine.tracker.failures()["b"] == "cancelled"
 
@@ -77,16 +77,16 @@ def test_what_was_to_end_for_good_is_told_so_again_after_a_death() -> None:
 def test_an_order_to_cancel_outranks_one_to_stop() -> None:
     engine = begun(plan(leaf("a"), leaf("b"), isolation="none"))
     engine.apply(StopAsked(at=1.0))
-    engine.apply(Ended(at=1.0, firing=1, execution=1, how=How.FAILED))
-    engine.apply(Ended(at=2.0, firing=2, execution=1, how=How.STOPPED))
+    engine.apply(Ended(at=1.0, firing=1, execution=1, how=StepOutcome.FAILED))
+    engine.apply(Ended(at=2.0, firing=2, execution=1, how=StepOutcome.STOPPED))
     assert engine.state == "failed"
 
 
 def test_what_was_stopped_is_not_done_again_if_something_else_fails_meanwhile() -> None:
     engine = begun(plan(leaf("a"), leaf("b")))
     engine.apply(StopAsked(at=1.0))
-    engine.apply(Ended(at=1.0, firing=1, execution=1, how=How.STOPPED))
-    engine.apply(Ended(at=2.0, firing=2, execution=1, how=How.FAILED))
+    engine.apply(Ended(at=1.0, firing=1, execution=1, how=StepOutcome.STOPPED))
+    engine.apply(Ended(at=2.0, firing=2, execution=1, how=StepOutcome.FAILED))
     assert engine.state == "failed"
     assert engine.tracker.failures() == {"a": "cancelled", "b": "error"}
 
@@ -106,7 +106,7 @@ def test_a_crash_in_the_middle_loses_no_finished_branch() -> None:
 
 def test_a_question_holds_up_its_own_slice_and_nothing_else() -> None:
     compiled = plan(leaf("a", run("one"), ask(), run("two")), leaf("b"), leaf("c"), max_parallel=1)
-    story = tell(compiled, replies={"a:sure": Reply(100.0)})
+    story = tell(compiled, replies={"a:sure": SimulatedReply(100.0)})
     assert story.started == ["a:one", "b:work", "c:work", "a:two"]
     assert story.states == dict.fromkeys("abc", "completed")
 
@@ -124,7 +124,7 @@ def test_a_run_with_nothing_but_questions_waits() -> None:
     ("text", "said"), [("", "sure: a person said no"), ("bad", "sure: a person said no: bad")]
 )
 def test_a_no_fails_the_step(text: str, said: str) -> None:
-    story = tell(plan(leaf("a", ask(), run("two"))), replies={"a:sure": Reply(1.0, False, text)})
+    story = tell(plan(leaf("a", ask(), run("two"))), replies={"a:sure": SimulatedReply(1.0, False, text)})
     assert story.states == {"a": "error"}
     assert story.why("a")["message"] == said
     assert story.started == []
@@ -133,13 +133,15 @@ def test_a_no_fails_the_step(text: str, said: str) -> None:
 def test_an_answer_is_the_result_of_the_question() -> None:
     story = tell(
         plan(leaf("a", ask(), run("out", "echo {{ step.sure.result }}"))),
-        replies={"a:sure": Reply(1.0, True, "blue")},
+        replies={"a:sure": SimulatedReply(1.0, True, "blue")},
     )
     assert story.commands("a:out") == ["echo blue"]
 
 
 def test_a_question_of_a_slice_that_is_cancelled_is_cancelled() -> None:
-    story = tell(plan(leaf("a", ask()), leaf("b")), {"b:work": fails()}, replies={"a:sure": Reply(100.0)})
+    story = tell(
+        plan(leaf("a", ask()), leaf("b")), {"b:work": fails()}, replies={"a:sure": SimulatedReply(100.0)}
+    )
     assert story.states == {"a": "cancelled", "b": "error"}
     assert story.cancelled()["a:sure"] == "b"
     assert story.run.seconds < 10
@@ -149,7 +151,7 @@ def test_a_question_in_a_branch_leaves_the_other_branches_alone() -> None:
     in_branch = {"id": "in", "pipeline": "p", "async": True}
     story = tell(
         plan(leaf("a", in_branch, branch("y"), join("all", "in", "y")), pipelines={"p": [ask()]}),
-        replies={"a:in.sure": Reply(30.0)},
+        replies={"a:in.sure": SimulatedReply(30.0)},
     )
     assert story.span("a:y")[1] == 2.0
     assert story.states == {"a": "completed"}
@@ -160,7 +162,7 @@ def test_a_question_in_a_branch_is_cancelled_when_another_fails() -> None:
     story = tell(
         plan(leaf("a", in_branch, branch("y"), join("all", "in", "y")), pipelines={"p": [ask()]}),
         {"a:y": fails()},
-        replies={"a:in.sure": Reply(30.0)},
+        replies={"a:in.sure": SimulatedReply(30.0)},
     )
     assert story.cancelled() == {"a:in.sure": "a:y"}
     assert story.states == {"a": "error"}

@@ -2,7 +2,7 @@
 
 from engine.run.stories import agent, begun, leaf, plan, run
 from weft.engine.engine import Engine
-from weft.engine.messages.facts import AnyFact, Ended, How, LimitsEnded, Resumed, StopAsked, Woke
+from weft.engine.messages.facts import AnyFact, Ended, LimitsEnded, Resumed, StepOutcome, StopAsked, Woke
 from weft.engine.messages.orders import Launch
 
 
@@ -10,7 +10,7 @@ def limited() -> tuple[Engine, list[AnyFact]]:
     """An engine whose first agent met a limit that lasts an hour, and the facts that it has heard."""
     compiled = plan(leaf("a", agent("work")), leaf("b", agent("work")), isolation="none", policy="serial")
     engine = begun(compiled)
-    met = Ended(at=1.0, firing=1, execution=1, how=How.LIMITED, until=3600.0)
+    met = Ended(at=1.0, firing=1, execution=1, how=StepOutcome.LIMITED, until=3600.0)
     engine.apply(met)
     engine.taken()
     return engine, [met]
@@ -31,7 +31,7 @@ def test_what_waits_for_a_usage_limit_continues_when_a_person_ends_it() -> None:
 def test_an_agent_that_meets_its_limit_again_waits_again() -> None:
     engine, _ = limited()
     engine.apply(LimitsEnded(at=60.0))
-    engine.apply(Ended(at=61.0, firing=1, execution=2, how=How.LIMITED, until=3600.0))
+    engine.apply(Ended(at=61.0, firing=1, execution=2, how=StepOutcome.LIMITED, until=3600.0))
     engine.taken()
     engine.apply(Woke(at=70.0))
     assert launched(engine) == []

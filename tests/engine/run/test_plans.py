@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from engine.run.stories import DONE, agent, ends, fails, group, leaf, plan, run, says, tell
 from weft.engine.engine import Engine
-from weft.engine.messages.facts import How, RunStarted
+from weft.engine.messages.facts import RunStarted, StepOutcome
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.compile.wait_graph import Wiring
 
@@ -141,7 +141,9 @@ def test_a_judge_who_says_no_to_green_tests_for_ever_comes_to_an_end(policy: str
 
 @POLICIES
 def test_what_cannot_be_started_is_tried_within_its_own_bound_and_no_agent_hears_of_it(policy: str) -> None:
-    story = tell(tdd(policy, infra_retries=1), {"g/a:check": ends(How.INFRA, message="no such program")})
+    story = tell(
+        tdd(policy, infra_retries=1), {"g/a:check": ends(StepOutcome.INFRA, message="no such program")}
+    )
     assert story.states["g/a"] == "infra"
     assert story.started == ["g/a:tests", "g/a:code", "g/a:check", "g/a:check"]
     assert "no such program" in story.why("g/a")["message"]

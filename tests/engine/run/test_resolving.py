@@ -13,21 +13,21 @@ from weft.engine.messages.facts import (
     EarlierSlice,
     EarlierStep,
     Ended,
-    How,
     MergeAsked,
     Resumed,
     RunStarted,
+    StepOutcome,
     StopAsked,
 )
 from weft.engine.messages.orders import AnyOrder, Launch, Merge
-from weft.engine.simulate import Interruptions, Reply
+from weft.engine.simulate import Interruptions, SimulatedReply
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.loader.load import load_plan
 
 TOLD = "a cannot be merged into main: 1 file in conflict. Nothing has moved."
-CONFLICT = ends(How.HELD, conflict=True, message=f"{TOLD}\nTo settle it, do this.")
-HELD = ends(How.HELD, message="a file is in the way")
+CONFLICT = ends(StepOutcome.HELD, conflict=True, message=f"{TOLD}\nTo settle it, do this.")
+HELD = ends(StepOutcome.HELD, message="a file is in the way")
 
 
 def plan(
@@ -86,7 +86,9 @@ def test_the_conflict_is_told_as_such_and_that_an_agent_resolves_it() -> None:
     assert [event for event in story.of("merge", "a") if event.outcome == "held"] == []
 
 
-@pytest.mark.parametrize("end", [fails(), ends(How.TIMEOUT), ends(How.HELD), ends(How.CONFLICT)])
+@pytest.mark.parametrize(
+    "end", [fails(), ends(StepOutcome.TIMEOUT), ends(StepOutcome.HELD), ends(StepOutcome.CONFLICT)]
+)
 def test_an_agent_that_fails_leaves_the_conflict_to_a_person(end: Any) -> None:
     story = tell(plan(leaf("a")), {"a:@merge": CONFLICT, "a:@resolve": end})
     assert story.state == "waiting"
@@ -97,13 +99,13 @@ def test_an_agent_that_fails_leaves_the_conflict_to_a_person(end: Any) -> None:
 
 def test_a_conflict_that_is_there_after_the_agent_is_held_until_a_person_asks() -> None:
     how = {"a:@merge": [CONFLICT, CONFLICT, DONE]}
-    story = tell(plan(leaf("a")), how, replies={"a:@merge": Reply(after=9.0)})
+    story = tell(plan(leaf("a")), how, replies={"a:@merge": SimulatedReply(after=9.0)})
     assert story.state == "completed"
     assert merges(story) == ["@merge conflict", "@resolve done", "@merge held", "@merge done"]
 
 
-@pytest.mark.parametrize("how", [How.LOST, How.INFRA])
-def test_an_agent_that_is_lost_is_started_again_within_its_bound(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.LOST, StepOutcome.INFRA])
+def test_an_agent_that_is_lost_is_started_again_within_its_bound(how: StepOutcome) -> None:
     once = tell(plan(leaf("a")), {"a:@merge": [CONFLICT, DONE], "a:@resolve": [ends(how), DONE]})
     assert merges(once) == ["@merge conflict", f"@resolve {how}", "@resolve done", "@merge done"]
     ever = tell(plan(leaf("a")), {"a:@merge": CONFLICT, "a:@resolve": ends(how)})
@@ -112,7 +114,9 @@ def test_an_agent_that_is_lost_is_started_again_within_its_bound(how: How) -> No
 
 
 def test_a_merge_that_was_lost_before_it_met_the_conflict_leads_there_too() -> None:
-    story = tell(plan(leaf("a")), {"a:@merge": [ends(How.LOST), CONFLICT, ends(How.LOST), DONE]})
+    story = tell(
+        plan(leaf("a")), {"a:@merge": [ends(StepOutcome.LOST), CONFLICT, ends(StepOutcome.LOST), DONE]}
+    )
     assert story.state == "completed"
     outcomes = ["@merge lost", "@merge conflict", "@resolve done", "@merge lost", "@merge done"]
     assert merges(story) == outcomes
@@ -150,8 +154,8 @@ def test_the_pool_of_the_agent_holds_for_conflicts_too() -> None:
         plan(*slices, coder={"pool": 1}),
         {
             "a:@merge": [CONFLICT, DONE],
-            "a:@resolve": ends(How.DONE, seconds=20.0),
-            "b:work": ends(How.DONE, seconds=9.0),
+            "a:@resolve": ends(StepOutcome.DONE, seconds=20.0),
+            "b:work": ends(StepOutcome.DONE, seconds=9.0),
         },
     )
     assert story.state == "completed"
@@ -159,14 +163,14 @@ def test_the_pool_of_the_agent_holds_for_conflicts_too() -> None:
 
 
 def test_others_are_merged_while_an_agent_is_at_work() -> None:
-    slow = ends(How.DONE, seconds=50.0)
+    slow = ends(StepOutcome.DONE, seconds=50.0)
     slices = [leaf("a"), leaf("b", run("one"), run("two"), run("three"))]
     story = tell(plan(*slices), {"a:@merge": [CONFLICT, DONE], "a:@resolve": slow})
     assert story.span("b:@merge")[1] < story.span("a:@resolve")[1]
 
 
 def test_one_thing_at_a_time_where_the_plan_says_so() -> None:
-    slow = ends(How.DONE, seconds=50.0)
+    slow = ends(StepOutcome.DONE, seconds=50.0)
     story = tell(
         plan(leaf("a"), leaf("b"), policy="serial"), {"a:@merge": [CONFLICT, DONE], "a:@resolve": slow}
     )
@@ -175,7 +179,7 @@ def test_one_thing_at_a_time_where_the_plan_says_so() -> None:
 
 
 def test_what_has_passed_and_is_being_resolved_stays_when_a_sibling_fails() -> None:
-    slow = ends(How.DONE, seconds=50.0)
+    slow = ends(StepOutcome.DONE, seconds=50.0)
     slices = [leaf("a"), leaf("b", run("one"), run("two"), run("three"))]
     story = tell(plan(*slices), {"a:@merge": [CONFLICT, DONE], "a:@resolve": slow, "b:three": fails()})
     assert merges(story) == RESOLVED
@@ -191,7 +195,9 @@ def test_what_depends_on_a_slice_waits_until_its_conflict_is_resolved() -> None:
 
 
 def test_what_it_costs_counts() -> None:
-    story = tell(plan(leaf("a")), {"a:@merge": [CONFLICT, DONE], "a:@resolve": ends(How.DONE, cost=70)})
+    story = tell(
+        plan(leaf("a")), {"a:@merge": [CONFLICT, DONE], "a:@resolve": ends(StepOutcome.DONE, cost=70)}
+    )
     assert story.last.cost == 70
 
 
@@ -211,8 +217,8 @@ def test_an_agent_that_is_at_work_when_the_ceiling_is_reached_leaves_the_conflic
         plan(*slices, budget=1, failure_mode="continue_on_error"),
         {
             "a:@merge": CONFLICT,
-            "a:@resolve": ends(How.DONE, seconds=50.0, cost=0),
-            "b:work": ends(How.DONE, seconds=9.0, cost=2_000_000),
+            "a:@resolve": ends(StepOutcome.DONE, seconds=50.0, cost=0),
+            "b:work": ends(StepOutcome.DONE, seconds=9.0, cost=2_000_000),
         },
     )
     assert story.state == "waiting"
@@ -222,7 +228,7 @@ def test_an_agent_that_is_at_work_when_the_ceiling_is_reached_leaves_the_conflic
 
 
 def test_a_usage_limit_is_waited_for() -> None:
-    limited = ends(How.LIMITED, wait=500.0)
+    limited = ends(StepOutcome.LIMITED, wait=500.0)
     story = tell(plan(leaf("a")), {"a:@merge": [CONFLICT, DONE], "a:@resolve": [limited, DONE]})
     assert merges(story) == ["@merge conflict", "@resolve limited", "@resolve done", "@merge done"]
     assert story.span("a:@resolve")[1] > 500.0
@@ -263,7 +269,7 @@ class Driver:
             self.engine.apply(fact)
             self.orders = self.engine.taken()[1]
 
-    def end(self, how: How = How.DONE, *, conflict: bool = False) -> None:
+    def end(self, how: StepOutcome = StepOutcome.DONE, *, conflict: bool = False) -> None:
         (order,) = self.engine.in_flight
         end = Ended(at=1.0, firing=order.firing, execution=order.execution, how=how, conflict=conflict)
         self.tell(end)
@@ -279,19 +285,19 @@ def at_the_merge() -> Driver:
 
 def test_where_nothing_but_merges_may_begin_a_conflict_is_held_and_no_agent_starts() -> None:
     driver = at_the_merge()
-    driver.end(How.HELD)
+    driver.end(StepOutcome.HELD)
     driver.tell(Resumed(at=2.0, epoch=2, merges_only=True), MergeAsked(at=3.0, subplan="a"))
-    driver.end(How.HELD, conflict=True)
+    driver.end(StepOutcome.HELD, conflict=True)
     assert (driver.orders, driver.engine.state) == ([], "waiting")
     driver.tell(Resumed(at=4.0, epoch=3))
-    driver.end(How.HELD, conflict=True)
+    driver.end(StepOutcome.HELD, conflict=True)
     assert [order.step for order in driver.orders if isinstance(order, Launch)] == ["@resolve"]
 
 
 def test_a_run_that_is_to_stop_starts_no_agent_and_goes_on_with_it_later() -> None:
     driver = at_the_merge()
     driver.tell(StopAsked(at=1.0))
-    driver.end(How.HELD, conflict=True)
+    driver.end(StepOutcome.HELD, conflict=True)
     assert (driver.orders, driver.engine.state) == ([], "stopped")
     driver.tell(Resumed(at=2.0, epoch=2))
     assert [order.step for order in driver.orders if isinstance(order, Launch)] == ["@resolve"]
@@ -307,7 +313,7 @@ def test_who_resolves_a_conflict_is_told_the_goal() -> None:
 
 def continues(merge: Ended, *, resolved: bool) -> tuple[Engine, Merge]:
     """All steps were done by an earlier run, and the merge ends like this."""
-    done = Ended(at=0.0, firing=1, execution=1, how=How.DONE)
+    done = Ended(at=0.0, firing=1, execution=1, how=StepOutcome.DONE)
     work = EarlierStep(step="work", attempt=1, end=done)
     earlier = EarlierSlice(subplan="a", run="r0", steps=(work,), merging=True, resolved=resolved)
     engine = Engine(plan(leaf("a")))
@@ -318,7 +324,7 @@ def continues(merge: Ended, *, resolved: bool) -> tuple[Engine, Merge]:
     return engine, order
 
 
-MET = Ended(at=1.0, firing=0, execution=1, how=How.HELD, conflict=True, message=TOLD)
+MET = Ended(at=1.0, firing=0, execution=1, how=StepOutcome.HELD, conflict=True, message=TOLD)
 
 
 def test_a_conflict_that_an_agent_has_tried_to_resolve_waits_for_a_person() -> None:

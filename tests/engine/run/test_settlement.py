@@ -5,7 +5,7 @@ import pytest
 from engine.run.stories import agent, begun, leaf, plan, run
 from weft.engine.engine import Engine
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import Controlled, Ended, How, Resumed, RunStarted, Wanted
+from weft.engine.messages.facts import Controlled, ControlState, Ended, Resumed, RunStarted, StepOutcome
 from weft.engine.messages.orders import AnyOrder, Freeze, Halt, Launch, Merge, Prepare
 
 TWO = (agent("one"), agent("two"))
@@ -25,7 +25,9 @@ def settle(engine: Engine, *ends: str) -> list[AnyOrder]:
     return engine.taken()[1]
 
 
-def end(engine: Engine, firing: int, how: How = How.DONE) -> tuple[list[Event], list[AnyOrder]]:
+def end(
+    engine: Engine, firing: int, how: StepOutcome = StepOutcome.DONE
+) -> tuple[list[Event], list[AnyOrder]]:
     engine.apply(Ended(at=2.0, firing=firing, execution=1, how=how))
     return engine.taken()
 
@@ -46,7 +48,7 @@ def test_an_agent_comes_to_its_end_and_nothing_follows() -> None:
 def test_agents_of_what_has_changed_are_ended() -> None:
     engine, firings = working(leaf("a", *TWO), leaf("b", *TWO))
     assert settle(engine, "b") == [Halt(firing=firings["b"], execution=1, how="stopped")]
-    assert end(engine, firings["b"], How.STOPPED)[1] == []
+    assert end(engine, firings["b"], StepOutcome.STOPPED)[1] == []
     assert engine.state == "running"
     assert end(engine, firings["a"])[1] == []
     assert engine.state == "stopped"
@@ -55,13 +57,13 @@ def test_agents_of_what_has_changed_are_ended() -> None:
 def test_a_command_is_ended_as_it_is_not_paid_for() -> None:
     engine, firings = working(leaf("a", run("one"), run("two")))
     assert settle(engine) == [Halt(firing=firings["a"], execution=1, how="stopped")]
-    assert end(engine, firings["a"], How.STOPPED)[1] == []
+    assert end(engine, firings["a"], StepOutcome.STOPPED)[1] == []
     assert engine.state == "stopped"
 
 
 def test_with_nothing_in_progress_it_is_at_rest_at_once() -> None:
     engine, firings = working(leaf("a", *TWO))
-    engine.apply(Controlled(at=0.5, subplan="", wanted=Wanted.PAUSE))
+    engine.apply(Controlled(at=0.5, subplan="", wanted=ControlState.PAUSE))
     end(engine, firings["a"])
     assert (settle(engine), engine.state) == ([], "stopped")
 
@@ -71,12 +73,12 @@ def test_a_merge_is_ended() -> None:
     (merge,) = end(engine, firings["a"])[1]
     assert isinstance(merge, Merge)
     assert settle(engine) == [Halt(firing=merge.firing, execution=1, how="stopped")]
-    assert end(engine, merge.firing, How.STOPPED)[1] == []
+    assert end(engine, merge.firing, StepOutcome.STOPPED)[1] == []
     assert engine.state == "stopped"
 
 
-@pytest.mark.parametrize("how", [How.STOPPED, How.LOST, How.FAILED])
-def test_an_agent_that_does_not_come_to_a_good_end_is_not_launched_again(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.STOPPED, StepOutcome.LOST, StepOutcome.FAILED])
+def test_an_agent_that_does_not_come_to_a_good_end_is_not_launched_again(how: StepOutcome) -> None:
     engine, firings = working(leaf("a", *TWO), leaf("b", *TWO))
     settle(engine)
     assert steps(end(engine, firings["a"], how)[1]) == []
@@ -84,7 +86,7 @@ def test_an_agent_that_does_not_come_to_a_good_end_is_not_launched_again(how: Ho
 
 def test_what_stands_still_continues_to_the_end_of_its_step_and_is_paused_then() -> None:
     engine, firings = working(leaf("a", *TWO))
-    engine.apply(Controlled(at=0.5, subplan="a", wanted=Wanted.FREEZE))
+    engine.apply(Controlled(at=0.5, subplan="a", wanted=ControlState.FREEZE))
     engine.taken()
     engine.apply(Resumed(at=1.0, epoch=2, settles=True))
     events, orders = engine.taken()
@@ -101,5 +103,5 @@ def test_what_was_paused_before_stays_paused_in_the_run_that_replaces_it() -> No
     events, orders = engine.taken()
     assert steps(orders) == ["a:work"]
     assert [event.subplan for event in events if event.kind == "paused"] == ["b"]
-    engine.apply(Controlled(at=1.0, subplan="", wanted=Wanted.GO))
+    engine.apply(Controlled(at=1.0, subplan="", wanted=ControlState.GO))
     assert steps(engine.taken()[1]) == ["b:work"]

@@ -21,8 +21,8 @@ from engine.run.stories import (
     steps,
     tell,
 )
-from weft.engine.messages.facts import How
-from weft.engine.simulate import Happening, Reply
+from weft.engine.messages.facts import StepOutcome
+from weft.engine.simulate import SimulatedEnd, SimulatedReply
 
 # Results that decide
 
@@ -60,7 +60,7 @@ ASK_IF_ODD = [{"when": "step.x.result == 'odd'", "action": "ask"}]
 def test_a_result_can_make_a_person_be_asked(accepted: bool, state: str) -> None:
     story = steps(
         run("x", on_result=ASK_IF_ODD), run("y"), how={"x": says("odd")},
-        replies={"a:x": Reply(5.0, accepted, "hm")},
+        replies={"a:x": SimulatedReply(5.0, accepted, "hm")},
     )  # fmt: skip
     assert story.states == {"a": state}
     assert story.of("ask", "a")[0].step == "x"
@@ -81,7 +81,7 @@ def test_a_no_about_a_result_sends_the_work_back_if_the_step_says_so() -> None:
     story = steps(
         agent("work", "do {{ feedback }}"),
         run("x", on_result=ASK_IF_ODD, on_fail={"retry_from": "work", "max": 1}),
-        how={"x": [says("odd"), DONE]}, replies={"a:x": Reply(0.0, False, "try the other way")},
+        how={"x": [says("odd"), DONE]}, replies={"a:x": SimulatedReply(0.0, False, "try the other way")},
     )  # fmt: skip
     assert story.states == {"a": "completed"}
     assert "try the other way" in story.prompts("a:work")[1]
@@ -183,7 +183,7 @@ def test_a_nested_pipeline_can_be_a_branch_and_is_ended_as_a_whole() -> None:
 def test_a_person_who_says_no_inside_ends_only_the_nested_pipeline() -> None:
     story = steps(
         {"id": "in", "pipeline": "p", "on_error": "continue"}, run("last"),
-        replies={"a:in.sure": Reply(3.0, accepted=False)}, pipelines={"p": [ask(), run("more")]},
+        replies={"a:in.sure": SimulatedReply(3.0, accepted=False)}, pipelines={"p": [ask(), run("more")]},
     )  # fmt: skip
     assert story.started == ["a:last"]
     assert story.states == {"a": "completed"}
@@ -244,7 +244,9 @@ def test_a_step_has_its_own_time_limit_and_environment() -> None:
 
 def test_verify_runs_the_commands_of_the_slice_and_tells_which_failed() -> None:
     compiled = plan(leaf("a", {"id": "check", "action": "verify"}, verify=["one", ["two", "x y"]]))
-    story = tell(compiled, {"a:check": Happening(how=How.FAILED, exit_code=3, message="exit code 3")})
+    story = tell(
+        compiled, {"a:check": SimulatedEnd(how=StepOutcome.FAILED, exit_code=3, message="exit code 3")}
+    )
     assert story.commands("a:check") == ["one", ("two", "x y")]
     assert story.of("step_started", "a", "check")[0].data["command"] == "one && two 'x y'"
     assert story.why("a")["failure"]["exit_code"] == 3
@@ -252,7 +254,7 @@ def test_verify_runs_the_commands_of_the_slice_and_tells_which_failed() -> None:
 
 @pytest.mark.parametrize("how", [says("yes\n"), fails(result="yes\n")])
 def test_the_end_of_the_last_line_belongs_to_the_output_of_a_command_and_not_to_its_result(
-    how: Happening,
+    how: SimulatedEnd,
 ) -> None:
     told = run("tell", "x {{ step.ask.result }} {{ step.ask.stdout }}")
     story = steps(run("ask", on_error="continue"), told, how={"ask": how})

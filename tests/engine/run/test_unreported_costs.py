@@ -14,21 +14,21 @@ from engine.run.stories import agent, begun, group, join, leaf, plan, run
 from weft.app.history.ledger import Ledger
 from weft.engine.engine import Engine
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import Ended, How, Resumed, RunStarted, Spent, StopAsked, Woke
+from weft.engine.messages.facts import Ended, Resumed, RunStarted, Spent, StepOutcome, StopAsked, Woke
 from weft.engine.messages.orders import Halt, Launch, Ordered, WakeAt
 from weft.plan.compile.plan_net import CompiledPlan
 
 CENT = 10_000
 CEILING = 10 * CENT
 MOST = 5 * CENT
-CUT_SHORT = {How.LOST: None, How.STOPPED: 9, How.CANCELLED: 9, How.TIMEOUT: 9}
+CUT_SHORT = {StepOutcome.LOST: None, StepOutcome.STOPPED: 9, StepOutcome.CANCELLED: 9, StepOutcome.TIMEOUT: 9}
 """Ends after which an agent cannot have written a last report, each with its signal."""
 
 
 def at_work(engine: Engine) -> list[Launch]:
     """The steps under way, after all that comes before them."""
     while others := [order for order in engine.in_flight if not isinstance(order, Launch)]:
-        engine.apply(Ended(at=1.0, firing=others[0].firing, execution=1, how=How.DONE))
+        engine.apply(Ended(at=1.0, firing=others[0].firing, execution=1, how=StepOutcome.DONE))
     return [order for order in engine.in_flight if isinstance(order, Launch)]
 
 
@@ -41,7 +41,9 @@ def stopped_by(signal: int, **more: object) -> list[Event]:
             break
         (order,) = engine.in_flight
         engine.apply(StopAsked(at=round_))
-        end = Ended(at=round_, firing=order.firing, execution=order.execution, how=How.STOPPED, signal=signal)
+        end = Ended(
+            at=round_, firing=order.firing, execution=order.execution, how=StepOutcome.STOPPED, signal=signal
+        )
         engine.apply(end if not more else Ended(**{**_fields(end), **more}))  # type: ignore[arg-type]
         engine.apply(Resumed(at=round_, epoch=round_ + 1))
         heard += engine.taken()[0]
@@ -74,9 +76,11 @@ def test_a_step_that_reaches_the_ceiling_as_it_meets_a_usage_limit_ends_with_tho
     engine = begun(plan(leaf("a", first, second, join("both", "one", "two")), budget=0.1, on_budget="stop"))
     limited, other = at_work(engine)
     engine.apply(
-        Ended(at=2.0, firing=limited.firing, execution=1, how=How.LIMITED, until=60.0, cost=2 * CEILING)
+        Ended(
+            at=2.0, firing=limited.firing, execution=1, how=StepOutcome.LIMITED, until=60.0, cost=2 * CEILING
+        )
     )
-    engine.apply(Ended(at=3.0, firing=other.firing, execution=1, how=How.CANCELLED, signal=15))
+    engine.apply(Ended(at=3.0, firing=other.firing, execution=1, how=StepOutcome.CANCELLED, signal=15))
     engine.apply(Woke(at=61.0))
     assert (engine.state, engine.in_flight) == ("failed", [])
 
@@ -97,13 +101,13 @@ def test_an_execution_that_was_lost_while_its_slice_was_cancelled_did_run() -> N
     compiled = plan(leaf("a", agent("work", max_cost=0.05)), leaf("b"), budget=0.1, failure_mode="fail_fast")
     engine = begun(compiled)
     orders = {order.path: order for order in at_work(engine)}
-    engine.apply(Ended(at=1.0, firing=orders["b"].firing, execution=1, how=How.FAILED, exit_code=1))
-    engine.apply(Ended(at=2.0, firing=orders["a"].firing, execution=1, how=How.LOST))
+    engine.apply(Ended(at=1.0, firing=orders["b"].firing, execution=1, how=StepOutcome.FAILED, exit_code=1))
+    engine.apply(Ended(at=2.0, firing=orders["a"].firing, execution=1, how=StepOutcome.LOST))
     assert engine._board.budget.assumed[0] == MOST
 
 
-@pytest.mark.parametrize("how", [How.INFRA, How.STOPPED, How.CANCELLED])
-def test_an_agent_that_was_never_started_keeps_nothing(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.INFRA, StepOutcome.STOPPED, StepOutcome.CANCELLED])
+def test_an_agent_that_was_never_started_keeps_nothing(how: StepOutcome) -> None:
     engine = begun(plan(leaf("a", agent("work", max_cost=0.05)), budget=0.1))
     (order,) = at_work(engine)
     engine.apply(StopAsked(at=1.0))
@@ -180,22 +184,33 @@ class World:
         key = (order.firing, order.execution)
         true = self.true.get(key)
         halted = self.halted.get(key)
-        how = How(halted) if halted else self.rng.choice([*(How.DONE,) * 2, *How])
+        how = StepOutcome(halted) if halted else self.rng.choice([*(StepOutcome.DONE,) * 2, *StepOutcome])
         if true is None:
-            how = How.DONE if how not in {How.DONE, How.FAILED, How.LOST, How.STOPPED, How.CANCELLED} else how
-        if how in {How.CONFLICT, How.HELD}:
-            how = How.FAILED
+            how = (
+                StepOutcome.DONE
+                if how
+                not in {
+                    StepOutcome.DONE,
+                    StepOutcome.FAILED,
+                    StepOutcome.LOST,
+                    StepOutcome.STOPPED,
+                    StepOutcome.CANCELLED,
+                }
+                else how
+            )
+        if how in {StepOutcome.CONFLICT, StepOutcome.HELD}:
+            how = StepOutcome.FAILED
         self.engine.apply(self.fact(order, how, true))
 
-    def fact(self, order: Ordered, how: How, true: int | None) -> Ended:
+    def fact(self, order: Ordered, how: StepOutcome, true: int | None) -> Ended:
         is_killed = how in CUT_SHORT and self.rng.random() < 0.5
         signal = CUT_SHORT[how] if is_killed else None
-        exit_code = None if is_killed or how is How.LOST else self.rng.randint(0, 1)
+        exit_code = None if is_killed or how is StepOutcome.LOST else self.rng.randint(0, 1)
         cost = None
         if true is not None and self.rng.random() < 0.5:
             cost = true if exit_code is not None else self.rng.randint(0, true)
-        until = self.at + 5.0 if how is How.LIMITED else None
-        if true is None and how is How.STOPPED:
+        until = self.at + 5.0 if how is StepOutcome.LIMITED else None
+        if true is None and how is StepOutcome.STOPPED:
             signal = 15
         return Ended(
             at=self.at, firing=order.firing, execution=order.execution, how=how, exit_code=exit_code,

@@ -20,10 +20,10 @@ from engine.run.stories import (
     tell,
 )
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import Controlled, How, Wanted
-from weft.engine.simulate import Interruptions, Reply
+from weft.engine.messages.facts import Controlled, ControlState, StepOutcome
+from weft.engine.simulate import Interruptions, SimulatedReply
 
-LIMITED = ends(How.LIMITED, wait=3600.0)
+LIMITED = ends(StepOutcome.LIMITED, wait=3600.0)
 
 
 def begun_before(story: Story, time: float) -> list[str]:
@@ -157,7 +157,7 @@ def test_a_slice_that_waits_for_a_person_lets_others_work(asking: list[Data]) ->
     story = tell(compiled, replies=never)
     assert story.state == "waiting"
     assert story.states == {"g/b": "completed", "c": "completed"}
-    later = Reply(100.0)
+    later = SimulatedReply(100.0)
     story = tell(compiled, replies=dict.fromkeys(never, later))
     assert set(story.states.values()) == {"completed"}
     assert most_at_once(story) == 1
@@ -169,7 +169,7 @@ def test_a_slice_that_was_stopped_by_a_person_lets_others_have_its_place_and_its
     )
 
     def says_(facts: int) -> Controlled | None:
-        wanted = {2: Wanted.STOP, 6: Wanted.GO}.get(facts)
+        wanted = {2: ControlState.STOP, 6: ControlState.GO}.get(facts)
         return None if wanted is None else Controlled(at=0.0, subplan="a", wanted=wanted)
 
     story = tell(compiled, {"a:work": SLOW}, interruptions=Interruptions(says=says_))
@@ -215,11 +215,11 @@ def test_in_the_limit_of_a_group_too() -> None:
 
 def test_a_merge_that_waits_for_a_person_takes_no_place() -> None:
     names = [f"s{number}" for number in range(9)]
-    held = [ends(How.HELD, message="both changed it", conflict=True), DONE]
+    held = [ends(StepOutcome.HELD, message="both changed it", conflict=True), DONE]
     story = tell(
         plan(*map(leaf, names), max_parallel=2),
         {f"{name}:@merge": held for name in names[:4]},
-        replies={f"{name}:@merge": Reply(after=1000.0) for name in names[:4]},
+        replies={f"{name}:@merge": SimulatedReply(after=1000.0) for name in names[:4]},
     )
     assert set(story.states.values()) == {"completed"}
     assert len(begun_before(story, 100.0)) == len(names)
@@ -230,7 +230,7 @@ def test_a_merge_that_a_person_has_frozen_holds_up_no_new_slice() -> None:
     names = [f"s{number}" for number in range(9)]
 
     def frozen(facts: int) -> Controlled | None:
-        freezes = Controlled(at=0.0, subplan="s0", wanted=Wanted.FREEZE)
+        freezes = Controlled(at=0.0, subplan="s0", wanted=ControlState.FREEZE)
         return freezes if facts == frozen_after else None
 
     slow = {"s0:@merge": says("", seconds=30.0)}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.engine.state.budget import ALERTS, Budget, Settled
+from weft.engine.state.budget import ALERTS, Budget, SettledCost
 
 # The whole, a group with two slices in it, and a slice beside the group.
 WHOLE, GROUP, FIRST, SECOND, BESIDE = range(5)
@@ -31,7 +31,7 @@ def test_what_a_slice_reserves_and_spends_counts_in_every_group_around_it() -> N
     one.open(1, FIRST, 50)
     one.open(2, BESIDE, 7)
     assert one.reserved == [57, 50, 50, 0, 7]
-    assert one.settle(1, 30) == Settled(30)
+    assert one.settle(1, 30) == SettledCost(30)
     assert one.reserved == [7, 0, 0, 0, 7]
     assert one.spent == [30, 30, 30, 0, 0]
 
@@ -95,7 +95,7 @@ def test_the_end_settles_what_was_heard_whatever_it_says(cost: int) -> None:
     one = budget()
     one.open(1, FIRST, 50)
     one.heard(1, 20)
-    assert one.settle(1, cost) == Settled(cost)
+    assert one.settle(1, cost) == SettledCost(cost)
     assert (one.spent, one.reserved) == ([cost, cost, cost, 0, 0], [0] * 5)
 
 

@@ -21,9 +21,9 @@ from engine.run.stories import (
     steps,
     tell,
 )
-from weft.engine.messages.facts import Ended, How, Resumed, StopAsked
+from weft.engine.messages.facts import Ended, Resumed, StepOutcome, StopAsked
 from weft.engine.messages.orders import Launch
-from weft.engine.simulate import Happening, Interruptions
+from weft.engine.simulate import Interruptions, SimulatedEnd
 
 
 def resumed(story: Story, name: str) -> list[tuple[str | None, bool]]:
@@ -31,11 +31,11 @@ def resumed(story: Story, name: str) -> list[tuple[str | None, bool]]:
     return [(launch.session, launch.fork) for launch in story.launches(name)]
 
 
-def speaks(session: str, **more: Any) -> Happening:
+def speaks(session: str, **more: Any) -> SimulatedEnd:
     return says("", session=session, **more)
 
 
-def breaks(session: str | None, **more: Any) -> Happening:
+def breaks(session: str | None, **more: Any) -> SimulatedEnd:
     return fails(session=session, **more)
 
 
@@ -114,8 +114,8 @@ def test_a_conversation_that_was_begun_anew_in_a_loop_counts() -> None:
 # Executions that end before their work does
 
 
-@pytest.mark.parametrize("how", [How.LIMITED, How.INFRA, How.LOST])
-def test_what_is_done_again_goes_on_with_what_was_told_before_the_end(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.LIMITED, StepOutcome.INFRA, StepOutcome.LOST])
+def test_what_is_done_again_goes_on_with_what_was_told_before_the_end(how: StepOutcome) -> None:
     story = steps(
         agent("one"), agent("two", resume=True),
         how={"one": speaks("s1"), "two": [ends(how, session="s2"), speaks("s3")]}, infra_retries=1,
@@ -124,8 +124,8 @@ def test_what_is_done_again_goes_on_with_what_was_told_before_the_end(how: How) 
     assert [launch.attempt for launch in story.launches("a:two")] == [1, 1]
 
 
-@pytest.mark.parametrize("how", [How.LIMITED, How.INFRA, How.LOST])
-def test_what_told_nothing_is_done_again_as_it_was(how: How) -> None:
+@pytest.mark.parametrize("how", [StepOutcome.LIMITED, StepOutcome.INFRA, StepOutcome.LOST])
+def test_what_told_nothing_is_done_again_as_it_was(how: StepOutcome) -> None:
     story = steps(
         agent("one"), agent("two", resume=True),
         how={"one": speaks("s1"), "two": [ends(how), speaks("s3")]}, infra_retries=1,
@@ -134,7 +134,7 @@ def test_what_told_nothing_is_done_again_as_it_was(how: How) -> None:
 
 
 def test_a_usage_limit_is_no_reason_to_resume_what_is_not_to_be_resumed() -> None:
-    story = steps(agent("one"), how={"one": [ends(How.LIMITED, session="s1"), speaks("s2")]})
+    story = steps(agent("one"), how={"one": [ends(StepOutcome.LIMITED, session="s1"), speaks("s2")]})
     assert resumed(story, "a:one") == [(None, False)] * 2
 
 
@@ -230,7 +230,7 @@ def test_events_tell_what_was_gone_on_with_and_what_came_of_it() -> None:
 @pytest.mark.parametrize("dies", [2, 3, 4, 5])
 def test_who_takes_over_goes_on_with_the_same_conversation(dies: int) -> None:
     one = plan(leaf("a", agent("one"), agent("two", resume=True), agent("three", resume=True)))
-    told: Ends = {"a:one": speaks("s1"), "a:two": [ends(How.LIMITED, session="s2"), speaks("s3")]}
+    told: Ends = {"a:one": speaks("s1"), "a:two": [ends(StepOutcome.LIMITED, session="s2"), speaks("s3")]}
     story = tell(one, told, interruptions=Interruptions(dies=after(dies)))
     assert story.run.deaths == 1
     assert resumed(story, "a:two") == [("s1", False), ("s2", False)]
@@ -239,9 +239,9 @@ def test_who_takes_over_goes_on_with_the_same_conversation(dies: int) -> None:
 
 def test_what_was_stopped_with_the_run_goes_on_with_what_it_had_told() -> None:
     engine = begun(plan(leaf("a", agent("one", resume=True))))
-    engine.apply(Ended(at=1.0, firing=1, execution=1, how=How.DONE))
+    engine.apply(Ended(at=1.0, firing=1, execution=1, how=StepOutcome.DONE))
     engine.apply(StopAsked(at=2.0))
-    engine.apply(Ended(at=3.0, firing=2, execution=1, how=How.STOPPED, session="s1"))
+    engine.apply(Ended(at=3.0, firing=2, execution=1, how=StepOutcome.STOPPED, session="s1"))
     engine.apply(Resumed(at=4.0, epoch=2))
     (again,) = engine.in_flight
     assert isinstance(again, Launch)

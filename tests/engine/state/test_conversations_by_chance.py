@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.run.stories import Data, agent, join, leaf, plan, run
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.engine.messages.orders import Launch, Ordered
-from weft.engine.simulate import Happening, Simulator
+from weft.engine.simulate import SimulatedEnd, Simulator
 from weft.plan.compile.plan_net import CompiledPlan
 
 Known = dict[tuple[str, str, int, int], tuple[str, ...]]
@@ -30,22 +30,26 @@ class Minds:
         self._executions: dict[tuple[str, str, int], int] = {}
         self.known: Known = {}
 
-    def happens(self, order: Ordered) -> Happening:
+    def happens(self, order: Ordered) -> SimulatedEnd:
         if not isinstance(order, Launch):
-            return Happening()
+            return SimulatedEnd()
         doing = (order.path, order.step, order.attempt)
         execution = self._executions[doing] = self._executions.get(doing, 0) + 1
         how = self._ends(f"{self._seed} {doing} {execution}", is_agent=order.agent is not None)
         session = None if order.agent is None else self._speaks(order, (*doing, execution))
         seconds = Random(f"{self._time} {doing} {execution}").choice([0.5, 1.0, 3.0, 20.0])
-        exit_code = 1 if how is How.FAILED else None
-        return Happening(how=how, seconds=seconds, session=session, exit_code=exit_code, wait=1.0)
+        exit_code = 1 if how is StepOutcome.FAILED else None
+        return SimulatedEnd(how=how, seconds=seconds, session=session, exit_code=exit_code, wait=1.0)
 
-    def _ends(self, seed: str, *, is_agent: bool) -> How:
+    def _ends(self, seed: str, *, is_agent: bool) -> StepOutcome:
         random = Random(seed)
         if random.random() > self._trouble:
-            return How.DONE
-        return random.choice([How.FAILED, How.FAILED, How.LIMITED, How.INFRA] if is_agent else [How.FAILED])
+            return StepOutcome.DONE
+        return random.choice(
+            [StepOutcome.FAILED, StepOutcome.FAILED, StepOutcome.LIMITED, StepOutcome.INFRA]
+            if is_agent
+            else [StepOutcome.FAILED]
+        )
 
     def _speaks(self, order: Launch, doing: tuple[str, str, int, int]) -> str:
         assert order.agent is not None

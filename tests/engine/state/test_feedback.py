@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.engine.state.feedback import Failure, feedback, last_line, tail_of
+from weft.engine.state.feedback import FailureReport, feedback, last_line, tail_of
 
 
 def told(**failure: object) -> str:
-    return feedback(Failure(step="check", **failure))  # type: ignore[arg-type]
+    return feedback(FailureReport(step="check", **failure))  # type: ignore[arg-type]
 
 
 def test_a_failed_command_is_told_with_its_exit_code_and_output() -> None:

@@ -15,7 +15,7 @@ from engine.run.stories import (
     says,
     steps,
 )
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 
 
 def test_steps_without_branches_run_one_after_the_other() -> None:
@@ -101,7 +101,7 @@ def test_the_first_branch_to_fail_ends_the_others_and_fails_the_join() -> None:
 def test_of_branches_that_fail_at_once_the_join_names_the_first_in_time() -> None:
     story = steps(
         branch("x"), branch("y"), join("all", "x", "y"),
-        how={"x": fails("late", seconds=2.0), "y": ends(How.TIMEOUT, seconds=1.9995)},
+        how={"x": fails("late", seconds=2.0), "y": ends(StepOutcome.TIMEOUT, seconds=1.9995)},
     )  # fmt: skip
     assert story.why("a")["message"].startswith("all: step 'y'")
     assert story.states == {"a": "timeout"}
@@ -133,7 +133,7 @@ def test_a_patient_structured_join_has_an_envelope_for_the_error_and_null_for_wh
         branch("x", output_schema=SCHEMA), branch("y", output_schema=SCHEMA),
         branch("z", output_schema=SCHEMA, condition="never"),
         join("all", "x", "y", "z", on_error="wait_for_all"), run("out", "echo {{ step.all.json }}"),
-        how={"x": ends(How.TIMEOUT, message="too slow"), "y": says({"n": 2})},
+        how={"x": ends(StepOutcome.TIMEOUT, message="too slow"), "y": says({"n": 2})},
     )  # fmt: skip
     expected = '{"x":{"error":{"kind":"timeout","message":"too slow"}},"y":{"n":2},"z":null}'
     assert story.commands("a:out") == [f"echo '{expected}'"]

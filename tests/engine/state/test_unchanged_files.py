@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from engine.run.stories import Story, agent, ends, fails, run, says, steps
-from weft.engine.messages.facts import AnyFact, Ended, How
-from weft.engine.simulate import Happening
+from weft.engine.messages.facts import AnyFact, Ended, StepOutcome
+from weft.engine.simulate import SimulatedEnd
 
-IDLE, BUSY = Happening(changed=False), Happening(changed=True)
+IDLE, BUSY = SimulatedEnd(changed=False), SimulatedEnd(changed=True)
 SCHEMA = {"type": "object"}
 NOTHING = "The last attempt at step 'code' changed no file."
 CODE = agent("code", "do {{ feedback }}")
@@ -44,7 +44,7 @@ def test_an_agent_is_to_change_files_unless_it_may_only_read_or_promises_a_resul
 
 @pytest.mark.parametrize("changed", [True, False, None])
 def test_whether_an_agent_changed_files_is_told_and_fails_nothing(changed: bool | None) -> None:
-    story = steps(CODE, how={"code": Happening(changed=changed)})
+    story = steps(CODE, how={"code": SimulatedEnd(changed=changed)})
     assert story.state == "completed"
     assert told(story) == [changed]
 
@@ -67,13 +67,13 @@ def test_of_who_was_not_to_change_files_nothing_is_told() -> None:
 def test_an_attempt_changed_files_if_one_of_its_executions_did(
     executions: list[bool | None], expected: list[bool | None]
 ) -> None:
-    hows = zip((How.LIMITED, How.DONE), executions, strict=True)
+    hows = zip((StepOutcome.LIMITED, StepOutcome.DONE), executions, strict=True)
     story = steps(CODE, how={"code": [ends(how, changed=changed) for how, changed in hows]})
     assert told(story) == expected
 
 
 def test_another_attempt_is_judged_by_itself() -> None:
-    how = {"code": [BUSY, IDLE], "check": [fails(), Happening()]}
+    how = {"code": [BUSY, IDLE], "check": [fails(), SimulatedEnd()]}
     assert told(steps(CODE, CHECK, how=how)) == [True, False]
 
 
@@ -86,7 +86,7 @@ def prompts(story: Story, step: str = "code") -> list[bool]:
 
 
 def test_the_next_attempt_is_told_that_the_last_one_changed_nothing() -> None:
-    story = steps(CODE, CHECK, how={"code": [IDLE, BUSY], "check": [fails(), Happening()]})
+    story = steps(CODE, CHECK, how={"code": [IDLE, BUSY], "check": [fails(), SimulatedEnd()]})
     assert story.state == "completed"
     first, second = story.prompts("a:code")
     assert first == "do "
@@ -94,11 +94,11 @@ def test_the_next_attempt_is_told_that_the_last_one_changed_nothing() -> None:
     assert second.endswith(f"\n\n{NOTHING}")
 
 
-@pytest.mark.parametrize(("code", "expected"), [(BUSY, [False, False]), (Happening(), [False, False])])
+@pytest.mark.parametrize(("code", "expected"), [(BUSY, [False, False]), (SimulatedEnd(), [False, False])])
 def test_it_is_not_told_so_if_files_were_changed_or_nobody_knows(
-    code: Happening, expected: list[bool]
+    code: SimulatedEnd, expected: list[bool]
 ) -> None:
-    assert prompts(steps(CODE, CHECK, how={"code": code, "check": [fails(), Happening()]})) == expected
+    assert prompts(steps(CODE, CHECK, how={"code": code, "check": [fails(), SimulatedEnd()]})) == expected
 
 
 def test_it_is_told_of_the_last_attempt_only() -> None:
@@ -132,11 +132,11 @@ def test_who_is_judged_by_its_result_is_told_both() -> None:
 def test_facts_that_were_written_before_there_was_such_a_thing_are_read() -> None:
     old = b'{"fact":"ended","at":1.0,"firing":1,"execution":1,"how":"done"}'
     fact = msgspec.json.decode(old, type=AnyFact)
-    assert fact == Ended(at=1.0, firing=1, execution=1, how=How.DONE)
+    assert fact == Ended(at=1.0, firing=1, execution=1, how=StepOutcome.DONE)
     assert msgspec.json.encode(fact) == old
 
 
 @pytest.mark.parametrize("changed", [True, False])
 def test_whether_files_were_changed_is_written_down(changed: bool) -> None:
-    fact = Ended(at=1.0, firing=1, execution=1, how=How.DONE, changed=changed)
+    fact = Ended(at=1.0, firing=1, execution=1, how=StepOutcome.DONE, changed=changed)
     assert msgspec.json.decode(msgspec.json.encode(fact), type=AnyFact) == fact

@@ -2,24 +2,26 @@
 
 import pytest
 
-from weft.ports.host import JobEnded, Why
+from weft.ports.host import EndReason, JobEnded
 from weft.runtime.sandbox.boxes import as_told
 
 
 def ended(**more) -> JobEnded:
-    return JobEnded(**{"id": "a", "why": Why.EXITED, "exit_code": 1, "stdout": "", "stderr": "", **more})
+    return JobEnded(
+        **{"id": "a", "why": EndReason.EXITED, "exit_code": 1, "stdout": "", "stderr": "", **more}
+    )
 
 
 def test_a_program_that_is_not_there_was_not_started() -> None:
     told = as_told(ended(stderr="bwrap: execvp claude: No such file or directory\n"))
-    assert (told.why, told.exit_code) == (Why.NOT_STARTED, None)
+    assert (told.why, told.exit_code) == (EndReason.NOT_STARTED, None)
     assert told.message.startswith("cannot run claude: No such file or directory in its sandbox")
 
 
 def test_a_sandbox_that_cannot_be_made_says_why() -> None:
     told = as_told(ended(stderr="bwrap: Can't mkdir /x: Read-only file system\n"))
     expected = "bubblewrap cannot make its sandbox: Can't mkdir /x: Read-only file system"
-    assert (told.why, told.message) == (Why.NOT_STARTED, expected)
+    assert (told.why, told.message) == (EndReason.NOT_STARTED, expected)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ def test_a_sandbox_that_cannot_be_made_says_why() -> None:
         {"stderr": "bwrap: x\nmore\n"},
         {"stderr": "bwrap: x\n", "stdout": "it said something"},
         {"stderr": "bwrap: x\n", "exit_code": 2},
-        {"stderr": "bwrap: x\n", "why": Why.TIMEOUT},
+        {"stderr": "bwrap: x\n", "why": EndReason.TIMEOUT},
         {"stderr": None},
     ],
 )

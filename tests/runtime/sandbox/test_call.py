@@ -1,12 +1,20 @@
 """What bubblewrap is called with."""
 
-from weft.runtime.sandbox.call import GROUND, NAMESPACES, Box, Place, Seen, bwrap_argv, seen_at
+from weft.runtime.sandbox.call import (
+    GROUND,
+    NAMESPACES,
+    PathAccess,
+    SandboxCall,
+    SandboxPath,
+    bwrap_argv,
+    seen_at,
+)
 
 HEAD = ("bwrap", *NAMESPACES)
 
 
-def argv(*places: Place, network: bool = True) -> tuple[str, ...]:
-    return bwrap_argv(Box(program="bwrap", places=places, network=network, cwd="/w"), ("ls", "-l"))
+def argv(*places: SandboxPath, network: bool = True) -> tuple[str, ...]:
+    return bwrap_argv(SandboxCall(program="bwrap", places=places, network=network, cwd="/w"), ("ls", "-l"))
 
 
 def test_without_places_all_is_to_be_read_and_nobody_has_privileges() -> None:
@@ -21,7 +29,11 @@ def test_the_network_is_taken_away_on_request() -> None:
 
 
 def test_places_are_laid_from_the_root_downwards_and_sealed_in_the_end() -> None:
-    made = argv(Place("/a/b/c", Seen.WRITE), Place("/a", Seen.EMPTY), Place("/a/b", Seen.READ))
+    made = argv(
+        SandboxPath("/a/b/c", PathAccess.WRITE),
+        SandboxPath("/a", PathAccess.EMPTY),
+        SandboxPath("/a/b", PathAccess.READ),
+    )
     assert made[len(HEAD) + len(GROUND) : -5] == (
         *("--tmpfs", "/a", "--ro-bind", "/a/b", "/a/b", "--bind", "/a/b/c", "/a/b/c"),
         *("--remount-ro", "/a"),
@@ -29,17 +41,17 @@ def test_places_are_laid_from_the_root_downwards_and_sealed_in_the_end() -> None
 
 
 def test_of_one_path_the_last_counts() -> None:
-    made = argv(Place("/a", Seen.WRITE), Place("/a", Seen.READ))
+    made = argv(SandboxPath("/a", PathAccess.WRITE), SandboxPath("/a", PathAccess.READ))
     assert "--bind" not in made
     assert made[len(HEAD) + len(GROUND) :][:3] == ("--ro-bind", "/a", "/a")
 
 
 def test_each_way_to_be_seen_has_its_option() -> None:
     made = argv(
-        Place("/dev/kvm", Seen.WRITE),
-        Place("/f", Seen.BLANK),
-        Place("/l", Seen.LINK, "to"),
-        Place("/t", Seen.SCRATCH),
+        SandboxPath("/dev/kvm", PathAccess.WRITE),
+        SandboxPath("/f", PathAccess.BLANK),
+        SandboxPath("/l", PathAccess.LINK, "to"),
+        SandboxPath("/t", PathAccess.SCRATCH),
     )
     assert made[len(HEAD) + len(GROUND) : -5] == (
         *("--ro-bind", "/dev/null", "/f", "--symlink", "to", "/l", "--tmpfs", "/t"),
@@ -48,6 +60,6 @@ def test_each_way_to_be_seen_has_its_option() -> None:
 
 
 def test_what_is_in_a_place_is_seen_as_the_deepest_around_it() -> None:
-    places = [Place("/a", Seen.EMPTY), Place("/a/b", Seen.READ)]
+    places = [SandboxPath("/a", PathAccess.EMPTY), SandboxPath("/a/b", PathAccess.READ)]
     found = [seen_at(places, path) for path in ("/a/x", "/a/b/x", "/a/bx", "/x", "/a")]
-    assert found == [Seen.EMPTY, Seen.READ, Seen.EMPTY, None, Seen.EMPTY]
+    assert found == [PathAccess.EMPTY, PathAccess.READ, PathAccess.EMPTY, None, PathAccess.EMPTY]

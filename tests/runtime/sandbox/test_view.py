@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from weft.plan.sandbox import Sandbox
 from weft.runtime.sandbox.boxes import Boxes
-from weft.runtime.sandbox.call import Place, Seen
+from weft.runtime.sandbox.call import PathAccess, SandboxPath
 from weft.runtime.sandbox.git import git_places
-from weft.runtime.sandbox.view import Grounds, Needs, users_homes, view
+from weft.runtime.sandbox.view import SandboxContext, StepNeeds, users_homes, view
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.clones.clone import hand_out, make_clone
 
@@ -44,10 +44,10 @@ class Ground:
         make_clone(Git(self.project, environ=environ), self.own, self.common, {})
         hand_out(Git(self.workspace, environ=environ), self.own, "refs/heads/weft/p/a", pause=lambda _: None)
         self.clone = self.own / "weft-clone" / "git"
-        self.grounds = Grounds(
+        self.grounds = SandboxContext(
             homes=(self.home,), project=self.project, weft=self.weft, plan_dir=self.project
         )
-        self.needs = Needs(
+        self.needs = StepNeeds(
             workspace=self.workspace,
             home=self.weft / "runs" / "r" / "homes" / "a",
             output=self.weft / "runs" / "r" / "logs" / "a@sandbox",
@@ -57,7 +57,7 @@ class Ground:
         self.needs.home.mkdir(parents=True)
         self.needs.output.mkdir(parents=True)
 
-    def view(self, **sandbox) -> dict[str, Seen]:
+    def view(self, **sandbox) -> dict[str, PathAccess]:
         return {
             place.path: place.seen
             for place in view(self.grounds, self.needs, Sandbox(use="bwrap", **sandbox))
@@ -84,52 +84,54 @@ def ground(tmp_path: Path) -> Ground:
 def test_what_is_the_step_s_own_can_be_written_and_homes_and_weft_are_hidden(ground: Ground) -> None:
     seen = ground.view()
     written = [ground.workspace, ground.needs.home, ground.needs.output]
-    assert [seen[str(one)] for one in written] == [Seen.WRITE] * 3
-    assert [seen[str(one)] for one in (ground.home, ground.weft)] == [Seen.EMPTY] * 2
-    assert (seen[str(ground.project)], seen["/tmp"]) == (Seen.READ, Seen.SCRATCH)
+    assert [seen[str(one)] for one in written] == [PathAccess.WRITE] * 3
+    assert [seen[str(one)] for one in (ground.home, ground.weft)] == [PathAccess.EMPTY] * 2
+    assert (seen[str(ground.project)], seen["/tmp"]) == (PathAccess.READ, PathAccess.SCRATCH)
 
 
 def test_of_git_only_the_clone_can_be_written_and_only_objects_are_read(ground: Ground) -> None:
     places = {place.path: place.seen for place in git_places(ground.workspace)}
     assert places == {
-        str(ground.common): Seen.EMPTY,
-        str(ground.common / "objects"): Seen.READ,
-        str(ground.clone): Seen.WRITE,
-        str(ground.workspace / ".git"): Seen.COVERED,
+        str(ground.common): PathAccess.EMPTY,
+        str(ground.common / "objects"): PathAccess.READ,
+        str(ground.clone): PathAccess.WRITE,
+        str(ground.workspace / ".git"): PathAccess.COVERED,
     }
 
 
 def test_nothing_that_the_plan_says_opens_the_link_to_the_worktree_itself(ground: Ground) -> None:
     seen = ground.view(write=(".git",))
-    assert seen[str(ground.workspace / ".git")] is Seen.COVERED
+    assert seen[str(ground.workspace / ".git")] is PathAccess.COVERED
 
 
 def test_a_worktree_without_a_clone_can_only_read_the_repository(ground: Ground) -> None:
     (ground.own / "weft-clone").rename(ground.own / "elsewhere")
     read = [ground.workspace / ".git", ground.common]
-    assert list(git_places(ground.workspace)) == [Place(str(one), Seen.READ) for one in read]
+    assert list(git_places(ground.workspace)) == [SandboxPath(str(one), PathAccess.READ) for one in read]
 
 
 def test_of_a_plan_in_a_folder_the_whole_worktree_can_be_written(ground: Ground) -> None:
     (ground.workspace / "inside").mkdir()
     needs = replace(ground.needs, workspace=ground.workspace / "inside")
     seen = {place.path: place.seen for place in view(ground.grounds, needs, Sandbox(use="bwrap"))}
-    assert (seen[str(ground.workspace)], seen[str(ground.clone)]) == (Seen.WRITE, Seen.WRITE)
+    assert (seen[str(ground.workspace)], seen[str(ground.clone)]) == (PathAccess.WRITE, PathAccess.WRITE)
 
 
 def test_a_worktree_that_the_repository_does_not_know_opens_nothing(ground: Ground) -> None:
     (ground.own / "gitdir").write_text(f"{ground.home}/elsewhere/.git\n")
-    assert list(git_places(ground.workspace)) == [Place(str(ground.workspace / ".git"), Seen.READ)]
+    assert list(git_places(ground.workspace)) == [
+        SandboxPath(str(ground.workspace / ".git"), PathAccess.READ)
+    ]
 
 
 def test_a_whole_repository_in_a_workspace_is_only_read(ground: Ground) -> None:
-    assert list(git_places(ground.project)) == [Place(str(ground.common), Seen.READ)]
+    assert list(git_places(ground.project)) == [SandboxPath(str(ground.common), PathAccess.READ)]
 
 
 def test_other_object_stores_are_read(ground: Ground) -> None:
     (ground.common / "objects" / "info" / "alternates").write_text("# note\n../other\n")
     places = {place.path: place.seen for place in git_places(ground.workspace)}
-    assert places[str(ground.common / "other")] is Seen.READ
+    assert places[str(ground.common / "other")] is PathAccess.READ
 
 
 def test_what_the_plan_says_counts_and_the_strictest_of_one_path(ground: Ground) -> None:
@@ -139,25 +141,25 @@ def test_what_the_plan_says_counts_and_the_strictest_of_one_path(ground: Ground)
         write=("~/secret", "out"), read=("tests", "out", "missing"), hide=("file", "out", "/usr/share")
     )
     found = [seen[str(one)] for one in (ground.home / "secret", ground.workspace / "tests")]
-    assert found == [Seen.WRITE, Seen.READ]
+    assert found == [PathAccess.WRITE, PathAccess.READ]
     assert (seen[str(ground.workspace / "file")], seen[str(ground.workspace / "out")]) == (
-        Seen.BLANK,
-        Seen.EMPTY,
+        PathAccess.BLANK,
+        PathAccess.EMPTY,
     )
-    assert seen["/usr/share"] is Seen.EMPTY
+    assert seen["/usr/share"] is PathAccess.EMPTY
     assert str(ground.workspace / "missing") not in seen
 
 
 def test_a_link_in_the_workspace_opens_nothing_outside(ground: Ground) -> None:
     (ground.workspace / "out").symlink_to(ground.home)
-    assert ground.view(write=("out",))[str(ground.home)] is Seen.EMPTY
+    assert ground.view(write=("out",))[str(ground.home)] is PathAccess.EMPTY
 
 
 def test_links_on_the_way_are_there_where_they_are_hidden(ground: Ground) -> None:
     (ground.home / "way").symlink_to("project")
     needs = replace(ground.needs, workspace=ground.home / "way" / ".weft" / "worktrees" / "a")
     found = view(ground.grounds, needs, Sandbox(use="bwrap"))
-    assert Place(str(ground.home / "way"), Seen.LINK, "project") in found
+    assert SandboxPath(str(ground.home / "way"), PathAccess.LINK, "project") in found
 
 
 def test_programs_in_the_home_are_seen_and_those_in_the_workspace_stay_as_they_are(ground: Ground) -> None:
@@ -166,14 +168,16 @@ def test_programs_in_the_home_are_seen_and_those_in_the_workspace_stay_as_they_a
     search = f"{ground.home}/tools:{ground.workspace}/tools"
     found = view(ground.grounds, replace(ground.needs, search=search), Sandbox(use="bwrap"))
     seen = {place.path: place.seen for place in found}
-    assert seen[f"{ground.home}/tools"] is Seen.READ
+    assert seen[f"{ground.home}/tools"] is PathAccess.READ
     assert f"{ground.workspace}/tools" not in seen
 
 
 def test_a_link_that_is_seen_with_its_directory_is_not_made_again(ground: Ground) -> None:
     (ground.project / "way").symlink_to(".weft")
     needs = replace(ground.needs, workspace=ground.project / "way" / "worktrees" / "a")
-    assert all(place.seen is not Seen.LINK for place in view(ground.grounds, needs, Sandbox(use="bwrap")))
+    assert all(
+        place.seen is not PathAccess.LINK for place in view(ground.grounds, needs, Sandbox(use="bwrap"))
+    )
 
 
 def test_the_homes_of_the_user_are_found_and_the_root_is_none(tmp_path: Path) -> None:

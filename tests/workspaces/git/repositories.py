@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from weft.workspaces.git.base.program import Answer, Git
+from weft.workspaces.git.base.program import Git, GitOutput
 
 
 def surroundings(home: Path) -> dict[str, str]:
@@ -113,7 +113,9 @@ class DyingGit(Git):
         other.left = self.left
         return other
 
-    def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
+    def ask(
+        self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> GitOutput:
         self.left[0] -= 1
         if self.left[0] < 0:
             raise KilledError

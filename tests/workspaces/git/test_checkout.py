@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.ports.checkout import Look
+from weft.ports.checkout import CheckoutState
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.checkout import look_at
 from weft.workspaces.git.checkouts.advance_branch import advance
@@ -20,7 +20,7 @@ def git(tmp_path: Path) -> Git:
     return repository(tmp_path / "r", files)
 
 
-def look(git: Git, place: Path | None = None) -> Look:
+def look(git: Git, place: Path | None = None) -> CheckoutState:
     seen = look_at(git, place or git.directory)
     assert seen is not None
     return seen
@@ -89,7 +89,7 @@ def test_a_checkout_is_not_looked_at_while_it_moves_to_another_commit(git: Git) 
         git.do("commit", "-q", "-m", "more")
         commits.append(git.line("rev-parse", "HEAD"))
     git.do("reset", "-q", "--hard", commits[0])
-    looks: list[Look] = []
+    looks: list[CheckoutState] = []
     with ThreadPoolExecutor() as pool:
         moves = pool.submit(_advance, git, commits)
         while not moves.done():

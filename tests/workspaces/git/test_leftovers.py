@@ -7,14 +7,22 @@ import pytest
 
 from weft.engine.messages.facts import RefMove
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import tip, tips
-from weft.workspaces.git.leftovers import Finding, Judge, Judgement, Left, Stays, Why, remove
+from weft.workspaces.git.leftovers import (
+    LeftoverJudge,
+    LeftoverJudgement,
+    PlanLeftovers,
+    RetainedRef,
+    RetentionReason,
+    SubplanLeftovers,
+    remove,
+)
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 from workspaces.git.repositories import DyingGit, KilledError, commit, repository
 
-NAMES = Names(plan="notes")
+NAMES = RefNames(plan="notes")
 MAIN = "refs/heads/main"
 
 
@@ -56,8 +64,8 @@ class Place:
 
     # --- cleaning ---
 
-    def left(self, known: Sequence[str] = ()) -> list[Left]:
-        return Finding(
+    def left(self, known: Sequence[str] = ()) -> list[SubplanLeftovers]:
+        return PlanLeftovers(
             git=self.git,
             worktrees=self.worktrees,
             names=NAMES,
@@ -65,11 +73,11 @@ class Place:
             known=frozenset(known),
         ).all()
 
-    def judged(self, known: Sequence[str] = ()) -> Judgement:
+    def judged(self, known: Sequence[str] = ()) -> LeftoverJudgement:
         target = self.git.line("rev-parse", "main")
-        return Judge(self.git, "main", target, self.worktrees.listed()).judge(self.left(known))
+        return LeftoverJudge(self.git, "main", target, self.worktrees.listed()).judge(self.left(known))
 
-    def clean(self, known: Sequence[str] = ()) -> Judgement:
+    def clean(self, known: Sequence[str] = ()) -> LeftoverJudgement:
         target = self.git.line("rev-parse", "main")
         unmoved = RefMove(ref=MAIN, before=target, after=target)
         return remove(self.git, self.worktrees, self.judged(known), target=unmoved)
@@ -86,7 +94,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path / "top")
 
 
-def only(found: Judgement) -> Stays:
+def only(found: LeftoverJudgement) -> RetainedRef:
     (one,) = found.stays
     return one
 
@@ -114,7 +122,7 @@ def test_done_again_there_is_nothing_left_to_do(place: Place) -> None:
     place.work("a")
     place.land("a")
     place.clean()
-    assert place.clean() == Judgement()
+    assert place.clean() == LeftoverJudgement()
 
 
 def test_what_was_only_looked_at_is_as_it_was(place: Place) -> None:
@@ -155,13 +163,13 @@ def test_scratch_worktrees_always_go(place: Place) -> None:
     (place.at("_check.a") / "made.by.a.verify").write_text("x")
     done = place.clean()
     assert [one.name for one in done.told()] == [str(place.at("_check.a"))]
-    assert only(done).why is Why.UNMERGED
+    assert only(done).why is RetentionReason.UNMERGED
     assert (place.places(), place.at("_check.a").exists()) == (["a"], False)
 
 
 def test_a_worktree_without_any_ref_is_known_by_its_place(place: Place) -> None:
     place.worktrees.make(place.at("_check.a"), branch=None, commit=place.git.line("rev-parse", "main"))
-    assert place.clean() == Judgement()
+    assert place.clean() == LeftoverJudgement()
     assert len(place.clean(["a"]).goes) == 1
     assert place.places() == []
 
@@ -185,14 +193,14 @@ def test_a_worktree_whose_directory_is_gone_is_forgotten(place: Place) -> None:
 
 def test_a_branch_that_only_looks_like_one_of_ours_is_not_touched(place: Place) -> None:
     place.git.do("branch", "weft/notes/mine")
-    assert place.clean() == Judgement()
+    assert place.clean() == LeftoverJudgement()
     assert [one.name for one in place.clean(["mine"]).told()] == ["weft/notes/mine"]
 
 
 def test_other_plans_are_not_touched(place: Place) -> None:
     place.git.do("update-ref", "refs/weft/start/notes2/a", "main")
     place.git.do("update-ref", "refs/heads/weft/notes2/a", "main")
-    assert place.clean(["a"]) == Judgement()
+    assert place.clean(["a"]) == LeftoverJudgement()
 
 
 # What stays
@@ -203,7 +211,7 @@ def test_what_has_not_landed_stays_with_all_that_belongs_to_it(place: Place) -> 
     commit(place.git.at(place.at("a")), {"more": "x"})
     before = place.refs()
     stays = only(place.clean())
-    assert (stays.why, stays.name, stays.commits, stays.is_branch) == (Why.UNMERGED, "a", 2, True)
+    assert (stays.why, stays.name, stays.commits, stays.is_branch) == (RetentionReason.UNMERGED, "a", 2, True)
     assert stays.message == "2 commits are not on main"
     assert stays.command == "git log main..weft/notes/a"
     assert (place.refs(), place.places()) == (before, ["a"])
@@ -236,7 +244,7 @@ def test_what_is_not_committed_is_named_and_stays(place: Place, file: str, text:
     (place.at("a") / file).write_text(text)
     before = place.refs()
     stays = only(place.clean())
-    assert (stays.why, stays.files) == (Why.UNCOMMITTED, (file,))
+    assert (stays.why, stays.files) == (RetentionReason.UNCOMMITTED, (file,))
     assert stays.message == f"not committed in its worktree: {file}"
     assert stays.command == f"git -C {place.at('a')} status"
     assert (place.refs(), (place.at("a") / file).read_text()) == (before, text)
@@ -266,7 +274,7 @@ def test_what_is_locked_stays(place: Place, reason: str, said: str) -> None:
     place.land("a")
     place.git.do("worktree", "lock", "--reason", reason, str(place.at("a")))
     stays = only(place.clean())
-    assert (stays.why, stays.message) == (Why.LOCKED, f"its worktree is locked{said}")
+    assert (stays.why, stays.message) == (RetentionReason.LOCKED, f"its worktree is locked{said}")
     assert stays.command == f"git worktree unlock {place.at('a')}"
     assert place.places() == ["a"]
 
@@ -277,7 +285,7 @@ def test_a_branch_that_is_checked_out_elsewhere_stays(place: Place) -> None:
     place.git.do("worktree", "move", str(place.at("a")), str(place.top.parent / "my place"))
     stays = only(place.clean())
     assert (stays.why, stays.message) == (
-        Why.ELSEWHERE,
+        RetentionReason.ELSEWHERE,
         f"its branch is checked out in {place.top.parent}/my place",
     )
     assert stays.command == f"git -C '{place.top.parent}/my place' switch main"
@@ -312,7 +320,7 @@ def test_a_directory_that_is_no_worktree_any_more_stays(place: Place) -> None:
     (place.at("a") / ".git").unlink()
     (place.at("a") / ".git").write_text("gone")
     stays = only(place.clean())
-    assert stays.why is Why.UNCLEAR
+    assert stays.why is RetentionReason.UNCLEAR
     assert "does not say where its repository is" in stays.message
     assert tip(place.git, NAMES.head("a")) is not None
 
@@ -330,7 +338,7 @@ def test_repositories_in_a_worktree_stay(place: Place, tmp_path: Path) -> None:
         "-c", "protocol.file.allow=always", "submodule", "update", "--init", "--quiet"
     )
     stays = only(place.clean())
-    assert (stays.why, "holds other repositories: inner" in stays.message) == (Why.UNCLEAR, True)
+    assert (stays.why, "holds other repositories: inner" in stays.message) == (RetentionReason.UNCLEAR, True)
     assert tip(place.git, NAMES.head("a")) is not None
 
 

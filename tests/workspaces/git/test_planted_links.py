@@ -13,7 +13,7 @@ from weft.workspaces.git.base.worktree_links import git_dir_of
 from weft.workspaces.git.checkouts.commits import copy_index, index_aside
 from weft.workspaces.git.checkouts.untracked_files import _note, brought_into
 from weft.workspaces.git.merges.conflict_note import opened_in
-from weft.workspaces.git.slices.watch_note import Watched, note_watched, watched_in
+from weft.workspaces.git.slices.watch_note import WatchNote, note_watched, watched_in
 from workspaces.worlds import World, repository_in
 
 SECRET = "a key of the user"
@@ -123,6 +123,6 @@ def test_a_worktree_whose_git_file_is_something_else_is_refused_at_once(tmp_path
 
 
 def test_what_is_noted_is_read_again(planted: Planted) -> None:
-    note = Watched(job="j", step="s", reads=True, head="")
+    note = WatchNote(job="j", step="s", reads=True, head="")
     note_watched(planted.git_dir, [note])
     assert watched_in(planted.git_dir) == (note,)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from weft.errors import InputError
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.repository import open_repository, resolve_ends
 from weft.workspaces.git.preflight import Concerns, concerns, uncommitted
@@ -24,7 +24,7 @@ def uncommitted_in(git: Git) -> list[str]:
 
 
 def found(
-    git: Git, *setup: str, base: str | None = None, target: str | None = None, names: Names | None = None
+    git: Git, *setup: str, base: str | None = None, target: str | None = None, names: RefNames | None = None
 ) -> Concerns:
     opened = open_repository(git.directory, environ=surroundings(git.directory.parent))
     return concerns(opened, resolve_ends(opened, base=base, target=target), setup=setup, names=names)
@@ -36,7 +36,7 @@ def add_entry(git: Git, mode: str, content: str, name: str) -> None:
 
 def test_of_a_plain_repository_there_is_nothing_to_say(tmp_path: Path) -> None:
     git = repository(tmp_path / "r", {"a": "1\n", "sub/b": "2\n", ".gitattributes": "*.txt text\n"})
-    assert found(git, names=Names("notes")) == Concerns(refusals=(), notes=())
+    assert found(git, names=RefNames("notes")) == Concerns(refusals=(), notes=())
 
 
 # Names
@@ -46,10 +46,10 @@ def test_of_a_plain_repository_there_is_nothing_to_say(tmp_path: Path) -> None:
 def test_a_branch_that_is_in_the_way_of_our_names_is_refused(tmp_path: Path, branch: str) -> None:
     git = repository(tmp_path / "r")
     git.do("branch", branch)
-    (refusal,) = found(git, names=Names("notes")).refusals
+    (refusal,) = found(git, names=RefNames("notes")).refusals
     assert refusal.startswith(f"there is a branch '{branch}', and git allows no 'weft/notes/_plan' beside it")
     assert refusal.endswith(f"type: git branch -m {branch} {branch}-old")
-    assert found(git, names=Names("other", prefix="bots/")).refusals == ()
+    assert found(git, names=RefNames("other", prefix="bots/")).refusals == ()
     assert found(git).refusals == ()
 
 
@@ -57,12 +57,12 @@ def test_branches_of_an_earlier_run_are_not_in_the_way(tmp_path: Path) -> None:
     git = repository(tmp_path / "r")
     git.do("branch", "weft/notes/_plan")
     git.do("branch", "weft/other/_plan")
-    assert found(git, names=Names("notes")).refusals == ()
+    assert found(git, names=RefNames("notes")).refusals == ()
 
 
 def test_a_prefix_that_git_does_not_allow_is_refused(tmp_path: Path) -> None:
     git = repository(tmp_path / "r")
-    (refusal,) = found(git, names=Names("notes", prefix="a..b/")).refusals
+    (refusal,) = found(git, names=RefNames("notes", prefix="a..b/")).refusals
     assert refusal.startswith("git allows no branch 'a..b/notes/_plan'; write another `branch_prefix`")
 
 

@@ -21,7 +21,7 @@ from weft.agents.acp.server import INSTALL, Exchange, Server, log_line
 from weft.agents.shared.failures import Failure, Program, diagnose
 from weft.agents.shared.result_writer import COULD_NOT, FAILURE, Reporter
 from weft.agents.shared.text import one_line
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 from weft.plan.prices import Usage
 
 
@@ -117,7 +117,7 @@ class _Session:
         client = self._client
         program = Program(use="acp", name=client.name, end="an end of its turn", sign_in=client.sign_in)
         diagnosis = diagnose(Failure(text=end.text, status=end.status), program, at=time.time())
-        code = FAILURE if diagnosis.how is How.FAILED else COULD_NOT
+        code = FAILURE if diagnosis.how is StepOutcome.FAILED else COULD_NOT
         return self._report_failure(diagnosis.message + end.more, code, limited_until=diagnosis.until)
 
     def _report_failure(self, message: str, code: int, **more: object) -> int:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from weft.agents.shared.reset_times import find_reset_time
 from weft.agents.shared.text import one_line
 from weft.agents.shared.usage_limits import clamp_reset_time, find_limit_line
-from weft.engine.messages.facts import How
+from weft.engine.messages.facts import StepOutcome
 
 
 class Program(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Failure(Struct, frozen=True, kw_only=True):
 class Diagnosis(Struct, frozen=True, kw_only=True):
     """The consequence of a failure for the step, with a message for the user."""
 
-    how: How
+    how: StepOutcome
     message: str
     lasting: bool = False
     """Whether a retry cannot help."""
@@ -100,13 +100,13 @@ def diagnose(failure: Failure, program: Program, *, at: float, model_origin: str
     message = one_line(text)
     if _is_limit(text, status):
         until = clamp_reset_time(failure.until or find_reset_time(text, at=at), at=at)
-        return Diagnosis(how=How.LIMITED, message=f"it met a usage limit: {message}", until=until)
+        return Diagnosis(how=StepOutcome.LIMITED, message=f"it met a usage limit: {message}", until=until)
     if _is_passing(text, status):
-        return Diagnosis(how=How.INFRA, message=f"the model could not be reached: {message}")
+        return Diagnosis(how=StepOutcome.INFRA, message=f"the model could not be reached: {message}")
     if status is None and _FILES_IN_USE.search(text):
-        return Diagnosis(how=How.INFRA, message=f"its own files were in use: {message}")
+        return Diagnosis(how=StepOutcome.INFRA, message=f"its own files were in use: {message}")
     advice = _advice(text, status, program, model_origin)
-    return Diagnosis(how=How.FAILED, message=message + advice, lasting=is_lasting(text, status))
+    return Diagnosis(how=StepOutcome.FAILED, message=message + advice, lasting=is_lasting(text, status))
 
 
 def is_session_gone(failure: Failure | None) -> bool:

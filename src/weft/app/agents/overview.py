@@ -27,7 +27,7 @@ PATIENCE = 5.0
 """Seconds that a program has to tell its version."""
 
 
-class AtHand(Struct, frozen=True, kw_only=True):
+class PlanAgents(Struct, frozen=True, kw_only=True):
     """A plan, and all agents that steps of it could name."""
 
     plan: Plan
@@ -50,24 +50,24 @@ class AtHand(Struct, frozen=True, kw_only=True):
         return [known[name] for name in dict.fromkeys(names or (*own, *rest))]
 
 
-def at_hand(name: str | None, directory: Path, environ: Mapping[str, str]) -> AtHand:
+def at_hand(name: str | None, directory: Path, environ: Mapping[str, str]) -> PlanAgents:
     """Of the plan of this name, or the one of a usual name; without one, of the configuration."""
     folder = absolute(directory)
     if name is None and usual_name(folder) is None:
-        return AtHand(plan=plan_of_nothing(folder, environ), folder=folder)
+        return PlanAgents(plan=plan_of_nothing(folder, environ), folder=folder)
     source = find_plan(name, directory, command="agents --plan")
     try:
-        return AtHand(plan=load(source, environ=environ), folder=folder_of(source), shown=source.shown)
+        return PlanAgents(plan=load(source, environ=environ), folder=folder_of(source), shown=source.shown)
     except PlanError:
         if name is not None:
             raise
-        return AtHand(plan=plan_of_nothing(folder, environ), folder=folder, unread=source.shown)
+        return PlanAgents(plan=plan_of_nothing(folder, environ), folder=folder, unread=source.shown)
 
 
 # --- what is seen of them ---
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class AgentStatus(Struct, frozen=True, kw_only=True):
     agent: Agent
     is_of_plan: bool
     program: str | None
@@ -100,8 +100,8 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 def overview(
-    found: AtHand, names: Sequence[str], environ: Mapping[str, str], *, patience: float | None = PATIENCE
-) -> list[Seen]:
+    found: PlanAgents, names: Sequence[str], environ: Mapping[str, str], *, patience: float | None = PATIENCE
+) -> list[AgentStatus]:
     """All agents, or those that are named. Raises `InputError` for an unknown name.
 
     `patience`: None if no program is to be asked for its version.
@@ -125,12 +125,12 @@ def _versions(agents: Sequence[Agent], environ: Mapping[str, str], patience: flo
 
 
 def _seen(
-    found: AtHand, environ: Mapping[str, str], versions: Mapping[str, str | None], agent: Agent
-) -> Seen:
+    found: PlanAgents, environ: Mapping[str, str], versions: Mapping[str, str | None], agent: Agent
+) -> AgentStatus:
     program = program_of(agent)
     around = {**environ, **agent.env}
     is_known = agent.use in ACCESS
-    return Seen(
+    return AgentStatus(
         agent=agent,
         is_of_plan=agent.name in found.plan.agents,
         program=program,
@@ -153,7 +153,7 @@ def _sign_in(use: str) -> str:
     return f"set one of {', '.join(variables)}" if program is None else program.sign_in
 
 
-def abilities(seen: Seen) -> Iterator[str]:
+def abilities(seen: AgentStatus) -> Iterator[str]:
     """What it can do, in a word each."""
     adapter = ADAPTERS[seen.use]
     if adapter.resumes:
@@ -164,6 +164,6 @@ def abilities(seen: Seen) -> Iterator[str]:
         yield "read-only"
 
 
-def tells(seen: Seen) -> tuple[str, ...]:
+def tells(seen: AgentStatus) -> tuple[str, ...]:
     """What it tells of what it spends; what a command or a script tells, is up to it."""
     return ACCESS[seen.use].tells if seen.use in ACCESS else ()

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.app.agents.overview import AtHand, Seen
-from weft.app.agents.question import Question, Reply, Tell, ask
+from weft.app.agents.overview import AgentStatus, PlanAgents
+from weft.app.agents.question import AgentQuestion, AgentReply, Tell, ask
 from weft.app.project.approval import require
 from weft.app.project.places import project_of
 from weft.app.project.plans import project_layer, user_layer
@@ -19,12 +19,17 @@ PROMPT = "Answer with the word ready. Change no files."
 
 class ToProbe(Struct, frozen=True):
     agents: tuple[Agent, ...]
-    missing: tuple[Seen, ...] = ()
+    missing: tuple[AgentStatus, ...] = ()
     """Those that were named and are not installed."""
 
 
 def to_probe(
-    found: AtHand, seen: Sequence[Seen], environ: Mapping[str, str], *, named: bool, model: str | None
+    found: PlanAgents,
+    seen: Sequence[AgentStatus],
+    environ: Mapping[str, str],
+    *,
+    named: bool,
+    model: str | None,
 ) -> ToProbe:
     """All that were named; else those that are there and speak with models.
 
@@ -46,13 +51,13 @@ def to_probe(
     return ToProbe(tuple(agents), tuple(one for one in chosen if not one.is_installed))
 
 
-def _speaks(one: Seen) -> bool:
+def _speaks(one: AgentStatus) -> bool:
     """With models, for all that Weft knows; and need not be told which."""
     is_known = one.use not in NEED_MORE and one.is_installed
     return is_known and (one.is_of_plan or one.program is not None)
 
 
-def _require_approval(found: AtHand, environ: Mapping[str, str]) -> None:
+def _require_approval(found: PlanAgents, environ: Mapping[str, str]) -> None:
     """Of commands that came with the project, as for a run."""
     layer = project_layer(found.plan)
     if layer is not None:
@@ -60,13 +65,13 @@ def _require_approval(found: AtHand, environ: Mapping[str, str]) -> None:
 
 
 def probe(
-    found: AtHand,
+    found: PlanAgents,
     agents: Sequence[Agent],
     environ: Mapping[str, str],
     *,
     timeout: float,
     tell: Tell = lambda _reply: None,
-) -> list[Reply]:
+) -> list[AgentReply]:
     """What became of each, in the same order; `tell` hears of each when it has ended."""
-    questions = [Question(agent=agent, prompt=PROMPT, step="probe") for agent in agents]
+    questions = [AgentQuestion(agent=agent, prompt=PROMPT, step="probe") for agent in agents]
     return ask(found, questions, environ, timeout=timeout, tell=tell)

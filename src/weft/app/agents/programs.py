@@ -38,7 +38,7 @@ def place_of(program: str, environ: Mapping[str, str]) -> str | None:
 # --- what is missing ---
 
 
-class Missing(Struct, frozen=True):
+class MissingProgram(Struct, frozen=True):
     """A program that steps of a plan need."""
 
     program: str
@@ -52,7 +52,9 @@ class Missing(Struct, frozen=True):
         return f"{needed} {self.program}, which is not on the PATH; to install it, type: {self.install}"
 
 
-def missing_programs(plan: Plan, environ: Mapping[str, str], *, done: Iterable[str] = ()) -> list[Missing]:
+def missing_programs(
+    plan: Plan, environ: Mapping[str, str], *, done: Iterable[str] = ()
+) -> list[MissingProgram]:
     """Of the agents that its steps need, as far as Weft knows their programs.
 
     Nothing is said of a step that is given a PATH of its own: there it may be.
@@ -67,13 +69,13 @@ def missing_programs(plan: Plan, environ: Mapping[str, str], *, done: Iterable[s
     return [*_missing(names, environ)]
 
 
-def _missing(names: Mapping[str, Iterable[str]], environ: Mapping[str, str]) -> Iterator[Missing]:
+def _missing(names: Mapping[str, Iterable[str]], environ: Mapping[str, str]) -> Iterator[MissingProgram]:
     for use, agents in names.items():
         adapter = ADAPTERS[use]
         assert adapter.program is not None
         assert adapter.install is not None
         if place_of(adapter.program, environ) is None:
-            yield Missing(adapter.program, tuple(agents), adapter.install)
+            yield MissingProgram(adapter.program, tuple(agents), adapter.install)
 
 
 # --- versions ---

@@ -16,17 +16,17 @@ from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
 from weft.agents.shared.text import last_line
-from weft.app.agents.overview import AtHand
+from weft.app.agents.overview import PlanAgents
 from weft.app.isolation.step_isolation import isolation_of
 from weft.app.project.places import Places
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch
 from weft.errors import WeftError
 from weft.hosts.local import LocalHost
 from weft.plan.model import Agent
 from weft.plan.order.outline import ROOT
 from weft.ports.host import JobEnded
-from weft.runtime.jobs import Jobs
+from weft.runtime.jobs import JobFactory
 
 GRACE = 2.0
 AT_ONCE = 4
@@ -34,7 +34,7 @@ AT_ONCE = 4
 _RUN = "asking"
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class AgentQuestion(Struct, frozen=True, kw_only=True):
     agent: Agent
     prompt: str
     step: str
@@ -43,9 +43,9 @@ class Question(Struct, frozen=True, kw_only=True):
     read_only: bool = False
 
 
-class Reply(Struct, frozen=True, kw_only=True):
+class AgentReply(Struct, frozen=True, kw_only=True):
     agent: Agent
-    how: How | None
+    how: StepOutcome | None
     """How it ended; None if it could not even be called."""
     message: str = ""
     """Why there was no answer."""
@@ -59,20 +59,20 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     @property
     def has_answered(self) -> bool:
-        return self.how is How.DONE
+        return self.how is StepOutcome.DONE
 
 
-Tell = Callable[[Reply], object]
+Tell = Callable[[AgentReply], object]
 
 
 def ask(
-    found: AtHand,
-    questions: Sequence[Question],
+    found: PlanAgents,
+    questions: Sequence[AgentQuestion],
     environ: Mapping[str, str],
     *,
     timeout: float,
     tell: Tell = lambda _reply: None,
-) -> list[Reply]:
+) -> list[AgentReply]:
     """What became of each, in the same order; `tell` hears of each when it has ended."""
     if not questions:
         return []
@@ -90,8 +90,8 @@ def ask(
 class _Asking:
     def __init__(
         self,
-        found: AtHand,
-        questions: Sequence[Question],
+        found: PlanAgents,
+        questions: Sequence[AgentQuestion],
         environ: Mapping[str, str],
         *,
         places: Places,
@@ -103,7 +103,7 @@ class _Asking:
         self._model = found.plan.scopes[ROOT].settings.model
         self._timeout = timeout
         self._tell = tell
-        self._jobs = Jobs(
+        self._jobs = JobFactory(
             run=_RUN,
             plan=found.plan,
             plan_dir=found.folder,
@@ -114,7 +114,7 @@ class _Asking:
         )
         self._waiting = list(enumerate(questions))
         self._running: dict[str, tuple[int, Launch, Path]] = {}
-        self.told: dict[int, Reply] = {}
+        self.told: dict[int, AgentReply] = {}
 
     async def run(self) -> None:
         host = LocalHost(self._places.host(_RUN), linger=0.0)
@@ -141,12 +141,12 @@ class _Asking:
             try:
                 job = self._jobs.job(launch, cwd)
             except (WeftError, OSError) as error:
-                self._note(number, Reply(agent=question.agent, how=None, message=str(error)))
+                self._note(number, AgentReply(agent=question.agent, how=None, message=str(error)))
             else:
                 self._running[job.id] = (number, launch, cwd)
                 host.start(job)
 
-    def _launch(self, number: int, question: Question) -> Launch:
+    def _launch(self, number: int, question: AgentQuestion) -> Launch:
         return Launch(
             firing=number,
             execution=1,
@@ -168,21 +168,21 @@ class _Asking:
             fact = self._jobs.fact(launch, end, cwd, at=time.time(), halted=None)
             self._note(number, reply_of(self._questions[number].agent, fact, self._timeout))
 
-    def _note(self, number: int, reply: Reply) -> None:
+    def _note(self, number: int, reply: AgentReply) -> None:
         self.told[number] = reply
         self._tell(reply)
 
 
-def reply_of(agent: Agent, fact: Ended, timeout: float) -> Reply:
+def reply_of(agent: Agent, fact: Ended, timeout: float) -> AgentReply:
     message = fact.message
-    if fact.how is How.TIMEOUT:
+    if fact.how is StepOutcome.TIMEOUT:
         said = last_line(fact.errors) or last_line(fact.result)
         message = f"there was no answer within {timeout:g} s" + (f"; it said: {said}" if said else "")
-    return Reply(
+    return AgentReply(
         agent=agent,
         how=fact.how,
-        message="" if fact.how is How.DONE else message,
-        answer=fact.result if fact.how is How.DONE else "",
+        message="" if fact.how is StepOutcome.DONE else message,
+        answer=fact.result if fact.how is StepOutcome.DONE else "",
         seconds=fact.seconds,
         tokens=fact.tokens,
         cost=fact.cost,

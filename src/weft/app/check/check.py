@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct, structs
 
-from weft.app.agents.programs import Missing, missing_programs
+from weft.app.agents.programs import MissingProgram, missing_programs
 from weft.app.check.change_history import changed_together
 from weft.app.check.eligibility import eligibility_of
 from weft.app.check.eligibility_rules import Eligibility
 from weft.app.history.ceiling_use import EarlierRuns, read_earlier_runs
-from weft.app.preflight.findings import Finding, warning
+from weft.app.preflight.findings import PreflightFinding, warning
 from weft.app.preflight.preflight import preflight
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.app.project.places import project_of
 from weft.app.project.plans import NO_FLAGS, Flags, folder_of, load
 from weft.garbage import without_gc
@@ -23,12 +23,12 @@ from weft.plan.proof.prove import prove
 from weft.plan.report.check import CheckReport, check_report
 
 
-class Checked(Struct, frozen=True):
+class PlanCheck(Struct, frozen=True):
     report: CheckReport
     eligibility: Eligibility
-    missing: tuple[Missing, ...] = ()
+    missing: tuple[MissingProgram, ...] = ()
     """Programs that agents of the plan need, and this machine does not have."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[PreflightFinding, ...] = ()
     """What the preflight has found."""
     earlier: EarlierRuns = EarlierRuns()
 
@@ -48,12 +48,12 @@ class Checked(Struct, frozen=True):
 
 
 def check(
-    source: Source,
+    source: InputSource,
     *,
     flags: Flags = NO_FLAGS,
     environ: Mapping[str, str] = os.environ,
     plan_only: bool = False,
-) -> Checked:
+) -> PlanCheck:
     """`plan_only`: what the plan needs of this machine and this repository is not looked at."""
     with without_gc():
         compiled = compile_plan(load(source, flags=flags, environ=environ))
@@ -63,14 +63,16 @@ def check(
         able = eligibility_of(compiled, folder, environ=environ)
         earlier = read_earlier_runs(compiled.plan, project_of(folder).journal)
         if plan_only:
-            return Checked(report, able, earlier=earlier)
+            return PlanCheck(report, able, earlier=earlier)
         done = {subplan.path for subplan in able.ineligible if subplan.is_done}
         checks = preflight(compiled.plan, folder, environ, done=done)
         missing = missing_programs(compiled.plan, environ, done=done)
-        return Checked(report, able, tuple(missing), (*checks.findings, *_unverified(compiled.plan)), earlier)
+        return PlanCheck(
+            report, able, tuple(missing), (*checks.findings, *_unverified(compiled.plan)), earlier
+        )
 
 
-def _unverified(plan: Plan) -> Iterator[Finding]:
+def _unverified(plan: Plan) -> Iterator[PreflightFinding]:
     """Of several subplans that land in git, the plan's own verify is all that sees them together."""
     slices = [row for row, is_leaf in enumerate(plan.outline.leaves) if is_leaf]
     lands = any(plan.scopes[row].settings.has_branch for row in slices)

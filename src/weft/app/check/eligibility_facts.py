@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from weft.app.check.eligibility_rules import NOTHING_YET, Facts, Unlanded
-from weft.app.history.completed_work import Kept, completed_by, kept_of
+from weft.app.check.eligibility_rules import NOTHING_YET, Facts, UnlandedResult
+from weft.app.history.completed_work import CompletedWork, completed_by, kept_of
 from weft.app.history.earlier_runs import Earlier, earlier_runs
 from weft.engine.messages.run_status import FINISHED
 from weft.errors import WeftError
@@ -16,7 +16,7 @@ from weft.plan.text.problems import PlanError
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.database import NOTHING_YET as NOTHING_RUN
 from weft.store.sqlite import open_reader
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 
 
 def facts_of(plan: Plan, journal: Path, folder: Path, environ: Mapping[str, str]) -> Facts:
@@ -47,11 +47,11 @@ class _Found:
         outline = plan.outline
         self._groups = {path for row, path in enumerate(outline.paths) if not outline.leaves[row]}
         self.done = completed_by(kept, journal, runs)
-        self._names = Names(plan=plan.id, prefix=plan.scopes[ROOT].settings.branch_prefix)
+        self._names = RefNames(plan=plan.id, prefix=plan.scopes[ROOT].settings.branch_prefix)
         held = _Held(plan, journal, runs, {earlier.subplan for earlier in kept.continued if earlier.merging})
         self.unlanded = list(self._unlanded(kept, held))
 
-    def _unlanded(self, kept: Kept, held: "_Held") -> Iterator[Unlanded]:
+    def _unlanded(self, kept: CompletedWork, held: "_Held") -> Iterator[UnlandedResult]:
         landed = frozenset(kept.landed)
         for path in _landing(self._plan):
             if path in self.done and path not in landed:
@@ -59,9 +59,9 @@ class _Found:
         for path in held.unmerged:
             yield self._result(path, held.command(path, "@merge"), is_done=False)
 
-    def _result(self, path: str, command: str, *, is_done: bool = True) -> Unlanded:
+    def _result(self, path: str, command: str, *, is_done: bool = True) -> UnlandedResult:
         branch, is_group = self._names.branch(path), path in self._groups
-        return Unlanded(path=path, branch=branch, command=command, is_done=is_done, is_group=is_group)
+        return UnlandedResult(path=path, branch=branch, command=command, is_done=is_done, is_group=is_group)
 
     def facts(self, folder: Path, environ: Mapping[str, str]) -> Facts:
         """With what git tells of results that have not landed."""

@@ -15,7 +15,7 @@ from weft.plan.order.outline import ROOT
 from weft.plan.report.waits import Waiting, eligibility
 
 
-class Kind(StrEnum):
+class BlockKind(StrEnum):
     """Why a slice cannot start."""
 
     COMPLETE = "complete"
@@ -24,7 +24,7 @@ class Kind(StrEnum):
     UNREADABLE = "unreadable"
 
 
-class Unlanded(Struct, frozen=True, kw_only=True):
+class UnlandedResult(Struct, frozen=True, kw_only=True):
     """A result that has not landed."""
 
     path: str
@@ -63,10 +63,10 @@ class Eligible(Struct, frozen=True):
 
 class Ineligible(Struct, frozen=True, kw_only=True):
     path: str
-    kind: Kind
+    kind: BlockKind
     run: str = ""
     """The run that has completed it."""
-    unlanded: Unlanded | None = None
+    unlanded: UnlandedResult | None = None
     waiting: Waiting | None = None
     """What it waits for, and is not complete."""
     unread: str = ""
@@ -75,7 +75,7 @@ class Ineligible(Struct, frozen=True, kw_only=True):
     @property
     def is_done(self) -> bool:
         """Whether the next run would not do it again."""
-        return self.kind is Kind.COMPLETE or (self.unlanded is not None and self.unlanded.is_done)
+        return self.kind is BlockKind.COMPLETE or (self.unlanded is not None and self.unlanded.is_done)
 
     @property
     def reason(self) -> str:
@@ -111,7 +111,7 @@ class Eligibility(Struct, frozen=True, kw_only=True):
     @property
     def is_known(self) -> bool:
         """Whether all could be read that had to be."""
-        return all(one.kind is not Kind.UNREADABLE for one in self.ineligible)
+        return all(one.kind is not BlockKind.UNREADABLE for one in self.ineligible)
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -125,7 +125,7 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     done: Mapping[str, str] = field(default_factory=dict[str, str])
     """Subplans that are complete, and the run that has done each."""
-    unlanded: Mapping[str, Unlanded] = field(default_factory=dict[str, Unlanded])
+    unlanded: Mapping[str, UnlandedResult] = field(default_factory=dict[str, UnlandedResult])
     """By the path of what lands as a whole."""
     unread: Mapping[str, str] = field(default_factory=dict[str, str])
     """Subplans of which something cannot be read, and why; the empty path is the whole plan."""
@@ -162,14 +162,14 @@ def _settled(path: str, lands_with: str, facts: Facts) -> Ineligible | None:
     is_done = path in facts.done
     why = facts.unread.get("") or facts.unread.get(lands_with if is_done else path)
     if why:
-        return Ineligible(path=path, kind=Kind.UNREADABLE, unread=why)
+        return Ineligible(path=path, kind=BlockKind.UNREADABLE, unread=why)
     held = facts.unlanded.get(path)
     if held is not None and not held.is_done:
-        return Ineligible(path=path, kind=Kind.UNMERGED, unlanded=held)
+        return Ineligible(path=path, kind=BlockKind.UNMERGED, unlanded=held)
     if not is_done:
         return None
     unlanded = facts.unlanded.get(lands_with)
-    kind = Kind.COMPLETE if unlanded is None else Kind.UNMERGED
+    kind = BlockKind.COMPLETE if unlanded is None else BlockKind.UNMERGED
     return Ineligible(path=path, kind=kind, run=facts.done[path], unlanded=unlanded)
 
 
@@ -181,4 +181,4 @@ def _waiting(path: str, waiting: Waiting | None, facts: Facts) -> Eligible | Ine
     if not blocked and not apart:
         return Eligible(path, waiting.blocked_by)
     left = Waiting(path=path, blocked_by=blocked, apart_from=apart)
-    return Ineligible(path=path, kind=Kind.BLOCKED, waiting=left)
+    return Ineligible(path=path, kind=BlockKind.BLOCKED, waiting=left)

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from weft.app.clean.homes import clean_homes
 from weft.app.isolation.plan_repository import names_of
 from weft.app.project.places import Places, absolute, used_project
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.engine.messages.facts import RefMove, RunStarted
 from weft.engine.messages.run_status import FINISHED
@@ -30,14 +30,30 @@ from weft.store.sqlite import open_reader
 from weft.workspaces.git.base.names import dotted
 from weft.workspaces.git.base.refs import tip
 from weft.workspaces.git.base.repository import Repository, open_repository
-from weft.workspaces.git.leftovers import Finding, Goes, Judge, Judgement, Left, Stays, Why, remove
+from weft.workspaces.git.leftovers import (
+    LeftoverJudge,
+    LeftoverJudgement,
+    PlanLeftovers,
+    RemovableRef,
+    RetainedRef,
+    RetentionReason,
+    SubplanLeftovers,
+    remove,
+)
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
-WANTS_SOMEBODY = frozenset({Why.UNMERGED, Why.UNCOMMITTED, Why.UNFINISHED, Why.UNCLEAR})
+WANTS_SOMEBODY = frozenset(
+    {
+        RetentionReason.UNMERGED,
+        RetentionReason.UNCOMMITTED,
+        RetentionReason.UNFINISHED,
+        RetentionReason.UNCLEAR,
+    }
+)
 """Work that may be nowhere else stays for these reasons."""
 
 
-class Cleaned(Struct, frozen=True, kw_only=True):
+class CleanResult(Struct, frozen=True, kw_only=True):
     """What became of what a plan left."""
 
     plan: str
@@ -45,8 +61,8 @@ class Cleaned(Struct, frozen=True, kw_only=True):
     """Its last."""
     target: str
     """Empty if none of its work was to land."""
-    removed: tuple[Goes, ...] = ()
-    kept: tuple[Stays, ...] = ()
+    removed: tuple[RemovableRef, ...] = ()
+    kept: tuple[RetainedRef, ...] = ()
     """By the paths of subplans, where the plan has them."""
 
     @property
@@ -60,7 +76,7 @@ def clean(
     *,
     dry_run: bool = False,
     environ: Mapping[str, str] = os.environ,
-) -> list[Cleaned]:
+) -> list[CleanResult]:
     """Of these plans, or of all that were run here; with `dry_run` it is only said what would be done."""
     places = used_project(absolute(directory))
     with closing(open_reader(places.journal)) as journal, _alone(places, journal):
@@ -68,7 +84,7 @@ def clean(
         for plan in plans:
             if plan not in known:
                 raise InputError(f"no plan {plan!r} has been run here{suggestion(plan, known)}")
-        found: list[Cleaned] = []
+        found: list[CleanResult] = []
         for plan in dict.fromkeys(plans or known):
             runs = journal.runs(plan)
             homes = tuple(clean_homes(places, runs, dry_run=dry_run))
@@ -77,7 +93,7 @@ def clean(
             ]
             found += [structs.replace(one, removed=(*one.removed, *homes)) for one in of_git]
             if homes and not of_git:
-                found.append(Cleaned(plan=plan, run=runs[0].run, target="", removed=homes))
+                found.append(CleanResult(plan=plan, run=runs[0].run, target="", removed=homes))
         return found
 
 
@@ -93,7 +109,7 @@ def _alone(places: Places, journal: JournalReader) -> Generator[None]:
 
 
 class _LastRun(Struct, frozen=True, kw_only=True):
-    book: Book
+    book: RecordedRun
     """At the last run of a plan that landed in git."""
     target: str
     last: RunRecord
@@ -108,19 +124,19 @@ def _last_run(places: Places, journal: JournalReader, plan: str) -> Iterable[_La
         if isinstance(first, RunStarted):
             last = last or record
             if first.target:
-                return [_LastRun(book=Book(places, journal, record), target=first.target, last=last)]
+                return [_LastRun(book=RecordedRun(places, journal, record), target=first.target, last=last)]
     return []
 
 
-def _clean(one: _LastRun, *, dry_run: bool, environ: Mapping[str, str]) -> Cleaned:
-    cleaned = Cleaned(plan=one.last.plan, run=one.last.run, target=one.target)
+def _clean(one: _LastRun, *, dry_run: bool, environ: Mapping[str, str]) -> CleanResult:
+    cleaned = CleanResult(plan=one.last.plan, run=one.last.run, target=one.target)
     try:
         plan = plan_of(one.book)
         repository = open_repository(Path(one.book.run.directory), environ=environ)
         ground = _Ground(one=one, plan=plan, repository=repository)
         judgement = ground.clean(dry_run=dry_run)
     except WeftError as error:
-        return structs.replace(cleaned, kept=(Stays(why=Why.UNCLEAR, message=str(error)),))
+        return structs.replace(cleaned, kept=(RetainedRef(why=RetentionReason.UNCLEAR, message=str(error)),))
     kept = tuple(ground.for_people(stays) for stays in judgement.stays)
     return structs.replace(cleaned, removed=tuple(judgement.told()), kept=kept)
 
@@ -130,24 +146,24 @@ class _Ground(Struct, frozen=True, kw_only=True):
     plan: Plan
     repository: Repository
 
-    def clean(self, *, dry_run: bool) -> Judgement:
+    def clean(self, *, dry_run: bool) -> LeftoverJudgement:
         git, worktrees = self.repository.git, Worktrees(self.repository.git, self.repository.common)
         lefts = self._found(worktrees)
         reason = self._stays_as_a_whole() if lefts else None
         if reason is not None:
-            return Judgement(stays=[reason])
+            return LeftoverJudgement(stays=[reason])
         ref = f"refs/heads/{self.one.target}"
         commit = tip(git, ref) if lefts else ""
         if commit is None:
-            return Judgement(stays=[_no_target(self.one.target, self.repository)])
-        judgement = Judge(git, self.one.target, commit, worktrees.listed()).judge(lefts)
+            return LeftoverJudgement(stays=[_no_target(self.one.target, self.repository)])
+        judgement = LeftoverJudge(git, self.one.target, commit, worktrees.listed()).judge(lefts)
         if dry_run or not lefts:
             return judgement
         target = RefMove(ref=ref, before=commit, after=commit)
         return remove(git, worktrees, judgement, target=target)
 
-    def _found(self, worktrees: Worktrees) -> list[Left]:
-        finding = Finding(
+    def _found(self, worktrees: Worktrees) -> list[SubplanLeftovers]:
+        finding = PlanLeftovers(
             git=self.repository.git,
             worktrees=worktrees,
             names=names_of(self.plan),
@@ -162,20 +178,20 @@ class _Ground(Struct, frozen=True, kw_only=True):
         templates = {scope.settings.worktrees for scope in self.plan.scopes}
         return [project / render(template, values) for template in templates]
 
-    def _stays_as_a_whole(self) -> Stays | None:
+    def _stays_as_a_whole(self) -> RetainedRef | None:
         last = self.one.last
         if last.state in FINISHED:
             return None
         is_held = last.state == "waiting"
         command = "weft merge" if is_held else structs.replace(self.one.book, run=last).run_command()
         state = "its process died" if last.state == "running" else f"it is {last.state}"
-        return Stays(
-            why=Why.UNFINISHED,
+        return RetainedRef(
+            why=RetentionReason.UNFINISHED,
             message=f"run {last.run} has not ended ({state}) and needs all that it has made",
             command=command,
         )
 
-    def for_people(self, stays: Stays) -> Stays:
+    def for_people(self, stays: RetainedRef) -> RetainedRef:
         paths: dict[str, str] = {dotted(path): path for path in self.plan.outline.paths}
         path = paths.get(stays.name)
         if not path:
@@ -187,9 +203,9 @@ class _Ground(Struct, frozen=True, kw_only=True):
         return structs.replace(stays, name=path, command=f"weft diff {path}{run}")
 
 
-def _no_target(target: str, repository: Repository) -> Stays:
-    return Stays(
-        why=Why.NO_TARGET,
+def _no_target(target: str, repository: Repository) -> RetainedRef:
+    return RetainedRef(
+        why=RetentionReason.NO_TARGET,
         message=f"the branch {target}, on which all was to land, is gone from {repository.top}, so nothing is "
         "proven to be there; make it again where it was",
         command=f"git branch {target} COMMIT",

@@ -9,16 +9,16 @@ from weft.app.project.files import failure
 from weft.app.project.places import Places
 from weft.engine.messages.run_status import FINISHED
 from weft.ports.journal import RunRecord
-from weft.workspaces.git.leftovers import Goes
+from weft.workspaces.git.leftovers import RemovableRef
 
 
-def clean_homes(places: Places, runs: Iterable[RunRecord], *, dry_run: bool) -> Iterator[Goes]:
+def clean_homes(places: Places, runs: Iterable[RunRecord], *, dry_run: bool) -> Iterator[RemovableRef]:
     for one in runs:
         homes = places.homes(one.run)
         if one.state in FINISHED and homes.is_dir() and not homes.is_symlink():
             if not dry_run:
                 _remove(homes)
-            yield Goes(kind="homes", name=str(homes), commit="")
+            yield RemovableRef(kind="homes", name=str(homes), commit="")
 
 
 def _remove(homes: Path) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.app.record.run_record import recorded_plan
-from weft.engine.messages.facts import Wanted
+from weft.engine.messages.facts import ControlState
 from weft.engine.messages.run_status import UNFINISHED
-from weft.engine.state.control_requests import Wishes
+from weft.engine.state.control_requests import ControlRequests
 from weft.errors import InputError, WeftError
 from weft.plan.text.problems import suggestion
 from weft.ports.journal import JournalReader
@@ -31,11 +31,11 @@ def no_sign() -> None:
     pass
 
 
-class Steered(Struct, frozen=True, kw_only=True):
+class ControlResult(Struct, frozen=True, kw_only=True):
     """What came of it."""
 
     run: str
-    wanted: Wanted
+    wanted: ControlState
     subplans: tuple[str, ...]
     """Of these; none: of all."""
     changed: bool
@@ -54,7 +54,7 @@ class DeafError(WeftError):
     """The coordinator does not take up what it is asked."""
 
 
-def chosen(book: Book, names: Sequence[str]) -> tuple[str, ...]:
+def chosen(book: RecordedRun, names: Sequence[str]) -> tuple[str, ...]:
     """The paths of these subplans; a last part that is no other's will do."""
     paths: Iterable[str] = recorded_plan(book.run).paths if names else ()
     return tuple(_chosen(name, paths, book.run.run) for name in names)
@@ -73,33 +73,38 @@ def _chosen(name: str, paths: Iterable[str], run: str) -> str:
     raise InputError(f"run {run} has no subplan {name!r}{suggestion(name, known)}")
 
 
-def wishes_of(book: Book) -> Wishes:
+def wishes_of(book: RecordedRun) -> ControlRequests:
     """What people want of the parts of a run, as far as it has taken that up."""
     return wishes_in(book.journal, book.run.run)
 
 
-def wishes_in(journal: JournalReader, run: str) -> Wishes:
+def wishes_in(journal: JournalReader, run: str) -> ControlRequests:
     """The same, of any run."""
-    found = Wishes()
+    found = ControlRequests()
     for glimpse in journal.glance(run):
         if glimpse.kind in {"paused", "resumed"}:
-            found.says(glimpse.subplan, Wanted(glimpse.outcome))
+            found.says(glimpse.subplan, ControlState(glimpse.outcome))
         elif glimpse.kind == "recovered":
             found.forget_stops()
     return found
 
 
 def steer(
-    book: Book, wanted: Wanted, names: Sequence[str] = (), *, now: bool = False, sign: Sign = no_sign
-) -> Steered:
+    book: RecordedRun,
+    wanted: ControlState,
+    names: Sequence[str] = (),
+    *,
+    now: bool = False,
+    sign: Sign = no_sign,
+) -> ControlResult:
     """Has it done; returns when the coordinator has taken it up. Raises `DeafError` if it does not."""
     subplans = chosen(book, names)
     alive = book.is_run_by_somebody() and not book.has_left()
     wishes = wishes_of(book)
     changed = not all(wishes.holds(path, wanted) for path in subplans or ("",))
-    if wanted is Wanted.STOP and not subplans:
+    if wanted is ControlState.STOP and not subplans:
         changed = True
-    leaves_word = alive or (wanted is Wanted.GO and changed)
+    leaves_word = alive or (wanted is ControlState.GO and changed)
     if changed and leaves_word and book.state() in UNFINISHED:
         for path in subplans or ("",):
             _ask(book, path, wanted, now=now)
@@ -108,7 +113,7 @@ def steer(
     else:
         changed = False
     steps = under_way(book, subplans) if alive else ()
-    return Steered(
+    return ControlResult(
         run=book.run.run,
         wanted=wanted,
         subplans=subplans,
@@ -120,12 +125,12 @@ def steer(
     )
 
 
-def _ask(book: Book, path: str, wanted: Wanted, *, now: bool) -> None:
+def _ask(book: RecordedRun, path: str, wanted: ControlState, *, now: bool) -> None:
     data: dict[str, object] = {"wanted": str(wanted), **({"now": True} if now else {})}
     book.journal.ask(book.run.run, "control", subplan=path, step="", data=data, at=time.time())
 
 
-def await_taken(book: Book, kind: str, sign: Sign) -> bool:
+def await_taken(book: RecordedRun, kind: str, sign: Sign) -> bool:
     """Until all of this kind is taken up; whether the coordinator was there to the end."""
     until = time.monotonic() + PATIENCE
     while any(request.kind == kind for request in book.journal.requests(book.run.run)):
@@ -138,7 +143,7 @@ def await_taken(book: Book, kind: str, sign: Sign) -> bool:
     return True
 
 
-def deaf_error(book: Book) -> DeafError:
+def deaf_error(book: RecordedRun) -> DeafError:
     holder = book.journal.holder()
     pid = "" if holder is None else f" (process {holder.pid})"
     return DeafError(
@@ -147,14 +152,14 @@ def deaf_error(book: Book) -> DeafError:
     )
 
 
-def await_end(book: Book, sign: Sign = no_sign) -> None:
+def await_end(book: RecordedRun, sign: Sign = no_sign) -> None:
     """Until nobody runs it any more: whoever stops writes so before it goes."""
     while book.is_run_by_somebody():
         time.sleep(LOOKS_EVERY)
         sign()
 
 
-def under_way(book: Book, subplans: Sequence[str] = ()) -> tuple[str, ...]:
+def under_way(book: RecordedRun, subplans: Sequence[str] = ()) -> tuple[str, ...]:
     """The steps that run now, as `store/model:code`."""
     states = book.journal.states(book.run.run)
     wanted = [
@@ -173,7 +178,7 @@ def _is_within(path: str, subplans: Sequence[str]) -> bool:
     return any(not one or path == one or path.startswith(f"{one}/") for one in subplans)
 
 
-def refuse_to_retry(book: Book, names: Sequence[str]) -> tuple[str, ...]:
+def refuse_to_retry(book: RecordedRun, names: Sequence[str]) -> tuple[str, ...]:
     """The subplans that are to be done once more; raises if that makes no sense now."""
     subplans = chosen(book, names)
     holder = book.journal.holder()
@@ -192,7 +197,7 @@ def refuse_to_retry(book: Book, names: Sequence[str]) -> tuple[str, ...]:
     return subplans
 
 
-def _instead_of_retry(book: Book, states: Mapping[str, str]) -> str:
+def _instead_of_retry(book: RecordedRun, states: Mapping[str, str]) -> str:
     if "failed" in states.values():
         return "to retry what has failed, type: weft retry"
     if book.state() in UNFINISHED:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
-from weft.app.views.landing import Course, held_of
-from weft.app.views.rows import Held
+from weft.app.views.landing import LandingCourse, held_of
+from weft.app.views.rows import HeldWork
 from weft.engine.messages.events import Event, Recorded
-from weft.engine.messages.facts import Wanted
+from weft.engine.messages.facts import ControlState
 from weft.engine.messages.run_status import FINISHED, RunState
-from weft.engine.state.control_requests import Wishes
+from weft.engine.state.control_requests import ControlRequests
 from weft.engine.states import SubplanExecutionState as State
 from weft.errors import InputError
 from weft.plan.model import Plan
@@ -27,19 +27,19 @@ Key = tuple[str, str]
 """The path of a subplan, and what of it is held."""
 
 
-def key_of(one: Held) -> Key:
+def key_of(one: HeldWork) -> Key:
     return one.subplan, one.step
 
 
 class Holds(Struct):
     """What is held, as the events tell it."""
 
-    found: dict[Key, Held] = field(default_factory=dict[Key, Held])
+    found: dict[Key, HeldWork] = field(default_factory=dict[Key, HeldWork])
     trying: set[Key] = field(default_factory=set[Key])
     """What of that is being tried again."""
     merged: set[Key] = field(default_factory=set[Key])
     """What is done of merges and landings."""
-    wishes: Wishes = field(default_factory=Wishes)
+    wishes: ControlRequests = field(default_factory=ControlRequests)
     frozen: set[Key] = field(default_factory=set[Key])
     """What of the tries under way stands still with its processes."""
     seq: int = 0
@@ -79,11 +79,11 @@ class Holds(Struct):
         if event.kind == "recovered":
             self.wishes.forget_stops()
         else:
-            self.wishes.says(event.subplan, Wanted(event.outcome))
+            self.wishes.says(event.subplan, ControlState(event.outcome))
         self.frozen = {
             (path, step)
             for path, step in self.trying
-            if step != "@land" and self.wishes.of(path) is Wanted.FREEZE
+            if step != "@land" and self.wishes.of(path) is ControlState.FREEZE
         }
 
     def is_paused(self, key: Key) -> bool:
@@ -91,22 +91,22 @@ class Holds(Struct):
         path, step = key
         if key in self.trying:
             return key in self.frozen
-        return step not in MERGES and self.wishes.of(path) is not Wanted.GO
+        return step not in MERGES and self.wishes.of(path) is not ControlState.GO
 
 
-def look(book: Book) -> Holds:
+def look(book: RecordedRun) -> Holds:
     holds = Holds()
     for one in book.events():
         holds.hear(one)
     return holds
 
 
-def held(book: Book) -> list[Held]:
+def held(book: RecordedRun) -> list[HeldWork]:
     """In the order in which it came to that. What somebody tries again at this moment is not held."""
     return list_held(book, look(book), tried=False)
 
 
-def list_held(book: Book, holds: Holds, *, tried: bool = True) -> list[Held]:
+def list_held(book: RecordedRun, holds: Holds, *, tried: bool = True) -> list[HeldWork]:
     if book.state() in FINISHED:
         return []
     # Whoever was at it and has died left it as it was, or done; to try it again finds out.
@@ -114,14 +114,14 @@ def list_held(book: Book, holds: Holds, *, tried: bool = True) -> list[Held]:
     return [one for key, one in holds.found.items() if key not in left_out]
 
 
-def paused(book: Book, wanted: Iterable[Held]) -> list[str]:
+def paused(book: RecordedRun, wanted: Iterable[HeldWork]) -> list[str]:
     """The subplans among them that must continue before they are tried again."""
     holds = look(book)
     keys = (key_of(hold) for hold in wanted)
     return list(dict.fromkeys(key[0] for key in keys if key in holds.found and holds.is_paused(key)))
 
 
-def is_run(book: Book, holds: Holds) -> bool:
+def is_run(book: RecordedRun, holds: Holds) -> bool:
     """Whether somebody else is at this run: the first thing that whoever takes over does is to write to it."""
     holder = book.journal.holder()
     if holder is None or holder.pid == os.getpid():  # what we have run before, and do not any more
@@ -129,7 +129,7 @@ def is_run(book: Book, holds: Holds) -> bool:
     return book.is_run_by_somebody() and holds.at >= holder.since
 
 
-def chosen(book: Book, names: Sequence[str]) -> list[Held]:
+def chosen(book: RecordedRun, names: Sequence[str]) -> list[HeldWork]:
     """Of what is held, what is meant: by the path of a subplan, or of a group around it; all without a name.
 
     What is where it should be already is not held, and may be named all the same.
@@ -151,11 +151,11 @@ def _is_merged(plan: Plan, name: str, holds: Holds) -> bool:
     paths = [str(path) for path in plan.outline.paths]
     if name not in paths:
         return False
-    lands = Course(plan).landing(paths.index(name), State.COMPLETED) == "unmerged"
+    lands = LandingCourse(plan).landing(paths.index(name), State.COMPLETED) == "unmerged"
     return (name, "@land" if lands else "@merge") in holds.merged
 
 
-def _unknown(book: Book, name: str, found: Sequence[Held]) -> str:
+def _unknown(book: RecordedRun, name: str, found: Sequence[HeldWork]) -> str:
     paths = [path for path in plan_of(book).outline.paths if path]
     if name not in paths:
         return f"there is no subplan {name!r}{suggestion(name, paths)}"
@@ -164,11 +164,11 @@ def _unknown(book: Book, name: str, found: Sequence[Held]) -> str:
     return f"{name} is not held; what is held: {', '.join(subplans(found))}"
 
 
-def subplans(found: Iterable[Held]) -> list[str]:
+def subplans(found: Iterable[HeldWork]) -> list[str]:
     return list(dict.fromkeys(one.subplan for one in found))
 
 
-def ask(book: Book, wanted: Iterable[Held], now: Iterable[str] = ()) -> None:
+def ask(book: RecordedRun, wanted: Iterable[HeldWork], now: Iterable[str] = ()) -> None:
     """Asks the coordinator, or the next one, to try them again, and to land the completed parts of `now`."""
     for path in subplans(wanted):
         book.journal.ask(book.run.run, "merge", subplan=path, step="", data={}, at=time.time())
@@ -176,7 +176,7 @@ def ask(book: Book, wanted: Iterable[Held], now: Iterable[str] = ()) -> None:
         book.journal.ask(book.run.run, "merge", subplan=path, step="", data={"now": True}, at=time.time())
 
 
-def chosen_now(book: Book, names: Sequence[str]) -> tuple[list[Held], tuple[str, ...]]:
+def chosen_now(book: RecordedRun, names: Sequence[str]) -> tuple[list[HeldWork], tuple[str, ...]]:
     """What is held in these subplans, and the subplans whose completed parts may land at once."""
     if not names:
         raise InputError("say which group is to land its completed parts, as in: weft merge ID --now")

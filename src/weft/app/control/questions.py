@@ -8,7 +8,7 @@ import time
 
 from msgspec import Struct, structs
 
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.engine.messages.run_status import FINISHED
 from weft.errors import InputError
 from weft.plan.text.problems import suggestion
@@ -28,7 +28,7 @@ class OpenQuestion(Struct, frozen=True):
         return f"{self.subplan}:{self.step}"
 
 
-def open_questions(book: Book) -> list[OpenQuestion]:
+def open_questions(book: RecordedRun) -> list[OpenQuestion]:
     """What the run waits for people to say, in the order in which it was asked."""
     if book.run.state in FINISHED:
         return []
@@ -53,7 +53,7 @@ def open_questions(book: Book) -> list[OpenQuestion]:
     return list(found.values())
 
 
-def answer(book: Book, name: str, *, accepted: bool, text: str) -> OpenQuestion:
+def answer(book: RecordedRun, name: str, *, accepted: bool, text: str) -> OpenQuestion:
     """Leaves an answer for the coordinator, or for the next one if there is none now."""
     found = _named(book, name)
     if found.answer:
@@ -67,7 +67,7 @@ def answer(book: Book, name: str, *, accepted: bool, text: str) -> OpenQuestion:
     return found
 
 
-def _named(book: Book, name: str) -> OpenQuestion:
+def _named(book: RecordedRun, name: str) -> OpenQuestion:
     """The question of a step, `release:sure`, or the only one of a subplan, `release`."""
     questions = open_questions(book)
     if not questions:

@@ -10,8 +10,8 @@ import time
 from msgspec import Struct
 
 from weft.app.control.control import Sign, await_taken, no_sign
-from weft.app.record.journal import Book
-from weft.app.views.signals import Signals
+from weft.app.record.journal import RecordedRun
+from weft.app.views.signals import RunSignals
 from weft.engine.messages.run_status import UNFINISHED
 
 _KIND = "limits"
@@ -33,7 +33,7 @@ class EndedLimits(Struct, frozen=True, kw_only=True):
     """The command that resumes the run."""
 
 
-def end_limits(book: Book, *, sign: Sign = no_sign) -> EndedLimits:
+def end_limits(book: RecordedRun, *, sign: Sign = no_sign) -> EndedLimits:
     """Ends all usage limits of the run; returns when its coordinator, if there is one, has taken that up."""
     run, state = book.run.run, book.state()
     alive = book.is_run_by_somebody() and not book.has_left()
@@ -53,8 +53,8 @@ def end_limits(book: Book, *, sign: Sign = no_sign) -> EndedLimits:
     )
 
 
-def _limited_agents(book: Book) -> tuple[str, ...]:
-    signals = Signals()
+def _limited_agents(book: RecordedRun) -> tuple[str, ...]:
+    signals = RunSignals()
     for glimpse in book.journal.glance(book.run.run):
         signals.hear(glimpse)
     return tuple(sorted({name for limit in signals.limits(time.time()) for name in limit.agents}))

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from weft.app.decompose.part_checks import part_checks
 from weft.app.decompose.plan_text import plan_text
 from weft.app.decompose.refinement import Refine, Refinement
-from weft.app.decompose.source_files import Unread, Watch, files_below, is_meant
+from weft.app.decompose.source_files import UnreadFile, Watch, files_below, is_meant
 from weft.app.init.survey import survey
 from weft.app.project.places import absolute
 from weft.decompose.attachments import without_strays
@@ -33,7 +33,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     changes: int
     changes_inside: int
     """The same for pairs of files that changed together."""
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadFile, ...] = ()
     left_out: tuple[str, ...] = ()
     """What is no file: gone, or another repository, or a pipe."""
     no_work: tuple[str, ...] = ()

@@ -26,21 +26,21 @@ _LOG = (
 )
 
 
-class History(Struct, frozen=True, kw_only=True):
+class FileHistory(Struct, frozen=True, kw_only=True):
     commits: Sequence[Sequence[str]] = ()
     """The files of each, newest first."""
     fault: str = ""
     """Why it is not known, in git's words."""
 
 
-def history_of(git: Git) -> History:
+def history_of(git: Git) -> FileHistory:
     try:
         if not git.says_yes("rev-parse", "--verify", "--quiet", "HEAD"):
-            return History()
+            return FileHistory()
         with closing(git.pieces(*_LOG)) as pieces:
-            return History(commits=list(changes(pieces)))
+            return FileHistory(commits=list(changes(pieces)))
     except GitError as error:
-        return History(fault=words(error))
+        return FileHistory(fault=words(error))
 
 
 def words(error: GitError) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app.init.survey import Found, package_value, text_of
+from weft.app.init.survey import ProjectSurvey, package_value, text_of
 from weft.decompose.paths import folder_of, folder_with_parents
 from weft.search_path import find_program
 
@@ -105,7 +105,11 @@ class PartChecks(Struct, frozen=True, kw_only=True):
 
 
 def part_checks(
-    found: Found, folder: Path, paths: Sequence[str], tests: Collection[str], environ: Mapping[str, str]
+    found: ProjectSurvey,
+    folder: Path,
+    paths: Sequence[str],
+    tests: Collection[str],
+    environ: Mapping[str, str],
 ) -> PartChecks:
     """`folder` is the top of the project and `paths` are all its files, of which `tests` hold a test."""
     for check in found.tests[: 2 if found.tests and found.tests[0].command == "make test" else 1]:

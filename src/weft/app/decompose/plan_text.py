@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from weft.app.decompose.part_checks import PartChecks
 from weft.app.decompose.part_prompts import Prompts
-from weft.app.init.survey import Found
+from weft.app.init.survey import ProjectSurvey
 from weft.app.init.templates import plan_id
 from weft.decompose.model import Part, Risk
 from weft.decompose.paths import folder_of
@@ -34,7 +34,7 @@ def plan_text(
     *,
     name: str,
     goal: str,
-    found: Found,
+    found: ProjectSurvey,
     beside: Iterable[str] = (),
     checks: PartChecks = _NO_CHECKS,
 ) -> str:
@@ -119,7 +119,7 @@ def _escaped(path: str) -> str:
 # What a person should know
 
 
-def _comments(whole: Part, found: Found, checks: PartChecks) -> Iterator[tuple[Path, str]]:
+def _comments(whole: Part, found: ProjectSurvey, checks: PartChecks) -> Iterator[tuple[Path, str]]:
     yield (), _HEAD.format(files=len(whole.files))
     if not found.agents:
         yield ("agents", "coder"), "None was found on this machine."

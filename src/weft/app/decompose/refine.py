@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from weft.app.agents.overview import AtHand, overview
+from weft.app.agents.overview import PlanAgents, overview
 from weft.app.agents.probes import to_probe
-from weft.app.agents.question import Question, Reply, ask
-from weft.app.decompose.refinement import Refinement, Spent
+from weft.app.agents.question import AgentQuestion, AgentReply, ask
+from weft.app.decompose.refinement import Refinement, RefinementCost
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.refinement.questions import MOST_BYTES, Questions, Scope
 from weft.decompose.refinement.tree import Refined, Refining
@@ -30,7 +30,7 @@ _ANSWER_TOLD = 20_000
 """Characters of an answer that the agent sees again, if it could not be taken."""
 _WITHOUT = "nothing has been written; for a plan that no agent has refined, leave out --refine"
 
-Call = Callable[[str, int], Reply]
+Call = Callable[[str, int], AgentReply]
 """A prompt, and for which time: what came of it."""
 Tell = Callable[[str], object]
 
@@ -38,7 +38,7 @@ Tell = Callable[[str], object]
 class AnswerRefusedError(WeftError):
     """What an agent answered cannot be taken."""
 
-    def __init__(self, agent: str, faults: Sequence[str], spent: Spent) -> None:
+    def __init__(self, agent: str, faults: Sequence[str], spent: RefinementCost) -> None:
         self.faults = tuple(faults)
         self._spent = spent
         super().__init__(f"{agent} was asked {TRIES} times, and its answer cannot be taken")
@@ -63,7 +63,7 @@ class Refiner:
         self._call = call
         self._tell = tell
         self._most_bytes = most_bytes
-        self._spent = Spent()
+        self._spent = RefinementCost()
 
     def refine(self, whole: Part, signals: Signals, limits: Limits, goal: str) -> tuple[Part, Refinement]:
         """Raises `AnswerRefusedError`, and `WeftError` if there is no answer, or too much to ask."""
@@ -106,7 +106,7 @@ class Refiner:
 
     def _answer(self, prompt: str, attempt: int) -> str:
         reply = self._call(prompt, attempt)
-        self._spent += Spent(tries=1, seconds=reply.seconds, tokens=reply.tokens, cost=reply.cost)
+        self._spent += RefinementCost(tries=1, seconds=reply.seconds, tokens=reply.tokens, cost=reply.cost)
         if not reply.has_answered:
             raise WeftError(f"{self.agent.name} did not answer: {_why(reply)}; {_WITHOUT}")
         return reply.answer
@@ -137,7 +137,7 @@ def _again(faults: Sequence[str], answer: str) -> str:
     )
 
 
-def _why(reply: Reply) -> str:
+def _why(reply: AgentReply) -> str:
     if reply.until is None:
         return reply.message
     until = datetime.fromtimestamp(reply.until, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -148,7 +148,7 @@ def _why(reply: Reply) -> str:
 
 
 def refiner(
-    found: AtHand, name: str, environ: Mapping[str, str], *, model: str | None, timeout: float, tell: Tell
+    found: PlanAgents, name: str, environ: Mapping[str, str], *, model: str | None, timeout: float, tell: Tell
 ) -> Refiner:
     """The agent of that name, found as `weft agents` finds it. Raises `InputError` if it cannot be asked."""
     seen = overview(found, [name], environ, patience=None)
@@ -161,8 +161,10 @@ def refiner(
 
 
 def _call(
-    found: AtHand, agent: Agent, environ: Mapping[str, str], timeout: float, prompt: str, attempt: int
-) -> Reply:
+    found: PlanAgents, agent: Agent, environ: Mapping[str, str], timeout: float, prompt: str, attempt: int
+) -> AgentReply:
     can_only_read = ADAPTERS[agent.use].reads_only
-    question = Question(agent=agent, prompt=prompt, step="refine", attempt=attempt, read_only=can_only_read)
+    question = AgentQuestion(
+        agent=agent, prompt=prompt, step="refine", attempt=attempt, read_only=can_only_read
+    )
     return ask(found, [question], environ, timeout=timeout)[0]

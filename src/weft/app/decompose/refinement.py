@@ -8,7 +8,7 @@ from weft.decompose.model import Limits, Part, Signals
 from weft.plan.prices import dollars
 
 
-class Spent(Struct, frozen=True, kw_only=True):
+class RefinementCost(Struct, frozen=True, kw_only=True):
     tries: int = 0
     seconds: float = 0.0
     tokens: int | None = 0
@@ -16,8 +16,8 @@ class Spent(Struct, frozen=True, kw_only=True):
     cost: int | None = 0
     """In micro-dollars; None if it is not known."""
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(
+    def __add__(self, other: "RefinementCost") -> "RefinementCost":
+        return RefinementCost(
             tries=self.tries + other.tries,
             seconds=self.seconds + other.seconds,
             tokens=_sum(self.tokens, other.tokens),
@@ -44,7 +44,7 @@ class Refinement(Struct, frozen=True, kw_only=True):
     """Parts that were given a title or a prompt."""
     moved: int
     """Files."""
-    spent: Spent
+    spent: RefinementCost
 
 
 Refine = Callable[[Part, Signals, Limits, str], tuple[Part, Refinement]]

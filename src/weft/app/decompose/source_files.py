@@ -43,12 +43,12 @@ Watch = Callable[[str], None]
 """Is told what is being done, now and then."""
 
 
-class Unread(Struct, frozen=True):
+class UnreadFile(Struct, frozen=True):
     path: str
     why: str
 
 
-class Files(Struct, frozen=True, kw_only=True):
+class SourceFiles(Struct, frozen=True, kw_only=True):
     """Which files there are; what is in them is read by `sources`, one after the other."""
 
     root: Path
@@ -64,7 +64,7 @@ class Files(Struct, frozen=True, kw_only=True):
     """Of these, what a build tool wrote to describe the package."""
     not_by_hand: Collection[str] = ()
     """What git has been told is generated or comes from elsewhere."""
-    unread: list[Unread] = field(default_factory=list[Unread])
+    unread: list[UnreadFile] = field(default_factory=list[UnreadFile])
     """Grows while `sources` is read, as does the next."""
     left_out: list[str] = field(default_factory=list[str])
     """What is no file here: gone, or another repository, or a pipe."""
@@ -79,7 +79,7 @@ class Files(Struct, frozen=True, kw_only=True):
             try:
                 found = _source(f"{self.root}/{path}", path, most)
             except OSError as error:
-                self.unread.append(Unread(path, (error.strerror or str(error)).lower()))
+                self.unread.append(UnreadFile(path, (error.strerror or str(error)).lower()))
                 found = Source(path=path, size=0)
             if found is None:
                 self.left_out.append(path)
@@ -106,7 +106,7 @@ class Files(Struct, frozen=True, kw_only=True):
 
 def files_below(
     folder: Path, globs: Sequence[str], environ: Mapping[str, str], *, exclude: Sequence[str] = ()
-) -> Files:
+) -> SourceFiles:
     """Those that one of `globs` means, if there are any, and none of `exclude` does.
 
     Raises `InputError` if there is no such directory, or nothing in it that is meant.
@@ -157,7 +157,7 @@ def is_meant(path: str, globs: Sequence[str], exclude: Sequence[str]) -> bool:
     return wanted and not any(matches(glob, path) for glob in exclude)
 
 
-def _no_file_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str], found: Files) -> str:
+def _no_file_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str], found: SourceFiles) -> str:
     """Patterns begin where those of plans do. Who is further down might have thought otherwise."""
     inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(found.root))
     only = " or ".join(globs) if globs else "**"
@@ -173,13 +173,13 @@ def _no_file_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str]
 # Without git
 
 
-def _untracked(folder: Path, place: Path) -> Files:
+def _untracked(folder: Path, place: Path) -> SourceFiles:
     for above in (place, *place.parents):
         if all(os.path.lexists(above / name) for name in _OF_A_BARE_REPOSITORY):
             raise InputError(
                 f"{folder} is in a git repository without checked-out files; name a checkout of it"
             )
-    return Files(root=folder, paths=tuple(sorted(walked(folder))))
+    return SourceFiles(root=folder, paths=tuple(sorted(walked(folder))))
 
 
 def walked(folder: Path) -> Iterator[str]:
@@ -197,7 +197,7 @@ def walked(folder: Path) -> Iterator[str]:
 # With git
 
 
-def _tracked(folder: Path, environ: Mapping[str, str]) -> Files:
+def _tracked(folder: Path, environ: Mapping[str, str]) -> SourceFiles:
     git = Git(folder, environ=environ)
     try:
         root = Path(git.line("rev-parse", "--show-toplevel"))
@@ -210,7 +210,7 @@ def _tracked(folder: Path, environ: Mapping[str, str]) -> Files:
     except GitError as error:
         raise InputError(f"git does not tell which files are in {folder}: {words(error)}") from None
     history = history_of(git)
-    return Files(
+    return SourceFiles(
         root=root,
         paths=tuple(path for path in paths if path.startswith(inside)),
         beside=tuple(path for path in paths if not path.startswith(inside)),

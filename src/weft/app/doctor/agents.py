@@ -11,9 +11,9 @@ from msgspec import Struct
 from weft.agents.adapters import adapter_of
 from weft.app.agents.programs import place_of, program_of, said_of_version
 from weft.app.doctor.configuration import files
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
-from weft.app.project.files import Source, read_text
+from weft.app.project.files import InputSource, read_text
 from weft.app.project.plan_agents import agents_of
 from weft.app.project.plans import installed_agents
 from weft.errors import InputError
@@ -35,7 +35,7 @@ class _Named(Struct, frozen=True):
 # --- which ---
 
 
-def _named(ground: Ground) -> Iterator[_Named]:
+def _named(ground: DoctorContext) -> Iterator[_Named]:
     """Those of the plan; if there is none that can be read, those of the configuration."""
     try:
         plan = ground.plan
@@ -51,22 +51,22 @@ def _named(ground: Ground) -> Iterator[_Named]:
         yield _Named(agent, is_used=name in used, folder=folder)
 
 
-def _configured(ground: Ground) -> Iterator[Mapping[str, Agent]]:
+def _configured(ground: DoctorContext) -> Iterator[Mapping[str, Agent]]:
     for one in files(ground):
         with suppress(InputError):  # another check tells
-            text = read_text(Source(name=str(one.path)), most=LIMITS.size)
+            text = read_text(InputSource(name=str(one.path)), most=LIMITS.size)
             yield read_config(text, one.shown, one.where).agents
 
 
 # --- whether they can work ---
 
 
-def agents(ground: Ground) -> Iterator[Finding]:
+def agents(ground: DoctorContext) -> Iterator[Finding]:
     named = [*_named(ground)]
     yield from map_in_threads(partial(_judged, ground), named, most=max(1, len(named)))
 
 
-def _judged(ground: Ground, named: _Named) -> Finding:
+def _judged(ground: DoctorContext, named: _Named) -> Finding:
     agent = named.agent
     tell = problem if named.is_used else warning
     program = program_of(agent)
@@ -94,7 +94,7 @@ class _Remedy(TypedDict, total=False):
     advice: str
 
 
-def _missing(ground: Ground, named: _Named, program: str | None) -> tuple[str, _Remedy] | None:
+def _missing(ground: DoctorContext, named: _Named, program: str | None) -> tuple[str, _Remedy] | None:
     """What is not there, and what to type or to do."""
     agent = named.agent
     if agent.use == "scripted" and agent.script is not None:
@@ -121,7 +121,7 @@ def _missing(ground: Ground, named: _Named, program: str | None) -> tuple[str, _
 # --- what is there at all ---
 
 
-def installed(ground: Ground) -> Iterator[Finding]:
+def installed(ground: DoctorContext) -> Iterator[Finding]:
     there = installed_agents(ground.environ)
     yield fine(f"on the PATH: {', '.join(there)}" if there else "none that Weft knows is on the PATH")
 

@@ -7,30 +7,30 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, problem, warning
-from weft.app.doctor.plan_refs import Branch, Planned, Remains, find_remains
+from weft.app.doctor.plan_refs import Branch, PlanRefs, RepositoryRefs, find_remains
 from weft.app.project.suggestions import suggest
 from weft.workspaces.git.base.program import Git
-from weft.workspaces.git.base.reachability import Proof
+from weft.workspaces.git.base.reachability import ReachabilityProof
 from weft.workspaces.git.base.refs import tip, tree_of
 
 
-class Unlanded(Struct, frozen=True, kw_only=True):
+class UnlandedBranch(Struct, frozen=True, kw_only=True):
     branch: Branch
     commits: int
     """How many the target does not have."""
 
 
-class Landing(Struct, frozen=True, kw_only=True):
+class PlanLanding(Struct, frozen=True, kw_only=True):
     """What has landed of a plan."""
 
-    plan: Planned
+    plan: PlanRefs
     is_target_there: bool
-    unlanded: tuple[Unlanded, ...]
+    unlanded: tuple[UnlandedBranch, ...]
 
 
-def _landings(ground: Ground) -> list[Landing]:
+def _landings(ground: DoctorContext) -> list[PlanLanding]:
     """Of plans that no run is landing."""
     remains = ground.once(find_remains)
     if remains is None:
@@ -38,27 +38,27 @@ def _landings(ground: Ground) -> list[Landing]:
     return [_landing(remains, plan) for plan in remains.plans if not plan.is_at_work]
 
 
-def _landing(remains: Remains, plan: Planned) -> Landing:
+def _landing(remains: RepositoryRefs, plan: PlanRefs) -> PlanLanding:
     git = remains.repository.git
     there = [branch for branch in plan.branches if branch.commit]
     target = tip(git, f"refs/heads/{plan.target}") if there else ""
     if target is None:
-        return Landing(plan=plan, is_target_there=False, unlanded=())
+        return PlanLanding(plan=plan, is_target_there=False, unlanded=())
     ahead = _ahead(git, target) if there else frozenset[str]()
-    proof = Proof(git, target)
+    proof = ReachabilityProof(git, target)
     missing = {branch: _missing(git, proof, branch, target) for branch in there if branch.ref in ahead}
     slices = [
-        Unlanded(branch=branch, commits=count)
+        UnlandedBranch(branch=branch, commits=count)
         for branch, count in missing.items()
         if count and branch.is_slice
     ]
     known = [target, *(one.branch.commit for one in slices)]
     groups = [
-        Unlanded(branch=branch, commits=own)
+        UnlandedBranch(branch=branch, commits=own)
         for branch, count in missing.items()
         if count and not branch.is_slice and (own := _own_commits(git, branch, known))
     ]
-    return Landing(plan=plan, is_target_there=True, unlanded=(*slices, *groups))
+    return PlanLanding(plan=plan, is_target_there=True, unlanded=(*slices, *groups))
 
 
 def _ahead(git: Git, target: str) -> frozenset[str]:
@@ -67,7 +67,7 @@ def _ahead(git: Git, target: str) -> frozenset[str]:
     return frozenset(listed.splitlines())
 
 
-def _missing(git: Git, proof: Proof, branch: Branch, target: str) -> int:
+def _missing(git: Git, proof: ReachabilityProof, branch: Branch, target: str) -> int:
     """How many commits the target does not have; 0 if all has landed, as `weft clean` proves it.
 
     Where nothing but merges is missing, and the target has had the very files, there is no need to make each anew.
@@ -89,7 +89,7 @@ def _own_commits(git: Git, branch: Branch, known: list[str]) -> int:
 # --- what has not landed ---
 
 
-def unmerged(ground: Ground) -> Iterator[Finding]:
+def unmerged(ground: DoctorContext) -> Iterator[Finding]:
     for landing in ground.once(_landings):
         plan = landing.plan
         if not landing.is_target_there:
@@ -111,7 +111,7 @@ def unmerged(ground: Ground) -> Iterator[Finding]:
             )
 
 
-def _command(ground: Ground, plan: Planned, branch: Branch) -> str:
+def _command(ground: DoctorContext, plan: PlanRefs, branch: Branch) -> str:
     record = plan.run.record
     run = () if ground.told.runs[0].record.run == record.run else ("--run", record.run)
     if plan.run.has_ended:
@@ -131,7 +131,7 @@ def _is_within(path: str, group: str) -> bool:
 # --- what has no worktree ---
 
 
-def without_worktree(ground: Ground) -> Iterator[Finding]:
+def without_worktree(ground: DoctorContext) -> Iterator[Finding]:
     remains = ground.once(find_remains)
     if remains is None:
         return

@@ -4,9 +4,9 @@ import os
 import shlex
 from collections.abc import Iterator
 
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem
-from weft.app.project.files import Source, read_text
+from weft.app.project.files import InputSource, read_text
 from weft.app.project.places import PLAN_NAMES
 from weft.app.project.plans import ConfigFile, config_files
 from weft.errors import InputError
@@ -15,15 +15,15 @@ from weft.plan.text.document import LIMITS
 from weft.plan.text.problems import PlanError, Severity
 
 
-def files(ground: Ground) -> Iterator[ConfigFile]:
+def files(ground: DoctorContext) -> Iterator[ConfigFile]:
     """The configuration that counts here, as far as there is any."""
-    source = ground.plan_file or Source(name=PLAN_NAMES[0], directory=ground.places.project)
+    source = ground.plan_file or InputSource(name=PLAN_NAMES[0], directory=ground.places.project)
     for one in config_files(source, source.directory, ground.environ):
         if os.path.lexists(one.path):
             yield one
 
 
-def plan(ground: Ground) -> Iterator[Finding]:
+def plan(ground: DoctorContext) -> Iterator[Finding]:
     if ground.plan_file is None:
         yield fine(f"there is no {PLAN_NAMES[0]} here")
         return
@@ -44,10 +44,10 @@ def _is_about(finding: Finding, file: str) -> bool:
     return finding.subject.startswith(f"{file}:")
 
 
-def configuration(ground: Ground) -> Iterator[Finding]:
+def configuration(ground: DoctorContext) -> Iterator[Finding]:
     for one in files(ground):
         try:
-            text = read_text(Source(name=str(one.path), label=one.shown), most=LIMITS.size)
+            text = read_text(InputSource(name=str(one.path), label=one.shown), most=LIMITS.size)
             read_config(text, one.shown, one.where)
         except PlanError as error:
             yield from _told(error, "weft schema --reference")

@@ -12,18 +12,18 @@ from msgspec import Struct
 
 from weft.app.control.holds import held
 from weft.app.control.questions import open_questions
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.app.project.places import PLAN_NAMES, Places, absolute, project_of, used_project
 from weft.app.project.plans import load
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.app.views.landing import move_of
-from weft.app.views.rows import Held
+from weft.app.views.rows import HeldWork
 from weft.engine.messages.facts import RunStarted
 from weft.engine.messages.run_status import FINISHED
 from weft.errors import InputError
-from weft.hosts.leftovers import Supervisor, find_supervisors
+from weft.hosts.leftovers import SupervisorRemains, find_supervisors
 from weft.plan.model import Plan
-from weft.ports.journal import Holder, Request, RunRecord
+from weft.ports.journal import ControlRequest, Holder, RunRecord
 from weft.store.health import HealthReader, open_to_examine
 from weft.store.lease import busy, is_alive, take_lock
 from weft.store.lock import LOCK_FILE
@@ -53,7 +53,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """Seconds for a program to tell its version, and for the journal to be checked."""
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class KnownRun(Struct, frozen=True, kw_only=True):
     """A run that the journal knows."""
 
     record: RunRecord
@@ -63,7 +63,7 @@ class Run(Struct, frozen=True, kw_only=True):
     """None: nothing has happened in it."""
     is_led: bool
     """Whether a living coordinator has it."""
-    waiting: tuple[Request, ...] = ()
+    waiting: tuple[ControlRequest, ...] = ()
     """What people have asked for, and nobody has taken up."""
 
     is_replaced: bool = False
@@ -74,16 +74,16 @@ class Run(Struct, frozen=True, kw_only=True):
         return self.record.state in FINISHED
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class JournalFacts(Struct, frozen=True, kw_only=True):
     """What the journal tells."""
 
     holder: Holder | None = None
     holder_lives: bool = False
-    runs: tuple[Run, ...] = ()
+    runs: tuple[KnownRun, ...] = ()
     """The newest first."""
 
 
-class Ground:
+class DoctorContext:
     def __init__(
         self,
         directory: Path,
@@ -97,7 +97,7 @@ class Ground:
         self.now = time.time()
         self._made: dict[object, object] = {}
 
-    def once(self, make: Callable[["Ground"], Made]) -> Made:
+    def once(self, make: Callable[["DoctorContext"], Made]) -> Made:
         """What this makes of us, made once for all who ask."""
         if make not in self._made:
             self._made[make] = make(self)
@@ -125,19 +125,19 @@ class Ground:
     # --- what is told ---
 
     @cached_property
-    def told(self) -> Told:
+    def told(self) -> JournalFacts:
         """Raises `WeftError` if the journal cannot be read."""
         if not self.is_used:
-            return Told()
+            return JournalFacts()
         with closing(open_to_examine(self.places.journal)) as journal:
             return _Reading(self, journal).told()
 
     @cached_property
-    def runs(self) -> Mapping[str, Run]:
+    def runs(self) -> Mapping[str, KnownRun]:
         return {run.record.run: run for run in self.told.runs}
 
     @cached_property
-    def supervisors(self) -> list[Supervisor]:
+    def supervisors(self) -> list[SupervisorRemains]:
         """Those that live, or died without tidying up."""
         return find_supervisors(sorted(self.runs_folder.glob("*/host")))
 
@@ -150,17 +150,17 @@ class Ground:
         alone = (one.directory.parent.name for one in self.supervisors if one.is_at_work)
         return self.is_led(run) or run in alone
 
-    def held(self, run: Run) -> list[Held]:
+    def held(self, run: KnownRun) -> list[HeldWork]:
         """What a run holds until a person helps."""
         with self._opened(run) as book:
             return held(book)
 
-    def asks(self, run: Run) -> bool:
+    def asks(self, run: KnownRun) -> bool:
         """Whether a run has a question that nobody has answered."""
         with self._opened(run) as book:
             return any(not question.answer for question in open_questions(book))
 
-    def last_landing(self, run: Run) -> str:
+    def last_landing(self, run: KnownRun) -> str:
         """The commit at which the run last left the target, or found it; empty if that is unknown."""
         with self._opened(run) as book:
             landings = [
@@ -173,14 +173,14 @@ class Ground:
         return run.started.base if run.started is not None else ""
 
     @contextmanager
-    def _opened(self, run: Run) -> Generator[Book]:
+    def _opened(self, run: KnownRun) -> Generator[RecordedRun]:
         with closing(open_to_examine(self.places.journal)) as journal:
-            yield Book(self.places, journal, run.record)
+            yield RecordedRun(self.places, journal, run.record)
 
     # --- the plan ---
 
     @cached_property
-    def plan_file(self) -> Source | None:
+    def plan_file(self) -> InputSource | None:
         """The plan of a usual name, where we are or at the root of the project; what a worktree has is a copy."""
         project = self.places.project
         is_inside = self.directory.is_relative_to(project) and not self.directory.is_relative_to(
@@ -189,7 +189,9 @@ class Ground:
         for folder in dict.fromkeys((self.directory if is_inside else project, project)):
             for name in PLAN_NAMES:
                 if os.path.lexists(folder / name):
-                    return Source(name=name, directory=folder, holds="plan", label=self.shown(folder / name))
+                    return InputSource(
+                        name=name, directory=folder, holds="plan", label=self.shown(folder / name)
+                    )
         return None
 
     @cached_property
@@ -216,26 +218,26 @@ class Ground:
 
 
 class _Reading(Struct, frozen=True):
-    ground: Ground
+    ground: DoctorContext
     journal: HealthReader
 
-    def told(self) -> Told:
+    def told(self) -> JournalFacts:
         holder = self.journal.holder()
         # One who mends takes the lease for a moment, too; that is no coordinator.
         lives = holder is not None and holder.pid != os.getpid() and is_alive(holder)
         leader = holder if lives else None
-        runs: list[Run] = []
+        runs: list[KnownRun] = []
         started: set[str] = set()
         for record in self.journal.runs():
             runs.append(self._run(record, leader, is_replaced=record.plan in started))
             started |= {record.plan} if runs[-1].started is not None else set()
-        return Told(holder=holder, holder_lives=lives, runs=tuple(runs))
+        return JournalFacts(holder=holder, holder_lives=lives, runs=tuple(runs))
 
-    def _run(self, record: RunRecord, leader: Holder | None, *, is_replaced: bool) -> Run:
+    def _run(self, record: RunRecord, leader: Holder | None, *, is_replaced: bool) -> KnownRun:
         has_ended = record.state in FINISHED
         is_led = leader is not None and not has_ended and not is_replaced and self._leads(leader, record)
-        book = Book(self.ground.places, self.journal, record)
-        return Run(
+        book = RecordedRun(self.ground.places, self.journal, record)
+        return KnownRun(
             record=record,
             command="" if has_ended or is_replaced else book.run_command(),
             started=self._started(record.run),

@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 
-from weft.app.doctor.context import Ground, Run
+from weft.app.doctor.context import DoctorContext, KnownRun
 from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
 from weft.app.project.suggestions import suggest
 from weft.engine.messages.run_status import NEEDS_COORDINATOR, RunState
@@ -24,7 +24,7 @@ from weft.store.sqlite import open_journal
 # --- the journal ---
 
 
-def journal(ground: Ground) -> Iterator[Finding]:
+def journal(ground: DoctorContext) -> Iterator[Finding]:
     path = ground.places.journal
     if not ground.is_used:
         yield fine("nothing has been run here yet")
@@ -43,7 +43,7 @@ def journal(ground: Ground) -> Iterator[Finding]:
         yield _damaged(ground, f"{path} is damaged: {'; '.join(words)}")
 
 
-def _unusable(ground: Ground, error: WeftError) -> Finding:
+def _unusable(ground: DoctorContext, error: WeftError) -> Finding:
     """A file that is no journal may have been one before its first bytes changed: then there are runs in it."""
     path = ground.places.journal
     with suppress(OSError):
@@ -54,7 +54,7 @@ def _unusable(ground: Ground, error: WeftError) -> Finding:
     )
 
 
-def _damaged(ground: Ground, damage: str) -> Finding:
+def _damaged(ground: DoctorContext, damage: str) -> Finding:
     path = ground.places.journal
     return problem(
         f"{damage}; {salvage(path).report}",
@@ -64,7 +64,7 @@ def _damaged(ground: Ground, damage: str) -> Finding:
     )
 
 
-def _rebuild(ground: Ground) -> None:
+def _rebuild(ground: DoctorContext) -> None:
     lock = take_lock(ground.places.weft / LOCK_FILE)
     if lock is None:
         raise WeftError("a coordinator has the journal open; end it first, with: weft stop")
@@ -77,7 +77,7 @@ def _rebuild(ground: Ground) -> None:
 # --- the coordinator ---
 
 
-def coordinator(ground: Ground) -> Iterator[Finding]:
+def coordinator(ground: DoctorContext) -> Iterator[Finding]:
     for run in ground.told.runs:
         if run.record.state not in NEEDS_COORDINATOR or run.is_led:
             continue
@@ -93,7 +93,7 @@ def coordinator(ground: Ground) -> Iterator[Finding]:
             )
 
 
-def abandon(ground: Ground, run: str) -> None:
+def abandon(ground: DoctorContext, run: str) -> None:
     """Records that nothing continues a run. A living coordinator of another run keeps its journal."""
     with closing(
         open_journal(ground.places.journal, now=time.time(), command="weft doctor --fix")
@@ -101,7 +101,7 @@ def abandon(ground: Ground, run: str) -> None:
         journal.set_run_state(run, RunState.ABANDONED)
 
 
-def _left(ground: Ground, run: Run) -> Finding:
+def _left(ground: DoctorContext, run: KnownRun) -> Finding:
     record, holder = run.record, ground.told.holder
     who = "its coordinator is gone"
     if holder is not None and not ground.told.holder_lives:
@@ -116,7 +116,7 @@ def _left(ground: Ground, run: Run) -> Finding:
     )
 
 
-def _put_down(ground: Ground, run: Run) -> None:
+def _put_down(ground: DoctorContext, run: KnownRun) -> None:
     """Nobody runs it any more, and the journal says so; it goes on whenever somebody wants."""
     record = run.record
     with closing(
@@ -133,7 +133,7 @@ def _shown(holder: Holder) -> str:
     return f"process {holder.pid}{command}, since {since}"
 
 
-def coordinator_hangs(ground: Ground) -> Iterator[Finding]:
+def coordinator_hangs(ground: DoctorContext) -> Iterator[Finding]:
     holder = ground.told.holder
     if holder is None or not ground.told.holder_lives:
         return

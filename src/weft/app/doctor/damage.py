@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, problem
 from weft.errors import WeftError
 from weft.workspaces.git.base.damage import (
@@ -24,7 +24,7 @@ from weft.workspaces.git.checkouts.advance_branch import cut_off_in, finish_forw
 _NOTES = "refs/weft/"
 
 
-def _git(ground: Ground) -> Git | None:
+def _git(ground: DoctorContext) -> Git | None:
     """Git at the top of the project's checkout; None if there is no repository."""
     top = repository_around(ground.places.project)
     try:
@@ -37,7 +37,7 @@ def _git(ground: Ground) -> Git | None:
 # --- refs ---
 
 
-def refs(ground: Ground) -> Iterator[Finding]:
+def refs(ground: DoctorContext) -> Iterator[Finding]:
     git = _git(ground)
     if git is None:
         return
@@ -65,13 +65,13 @@ def _is_ours(ref: str) -> bool:
     return ref.startswith((_NOTES, "refs/heads/weft/"))
 
 
-def _rebuild(ground: Ground, git: Git) -> None:
+def _rebuild(ground: DoctorContext, git: Git) -> None:
     with ground.alone():
         if damaged_lines(git.common):
             rebuild_packed_refs(git)
 
 
-def _restore(ground: Ground, git: Git, ref: str) -> None:
+def _restore(ground: DoctorContext, git: Git, ref: str) -> None:
     with ground.alone():
         if ref in broken_refs(git, ref):
             name = ref.removeprefix("refs/heads/weft/")
@@ -82,7 +82,7 @@ def _restore(ground: Ground, git: Git, ref: str) -> None:
 # --- objects ---
 
 
-def objects(ground: Ground) -> Iterator[Finding]:
+def objects(ground: DoctorContext) -> Iterator[Finding]:
     git = _git(ground)
     files = [*empty_objects(git.common)] if git is not None else []
     if files:
@@ -95,7 +95,7 @@ def objects(ground: Ground) -> Iterator[Finding]:
         )
 
 
-def _remove(ground: Ground, files: list[Path]) -> None:
+def _remove(ground: DoctorContext, files: list[Path]) -> None:
     with ground.alone():
         for file in files:
             if file.stat().st_size == 0:
@@ -105,7 +105,7 @@ def _remove(ground: Ground, files: list[Path]) -> None:
 # --- a fast-forward ---
 
 
-def forwards(ground: Ground) -> Iterator[Finding]:
+def forwards(ground: DoctorContext) -> Iterator[Finding]:
     git = _git(ground)
     for place, branch in cut_off_in(git) if git is not None else ():
         yield problem(
@@ -116,7 +116,7 @@ def forwards(ground: Ground) -> Iterator[Finding]:
         )
 
 
-def _finish(ground: Ground, git: Git) -> None:
+def _finish(ground: DoctorContext, git: Git) -> None:
     with ground.alone():
         finish_forwards(git)
 

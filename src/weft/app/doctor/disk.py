@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from weft.app.doctor.context import Bounds, Ground
+from weft.app.doctor.context import Bounds, DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
 from weft.app.doctor.plan_refs import find_remains
 from weft.engine.messages.run_status import FINISHED
@@ -25,7 +25,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _STEP = 1024
 
 
-def _places(ground: Ground) -> Iterator[tuple[str, Path]]:
+def _places(ground: DoctorContext) -> Iterator[tuple[str, Path]]:
     """What is where; of several on one disk the first."""
     wishes = [
         ("Weft's own files", ground.places.weft),
@@ -41,7 +41,7 @@ def _places(ground: Ground) -> Iterator[tuple[str, Path]]:
             yield what, place
 
 
-def _worktrees(ground: Ground) -> Iterator[Path]:
+def _worktrees(ground: DoctorContext) -> Iterator[Path]:
     with suppress(WeftError, OSError):  # other checks tell what is wrong there
         remains = ground.once(find_remains)
         for plan in () if remains is None else remains.plans:
@@ -58,7 +58,7 @@ def _exactly(count: int) -> str:
     return sized(count) if count < _STEP else f"{sized(count)} ({count:,} bytes)"
 
 
-def space(ground: Ground) -> Iterator[Finding]:
+def space(ground: DoctorContext) -> Iterator[Finding]:
     for what, place in _places(ground):
         found = os.statvfs(place)
         free = found.f_bavail * found.f_frsize
@@ -66,7 +66,7 @@ def space(ground: Ground) -> Iterator[Finding]:
         yield _judged(words, free, ground.bounds.space_problem, ground.bounds.space_warning, place)
 
 
-def inodes(ground: Ground) -> Iterator[Finding]:
+def inodes(ground: DoctorContext) -> Iterator[Finding]:
     for what, place in _places(ground):
         found = os.statvfs(place)
         if found.f_files:  # some file systems have as many as fit
@@ -85,7 +85,7 @@ def _judged(words: str, amount: int, low: int, little: int, place: Path) -> Find
 # --- logs ---
 
 
-def logs(ground: Ground) -> Iterator[Finding]:
+def logs(ground: DoctorContext) -> Iterator[Finding]:
     sizes = {run: _size(run) for run in ground.runs_folder.glob("*")}
     total = sum(sizes.values())
     words = f"{_exactly(total)} of logs in {ground.runs_folder}"
@@ -102,7 +102,7 @@ def logs(ground: Ground) -> Iterator[Finding]:
     )
 
 
-def _is_over(ground: Ground, run: str) -> bool:
+def _is_over(ground: DoctorContext, run: str) -> bool:
     return run in ground.runs and ground.runs[run].record.state in FINISHED
 
 
@@ -120,7 +120,7 @@ def _size(folder: Path) -> int:
 # --- what kind of disk ---
 
 
-def filesystem(ground: Ground) -> Iterator[Finding]:
+def filesystem(ground: DoctorContext) -> Iterator[Finding]:
     _, place = next(_places(ground))
     kind = kind_of(place)
     if kind in _FAR:

@@ -17,8 +17,8 @@ from threading import Thread
 from msgspec import Struct, structs
 
 from weft.app.doctor.catalogue import CHECKS
-from weft.app.doctor.context import Bounds, Ground
-from weft.app.doctor.findings import Check, Finding, State, fine, unknown
+from weft.app.doctor.context import Bounds, DoctorContext
+from weft.app.doctor.findings import Check, Finding, FindingState, fine, unknown
 from weft.app.project.step_limits import refuse_inside_step
 from weft.errors import WeftError
 from weft.system_errors import describe
@@ -35,7 +35,7 @@ def nobody_watches(_id: str) -> None:
     pass
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class CheckResult(Struct, frozen=True, kw_only=True):
     """What a check has found."""
 
     check: Check
@@ -44,7 +44,7 @@ class Told(Struct, frozen=True, kw_only=True):
     """Why it could not be mended."""
 
     @property
-    def state(self) -> State:
+    def state(self) -> FindingState:
         return self.finding.state
 
     @property
@@ -52,17 +52,17 @@ class Told(Struct, frozen=True, kw_only=True):
         return self.check.id, self.finding.subject
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class DoctorReport(Struct, frozen=True, kw_only=True):
     project: Path
-    told: tuple[Told, ...]
+    told: tuple[CheckResult, ...]
 
-    def of(self, *states: State) -> list[Told]:
+    def of(self, *states: FindingState) -> list[CheckResult]:
         return [one for one in self.told if one.state in states]
 
     @property
     def is_healthy(self) -> bool:
         """Nothing is wrong, open, or worth a warning."""
-        return not self.of(State.PROBLEM, State.UNKNOWN, State.WARNING)
+        return not self.of(FindingState.PROBLEM, FindingState.UNKNOWN, FindingState.WARNING)
 
 
 def doctor(
@@ -73,53 +73,55 @@ def doctor(
     bounds: Bounds = Bounds(),  # noqa: B008 - frozen
     checks: Sequence[Check] = CHECKS,
     watch: Watch = nobody_watches,
-) -> Report:
+) -> DoctorReport:
     """What is found in the project that the directory belongs to; with `fix`, after what is safe was mended."""
     if fix:
         refuse_inside_step(directory, "weft doctor --fix", environ)
-    make = partial(Ground, directory, environ=environ, bounds=bounds)
+    make = partial(DoctorContext, directory, environ=environ, bounds=bounds)
     told = examine_twice(make, checks, watch=watch)
     if fix and any(one.finding.mend is not None for one in told):
         failed = _mend(told)
         told = _compared(told, examine_twice(make, checks, watch=watch), failed)
-    return Report(project=make().places.project, told=tuple(told))
+    return DoctorReport(project=make().places.project, told=tuple(told))
 
 
 # --- looking ---
 
 
 def examine_twice(
-    make: Callable[[], Ground], checks: Sequence[Check], *, watch: Watch = nobody_watches
-) -> list[Told]:
+    make: Callable[[], DoctorContext], checks: Sequence[Check], *, watch: Watch = nobody_watches
+) -> list[CheckResult]:
     """What is wrong only at the first look, as a run was just beginning or ending, is not wrong."""
     first = examine(make(), checks, watch=watch)
-    found = {one.key for one in first if one.state is not State.OK}
+    found = {one.key for one in first if one.state is not FindingState.OK}
     doubtful = {name for name, _ in found}
     again = examine(make(), [check for check in checks if check.id in doubtful], watch=watch)
-    lasting = [one for one in again if one.state in {State.OK, State.UNKNOWN} or one.key in found]
-    told: list[Told] = []
+    lasting = [
+        one for one in again if one.state in {FindingState.OK, FindingState.UNKNOWN} or one.key in found
+    ]
+    told: list[CheckResult] = []
     for check in checks:
         of_it = [one for one in (lasting if check.id in doubtful else first) if one.check.id == check.id]
-        told += of_it or [Told(check=check, finding=fine())]
+        told += of_it or [CheckResult(check=check, finding=fine())]
     return told
 
 
 def examine(
-    ground: Ground,
+    ground: DoctorContext,
     checks: Sequence[Check],
     *,
     longest: float = LONGEST,
     watch: Watch = nobody_watches,
-) -> list[Told]:
-    found: list[Told] = []
+) -> list[CheckResult]:
+    found: list[CheckResult] = []
     for check in checks:
         watch(check.id)
         findings = _in_time(check, ground, longest)
-        found += [Told(check=check, finding=one) for one in findings or [fine()]]
+        found += [CheckResult(check=check, finding=one) for one in findings or [fine()]]
     return found
 
 
-def _in_time(check: Check, ground: Ground, longest: float) -> list[Finding]:
+def _in_time(check: Check, ground: DoctorContext, longest: float) -> list[Finding]:
     answer = SimpleQueue[list[Finding]]()
     name = f"weft-doctor-{check.id}"
     thread = Thread(target=lambda: answer.put(_made(check, ground)), name=name, daemon=True)
@@ -132,7 +134,7 @@ def _in_time(check: Check, ground: Ground, longest: float) -> list[Finding]:
         return [unknown(f"it takes longer than {longest:g} s to find out")]
 
 
-def _made(check: Check, ground: Ground) -> list[Finding]:
+def _made(check: Check, ground: DoctorContext) -> list[Finding]:
     found: list[Finding] = []
     try:
         found += check.examine(ground)
@@ -150,7 +152,7 @@ def _reason(error: Exception) -> str:
 # --- mending ---
 
 
-def _mend(told: Sequence[Told]) -> dict[tuple[str, str], str]:
+def _mend(told: Sequence[CheckResult]) -> dict[tuple[str, str], str]:
     """Why something could not be mended."""
     failed: dict[tuple[str, str], str] = {}
     for one in told:
@@ -163,13 +165,13 @@ def _mend(told: Sequence[Told]) -> dict[tuple[str, str], str]:
 
 
 def _compared(
-    before: Sequence[Told], after: Sequence[Told], failed: Mapping[tuple[str, str], str]
-) -> list[Told]:
+    before: Sequence[CheckResult], after: Sequence[CheckResult], failed: Mapping[tuple[str, str], str]
+) -> list[CheckResult]:
     """What is found now, and in its place what was mended meanwhile."""
-    still = {one.key for one in after if one.state is not State.OK}
-    unclear = {one.check.id for one in after if one.state is State.UNKNOWN}
+    still = {one.key for one in after if one.state is not FindingState.OK}
+    unclear = {one.check.id for one in after if one.state is FindingState.UNKNOWN}
     mended = [
-        structs.replace(one, finding=structs.replace(one.finding, state=State.FIXED, mend=None))
+        structs.replace(one, finding=structs.replace(one.finding, state=FindingState.FIXED, mend=None))
         for one in before
         if one.finding.mend is not None and one.key not in still and one.check.id not in unclear
     ]
@@ -177,6 +179,8 @@ def _compared(
     said = [structs.replace(one, tried=failed.get(one.key, "")) for one in after]
     busy = {one.check.id for one in mended}
     said = [
-        one for one in said if not (one.state is State.OK and not one.finding.found and one.check.id in busy)
+        one
+        for one in said
+        if not (one.state is FindingState.OK and not one.finding.found and one.check.id in busy)
     ]
     return sorted([*mended, *said], key=lambda one: order.index(one.check.id))

@@ -9,10 +9,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 
 
-class State(StrEnum):
+class FindingState(StrEnum):
     OK = "ok"
     WARNING = "warning"
     """Nothing is broken, but somebody should know."""
@@ -27,7 +27,7 @@ Mend = Callable[[], None]
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    state: State
+    state: FindingState
     found: str
     """A sentence without its full stop that names exactly what it is about."""
     command: str = ""
@@ -47,18 +47,18 @@ class Check(Struct, frozen=True, kw_only=True):
     """Why it matters, in a sentence."""
     mends: str = ""
     """For the same table: what `--fix` does."""
-    examine: Callable[[Ground], Iterable[Finding]]
+    examine: Callable[[DoctorContext], Iterable[Finding]]
 
 
 def fine(found: str = "") -> Finding:
-    return Finding(state=State.OK, found=found)
+    return Finding(state=FindingState.OK, found=found)
 
 
 def warning(
     found: str, *, command: str = "", advice: str = "", subject: str = "", mend: Mend | None = None
 ) -> Finding:
     return Finding(
-        state=State.WARNING, found=found, command=command, advice=advice, subject=subject, mend=mend
+        state=FindingState.WARNING, found=found, command=command, advice=advice, subject=subject, mend=mend
     )
 
 
@@ -66,9 +66,9 @@ def problem(
     found: str, *, command: str = "", advice: str = "", subject: str = "", mend: Mend | None = None
 ) -> Finding:
     return Finding(
-        state=State.PROBLEM, found=found, command=command, advice=advice, subject=subject, mend=mend
+        state=FindingState.PROBLEM, found=found, command=command, advice=advice, subject=subject, mend=mend
     )
 
 
 def unknown(found: str, *, command: str = "", subject: str = "") -> Finding:
-    return Finding(state=State.UNKNOWN, found=found, command=command, subject=subject)
+    return Finding(state=FindingState.UNKNOWN, found=found, command=command, subject=subject)

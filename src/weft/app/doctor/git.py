@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
 from weft.app.doctor.plan_refs import find_remains
 from weft.app.isolation.plan_repository import ends_of, repository_of, worries
@@ -37,7 +37,7 @@ class _Git(Struct, frozen=True):
     trouble: str = ""
 
 
-def _git(ground: Ground) -> _Git:
+def _git(ground: DoctorContext) -> _Git:
     try:
         said = Git(ground.directory, environ=ground.environ).line("version")
     except (OSError, GitError) as error:
@@ -46,11 +46,11 @@ def _git(ground: Ground) -> _Git:
     return _Git(said, is_new_enough=version is not None and version >= OLDEST)
 
 
-def _is_wanted(ground: Ground) -> bool:
+def _is_wanted(ground: DoctorContext) -> bool:
     return repository_around(ground.places.project) is not None
 
 
-def program(ground: Ground) -> Iterator[Finding]:
+def program(ground: DoctorContext) -> Iterator[Finding]:
     git = ground.once(_git)
     least = ".".join(map(str, OLDEST))
     if git.is_new_enough:
@@ -72,7 +72,7 @@ def program(ground: Ground) -> Iterator[Finding]:
 # --- the repository ---
 
 
-def repository(ground: Ground) -> Iterator[Finding]:
+def repository(ground: DoctorContext) -> Iterator[Finding]:
     if not _is_wanted(ground):
         yield fine("this is no repository: slices work in directories of their own")
         return
@@ -96,7 +96,7 @@ def _advice(said: str) -> str:
     return said.rpartition("; type: ")[2] if "; type: " in said else "git status"
 
 
-def _of_the_plan(ground: Ground) -> Iterator[Finding]:
+def _of_the_plan(ground: DoctorContext) -> Iterator[Finding]:
     """What keeps its slices from starting, and what a person should know before they do."""
     try:
         plan = ground.plan
@@ -127,7 +127,7 @@ class _Lock(Struct, frozen=True, kw_only=True):
     is_ours: bool
 
 
-def locks(ground: Ground) -> Iterator[Finding]:
+def locks(ground: DoctorContext) -> Iterator[Finding]:
     if not _is_wanted(ground) or not ground.once(_git).is_new_enough:
         return
     left = Leavings(Git(ground.places.project, environ=ground.environ).common).locks()
@@ -150,7 +150,7 @@ def locks(ground: Ground) -> Iterator[Finding]:
         )
 
 
-def _found(ground: Ground) -> Iterator[_Lock]:
+def _found(ground: DoctorContext) -> Iterator[_Lock]:
     common = Git(ground.places.project, environ=ground.environ).common
     top = common.parent if common.name == ".git" else common
     own = _own_prefixes(ground)
@@ -162,7 +162,7 @@ def _found(ground: Ground) -> Iterator[_Lock]:
     yield from _of_worktrees(ground, common)
 
 
-def _of_worktrees(ground: Ground, common: Path) -> Iterator[_Lock]:
+def _of_worktrees(ground: DoctorContext, common: Path) -> Iterator[_Lock]:
     """Not of those that a run is at work in: it has its own way with locks."""
     remains = ground.once(find_remains)
     ours = {} if remains is None else {os.path.realpath(one.path): one for one in remains.worktrees}
@@ -173,25 +173,25 @@ def _of_worktrees(ground: Ground, common: Path) -> Iterator[_Lock]:
             yield _Lock(file=entry / name, directory=directory, is_ours=one is not None)
 
 
-def _own_prefixes(ground: Ground) -> tuple[str, ...]:
+def _own_prefixes(ground: DoctorContext) -> tuple[str, ...]:
     remains = ground.once(find_remains)
     heads = () if remains is None else (branch.ref for plan in remains.plans for branch in plan.branches)
     return ("refs/weft/", *heads)
 
 
-def _is_old(file: Path, ground: Ground) -> bool:
+def _is_old(file: Path, ground: DoctorContext) -> bool:
     try:
         return time.time() - file.lstat().st_mtime > ground.bounds.lock_age
     except FileNotFoundError:
         return False
 
 
-def _remove_left(ground: Ground) -> None:
+def _remove_left(ground: DoctorContext) -> None:
     with ground.alone():
         Leavings(Git(ground.places.project, environ=ground.environ).common).remove()
 
 
-def _remove(ground: Ground, lock: _Lock) -> None:
+def _remove(ground: DoctorContext, lock: _Lock) -> None:
     with ground.alone():
         if is_stale(lock.file, lock.directory):
             lock.file.unlink(missing_ok=True)

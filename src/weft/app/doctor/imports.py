@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, warning
 from weft.app.preflight.imports import import_findings, is_handled
 from weft.errors import InputError
 
 
-def imports(ground: Ground) -> Iterator[Finding]:
+def imports(ground: DoctorContext) -> Iterator[Finding]:
     try:
         plan = ground.plan
     except InputError:  # another check reports it

@@ -10,17 +10,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app.doctor.context import Ground, Run
+from weft.app.doctor.context import DoctorContext, KnownRun
 from weft.app.isolation.plan_repository import names_of
 from weft.errors import WeftError
 from weft.garbage import without_gc
 from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan
 from weft.plan.templates.render import render
-from weft.workspaces.git.base.names import Names, dotted
+from weft.workspaces.git.base.names import RefNames, dotted
 from weft.workspaces.git.base.refs import tips
 from weft.workspaces.git.base.repository import Repository, open_repository
-from weft.workspaces.git.checkouts.registrations import Listed, read_listed
+from weft.workspaces.git.checkouts.registrations import ListedWorktree, read_listed
 from weft.workspaces.git.leftovers import SCRATCH
 
 _HEADS = "refs/heads/"
@@ -50,11 +50,11 @@ class Branch(Struct, frozen=True, kw_only=True):
         return self.ref.removeprefix(_HEADS)
 
 
-class Planned(Struct, frozen=True, kw_only=True):
+class PlanRefs(Struct, frozen=True, kw_only=True):
     """What a plan has in git."""
 
     id: str
-    run: Run
+    run: KnownRun
     """The last with worktrees."""
     target: str
     branches: tuple[Branch, ...]
@@ -69,7 +69,7 @@ class Planned(Struct, frozen=True, kw_only=True):
 
 
 class Worktree(Struct, frozen=True, kw_only=True):
-    listed: Listed
+    listed: ListedWorktree
     is_scratch: bool
     """Whether it was only made to verify something in it."""
     is_at_work: bool
@@ -84,9 +84,9 @@ class Worktree(Struct, frozen=True, kw_only=True):
         return os.path.lexists(self.path)
 
 
-class Remains(Struct, frozen=True, kw_only=True):
+class RepositoryRefs(Struct, frozen=True, kw_only=True):
     repository: Repository
-    plans: tuple[Planned, ...]
+    plans: tuple[PlanRefs, ...]
     worktrees: tuple[Worktree, ...]
     """Ours."""
     registered: frozenset[str]
@@ -95,7 +95,7 @@ class Remains(Struct, frozen=True, kw_only=True):
     """Directories that hold nothing but worktrees of ours."""
 
 
-def find_remains(ground: Ground) -> Remains | None:
+def find_remains(ground: DoctorContext) -> RepositoryRefs | None:
     """None if no plan with worktrees was ever run here."""
     runs = _last_runs(ground)
     if not runs:
@@ -107,9 +107,9 @@ def find_remains(ground: Ground) -> Remains | None:
     return _Finding(ground=ground, repository=repository).all(runs)
 
 
-def _last_runs(ground: Ground) -> Sequence[Run]:
+def _last_runs(ground: DoctorContext) -> Sequence[KnownRun]:
     """Of each plan the last that had worktrees."""
-    found: dict[str, Run] = {}
+    found: dict[str, KnownRun] = {}
     for run in ground.told.runs:
         if run.started is not None and run.started.target:
             found.setdefault(run.record.plan, run)
@@ -117,10 +117,10 @@ def _last_runs(ground: Ground) -> Sequence[Run]:
 
 
 class _Finding(Struct, frozen=True, kw_only=True):
-    ground: Ground
+    ground: DoctorContext
     repository: Repository
 
-    def all(self, runs: Sequence[Run]) -> Remains:
+    def all(self, runs: Sequence[KnownRun]) -> RepositoryRefs:
         git = self.repository.git
         refs = tips(git, "refs/heads", "refs/weft")
         listed = {os.path.realpath(one.path): one for one in read_listed(git)[1:]}
@@ -139,7 +139,7 @@ class _Finding(Struct, frozen=True, kw_only=True):
             for place, is_scratch in plan.places()
             if (real := os.path.realpath(place)) in listed
         }
-        return Remains(
+        return RepositoryRefs(
             repository=self.repository,
             plans=plans,
             worktrees=tuple(found[place] for place in sorted(found)),
@@ -147,9 +147,9 @@ class _Finding(Struct, frozen=True, kw_only=True):
             folders=tuple(one for one in sorted(own.glob("*")) if one.name not in at_work),
         )
 
-    def _planned(self, run: Run, refs: Mapping[str, str]) -> Planned:
+    def _planned(self, run: KnownRun, refs: Mapping[str, str]) -> PlanRefs:
         assert run.started is not None
-        return Planned(
+        return PlanRefs(
             id=run.record.plan,
             run=run,
             target=run.started.target,
@@ -161,11 +161,11 @@ class _Finding(Struct, frozen=True, kw_only=True):
             ),
         )
 
-    def _branches(self, run: Run, refs: Mapping[str, str]) -> Iterator[Branch]:
+    def _branches(self, run: KnownRun, refs: Mapping[str, str]) -> Iterator[Branch]:
         """Also those without a commit: their worktrees may be there."""
         plan = _plan(run)
         known = dict[str, int]()
-        names = Names(plan=run.record.plan)
+        names = RefNames(plan=run.record.plan)
         if plan is not None:
             names = names_of(plan)
             known = {dotted(path): row for row, path in enumerate(plan.outline.paths)}
@@ -193,7 +193,7 @@ class _Finding(Struct, frozen=True, kw_only=True):
         return self.ground.places.project / render(template, values)
 
 
-def _plan(run: Run) -> Plan | None:
+def _plan(run: KnownRun) -> Plan | None:
     """As it was; None if this Weft cannot read it any more."""
     try:
         with without_gc():

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem
-from weft.app.isolation.sandboxes import Wanted, wanted
+from weft.app.isolation.sandboxes import SandboxRequest, wanted
 from weft.errors import InputError
 from weft.runtime.sandbox.probe import probe
 
 
-def sandbox(ground: Ground) -> Iterator[Finding]:
+def sandbox(ground: DoctorContext) -> Iterator[Finding]:
     need = _need(ground)
     if need is None:
         return
@@ -20,7 +20,7 @@ def sandbox(ground: Ground) -> Iterator[Finding]:
         yield fine(f"{found.version} makes sandboxes")
 
 
-def _need(ground: Ground) -> Wanted | None:
+def _need(ground: DoctorContext) -> SandboxRequest | None:
     try:
         plan = ground.plan
     except InputError:  # another check tells

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, warning
 from weft.app.project.suggestions import suggest
 from weft.engine.states import SubplanExecutionState
@@ -15,7 +15,7 @@ _HELD = frozenset({"held", "conflict"})
 _OVER = frozenset(str(state) for state in SubplanExecutionState if state.terminal)
 
 
-def status_files(ground: Ground) -> Iterator[Finding]:
+def status_files(ground: DoctorContext) -> Iterator[Finding]:
     for file in sorted(ground.places.status.glob("*.status.json")):
         said = _stale(ground, file)
         if said:
@@ -27,7 +27,7 @@ def status_files(ground: Ground) -> Iterator[Finding]:
             )
 
 
-def _stale(ground: Ground, file: Path) -> str:
+def _stale(ground: DoctorContext, file: Path) -> str:
     status = read_status(file)
     if status is None:
         return "cannot be read as a status" if file.exists() else ""
@@ -43,9 +43,11 @@ def _stale(ground: Ground, file: Path) -> str:
     return f"says `{state}`, and run {run} is not under way ({ground.runs[run].record.state})"
 
 
-def _remove(ground: Ground, file: Path) -> None:
+def _remove(ground: DoctorContext, file: Path) -> None:
     with ground.alone():
-        if _stale(Ground(ground.directory, environ=ground.environ), file):  # it may have changed meanwhile
+        if _stale(
+            DoctorContext(ground.directory, environ=ground.environ), file
+        ):  # it may have changed meanwhile
             remove_file(file)
 
 

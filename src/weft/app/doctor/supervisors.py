@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.coordinator import abandon
 from weft.app.doctor.findings import Check, Finding, problem, warning
 from weft.app.project.suggestions import suggest
@@ -14,7 +14,7 @@ from weft.app.run.orphan_cleanup import end_all
 from weft.engine.messages.run_status import FINISHED
 from weft.hosts.leftovers import (
     StepProcess,
-    Supervisor,
+    SupervisorRemains,
     end_orphans,
     find_step_processes,
     is_halted,
@@ -23,11 +23,11 @@ from weft.hosts.leftovers import (
 from weft.hosts.local import LocalHost
 
 
-def _run_of(supervisor: Supervisor) -> str:
+def _run_of(supervisor: SupervisorRemains) -> str:
     return supervisor.directory.parent.name
 
 
-def _resuming(ground: Ground, run: str) -> str:
+def _resuming(ground: DoctorContext, run: str) -> str:
     """What to type to resume a run; empty for one that the journal does not know."""
     return ground.runs[run].command if run in ground.runs else ""
 
@@ -35,7 +35,7 @@ def _resuming(ground: Ground, run: str) -> str:
 # --- supervisors ---
 
 
-def supervisor(ground: Ground) -> Iterator[Finding]:
+def supervisor(ground: DoctorContext) -> Iterator[Finding]:
     for one in ground.supervisors:
         run = _run_of(one)
         if ground.is_led(run):
@@ -46,7 +46,7 @@ def supervisor(ground: Ground) -> Iterator[Finding]:
             yield _dead(ground, one, run)
 
 
-def _dead(ground: Ground, one: Supervisor, run: str) -> Finding:
+def _dead(ground: DoctorContext, one: SupervisorRemains, run: str) -> Finding:
     """It comes to the same whether the next supervisor tidies up, or we do."""
     mend = partial(tidy_up, ground.runs_folder, one.directory)
     if not one.unfinished or _is_never_continued(ground, run):
@@ -66,7 +66,7 @@ def _dead(ground: Ground, one: Supervisor, run: str) -> Finding:
     )
 
 
-def _alone(ground: Ground, one: Supervisor, run: str) -> Iterator[Finding]:
+def _alone(ground: DoctorContext, one: SupervisorRemains, run: str) -> Iterator[Finding]:
     steps = one.unfinished
     if not steps:
         return  # it goes by itself in a moment
@@ -88,25 +88,25 @@ def _alone(ground: Ground, one: Supervisor, run: str) -> Iterator[Finding]:
         )
 
 
-def _halted(steps: tuple[str, ...], host: Supervisor) -> str:
+def _halted(steps: tuple[str, ...], host: SupervisorRemains) -> str:
     """How many of the steps are frozen."""
     pids = (host.history.begun[job].pids for job in steps)
     frozen = sum(any(is_halted(pid) for pid, _ in of_job) for of_job in pids)
     return f" ({frozen} of them frozen)" if frozen else ""
 
 
-def _end(ground: Ground, host: Supervisor, run: str) -> None:
+def _end(ground: DoctorContext, host: SupervisorRemains, run: str) -> None:
     """Ends the steps through their supervisor, which wakes frozen ones and ends itself then."""
     anyio.run(end_all, LocalHost(host.directory))
     if run in ground.runs and not _has_ended(ground, run) and not ground.told.holder_lives:
         abandon(ground, run)
 
 
-def _is_never_continued(ground: Ground, run: str) -> bool:
+def _is_never_continued(ground: DoctorContext, run: str) -> bool:
     return _has_ended(ground, run) or (run in ground.runs and ground.runs[run].is_replaced)
 
 
-def _has_ended(ground: Ground, run: str) -> bool:
+def _has_ended(ground: DoctorContext, run: str) -> bool:
     return run in ground.runs and ground.runs[run].record.state in FINISHED
 
 
@@ -114,7 +114,7 @@ def _steps(jobs: tuple[str, ...]) -> str:
     return "1 step" if len(jobs) == 1 else f"{len(jobs)} steps"
 
 
-def supervisor_hangs(ground: Ground) -> Iterator[Finding]:
+def supervisor_hangs(ground: DoctorContext) -> Iterator[Finding]:
     for one in ground.supervisors:
         if one.process is None:
             continue
@@ -137,7 +137,7 @@ def supervisor_hangs(ground: Ground) -> Iterator[Finding]:
 # --- orphans ---
 
 
-def orphans(ground: Ground) -> Iterator[Finding]:
+def orphans(ground: DoctorContext) -> Iterator[Finding]:
     for one in _orphans(ground):
         job = f" of step {one.job}" if one.job else ""
         # A frozen process does not take SIGTERM before it is woken, and it must not work any more.
@@ -150,7 +150,7 @@ def orphans(ground: Ground) -> Iterator[Finding]:
         )
 
 
-def _orphans(ground: Ground) -> Iterator[StepProcess]:
+def _orphans(ground: DoctorContext) -> Iterator[StepProcess]:
     """Who has a living supervisor is looked after; so is, in a moment, who has a living coordinator."""
     cared_for = {str(one.directory.resolve()) for one in ground.supervisors if one.process is not None}
     for one in find_step_processes(ground.runs_folder, ground.supervisors):

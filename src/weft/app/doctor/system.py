@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TypedDict
 
-from weft.app.doctor.context import Bounds, Ground
+from weft.app.doctor.context import Bounds, DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
 
 ENOUGH = 4_096
@@ -21,7 +21,7 @@ class _Words(TypedDict, total=False):
     advice: str
 
 
-def python(_ground: Ground) -> Iterator[Finding]:
+def python(_ground: DoctorContext) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] < _LEAST_PYTHON:
         yield problem(f"this is Python {version}", advice="install Python 3.11 or newer", subject="python")
@@ -29,7 +29,7 @@ def python(_ground: Ground) -> Iterator[Finding]:
         yield fine(f"Python {version} ({sys.executable})")
 
 
-def sqlite(_ground: Ground) -> Iterator[Finding]:
+def sqlite(_ground: DoctorContext) -> Iterator[Finding]:
     version = sqlite3.sqlite_version
     if sqlite3.sqlite_version_info < _LEAST_SQLITE:
         yield problem(f"this Python has SQLite {version}", advice="install a newer Python", subject="version")
@@ -41,7 +41,7 @@ def sqlite(_ground: Ground) -> Iterator[Finding]:
         yield fine(f"SQLite {version}")
 
 
-def proc(_ground: Ground) -> Iterator[Finding]:
+def proc(_ground: DoctorContext) -> Iterator[Finding]:
     if not os.path.exists("/proc/self/stat"):  # noqa: PTH110 - a question about a text
         yield problem("there is no /proc", command="mount -t proc proc /proc", subject="/proc")
     elif not os.access("/proc/1/stat", os.R_OK):
@@ -52,7 +52,7 @@ def proc(_ground: Ground) -> Iterator[Finding]:
         )
 
 
-def limits(ground: Ground) -> Iterator[Finding]:
+def limits(ground: DoctorContext) -> Iterator[Finding]:
     files, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     processes, most_processes = resource.getrlimit(resource.RLIMIT_NPROC)
     bounds = ground.bounds

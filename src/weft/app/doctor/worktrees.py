@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from weft.app.doctor.context import Ground
+from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, Mend, problem, warning
-from weft.app.doctor.plan_refs import Remains, Worktree, find_remains
+from weft.app.doctor.plan_refs import RepositoryRefs, Worktree, find_remains
 from weft.errors import WeftError
 from weft.threads import map_in_threads
 from weft.workspaces.errors import WorkspaceError, listed, shown
@@ -32,7 +32,7 @@ _AT_ONCE = 8
 _ASIDE = "_old."
 
 
-def _quiet(ground: Ground) -> tuple[Remains | None, list[Worktree]]:
+def _quiet(ground: DoctorContext) -> tuple[RepositoryRefs | None, list[Worktree]]:
     """Those that no run is changing."""
     remains = ground.once(find_remains)
     return remains, [] if remains is None else [one for one in remains.worktrees if not one.is_at_work]
@@ -45,7 +45,7 @@ def _quoted(path: Path) -> str:
 # --- gone ---
 
 
-def lost(ground: Ground) -> Iterator[Finding]:
+def lost(ground: DoctorContext) -> Iterator[Finding]:
     remains, quiet = _quiet(ground)
     for one in quiet:
         if remains is None or one.is_there:
@@ -61,7 +61,7 @@ def lost(ground: Ground) -> Iterator[Finding]:
         )
 
 
-def _forgetting(ground: Ground, remains: Remains, one: Worktree) -> Mend | None:
+def _forgetting(ground: DoctorContext, remains: RepositoryRefs, one: Worktree) -> Mend | None:
     """Only if nothing but the registration goes: no lock of a person, no disk that is just not there, no index."""
     entry = _worktrees(remains).entry_of(one.path)
     is_ours = one.listed.locked in {None, MAKING}
@@ -70,7 +70,7 @@ def _forgetting(ground: Ground, remains: Remains, one: Worktree) -> Mend | None:
     return partial(_forget, ground, one.path)
 
 
-def _holds_work(remains: Remains, one: Worktree, entry: Path) -> bool:
+def _holds_work(remains: RepositoryRefs, one: Worktree, entry: Path) -> bool:
     """Whether the registration itself leads to what is in no commit, or to one that nothing else leads to."""
     if one.is_scratch:
         return False
@@ -98,9 +98,9 @@ def _has_undone(git: Git, entry: Path) -> bool:
     return found.exit_code != 0 or found.text != "0"
 
 
-def _forget(ground: Ground, path: Path) -> None:
+def _forget(ground: DoctorContext, path: Path) -> None:
     with ground.alone():
-        remains, quiet = _quiet(Ground(ground.directory, environ=ground.environ))
+        remains, quiet = _quiet(DoctorContext(ground.directory, environ=ground.environ))
         again = next((one for one in quiet if one.path == path and not one.is_there), None)
         if remains is None or again is None:
             return
@@ -109,14 +109,14 @@ def _forget(ground: Ground, path: Path) -> None:
         _worktrees(remains).remove(path)
 
 
-def _worktrees(remains: Remains) -> Worktrees:
+def _worktrees(remains: RepositoryRefs) -> Worktrees:
     return Worktrees(remains.repository.git, remains.repository.common)
 
 
 # --- nobody knows them ---
 
 
-def ghosts(ground: Ground) -> Iterator[Finding]:
+def ghosts(ground: DoctorContext) -> Iterator[Finding]:
     remains, _ = _quiet(ground)
     for place in _strangers(remains):
         if place.name.startswith(_ASIDE):
@@ -132,7 +132,7 @@ def ghosts(ground: Ground) -> Iterator[Finding]:
         )
 
 
-def _strangers(remains: Remains | None) -> Iterator[Path]:
+def _strangers(remains: RepositoryRefs | None) -> Iterator[Path]:
     """What is in our places, or in directories of ours, and is not registered."""
     if remains is None:
         return
@@ -142,12 +142,12 @@ def _strangers(remains: Remains | None) -> Iterator[Path]:
     yield from (place for real, place in there.items() if real not in remains.registered)
 
 
-def _with_nobody_there(ground: Ground, act: Callable[[], None]) -> None:
+def _with_nobody_there(ground: DoctorContext, act: Callable[[], None]) -> None:
     with ground.alone():
         act()
 
 
-def asides(ground: Ground) -> Iterator[Finding]:
+def asides(ground: DoctorContext) -> Iterator[Finding]:
     remains, _ = _quiet(ground)
     for place in _strangers(remains):
         if place.name.startswith(_ASIDE):
@@ -170,7 +170,7 @@ def _wipe(place: Path) -> None:
 # --- not as they should be ---
 
 
-def broken(ground: Ground) -> Iterator[Finding]:
+def broken(ground: DoctorContext) -> Iterator[Finding]:
     remains, quiet = _quiet(ground)
     for one in quiet:
         if remains is None or not one.is_there or one.listed.locked == MAKING:
@@ -181,7 +181,7 @@ def broken(ground: Ground) -> Iterator[Finding]:
             yield problem(str(error), command=_repair(ground, one.path), subject=str(one.path))
 
 
-def _repair(ground: Ground, place: Path) -> str:
+def _repair(ground: DoctorContext, place: Path) -> str:
     """Without a path git writes the links of all worktrees that it knows; named ones must have theirs."""
     repair = "git worktree repair"
     if not (place / ".git").is_dir():
@@ -190,7 +190,7 @@ def _repair(ground: Ground, place: Path) -> str:
     return f"mv {_quoted(place / '.git')} {_quoted(saved)} && {repair}"
 
 
-def locked(ground: Ground) -> Iterator[Finding]:
+def locked(ground: DoctorContext) -> Iterator[Finding]:
     _, quiet = _quiet(ground)
     for one in quiet:
         reason = one.listed.locked
@@ -209,7 +209,7 @@ def locked(ground: Ground) -> Iterator[Finding]:
             )
 
 
-def dirty(ground: Ground) -> Iterator[Finding]:
+def dirty(ground: DoctorContext) -> Iterator[Finding]:
     remains, quiet = _quiet(ground)
     if remains is None:
         return
@@ -227,7 +227,7 @@ def dirty(ground: Ground) -> Iterator[Finding]:
             )
 
 
-def _dirt(remains: Remains, one: Worktree) -> Sequence[str]:
+def _dirt(remains: RepositoryRefs, one: Worktree) -> Sequence[str]:
     try:
         found = unsaved(remains.repository.git.at(one.path))
     except WorkspaceError:

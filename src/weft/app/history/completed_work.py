@@ -21,7 +21,7 @@ from weft.plan.order.points import Points
 from weft.ports.journal import JournalReader, RunRecord
 
 
-class Kept(Struct, frozen=True):
+class CompletedWork(Struct, frozen=True):
     """What earlier runs have completed, and still is what it was then."""
 
     paths: tuple[str, ...] = ()
@@ -39,7 +39,9 @@ class Kept(Struct, frozen=True):
     """Slices that are not completed, and continue after the steps that an earlier run has done."""
 
 
-def kept_of(plan: Plan, journal: JournalReader, runs: Iterable[Earlier], parts: Collection[str] = ()) -> Kept:
+def kept_of(
+    plan: Plan, journal: JournalReader, runs: Iterable[Earlier], parts: Collection[str] = ()
+) -> CompletedWork:
     """`runs`: the newest first. `parts`: groups of which the plan has only a part, so that they are never done."""
     past = _Past(plan)
     for record, started in runs:
@@ -48,7 +50,7 @@ def kept_of(plan: Plan, journal: JournalReader, runs: Iterable[Earlier], parts: 
     return past.kept(parts)
 
 
-def completed_by(kept: Kept, journal: JournalReader, runs: Iterable[Earlier]) -> dict[str, str]:
+def completed_by(kept: CompletedWork, journal: JournalReader, runs: Iterable[Earlier]) -> dict[str, str]:
     """For each path the run that has completed it, from which others may have taken it over."""
     found = {path: run for path, run in kept.told_by.items() if path not in kept.taken_over}
     sought: set[str] = set()
@@ -172,13 +174,13 @@ class _Past:
                 self._continued[path] = earlier
         return done.keys()
 
-    def kept(self, parts: Collection[str]) -> Kept:
+    def kept(self, parts: Collection[str]) -> CompletedWork:
         if self._last is None:
-            return Kept()
+            return CompletedWork()
         done = self._done if self._runs == 1 else _consistent(self._plan, self._done)
         paths = tuple(path for path in self._plan.outline.paths if path in done)
         record, started = self._last
-        return Kept(
+        return CompletedWork(
             paths=paths,
             is_all=record.state == "completed" and self._is_all(done, parts),
             landed=tuple(path for path in paths if path in self._landed),

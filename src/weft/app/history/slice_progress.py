@@ -11,13 +11,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import Answered, EarlierSlice, EarlierStep, Ended, How, RefMove
+from weft.engine.messages.facts import Answered, EarlierSlice, EarlierStep, Ended, RefMove, StepOutcome
 from weft.engine.messages.orders import RESOLVE
 from weft.workspaces.git.base.names import dotted
 
 _CUT_OFF = frozenset({"cancelled", "budget", "lost", "infra", "blocked"})
 """Reasons of failures that say nothing about the work."""
-_ENDS = frozenset({How.DONE, How.FAILED, How.TIMEOUT})
+_ENDS = frozenset({StepOutcome.DONE, StepOutcome.FAILED, StepOutcome.TIMEOUT})
 """How an execution ends that is not done again."""
 
 Key = tuple[str, int, bool]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app.init.survey import Found, survey
+from weft.app.init.survey import ProjectSurvey, survey
 from weft.app.init.templates import config_text, plan_text, what_to_edit
 from weft.app.preflight.imports import import_findings
-from weft.app.project.files import Source, failure, save_text
+from weft.app.project.files import InputSource, failure, save_text
 from weft.app.project.places import FOLDER, IGNORED, PLAN_NAMES, absolute, project_of
 from weft.app.project.plans import load
 from weft.errors import InputError, WeftError
@@ -31,9 +31,9 @@ class File(Struct, frozen=True, kw_only=True):
     """What a person should know of it."""
 
 
-class Initialized(Struct, frozen=True, kw_only=True):
+class InitResult(Struct, frozen=True, kw_only=True):
     project: Path
-    found: Found
+    found: ProjectSurvey
     files: tuple[File, ...]
     next: tuple[str, ...]
     """What to type."""
@@ -48,7 +48,7 @@ class _Wanted(Struct, frozen=True):
     text: str
 
 
-def initialize(folder: Path, environ: Mapping[str, str]) -> Initialized:
+def initialize(folder: Path, environ: Mapping[str, str]) -> InitResult:
     """Raises `InputError` if it cannot be done, and nothing has changed then."""
     folder = absolute(folder)
     places = project_of(folder)
@@ -64,7 +64,7 @@ def initialize(folder: Path, environ: Mapping[str, str]) -> Initialized:
         _told(wanted_file, folder, is_new=wanted_file in new, is_renewed=wanted_file.path in renewed)
         for wanted_file in wanted
     )
-    return Initialized(
+    return InitResult(
         project=project,
         found=found,
         files=tuple(files),
@@ -77,13 +77,13 @@ def initialize(folder: Path, environ: Mapping[str, str]) -> Initialized:
 def _warnings(plan: Path, environ: Mapping[str, str]) -> Iterator[str]:
     """Of the plan that is there now; one that cannot be loaded is left to `weft check`."""
     try:
-        loaded = load(Source(name=plan.name, directory=plan.parent, holds="plan"), environ=environ)
+        loaded = load(InputSource(name=plan.name, directory=plan.parent, holds="plan"), environ=environ)
     except InputError:
         return
     yield from (finding.message for finding in import_findings(loaded, plan.parent, environ))
 
 
-def _wanted(folder: Path, project: Path, found: Found) -> Iterator[_Wanted]:
+def _wanted(folder: Path, project: Path, found: ProjectSurvey) -> Iterator[_Wanted]:
     """The plan last: whoever sees it finds all else there."""
     home = project / FOLDER
     schema = json.dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n"
@@ -113,7 +113,7 @@ def _write(new: list[_Wanted], project: Path) -> None:
     try:
         home.mkdir(exist_ok=True)
         for one in new:
-            save_text(one.text, one.path.name, source=Source(name="-", directory=one.path.parent))
+            save_text(one.text, one.path.name, source=InputSource(name="-", directory=one.path.parent))
     except (OSError, WeftError) as error:
         _take_back(made, home if is_new else None)
         raise failure(f"cannot make {home}", error) if isinstance(error, OSError) else error from None
@@ -144,7 +144,7 @@ def _holds(file: Path, text: str) -> bool:
         return False
 
 
-def _next(found: Found) -> Iterator[str]:
+def _next(found: ProjectSurvey) -> Iterator[str]:
     if found.git.is_repository and not found.git.has_commits:
         yield "git add --all && git commit -m start"  # else there is nothing to start from
     yield "weft check"

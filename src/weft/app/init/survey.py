@@ -36,7 +36,7 @@ _SETUPS = {
 }
 
 
-class Check(Struct, frozen=True):
+class TestCommand(Struct, frozen=True):
     """A command that tests the project."""
 
     command: str
@@ -51,10 +51,10 @@ class GitState(Struct, frozen=True, kw_only=True):
     """The default one, as far as one can tell: that of the origin, else the one that is checked out."""
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class ProjectSurvey(Struct, frozen=True, kw_only=True):
     agents: tuple[Adapter, ...]
     """Those whose programs are installed, in the order in which Weft knows them."""
-    tests: tuple[Check, ...]
+    tests: tuple[TestCommand, ...]
     """The one that says most first."""
     setup: str
     """What a fresh checkout needs first, if a file says so; else empty."""
@@ -63,9 +63,9 @@ class Found(Struct, frozen=True, kw_only=True):
     """Whether bubblewrap works on this machine."""
 
 
-def survey(folder: Path, environ: Mapping[str, str]) -> Found:
+def survey(folder: Path, environ: Mapping[str, str]) -> ProjectSurvey:
     programs = installed_agents(environ)
-    return Found(
+    return ProjectSurvey(
         agents=tuple(one for one in ADAPTERS.values() if one.program in programs),
         tests=tuple(_tests(folder)),
         setup=next((command for name, command in _SETUPS.items() if _has(folder, name)), ""),
@@ -95,24 +95,24 @@ def _git(folder: Path, environ: Mapping[str, str]) -> GitState:
 # --- tests ---
 
 
-def _tests(folder: Path) -> Iterator[Check]:
+def _tests(folder: Path) -> Iterator[TestCommand]:
     for find in (_make, _node, _python, _cargo, _go, _gradle, _maven, _cmake):
         yield from find(folder)
 
 
-def _make(folder: Path) -> Iterator[Check]:
+def _make(folder: Path) -> Iterator[TestCommand]:
     for name in ("GNUmakefile", "makefile", "Makefile"):  # the first is the one that make takes
         if _has(folder, name):
             if _TARGET.search(text_of(folder / name)):
-                yield Check("make test", name)
+                yield TestCommand("make test", name)
             return
 
 
-def _node(folder: Path) -> Iterator[Check]:
+def _node(folder: Path) -> Iterator[TestCommand]:
     script = package_value(folder, "scripts", "test")
     if isinstance(script, str) and script and _NO_TEST not in script:
         runner = next((runner for lock, runner in _NODE.items() if _has(folder, lock)), "npm")
-        yield Check(f"{runner} test", "package.json")
+        yield TestCommand(f"{runner} test", "package.json")
 
 
 def package_value(folder: Path, *keys: str) -> object:
@@ -120,23 +120,23 @@ def package_value(folder: Path, *keys: str) -> object:
     return _at(_json(folder / "package.json"), *keys)
 
 
-def _python(folder: Path) -> Iterator[Check]:
+def _python(folder: Path) -> Iterator[TestCommand]:
     before = next((before for lock, before in _PYTHON.items() if _has(folder, lock)), "")
     pyproject = _toml(folder / "pyproject.toml")
     if _at(pyproject, "tool", "pytest") is not None:
-        yield Check(f"{before}pytest -q", "pyproject.toml")
+        yield TestCommand(f"{before}pytest -q", "pyproject.toml")
     elif _has(folder, "pytest.ini"):
-        yield Check(f"{before}pytest -q", "pytest.ini")
+        yield TestCommand(f"{before}pytest -q", "pytest.ini")
     elif "[tool:pytest]" in text_of(folder / "setup.cfg"):
-        yield Check(f"{before}pytest -q", "setup.cfg")
+        yield TestCommand(f"{before}pytest -q", "setup.cfg")
     elif files := [*(folder / "tests").glob("test_*.py"), *folder.glob("test_*.py")]:
-        yield Check(
+        yield TestCommand(
             before + _python_runner(files), "tests" if files[0].parent.name == "tests" else files[0].name
         )
     if _has(folder, "tox.ini") or _at(pyproject, "tool", "tox") is not None:
-        yield Check(f"{before}tox", "tox.ini" if _has(folder, "tox.ini") else "pyproject.toml")
+        yield TestCommand(f"{before}tox", "tox.ini" if _has(folder, "tox.ini") else "pyproject.toml")
     if _has(folder, "noxfile.py"):
-        yield Check(f"{before}nox", "noxfile.py")
+        yield TestCommand(f"{before}nox", "noxfile.py")
 
 
 def _python_runner(files: Sequence[Path]) -> str:
@@ -149,33 +149,33 @@ def _python_runner(files: Sequence[Path]) -> str:
     return "python3 -m unittest" if is_found else "python3 -m unittest discover -s tests"
 
 
-def _cargo(folder: Path) -> Iterator[Check]:
+def _cargo(folder: Path) -> Iterator[TestCommand]:
     if _has(folder, "Cargo.toml"):
-        yield Check("cargo test", "Cargo.toml")
+        yield TestCommand("cargo test", "Cargo.toml")
 
 
-def _go(folder: Path) -> Iterator[Check]:
+def _go(folder: Path) -> Iterator[TestCommand]:
     if _has(folder, "go.mod"):
-        yield Check("go test ./...", "go.mod")
+        yield TestCommand("go test ./...", "go.mod")
 
 
-def _gradle(folder: Path) -> Iterator[Check]:
+def _gradle(folder: Path) -> Iterator[TestCommand]:
     for name in ("build.gradle", "build.gradle.kts"):
         if _has(folder, name):
-            yield Check("./gradlew test" if _has(folder, "gradlew") else "gradle test", name)
+            yield TestCommand("./gradlew test" if _has(folder, "gradlew") else "gradle test", name)
             return
 
 
-def _maven(folder: Path) -> Iterator[Check]:
+def _maven(folder: Path) -> Iterator[TestCommand]:
     if _has(folder, "pom.xml"):
-        yield Check("./mvnw -q test" if _has(folder, "mvnw") else "mvn -q test", "pom.xml")
+        yield TestCommand("./mvnw -q test" if _has(folder, "mvnw") else "mvn -q test", "pom.xml")
 
 
-def _cmake(folder: Path) -> Iterator[Check]:
+def _cmake(folder: Path) -> Iterator[TestCommand]:
     text = text_of(folder / "CMakeLists.txt").lower()
     if "enable_testing" in text or re.search(r"include\s*\(\s*ctest\s*\)", text):
         build = "cmake -S . -B build && cmake --build build"
-        yield Check(f"{build} && ctest --test-dir build --output-on-failure", "CMakeLists.txt")
+        yield TestCommand(f"{build} && ctest --test-dir build --output-on-failure", "CMakeLists.txt")
 
 
 # --- files ---

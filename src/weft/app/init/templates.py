@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from weft.app.init.survey import Found
+from weft.app.init.survey import ProjectSurvey
 from weft.plan.language.adapters import ADAPTERS, Adapter
 from weft.plan.text.emit import to_yaml
 
@@ -24,7 +24,7 @@ def _yaml(text: str) -> str:
 # --- the plan ---
 
 
-def plan_text(found: Found, *, name: str, schema: str) -> str:
+def plan_text(found: ProjectSurvey, *, name: str, schema: str) -> str:
     """A plan that is valid as it stands. `schema` is where an editor finds what may be in it."""
     parts = [_head(plan_id(name), schema), *_around(found), _agents(found), _BUDGET, *_subplans(found)]
     return "\n\n".join(parts) + "\n"
@@ -44,7 +44,7 @@ plan: {_yaml(id_)}
 goal: What it is all for; every agent is told this."""
 
 
-def _around(found: Found) -> Iterator[str]:
+def _around(found: ProjectSurvey) -> Iterator[str]:
     """Where work starts and lands, and what must pass."""
     if not found.git.is_repository:
         yield """\
@@ -82,7 +82,7 @@ _NO_AGENT = """\
 # Then give the parts below a `prompt`, in place of `steps`."""
 
 
-def _agents(found: Found) -> str:
+def _agents(found: ProjectSurvey) -> str:
     if not found.agents:
         programs = [one.program for one in ADAPTERS.values() if one.program is not None]
         return _NO_AGENT.format(known=f"neither {', '.join(programs[:-1])} nor {programs[-1]}")
@@ -123,13 +123,13 @@ _WRITE_BY_COMMANDS = (
 _FILES = ("SURVEY.md", "OPEN.md", "ADVICE.md")
 
 
-def what_to_edit(found: Found, plan: str) -> str:
+def what_to_edit(found: ProjectSurvey, plan: str) -> str:
     """What a person does with the plan, in one sentence."""
     harmless = "only read, and nothing lands" if found.git.is_repository else "write below .weft only"
     return f"{plan}: put your own work in the place of its `subplans`, which are an example; they {harmless}"
 
 
-def _subplans(found: Found) -> Iterator[str]:
+def _subplans(found: ProjectSurvey) -> Iterator[str]:
     first, second, third = _reading(found) if found.git.is_repository else _writing(found)
     heading = f"{_own_work(found)}\n  # These two need nothing of each other, and run at the same time."
     yield f"{heading}\n{first}\n{second}"
@@ -137,7 +137,7 @@ def _subplans(found: Found) -> Iterator[str]:
     yield f"  # This one starts when they are done.\n{after}"
 
 
-def _own_work(found: Found) -> str:
+def _own_work(found: ProjectSurvey) -> str:
     is_example = (
         "An example that only reads: it changes no file, and nothing lands."
         if found.git.is_repository
@@ -155,13 +155,13 @@ subplans:
 """
 
 
-def _reading(found: Found) -> Iterator[str]:
+def _reading(found: ProjectSurvey) -> Iterator[str]:
     for id_, does in _READ if found.agents else _READ_BY_COMMANDS:
         work = f"read_only: true, prompt: {_quoted(does)}" if found.agents else f"run: {_quoted(does)}"
         yield f"  - id: {id_}\n    steps: [{{id: read, {work}}}]"
 
 
-def _writing(found: Found) -> Iterator[str]:
+def _writing(found: ProjectSurvey) -> Iterator[str]:
     for (id_, does), file in zip(_WRITE if found.agents else _WRITE_BY_COMMANDS, _FILES, strict=True):
         work = (
             f"prompt: {_yaml(does)}"
@@ -182,7 +182,7 @@ _CHECK = "{id: check, action: verify}"
 # --- the configuration ---
 
 
-def config_text(found: Found) -> str:
+def config_text(found: ProjectSurvey) -> str:
     sandbox = (_SANDBOX,) if found.has_sandbox else ()
     parts = (_SETTINGS, *sandbox, _for_agents(found), _for_tests(found), _NOTIFY)
     return "\n\n".join(parts) + "\n"
@@ -210,7 +210,7 @@ _NOTIFY = """\
 # notify: {desktop: true}"""
 
 
-def _for_agents(found: Found) -> str:
+def _for_agents(found: ProjectSurvey) -> str:
     if not found.agents:
         return "# Agents that any plan can name. None was found on this machine.\n# agents: {}"
     names = ", ".join(one.name for one in found.agents)
@@ -218,7 +218,7 @@ def _for_agents(found: Found) -> str:
     return f"# Agents that any plan can name. Found on this machine: {names}.\n# agents:\n{entry}"
 
 
-def _for_tests(found: Found) -> str:
+def _for_tests(found: ProjectSurvey) -> str:
     if not found.tests:
         return "# No command was found that tests this project. A plan names one with `verify`."
     lines = (f"#   {one.command}  ({one.file})" for one in found.tests)

@@ -18,21 +18,21 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.isolation.plan_repository import names_of
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.app.record.step_selection import WHOLE, chosen
 from weft.engine.messages.facts import Ended, RunStarted
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.settings import BRANCHED
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git, GitError, show
 from weft.workspaces.git.base.refs import tip
 from weft.workspaces.git.base.repository import Repository, open_repository
 from weft.workspaces.git.base.sparse import settings
 from weft.workspaces.git.base.worktree_links import git_dir_of
 from weft.workspaces.git.checkouts.commits import copy_index
-from weft.workspaces.git.worktrees.unsaved_work import Unsaved, unsaved
+from weft.workspaces.git.worktrees.unsaved_work import UnsavedWork, unsaved
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
 _WORDS = {"A": "added", "D": "deleted"}
@@ -84,7 +84,7 @@ class View(Struct, frozen=True, kw_only=True):
     ends: tuple[str, ...]
     files: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
-    unsaved: Unsaved | None = None
+    unsaved: UnsavedWork | None = None
 
     def command(self, *options: str) -> tuple[str, ...]:
         # `dirty`: see `weft.workspaces.git.base.status`.
@@ -160,7 +160,7 @@ def _tell_of_new_files(git: Git, files: Sequence[str], env: Mapping[str, str]) -
 # Finding
 
 
-def find_diff(book: Book, name: str | None, *, environ: Mapping[str, str] = os.environ) -> Diff:
+def find_diff(book: RecordedRun, name: str | None, *, environ: Mapping[str, str] = os.environ) -> Diff:
     """Of a subplan, `store/model`, or of the whole plan; raises `InputError` if there is nothing to compare."""
     plan = plan_of(book)
     path = _path(book, plan, name or book.subplan or WHOLE)
@@ -180,7 +180,7 @@ def find_diff(book: Book, name: str | None, *, environ: Mapping[str, str] = os.e
     )
 
 
-def _path(book: Book, plan: Plan, name: str) -> str:
+def _path(book: RecordedRun, plan: Plan, name: str) -> str:
     subplan, colon, _ = name.partition(":")
     if colon:
         raise InputError(f"what changed is known of subplans, not of steps; type: weft diff {subplan}")
@@ -206,7 +206,7 @@ class _Ends(Struct, frozen=True, kw_only=True):
     """Whether the branch is not there, or not this run's, any more."""
 
 
-def _ends(book: Book, git: Git, names: Names, path: str) -> _Ends:
+def _ends(book: RecordedRun, git: Git, names: RefNames, path: str) -> _Ends:
     told = _told(book, names.head(path), path)
     what = path or "the plan"
     if not told.begun:
@@ -226,7 +226,7 @@ def _ends(book: Book, git: Git, names: Names, path: str) -> _Ends:
     )
 
 
-def _is_newest(book: Book) -> bool:
+def _is_newest(book: RecordedRun) -> bool:
     """Whether no other run of the plan began later; one that died before anything happened in it never was."""
     newer = takewhile(lambda one: one.run != book.run.run, book.journal.runs(book.run.plan))
     return all(next(book.journal.facts(one.run), None) is None for one in newer)
@@ -242,7 +242,7 @@ class _Told(Struct):
     head: str = ""
 
 
-def _told(book: Book, ref: str, path: str) -> _Told:
+def _told(book: RecordedRun, ref: str, path: str) -> _Told:
     told = _Told()
     for one in book.journal.events(book.run.run):
         event = one.event

@@ -13,10 +13,10 @@ from enum import Enum, auto
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from weft.app.record.journal import Alone, Book, nobody_minds
+from weft.app.record.journal import Alone, RecordedRun, nobody_minds
 from weft.app.record.output_files import chunks, size
 from weft.app.record.run_plan import plan_of
-from weft.app.record.step_selection import VERIFIED, WHOLE, Chosen, chosen
+from weft.app.record.step_selection import VERIFIED, WHOLE, StepSelection, chosen
 from weft.engine.messages.events import Event, Recorded
 from weft.engine.messages.facts import Ended
 from weft.errors import InputError
@@ -63,7 +63,7 @@ Key = tuple[int, int]
 """A firing, and the number of its execution."""
 
 
-class What(Enum):
+class LogStreams(Enum):
     STARTED = auto()
     OUTPUT = auto()
     LEFT_OUT = auto()
@@ -72,7 +72,7 @@ class What(Enum):
 
 
 class Piece(Struct, frozen=True, kw_only=True):
-    what: What
+    what: LogStreams
     log: StepLog
     stream: str = ""
     """`out` or `err`."""
@@ -82,7 +82,7 @@ class Piece(Struct, frozen=True, kw_only=True):
 
 
 def pieces(
-    book: Book, name: str | None, *, follow: bool = False, alone: Alone = nobody_minds
+    book: RecordedRun, name: str | None, *, follow: bool = False, alone: Alone = nobody_minds
 ) -> Iterator[Piece]:
     """What was written in a subplan, `store/model`, or in one of its steps, `store/model:code`.
 
@@ -109,7 +109,7 @@ def pieces(
         raise _nothing(book, which)
 
 
-def _chosen(book: Book, name: str) -> Chosen:
+def _chosen(book: RecordedRun, name: str) -> StepSelection:
     try:
         return chosen(plan_of(book), name)
     except InputError as error:
@@ -119,7 +119,7 @@ def _chosen(book: Book, name: str) -> Chosen:
         raise InputError(f"{error} (run {book.run.run} was for {', '.join(only)} only)") from None
 
 
-def _hear(event: Event, under_way: "dict[Key, _Execution]", which: Chosen, book: Book) -> None:
+def _hear(event: Event, under_way: "dict[Key, _Execution]", which: StepSelection, book: RecordedRun) -> None:
     key = _key(event)
     if event.kind == "verify":
         _hear_verify(event, under_way, which, book)
@@ -143,7 +143,9 @@ _QUEUE = -1
 """Stands for a firing in the keys of what the landing queue verifies."""
 
 
-def _hear_verify(event: Event, under_way: "dict[Key, _Execution]", which: Chosen, book: Book) -> None:
+def _hear_verify(
+    event: Event, under_way: "dict[Key, _Execution]", which: StepSelection, book: RecordedRun
+) -> None:
     """The landing queue verifies what would land, for several subplans at once."""
     own = {key: each for key, each in under_way.items() if key[0] == _QUEUE}
     if event.outcome != "started":
@@ -179,7 +181,7 @@ class _Selection(Struct, frozen=True, kw_only=True):
         return self.everything or recorded.seq > self.seen or _key(recorded.event) in self.keys
 
 
-def _failed_or_running(book: Book) -> _Selection:
+def _failed_or_running(book: RecordedRun) -> _Selection:
     """The executions that have not ended, and of each subplan that did not succeed the last ones that failed."""
     running: dict[Key, Event] = {}
     last: dict[tuple[str, str], tuple[Key, str]] = {}
@@ -258,15 +260,15 @@ def _tell(log: StepLog) -> Iterator[Piece]:
     """What has not been told yet."""
     if not log.is_told:
         log.is_told = True
-        yield Piece(what=What.STARTED, log=log)
+        yield Piece(what=LogStreams.STARTED, log=log)
     for stream in STREAMS:
         for data in chunks(f"{log.prefix}.{stream}", log.read[stream]):
             log.read[stream] += len(data)
-            yield Piece(what=What.OUTPUT, log=log, stream=stream, data=data)
+            yield Piece(what=LogStreams.OUTPUT, log=log, stream=stream, data=data)
         if log.end is not None:
             yield from _rest(log, stream)
     if log.end is not None:
-        yield Piece(what=What.ENDED, log=log)
+        yield Piece(what=LogStreams.ENDED, log=log)
 
 
 def _rest(log: StepLog, stream: str) -> Iterator[Piece]:
@@ -274,9 +276,9 @@ def _rest(log: StepLog, stream: str) -> Iterator[Piece]:
     tail = f"{log.prefix}.{stream}.tail"
     left_out = _written(log, stream) - log.read[stream] - size(tail)
     if left_out > 0:
-        yield Piece(what=What.LEFT_OUT, log=log, stream=stream, left_out=left_out)
+        yield Piece(what=LogStreams.LEFT_OUT, log=log, stream=stream, left_out=left_out)
     for data in chunks(tail, 0):
-        yield Piece(what=What.OUTPUT, log=log, stream=stream, data=data)
+        yield Piece(what=LogStreams.OUTPUT, log=log, stream=stream, data=data)
 
 
 def _written(log: StepLog, stream: str) -> int:
@@ -290,7 +292,7 @@ def _written(log: StepLog, stream: str) -> int:
 # --- nothing at all ---
 
 
-def _nothing(book: Book, which: Chosen) -> InputError:
+def _nothing(book: RecordedRun, which: StepSelection) -> InputError:
     said = f"no process of {which.typed} has been started in run {book.run.run}"
     earlier = _earlier(book, which)
     return InputError(
@@ -298,7 +300,7 @@ def _nothing(book: Book, which: Chosen) -> InputError:
     )
 
 
-def _earlier(book: Book, which: Chosen) -> str | None:
+def _earlier(book: RecordedRun, which: StepSelection) -> str | None:
     """The run that has last done what this one took over."""
     runs = [one.run for one in book.journal.runs(book.run.plan)]
     for run in runs[runs.index(book.run.run) + 1 :]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, assert_never
 
-from weft.app.project.files import Source, opened
+from weft.app.project.files import InputSource, opened
 from weft.errors import FileFormatError, InputError, NetError
 from weft.ids import PlaceId, TransitionId
 from weft.net.explore import MAX_BYTES, MAX_STATES, Exploration, explore
@@ -43,7 +43,7 @@ _BEFORE_TEXT = b" \t\r\n\xef\xbb\xbf\xff\xfe\0"
 # --- reading ---
 
 
-def read_net(source: Source) -> Net | PlainNet:
+def read_net(source: InputSource) -> Net | PlainNet:
     """The net of a file: a plain one from PNML, one with outcomes from JSON."""
     with opened(source) as stream:
         head = stream.read(_CHUNK)
@@ -54,7 +54,7 @@ def read_net(source: Source) -> Net | PlainNet:
         return load_net(head + stream.read(), file=source.shown)
 
 
-def read_plain_net(source: Source) -> PlainNet:
+def read_plain_net(source: InputSource) -> PlainNet:
     """The net of a file, unfolded for analysis."""
     net = read_net(source)
     try:
@@ -70,7 +70,7 @@ def _chunks(head: bytes, stream: BinaryIO) -> Iterator[bytes]:
         chunk = stream.read(_CHUNK)
 
 
-def _format(source: Source, head: bytes) -> str:
+def _format(source: InputSource, head: bytes) -> str:
     named = _BY_SUFFIX.get(Path(source.name).suffix.lower())
     found = named or _BY_FIRST_BYTE.get(head.lstrip(_BEFORE_TEXT)[:1])
     if found is None:
@@ -117,7 +117,7 @@ class ExploreReport:
 
 
 def explore_net(
-    source: Source,
+    source: InputSource,
     *,
     with_trace: bool = False,
     max_states: int = MAX_STATES,
@@ -137,7 +137,7 @@ def explore_net(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckReport:
+class NetCheckReport:
     soundness: Soundness
     why: str
 
@@ -152,13 +152,13 @@ class CheckReport:
         }
 
 
-def check_net(source: Source, *, max_states: int = MAX_CHECKED_STATES) -> CheckReport:
+def check_net(source: InputSource, *, max_states: int = MAX_CHECKED_STATES) -> NetCheckReport:
     """Whether the net is a sound workflow net; of one with pools, its control part."""
     net = read_plain_net(source)
     pools = net.place_kinds.count(PlaceKind.POOL)
     found = soundness(net.skeleton() if pools else net, max_states=max_states)
     left_out = f"; pools left out: {pools}" if pools else ""
-    return CheckReport(soundness=found, why=found.verdict.why + left_out)
+    return NetCheckReport(soundness=found, why=found.verdict.why + left_out)
 
 
 # --- invariants ---
@@ -183,7 +183,7 @@ class InvariantCheckReport:
         return {"invariant": str(self.verdict.answer), "why": self.verdict.why}
 
 
-def list_invariants(source: Source, *, limit: int = FARKAS_LIMIT) -> InvariantsReport:
+def list_invariants(source: InputSource, *, limit: int = FARKAS_LIMIT) -> InvariantsReport:
     """All minimal semi-positive P- and T-invariants."""
     net = read_plain_net(source)
     places, transitions = p_invariants(net, limit=limit), t_invariants(net, limit=limit)
@@ -194,7 +194,7 @@ def list_invariants(source: Source, *, limit: int = FARKAS_LIMIT) -> InvariantsR
     return InvariantsReport(places=places, sums=sums, transitions=transitions)
 
 
-def _check_writable(source: Source, numbers: list[int]) -> None:
+def _check_writable(source: InputSource, numbers: list[int]) -> None:
     """Python refuses to write very long numbers, and Farkas' algorithm multiplies those of the file."""
     digits = sys.get_int_max_str_digits()
     if digits and max(numbers, default=0) >= 10**digits:
@@ -202,7 +202,7 @@ def _check_writable(source: Source, numbers: list[int]) -> None:
         raise InputError(f"{source.shown}: {said}, too long to be written")
 
 
-def check_sum(source: Source, expression: str) -> InvariantCheckReport:
+def check_sum(source: InputSource, expression: str) -> InvariantCheckReport:
     """Whether the sum of tokens that the expression describes is the same in every marking."""
     net = read_plain_net(source)
     return InvariantCheckReport(verdict=check_invariant(net, parse_sum(expression, net.place_ids)))
@@ -270,7 +270,7 @@ def written_sum(weights: Mapping[PlaceId, int] | Mapping[TransitionId, int]) -> 
 # --- convert ---
 
 
-def convert_net(source: Source, to: Target) -> str:
+def convert_net(source: InputSource, to: Target) -> str:
     """The net of a file as text of another format."""
     match to:
         case Target.PNML:

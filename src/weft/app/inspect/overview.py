@@ -16,19 +16,26 @@ from msgspec import Struct
 from weft.app.history.ledger import spent_before, total
 from weft.app.inspect.overview_sources import StepNow, heartbeat, rare_events
 from weft.app.inspect.requests import requested
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.app.record.run_record import RecordedPlan, RecordedSubplan, dollars_of, recorded_plan, tokens_of
 from weft.app.views.landing_places import VERIFY_FAILED, LandingPlaces, landed_place
 from weft.app.views.push import PushState
 from weft.app.views.rows import BECAUSE_OF_OTHERS
-from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, Rejection, Signals, UsageLimit
+from weft.app.views.signals import (
+    ConflictAhead,
+    FailedVerify,
+    OutsideWarning,
+    Rejection,
+    RunSignals,
+    UsageLimit,
+)
 from weft.app.views.totals import Totals
-from weft.engine.messages.facts import EarlierSpending, Wanted
+from weft.engine.messages.facts import ControlState, EarlierSpending
 from weft.engine.messages.run_status import AT_REST
-from weft.engine.state.control_requests import Wishes
+from weft.engine.state.control_requests import ControlRequests
 from weft.ports.journal import Glimpse, JournalReader
 from weft.store.lease import is_alive
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 
 STATES = ("pending", "running", "completed", "failed", *sorted(BECAUSE_OF_OTHERS))
 """Slices are counted as these: what failed because of another subplan is blocked or cancelled, and not failed."""
@@ -37,7 +44,7 @@ _PLAN = ""
 """The path of the whole plan."""
 
 
-class Coordinator(Struct, frozen=True):
+class CoordinatorProcess(Struct, frozen=True):
     pid: int
     alive: bool
     started_at: float
@@ -53,7 +60,7 @@ class SubplanNow(Struct, frozen=True, kw_only=True):
     landing_place: str | None = None
     """Where its result is on its way to the target, as `verifying with 3 others`; None before that."""
     conflict: tuple[str, ...] = ()
-    wanted: str = Wanted.GO
+    wanted: str = ControlState.GO
     step: str | None = None
     attempt: int | None = None
     question: str | None = None
@@ -79,7 +86,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     plan: str
     state: str
     created_at: float
-    coordinator: Coordinator | None
+    coordinator: CoordinatorProcess | None
     counts: Mapping[str, int]
     """Slices by state."""
     cost: int
@@ -115,7 +122,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     subplans: Sequence[SubplanNow]
 
 
-def overview(book: Book, *, everything: bool = False, now: float | None = None) -> Overview:
+def overview(book: RecordedRun, *, everything: bool = False, now: float | None = None) -> Overview:
     """Of all subplans, or of those that somebody may want to look at; the numbers are those of all."""
     now = time.time() if now is None else now
     record, journal = book.run, book.journal
@@ -150,7 +157,7 @@ def overview(book: Book, *, everything: bool = False, now: float | None = None) 
         plan=record.plan,
         state=state,
         created_at=record.created_at,
-        coordinator=None if holder is None else Coordinator(holder.pid, alive, holder.since),
+        coordinator=None if holder is None else CoordinatorProcess(holder.pid, alive, holder.since),
         counts={state: counts[state] for state in STATES},
         cost=sum(told.costs.values()),
         tokens=told.tokens,
@@ -189,9 +196,9 @@ class _Told:
         self._landings: dict[str, tuple[str, tuple[str, ...], str]] = {}
         self._landed: AbstractSet[str] = frozenset()
         self._left_out: set[str] = set()
-        self._wishes = Wishes()
+        self._wishes = ControlRequests()
         self._totals = Totals()
-        self.signals = Signals()
+        self.signals = RunSignals()
         self.places = LandingPlaces()
         self.costs: dict[str, int] = {}
         self._tokens: dict[str, int] = {}
@@ -265,7 +272,7 @@ class _Told:
             case "verify":
                 self.places.verify(_data(one).get("entries", ()) if one.outcome == "started" else ())
             case "paused" | "resumed":
-                self._wishes.says(one.subplan, Wanted(one.outcome))
+                self._wishes.says(one.subplan, ControlState(one.outcome))
             case "recovered":
                 self._wishes.forget_stops()
             case "budget" if one.outcome == "reset":
@@ -379,7 +386,7 @@ class _Told:
             tokens=self._tokens.get(path, 0),
             has_output=path in self._with_output,
             rejected=self.signals.rejection(path) if state in {"running", "failed"} else None,
-            branch=Names(self._plan.id, one.branch_prefix).branch(path) if one.has_branch else None,
+            branch=RefNames(self._plan.id, one.branch_prefix).branch(path) if one.has_branch else None,
             idle=tuple(self._idle.get(path, ())) if state in {"running", "failed"} else None,
         )
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.ports.journal import Glimpse, JournalReader
 from weft.safe_files import read_file
 
@@ -32,7 +32,7 @@ def rare_events(journal: JournalReader, run: str) -> Sequence[Glimpse]:
     return sorted((*others, *journal.merges(run, sorted(odd))), key=lambda glimpse: glimpse.seq)
 
 
-def heartbeat(book: Book) -> Mapping[str, Any]:
+def heartbeat(book: RecordedRun) -> Mapping[str, Any]:
     """What the supervisor last said of itself; nothing if that cannot be read."""
     try:
         beat = json.loads(read_file(book.places.host(book.run.run) / "heartbeat.json", most=1 << 24))

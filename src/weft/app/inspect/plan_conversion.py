@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft.app.project.files import STDIN, Source, failure, read_text
+from weft.app.project.files import STDIN, InputSource, failure, read_text
 from weft.errors import InputError
 from weft.plan.convert import Converted, called_files, convert
 from weft.plan.convert import System as System  # noqa: PLC0414 - a part of what this module offers
@@ -38,7 +38,7 @@ class Conversion:
         }
 
 
-def convert_plan(source: Source, system: System, *, shown: str = "the converted plan") -> Conversion:
+def convert_plan(source: InputSource, system: System, *, shown: str = "the converted plan") -> Conversion:
     """`shown` is what the result is called in messages about it."""
     folder = source.path if source.path is not None and os.path.isdir(source.path) else None  # noqa: PTH112
     if folder is None:
@@ -54,7 +54,7 @@ def convert_plan(source: Source, system: System, *, shown: str = "the converted 
     return Conversion(converted=converted, refused=_refusal(converted, shown))
 
 
-def _name(source: Source, system: System, folder: Path | None) -> str | None:
+def _name(source: InputSource, system: System, folder: Path | None) -> str | None:
     """What the plan is called after: a directory is often called `.gsd`, and what it is in says more."""
     if folder is None:
         return system if source.name == STDIN else None
@@ -71,13 +71,13 @@ def _called(shown: str, text: str, path: Path) -> dict[str, str]:
         name = waiting.pop(0)
         place = path.parent / os.path.relpath(name, Path(shown).parent)
         if name not in texts and name != os.path.normpath(shown) and place.is_file():
-            texts[name] = read_text(Source(name=str(place), label=name), most=left)
+            texts[name] = read_text(InputSource(name=str(place), label=name), most=left)
             left -= len(texts[name].encode())
             waiting += called_files(name, texts[name])
     return texts
 
 
-def _texts(source: Source, folder: Path) -> Iterator[tuple[str, str]]:
+def _texts(source: InputSource, folder: Path) -> Iterator[tuple[str, str]]:
     """The texts below a directory, by their names, all together no larger than a plan may be."""
     left = LIMITS.size
     for number, path in enumerate(sorted(_paths(source, folder))):
@@ -86,12 +86,12 @@ def _texts(source: Source, folder: Path) -> Iterator[tuple[str, str]]:
                 f"{source.shown} holds more than {MOST_FILES:,} files; name the folder of the plan"
             )
         name = Path(source.name, path.relative_to(folder)).as_posix()
-        text = read_text(Source(name=str(path), label=name), most=left)
+        text = read_text(InputSource(name=str(path), label=name), most=left)
         left -= len(text.encode())
         yield name, text
 
 
-def _paths(source: Source, folder: Path) -> Iterator[Path]:
+def _paths(source: InputSource, folder: Path) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
         raise failure(f"cannot read {error.filename or source.shown}", error)
 

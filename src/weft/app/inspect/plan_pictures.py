@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import assert_never
 
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.app.project.plans import load
 from weft.errors import InputError
 from weft.garbage import without_gc
@@ -32,7 +32,7 @@ MOST_NODES = 400
 """Of a net that is drawn to be looked at; other programs are given it whatever its size."""
 
 
-class What(StrEnum):
+class PictureSubject(StrEnum):
     TREE = "tree"
     DEPS = "deps"
     NET = "net"
@@ -46,8 +46,8 @@ class Format(StrEnum):
 
 
 def graph(
-    source: Source,
-    what: What,
+    source: InputSource,
+    what: PictureSubject,
     as_format: Format,
     *,
     of: str | None = None,
@@ -57,11 +57,11 @@ def graph(
     """The picture as text; `of` is the subplan of which only the own part of the net is drawn."""
     with without_gc():
         compiled = compile_plan(load(source, environ=environ))
-        if what is What.NET:
+        if what is PictureSubject.NET:
             return _net(compiled, as_format, of)
         rows: Sequence[Row] = tuple(_rows(compiled))
         rows = rows if full else folded(rows)
-        drawn = tree_picture if what is What.TREE else dependency_picture
+        drawn = tree_picture if what is PictureSubject.TREE else dependency_picture
         return _text(drawn(rows, title=compiled.plan.id), as_format)
 
 

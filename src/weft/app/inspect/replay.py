@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct, structs
 
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.engine.engine import Engine
 from weft.engine.messages.events import Event, Recorded
@@ -18,7 +18,7 @@ from weft.plan.compile.compile import compile_plan
 Plain = dict[str, object]
 
 
-class Difference(Struct, frozen=True, kw_only=True):
+class ReplayDifference(Struct, frozen=True, kw_only=True):
     seq: int
     """The event at which the journal and the engine part; if the journal lacks one, the last before it."""
     recorded: Plain | None = None
@@ -27,7 +27,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     """What the engine says of a fact that it cannot have heard at this point."""
 
 
-class Replayed(Struct, frozen=True, kw_only=True):
+class ReplayResult(Struct, frozen=True, kw_only=True):
     run: str
     facts: int
     events: int
@@ -35,7 +35,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
     """Of the run, as far as it was derived."""
     counts: dict[str, int]
     """Subplans by state."""
-    difference: Difference | None = None
+    difference: ReplayDifference | None = None
 
 
 class _Replay:
@@ -45,7 +45,7 @@ class _Replay:
         self._expected: Iterator[Event] = iter(())
         self._last = 0
 
-    def take(self, one: Recorded) -> Difference | None:
+    def take(self, one: Recorded) -> ReplayDifference | None:
         recorded = _plain(one.event)
         if one.event.fact is not None:
             missing = self.rest()
@@ -53,19 +53,19 @@ class _Replay:
                 return missing
             refusal = self._hear(one.event.fact)
             if refusal:
-                return Difference(seq=one.seq, recorded=recorded, refusal=refusal)
+                return ReplayDifference(seq=one.seq, recorded=recorded, refusal=refusal)
         event = next(self._expected, None)
         derived = None if event is None else _plain(_as_written(event, one.event))
         if derived != recorded:
-            return Difference(seq=one.seq, recorded=recorded, derived=derived)
+            return ReplayDifference(seq=one.seq, recorded=recorded, derived=derived)
         self.events += 1
         self._last = one.seq
         return None
 
-    def rest(self) -> Difference | None:
+    def rest(self) -> ReplayDifference | None:
         """An event that should have come by now."""
         event = next(self._expected, None)
-        return None if event is None else Difference(seq=self._last, derived=_plain(event))
+        return None if event is None else ReplayDifference(seq=self._last, derived=_plain(event))
 
     def _hear(self, fact: AnyFact) -> str:
         try:
@@ -78,13 +78,13 @@ class _Replay:
         return ""
 
 
-def replay(book: Book) -> Replayed:
+def replay(book: RecordedRun) -> ReplayResult:
     """Nothing is run. A run that is under way is replayed as far as it has got."""
     book.require_sight([""], "the whole run, which is what can be replayed")
     with without_gc():
         one = _Replay(Engine(compile_plan(plan_of(book))))
     found = next((found for event in book.events() if (found := one.take(event)) is not None), None)
-    return Replayed(
+    return ReplayResult(
         run=book.run.run,
         facts=one.facts,
         events=one.events,

@@ -4,8 +4,8 @@ A view of the run shows it as the next coordinator makes it: a question that is 
 what is to continue is not paused any more. A stop is left out, as it is for the coordinator of that time only.
 """
 
-from weft.engine.messages.facts import Wanted
-from weft.ports.journal import Glimpse, JournalReader, Request
+from weft.engine.messages.facts import ControlState
+from weft.ports.journal import ControlRequest, Glimpse, JournalReader
 
 
 def requested(journal: JournalReader, run: str) -> tuple[Glimpse, ...]:
@@ -14,20 +14,20 @@ def requested(journal: JournalReader, run: str) -> tuple[Glimpse, ...]:
     return tuple(glimpse for glimpse in glimpses if glimpse is not None)
 
 
-def _glimpse(request: Request) -> Glimpse | None:
+def _glimpse(request: ControlRequest) -> Glimpse | None:
     match request.kind:
         case "answer":
             return _of(request, "answered")
         case "limits":
             return _of(request, "limits_ended")
-        case "control" if request.data["wanted"] != Wanted.STOP:
-            wanted = Wanted(str(request.data["wanted"]))
-            return _of(request, "resumed" if wanted is Wanted.GO else "paused", wanted)
+        case "control" if request.data["wanted"] != ControlState.STOP:
+            wanted = ControlState(str(request.data["wanted"]))
+            return _of(request, "resumed" if wanted is ControlState.GO else "paused", wanted)
         case _:
             return None
 
 
-def _of(request: Request, kind: str, outcome: str = "") -> Glimpse:
+def _of(request: ControlRequest, kind: str, outcome: str = "") -> Glimpse:
     return Glimpse(
         seq=0,
         at=request.at,

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from weft.app.inspect.diffs import Diff, find_diff
 from weft.app.isolation.plan_repository import ends_of, worktrees_of
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.errors import InputError
 from weft.plan.model import Plan
@@ -37,7 +37,7 @@ class OpenedWorktree(Struct, frozen=True, kw_only=True):
         }
 
 
-def open_worktree(book: Book, name: str, *, environ: Mapping[str, str] = os.environ) -> OpenedWorktree:
+def open_worktree(book: RecordedRun, name: str, *, environ: Mapping[str, str] = os.environ) -> OpenedWorktree:
     """Raises `InputError` if the slice has no branch that could be checked out."""
     diff = find_diff(book, name, environ=environ)
     plan = plan_of(book)
@@ -57,7 +57,7 @@ def open_worktree(book: Book, name: str, *, environ: Mapping[str, str] = os.envi
     return _opened(diff, _made(book, plan, diff, plan.scopes[row].settings, environ), made=True)
 
 
-def _made(book: Book, plan: Plan, diff: Diff, settings: Settings, environ: Mapping[str, str]) -> Path:
+def _made(book: RecordedRun, plan: Plan, diff: Diff, settings: Settings, environ: Mapping[str, str]) -> Path:
     repository = open_repository(Path(book.run.directory), environ=environ)
     workspaces = worktrees_of(plan, book.places, repository, ends_of(plan, repository), ())
     workspaces.reopen(

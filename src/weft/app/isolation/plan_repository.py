@@ -9,9 +9,9 @@ from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.templates.render import render
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.repository import Ends, Repository, open_repository, resolve_ends
-from weft.workspaces.git.plan_repository import Ground
+from weft.workspaces.git.plan_repository import PlanRepository
 from weft.workspaces.git.preflight import Concerns, concerns
 from weft.workspaces.worktrees import WorktreeWorkspaces
 
@@ -49,8 +49,8 @@ def worries(plan: Plan, repository: Repository, ends: Ends) -> Concerns:
     return concerns(repository, ends, setup=setup, names=names_of(plan))
 
 
-def names_of(plan: Plan) -> Names:
-    return Names(plan=plan.id, prefix=plan.scopes[ROOT].settings.branch_prefix)
+def names_of(plan: Plan) -> RefNames:
+    return RefNames(plan=plan.id, prefix=plan.scopes[ROOT].settings.branch_prefix)
 
 
 def worktrees_of(
@@ -67,7 +67,7 @@ def worktrees_of(
     chosen = (row for row, scope in enumerate(plan.scopes) if scope.settings.isolation == "clone")
     clones = frozenset(outline.paths[row] for row in {*boxed, *chosen} if outline.is_leaf(row))
     return WorktreeWorkspaces(
-        Ground(
+        PlanRepository(
             repository=repository,
             ends=ends,
             names=names_of(plan),

@@ -13,17 +13,17 @@ from weft.plan.text.problems import Position
 from weft.runtime.sandbox.probe import Probe, probe
 
 
-class Wanted(Struct, frozen=True):
+class SandboxRequest(Struct, frozen=True):
     """Sandboxes."""
 
     network: bool
     """False: one of them is to be without."""
 
 
-def wanted(plan: Plan) -> Wanted | None:
+def wanted(plan: Plan) -> SandboxRequest | None:
     """None if no step is in one."""
     found = [one for one in (*_settings(plan), *_said(plan)) if one.is_on]
-    return Wanted(network=all(one.network for one in found)) if found else None
+    return SandboxRequest(network=all(one.network for one in found)) if found else None
 
 
 def homes_wanted(plan: Plan) -> bool:

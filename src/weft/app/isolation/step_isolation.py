@@ -10,7 +10,7 @@ from weft.runtime.homes import Homes
 from weft.runtime.isolation import Isolation
 from weft.runtime.sandbox.boxes import Boxes
 from weft.runtime.sandbox.probe import PROGRAM
-from weft.runtime.sandbox.view import Grounds, users_homes
+from weft.runtime.sandbox.view import SandboxContext, users_homes
 from weft.search_path import find_program
 
 
@@ -22,7 +22,7 @@ def isolation_of(
     if not homes_wanted(plan):
         return Isolation(plan, Homes(root))
     program = find_program(PROGRAM, environ)
-    grounds = Grounds(
+    grounds = SandboxContext(
         homes=users_homes(environ), project=places.project, weft=places.weft, plan_dir=directory
     )
     boxes = None if program is None else Boxes(program=program, grounds=grounds)

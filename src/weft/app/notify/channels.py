@@ -40,7 +40,7 @@ class NotSentError(WeftError):
     """A notice did not get to where it was to go."""
 
 
-class Way(Protocol):
+class Channel(Protocol):
     name: str
     """For people, without anything that might be secret."""
 

@@ -9,7 +9,7 @@ from weft.plan.model import Plan
 from weft.ports.journal import JournalReader
 
 
-class Notified(Protocol):
+class NotificationHook(Protocol):
     """Those who are told of what happens in a run."""
 
     def hears(self, events: Sequence[Recorded]) -> None:
@@ -37,7 +37,7 @@ def notified(
     journal: JournalReader,
     audience: object,
     environ: Mapping[str, str],
-) -> Notified:
+) -> NotificationHook:
     """`audience` is shown what could not be told to somebody, if it listens to such things."""
     if not plan.notify:
         return _Nobody()

@@ -11,11 +11,11 @@ from typing import Any
 from msgspec import Struct
 
 from weft.agents.shared.text import one_line
-from weft.app.project.files import STDIN, Source
+from weft.app.project.files import STDIN, InputSource
 from weft.app.project.places import PLAN_NAMES
 from weft.app.views.event_json import timestamp
 from weft.app.views.landing import held_of
-from weft.app.views.rows import BECAUSE_OF_OTHERS, Held
+from weft.app.views.rows import BECAUSE_OF_OTHERS, HeldWork
 from weft.engine.messages.events import Event, Recorded
 from weft.plan.model import Plan
 from weft.plan.prices import dollars
@@ -158,7 +158,7 @@ class Notices:
         self._held[key] = said.event
         return said
 
-    def _holds(self, event: Event, held: Held) -> _Said | None:
+    def _holds(self, event: Event, held: HeldWork) -> _Said | None:
         """None if only others have to land first: of those somebody is told."""
         if held.waits_for and not held.asks:
             return None
@@ -197,10 +197,10 @@ class Notices:
         file = self._plan.document.file
         if file in PLAN_NAMES:
             return "weft run"
-        return f"weft run {STDIN if file == Source(name=STDIN).shown else shlex.quote(file)}"
+        return f"weft run {STDIN if file == InputSource(name=STDIN).shown else shlex.quote(file)}"
 
 
-def _named(held: Held) -> str:
+def _named(held: HeldWork) -> str:
     files = [file for file in held.files if file not in held.message.partition("\n")[0]]
     if not files:
         return ""

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Protocol, runtime_checkable
 
-from weft.app.notify.channels import ByCommand, OnDesktop, ToWebhook, Way, desktop_program
+from weft.app.notify.channels import ByCommand, Channel, OnDesktop, ToWebhook, desktop_program
 from weft.app.notify.notices import Notice, Notices
 from weft.app.project.places import Places
 from weft.app.views.event_json import timestamp
@@ -36,7 +36,7 @@ LOG_NAME = "notify.log"
 
 
 @runtime_checkable
-class Listens(Protocol):
+class NoteListener(Protocol):
     """An audience that can be told something that is no event."""
 
     def notes(self, lines: Sequence[str]) -> None: ...
@@ -65,7 +65,7 @@ class Notifier:
             for way in self._ways(one, places, environ)
         ]
 
-    def _ways(self, notify: Notify, places: Places, environ: Mapping[str, str]) -> Iterator[Way]:
+    def _ways(self, notify: Notify, places: Places, environ: Mapping[str, str]) -> Iterator[Channel]:
         if notify.run is not None:
             yield ByCommand(notify.run, folder=places.project, environ=environ)
         if notify.desktop:
@@ -111,14 +111,14 @@ class Notifier:
     def _show_troubles(self) -> None:
         """Here, and not when it happens: only the thread of the run may write to the screen."""
         lines = self._troubles.unseen()
-        if lines and isinstance(self._audience, Listens):
+        if lines and isinstance(self._audience, NoteListener):
             self._audience.notes(lines)
 
 
 class _Courier:
     """A thread that tells one way what comes in, in order."""
 
-    def __init__(self, way: Way, troubles: "_Troubles") -> None:
+    def __init__(self, way: Channel, troubles: "_Troubles") -> None:
         self._way = way
         self._troubles = troubles
         self._queue: SimpleQueue[Notice | None] = SimpleQueue()

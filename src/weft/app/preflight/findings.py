@@ -7,7 +7,7 @@ from msgspec import Struct
 from weft.errors import InputError
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class PreflightFinding(Struct, frozen=True, kw_only=True):
     """Something about this machine or this repository that the plan depends on."""
 
     kind: str
@@ -21,12 +21,12 @@ class Finding(Struct, frozen=True, kw_only=True):
         return {"kind": self.kind, "message": self.message, "refuses": self.refuses}
 
 
-def refusal(kind: str, message: str) -> Finding:
-    return Finding(kind=kind, message=message, refuses=True)
+def refusal(kind: str, message: str) -> PreflightFinding:
+    return PreflightFinding(kind=kind, message=message, refuses=True)
 
 
-def warning(kind: str, message: str) -> Finding:
-    return Finding(kind=kind, message=message, refuses=False)
+def warning(kind: str, message: str) -> PreflightFinding:
+    return PreflightFinding(kind=kind, message=message, refuses=False)
 
 
 class PreflightError(InputError):

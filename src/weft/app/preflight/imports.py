@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app.preflight.findings import Finding, warning
+from weft.app.preflight.findings import PreflightFinding, warning
 from weft.app.preflight.plan_commands import planned_commands
 from weft.app.preflight.python_installs import CheckoutLink, can_precede, checkout_links
 from weft.plan.model import Command, Plan
@@ -61,7 +61,7 @@ def python_imports(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Pyth
     )
 
 
-def import_findings(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+def import_findings(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterator[PreflightFinding]:
     imports = python_imports(plan, folder, environ)
     here = Path(os.path.realpath(folder))
     for link in imports.links:
@@ -70,7 +70,7 @@ def import_findings(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Ite
     yield from _node_findings(plan, folder)
 
 
-def is_handled(finding: Finding) -> bool:
+def is_handled(finding: PreflightFinding) -> bool:
     """Whether Weft sees to it that worktrees come first, so that there is nothing to do."""
     return _HANDLED in finding.message
 
@@ -127,7 +127,7 @@ def _python_message(link: CheckoutLink, root: Path, *, is_first: bool) -> str:
 # Node
 
 
-def _node_findings(plan: Plan, folder: Path) -> Iterator[Finding]:
+def _node_findings(plan: Plan, folder: Path) -> Iterator[PreflightFinding]:
     top = repository_around(folder)
     if top is None or not _has_worktrees(plan) or not _runs_node(plan):
         return

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from weft.app.agents.programs import missing_programs
 from weft.app.isolation.sandboxes import trouble
-from weft.app.preflight.findings import Finding, PreflightError, refusal, warning
+from weft.app.preflight.findings import PreflightError, PreflightFinding, refusal, warning
 from weft.app.preflight.imports import import_findings
 from weft.app.preflight.plan_commands import planned_commands
 from weft.app.preflight.programs import Files, program_findings
@@ -36,7 +36,7 @@ _VARIABLE = re.compile(r"\{\{-?\s*env\.([A-Za-z_]\w*)\s*(?:\|\s*raw\s*)?-?\}\}")
 
 
 class Preflight(Struct, frozen=True, kw_only=True):
-    findings: tuple[Finding, ...]
+    findings: tuple[PreflightFinding, ...]
     state: "RepositoryState | None" = None
     """None if no slice works in a worktree."""
 
@@ -138,7 +138,7 @@ def _always_missing(path: str) -> str:
 
 def _of_agents(
     plan: Plan, folder: Path, environ: Mapping[str, str], done: Collection[str]
-) -> Iterator[Finding]:
+) -> Iterator[PreflightFinding]:
     for missing in missing_programs(plan, environ, done=done):
         yield refusal("agent", f"{missing} (weft agents lists what is installed)")
     for agent in {agent.name: agent for agent in agents_of(plan)}.values():
@@ -147,7 +147,9 @@ def _of_agents(
             yield refusal("agent", f"{message}; write it, or name another one")
 
 
-def _of_variables(plan: Plan, environ: Mapping[str, str], done: Collection[str]) -> Iterator[Finding]:
+def _of_variables(
+    plan: Plan, environ: Mapping[str, str], done: Collection[str]
+) -> Iterator[PreflightFinding]:
     """Of expressions only those are judged that are nothing but a variable."""
     for planned in planned_commands(plan, done):
         words = (planned.command,) if isinstance(planned.command, str) else planned.command
@@ -156,10 +158,10 @@ def _of_variables(plan: Plan, environ: Mapping[str, str], done: Collection[str])
                 message = (
                     f"{planned.purpose} reads env.{name}, which is not set; set it before you start Weft"
                 )
-                yield Finding(kind="variable", message=message, refuses=not planned.may_be_skipped)
+                yield PreflightFinding(kind="variable", message=message, refuses=not planned.may_be_skipped)
 
 
-def _of_approval(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+def _of_approval(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterator[PreflightFinding]:
     """A run asks on a terminal, and is refused elsewhere."""
     layer, project = project_layer(plan), project_of(folder).project
     if layer is None:
@@ -171,7 +173,7 @@ def _of_approval(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterat
         yield warning("approval", f"{approval.said(request)}; `weft config approve` shows and approves them")
 
 
-def _of_sandboxes(plan: Plan, environ: Mapping[str, str]) -> Iterator[Finding]:
+def _of_sandboxes(plan: Plan, environ: Mapping[str, str]) -> Iterator[PreflightFinding]:
     message = trouble(plan, environ)
     if message:
         yield refusal("sandbox", message)
@@ -180,7 +182,7 @@ def _of_sandboxes(plan: Plan, environ: Mapping[str, str]) -> Iterator[Finding]:
 # Files and notifications
 
 
-def _of_brought_files(plan: Plan, folder: Path) -> Iterator[Finding]:
+def _of_brought_files(plan: Plan, folder: Path) -> Iterator[PreflightFinding]:
     wanted = {
         (name, pattern)
         for scope in {id(scope): scope for scope in plan.scopes}.values()
@@ -195,7 +197,7 @@ def _of_brought_files(plan: Plan, folder: Path) -> Iterator[Finding]:
             yield warning("file", f"{message}; make it before the run, or remove the line")
 
 
-def _of_notifications(plan: Plan, project: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+def _of_notifications(plan: Plan, project: Path, environ: Mapping[str, str]) -> Iterator[PreflightFinding]:
     for notify in plan.notify:
         program = None if notify.run is None else required_program(notify.run)
         if program is None:

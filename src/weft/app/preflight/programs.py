@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from weft.app.preflight.findings import Finding, refusal, warning
+from weft.app.preflight.findings import PreflightFinding, refusal, warning
 from weft.app.preflight.plan_commands import PlannedCommand, is_initial, planned_commands
 from weft.app.project.shell_words import required_program
 from weft.plan.model import Plan
@@ -45,7 +45,7 @@ class _Need(Struct, frozen=True, kw_only=True):
 
 def program_findings(
     plan: Plan, folder: Path, environ: Mapping[str, str], *, files: Files, done: Collection[str] = ()
-) -> Iterator[Finding]:
+) -> Iterator[PreflightFinding]:
     """`files`: judges a path in the workspace that slices start with; `folder`: where the plan is."""
     needs = [*_needs(plan, done)]
     yield from _of_the_machine([need for need in needs if not need.is_path], folder, environ)
@@ -62,7 +62,9 @@ def _needs(plan: Plan, done: Collection[str]) -> Iterator[_Need]:
 # On the machine
 
 
-def _of_the_machine(needs: Iterable[_Need], folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+def _of_the_machine(
+    needs: Iterable[_Need], folder: Path, environ: Mapping[str, str]
+) -> Iterator[PreflightFinding]:
     path = search_path(environ)
     users: dict[str, list[PlannedCommand]] = {}
     for need in needs:
@@ -110,7 +112,7 @@ def _advice(program: str, folder: Path) -> str:
 
 def _of_the_workspace(
     plan: Plan, needs: Iterable[_Need], files: Files, done: Collection[str]
-) -> Iterator[Finding]:
+) -> Iterator[PreflightFinding]:
     users: dict[tuple[str, str], list[PlannedCommand]] = {}
     for need in needs:
         trouble = "" if _is_brought(plan, need) else files(need.program)

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.isolation import plan_repository
-from weft.app.preflight.findings import Finding, refusal, warning
+from weft.app.preflight.findings import PreflightFinding, refusal, warning
 from weft.app.preflight.programs import Files
 from weft.errors import InputError
 from weft.plan.model import Plan
@@ -22,7 +22,7 @@ _FILE, _EXECUTABLE = "100644", "100755"
 class RepositoryState(Struct, frozen=True, kw_only=True):
     """The repository of a plan with worktrees, as a run would use it."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[PreflightFinding, ...]
     repository: Repository | None = None
     """None if it cannot be used."""
     ends: Ends | None = None
@@ -45,7 +45,7 @@ def examine_repository(plan: Plan, folder: Path, environ: Mapping[str, str]) -> 
     return RepositoryState(findings=findings, repository=repository, ends=ends)
 
 
-def _push_findings(plan: Plan, repository: Repository, ends: Ends) -> Iterator[Finding]:
+def _push_findings(plan: Plan, repository: Repository, ends: Ends) -> Iterator[PreflightFinding]:
     push = plan.scopes[ROOT].settings.merge_push
     if push:
         message = missing_remote(repository.git, ends.target, UPSTREAM if push is True else str(push))

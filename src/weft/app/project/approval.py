@@ -28,7 +28,7 @@ from weft.plan.relaxations import Loosening, loosenings
 from weft.plan.settings import Layer
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """What a person is asked to agree to."""
 
     project: Path
@@ -55,7 +55,7 @@ class Request(Struct, frozen=True, kw_only=True):
 class NotApprovedError(InputError):
     """The project's configuration has commands that the user has not approved."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: ApprovalRequest) -> None:
         self.request = request
         super().__init__(f"{request.file} has commands that you have not approved")
 
@@ -66,7 +66,7 @@ class NotApprovedError(InputError):
         yield f"nothing has been run; to approve this, type: {how} (in a script: {how} --hash {self.request.hash})"
 
 
-def said(request: Request) -> str:
+def said(request: ApprovalRequest) -> str:
     """Why a person is asked."""
     if request.before is None:
         what = "loosens settings in a way" if request.users else "names commands"
@@ -76,7 +76,7 @@ def said(request: Request) -> str:
     return f"the commands that {request.file} names are not those that you approved at {request.before.at}"
 
 
-def change_lines(request: Request) -> Iterator[str]:
+def change_lines(request: ApprovalRequest) -> Iterator[str]:
     """Nothing is left out or cut: what is not seen cannot be agreed to."""
     for mark, command in request.changes():
         value = command.value
@@ -114,7 +114,7 @@ def _changes(
 
 def request_of(
     layer: Layer, project: Path, environ: Mapping[str, str], *, user: Layer | None = None
-) -> Request | None:
+) -> ApprovalRequest | None:
     """What there is to approve in a project's configuration; None if there is nothing.
 
     `user`: what the user's own configuration sets.
@@ -129,7 +129,7 @@ def request_of(
     wanted = commands_hash(commands)
     here = [loosening for loosening in ApprovalBook(environ).read() if loosening.project == real]
     is_approved = any(loosening.hash == wanted for loosening in here)
-    return Request(
+    return ApprovalRequest(
         project=project,
         file=layer.document.file,
         commands=commands,
@@ -158,7 +158,7 @@ def require(
         raise NotApprovedError(request)
 
 
-def approve(request: Request, environ: Mapping[str, str], *, at: datetime | None = None) -> None:
+def approve(request: ApprovalRequest, environ: Mapping[str, str], *, at: datetime | None = None) -> None:
     """Exactly what was asked, whatever the file says by now."""
     approval = Approval(
         project=os.path.realpath(request.project),

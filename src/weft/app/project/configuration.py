@@ -7,8 +7,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.project import plans
-from weft.app.project.approval import Request, request_of
-from weft.app.project.files import Source
+from weft.app.project.approval import ApprovalRequest, request_of
+from weft.app.project.files import InputSource
 from weft.app.project.places import FOLDER, PLAN_NAMES, absolute, project_of
 from weft.errors import InputError
 from weft.plan.display import notation
@@ -28,7 +28,7 @@ OTHER_KEYS = tuple(key for key in CONFIG.keys if key not in SETTINGS)
 """Of configurations, and no settings: nothing inherits them."""
 
 
-class Configured(Struct, frozen=True, kw_only=True):
+class Configuration(Struct, frozen=True, kw_only=True):
     plan: str | None
     """The file, if there is a plan of a usual name."""
     scope: Scope
@@ -44,13 +44,13 @@ class Configured(Struct, frozen=True, kw_only=True):
         for key in OTHER_KEYS:
             yield from (one.row for one in self.places(key) if one.wins)
 
-    def places(self, key: Key) -> Iterator["Place"]:
+    def places(self, key: Key) -> Iterator["SetValue"]:
         """All that is said about a key that is no setting, the nearest first."""
         seen: set[str] = set()
         for document in self._documents():
             for name, node, value in _said_in(document, key):
                 at = Origin(at=document.position(node))
-                yield Place(row=EffectiveValue(name=name, value=value, origin=at), wins=name not in seen)
+                yield SetValue(row=EffectiveValue(name=name, value=value, origin=at), wins=name not in seen)
                 seen.add(name)
 
     def _documents(self) -> Iterator[Document]:
@@ -69,7 +69,7 @@ def _said_in(document: Document, key: Key) -> Iterator[tuple[str, Node, Plain]]:
         yield key.name, node, plain(node)
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class SetValue(Struct, frozen=True, kw_only=True):
     """A value that somebody has set."""
 
     row: EffectiveValue
@@ -82,22 +82,22 @@ class KeyExplained(Struct, frozen=True, kw_only=True):
     key: Key
     variable: str | None
     """Which sets it, too."""
-    places: tuple[Place, ...]
+    places: tuple[SetValue, ...]
     """The one that counts first."""
 
 
-def configured(directory: Path, environ: Mapping[str, str]) -> Configured:
+def configured(directory: Path, environ: Mapping[str, str]) -> Configuration:
     """What holds there: with the plan of a usual name, if there is one."""
     name = plans.usual_name(directory)
     if name is None:
-        return Configured(plan=None, scope=plans.scope_around(_beside(directory), environ))
-    plan = plans.load(Source(name=name, directory=directory, holds="plan"), environ=environ)
-    return Configured(plan=name, scope=plan.scopes[ROOT])
+        return Configuration(plan=None, scope=plans.scope_around(_beside(directory), environ))
+    plan = plans.load(InputSource(name=name, directory=directory, holds="plan"), environ=environ)
+    return Configuration(plan=name, scope=plan.scopes[ROOT])
 
 
-def _beside(directory: Path) -> Source:
+def _beside(directory: Path) -> InputSource:
     """A plan that is not there, but would lie there."""
-    return Source(name=PLAN_NAMES[0], directory=directory, holds="plan")
+    return InputSource(name=PLAN_NAMES[0], directory=directory, holds="plan")
 
 
 def explained(directory: Path, name: str, environ: Mapping[str, str]) -> KeyExplained:
@@ -117,13 +117,13 @@ def explained(directory: Path, name: str, environ: Mapping[str, str]) -> KeyExpl
     )
 
 
-def _places(name: str, scope: Scope) -> Iterator[Place]:
+def _places(name: str, scope: Scope) -> Iterator[SetValue]:
     """Defaults come last, and only the one that would count."""
     setting = [layer for layer in scope.layers if name in layer.values]
     if all(layer.where != DEFAULTS.where for layer in setting):
         setting.append(DEFAULTS)
     for number, layer in enumerate(setting):
-        yield Place(row=_row(name, layer), wins=number == 0)
+        yield SetValue(row=_row(name, layer), wins=number == 0)
 
 
 def _row(name: str, layer: Layer) -> EffectiveValue:
@@ -154,7 +154,7 @@ def files(directory: Path, environ: Mapping[str, str]) -> Iterator[ReadFile]:
 # --- commands to approve ---
 
 
-def approval_request(directory: Path, environ: Mapping[str, str]) -> Request | None:
+def approval_request(directory: Path, environ: Mapping[str, str]) -> ApprovalRequest | None:
     """What there is to approve in the project around a directory, whatever its plans say."""
     layers = plans.scope_around(_beside(directory), environ).layers
     layer, user = (

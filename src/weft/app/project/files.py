@@ -23,7 +23,7 @@ _USERS_FAULT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.E
 _OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class InputSource(Struct, frozen=True, kw_only=True):
     """Where something is read from."""
 
     name: str
@@ -52,7 +52,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def opened(source: Source) -> Generator[BinaryIO]:
+def opened(source: InputSource) -> Generator[BinaryIO]:
     try:
         with nullcontext(_stdin(source)) if source.path is None else source.path.open("rb") as stream:
             yield stream
@@ -60,7 +60,7 @@ def opened(source: Source) -> Generator[BinaryIO]:
         raise failure(f"cannot read {source.shown}", error) from None
 
 
-def _stdin(source: Source) -> BinaryIO:
+def _stdin(source: InputSource) -> BinaryIO:
     if source.stdin is not None:
         return source.stdin
     if sys.stdin is None:  # Python's way to say that it was closed when we were started
@@ -68,7 +68,7 @@ def _stdin(source: Source) -> BinaryIO:
     return sys.stdin.buffer
 
 
-def read_bytes(source: Source, *, most: int) -> bytes:
+def read_bytes(source: InputSource, *, most: int) -> bytes:
     """All of it. A file that is longer is refused, and not read to its end: it may have none."""
     with opened(source) as stream:
         data = stream.read(most + 1)
@@ -77,7 +77,7 @@ def read_bytes(source: Source, *, most: int) -> bytes:
     return data
 
 
-def read_text(source: Source, *, most: int) -> str:
+def read_text(source: InputSource, *, most: int) -> str:
     data = read_bytes(source, most=most)
     try:
         return data.decode()
@@ -85,7 +85,7 @@ def read_text(source: Source, *, most: int) -> str:
         raise _not_utf_8(source, data, error.start) from None
 
 
-def _not_utf_8(source: Source, data: bytes, at: int) -> FileFormatError:
+def _not_utf_8(source: InputSource, data: bytes, at: int) -> FileFormatError:
     other = _OTHER_ENCODINGS.get(data[:2])
     said = f"it begins as {other} does" if other else f"byte 0x{data[at]:02x} has no meaning here"
     before = data[:at]
@@ -106,7 +106,7 @@ def failure(what: str, error: OSError) -> WeftError:
 # --- writing ---
 
 
-def save_text(text: str, name: str, *, source: Source) -> None:
+def save_text(text: str, name: str, *, source: InputSource) -> None:
     """Write a file as a whole or not at all; what was read from is not written to."""
     # Behind a symbolic link it is the file that is replaced, not the link.
     out = Path(os.path.realpath(source.directory / name))
@@ -116,7 +116,7 @@ def save_text(text: str, name: str, *, source: Source) -> None:
         raise failure(f"cannot write {name}", error) from None
 
 
-def _mode_to_keep(out: Path, name: str, source: Source) -> int | None:
+def _mode_to_keep(out: Path, name: str, source: InputSource) -> int | None:
     """That of the file to be replaced, if there is one and it may be."""
     try:
         there = out.stat()

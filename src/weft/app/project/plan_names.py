@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from weft.app.project.files import Source, read_text
+from weft.app.project.files import InputSource, read_text
 from weft.plan.text.document import LIMITS, Items, Scalar, Table, read_document
 
 Titled = tuple[str, str]
@@ -19,12 +19,12 @@ _MOST_FILES = 200
 """So many are looked into."""
 
 
-def subplans_of(source: Source) -> Iterator[Titled]:
+def subplans_of(source: InputSource) -> Iterator[Titled]:
     """The subplans in a file, also of a plan that is wrong."""
     return subplans_in(read_text(source, most=LIMITS.size))
 
 
-def agents_of(source: Source) -> Iterator[Titled]:
+def agents_of(source: InputSource) -> Iterator[Titled]:
     """The agents that a file defines, each with its adapter."""
     root = read_document(read_text(source, most=LIMITS.size), "").root
     agents = root.get("agents") if isinstance(root, Table) else None

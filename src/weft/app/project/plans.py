@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app.project.files import STDIN, Source, read_text
+from weft.app.project.files import STDIN, InputSource, read_text
 from weft.app.project.places import PLAN_NAMES, absolute, project_around, user_folder, with_tilde
 from weft.errors import FileFormatError, InputError
 from weft.garbage import without_gc
@@ -46,7 +46,7 @@ _CONFIG = Path(".weft", "config.yaml")
 # --- finding ---
 
 
-def find_plan(name: str | None, directory: Path, *, command: str = "check") -> Source:
+def find_plan(name: str | None, directory: Path, *, command: str = "check") -> InputSource:
     """The plan of this name, or the one of a usual name in the directory."""
     if name is None:
         found = usual_name(directory)
@@ -60,7 +60,7 @@ def find_plan(name: str | None, directory: Path, *, command: str = "check") -> S
         found = usual_name(directory / name)
         advice = "" if found is None else f"; did you mean {os.path.join(name, found)}?"  # noqa: PTH118 - as written
         raise InputError(f"cannot read {name}: is a directory{advice}")
-    return Source(name=name, directory=directory, holds="plan")
+    return InputSource(name=name, directory=directory, holds="plan")
 
 
 def usual_name(directory: Path) -> str | None:
@@ -75,7 +75,7 @@ def _shown(directory: Path) -> str:
 # --- loading ---
 
 
-def load(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] = os.environ) -> Plan:
+def load(source: InputSource, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] = os.environ) -> Plan:
     """The plan, with the configuration that holds for it; raises `PlanError` with all that is wrong."""
     with without_gc():
         outranking = flags_layer(flags)
@@ -95,7 +95,7 @@ def load(source: Source, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] 
             return loaded(installed_agents(environ))
 
 
-def _text(source: Source) -> str:
+def _text(source: InputSource) -> str:
     try:
         return read_text(source, most=LIMITS.size)
     except FileFormatError as error:
@@ -103,18 +103,18 @@ def _text(source: Source) -> str:
         raise PlanError([Problem(at=at, message=error.said)]) from None
 
 
-def folder_of(source: Source) -> Path:
+def folder_of(source: InputSource) -> Path:
     """Where the plan lies; what comes through a pipe lies where we work."""
     path = source.directory if source.path is None else source.path.parent
     return absolute(path)
 
 
-def _configs(source: Source, folder: Path, environ: Mapping[str, str]) -> Iterator[Config]:
+def _configs(source: InputSource, folder: Path, environ: Mapping[str, str]) -> Iterator[Config]:
     """The nearest first."""
     yield from _variables(environ)
     for file in config_files(source, folder, environ):
         if os.path.lexists(file.path):
-            text = _text(Source(name=str(file.path), label=file.shown))
+            text = _text(InputSource(name=str(file.path), label=file.shown))
             yield read_config(text, file.shown, file.where)
 
 
@@ -138,7 +138,7 @@ class ConfigFile(Struct, frozen=True):
     """Whose it is: of the "project", of the "user"."""
 
 
-def config_files(source: Source, folder: Path, environ: Mapping[str, str]) -> Iterator[ConfigFile]:
+def config_files(source: InputSource, folder: Path, environ: Mapping[str, str]) -> Iterator[ConfigFile]:
     """Those that count for a plan, the nearest first."""
     project = project_around(folder)
     if project is not None:
@@ -149,7 +149,7 @@ def config_files(source: Source, folder: Path, environ: Mapping[str, str]) -> It
     yield ConfigFile(path, with_tilde(path, environ), "user")
 
 
-def scope_around(source: Source, environ: Mapping[str, str]) -> Scope:
+def scope_around(source: InputSource, environ: Mapping[str, str]) -> Scope:
     """What holds for a plan before anybody has written it."""
     folder = folder_of(source)
     configs = tuple(_configs(source, folder, environ))
@@ -162,7 +162,7 @@ _NOTHING = "weft: 1\nplan: none\nsubplans: [{id: none, steps: [{id: nothing, run
 
 def plan_of_nothing(directory: Path, environ: Mapping[str, str]) -> Plan:
     """One step that does nothing, with the agents and prices that a plan that lies there would have."""
-    source = Source(name=STDIN, directory=directory, holds="plan")
+    source = InputSource(name=STDIN, directory=directory, holds="plan")
     return load_plan(_NOTHING, source.shown, configs=tuple(_configs(source, folder_of(source), environ)))
 
 

@@ -110,7 +110,7 @@ def _oldest_entry(folder: Path) -> float:
 # --- views ---
 
 
-class Sight(Struct, frozen=True):
+class VisibleRun(Struct, frozen=True):
     """The run, and the part of it, that this process may look at."""
 
     run: str | None
@@ -126,17 +126,17 @@ def find_sight(
     environ: Mapping[str, str] = os.environ,
     *,
     find_steps: FindSteps = find_enclosing_steps,
-) -> Sight:
+) -> VisibleRun:
     """What can be seen of the run that was named: all of it, but inside a step only that step's subplan."""
     step = _step_in(places, find_steps()) or _declared_step(journal, environ)
     if step is None:
-        return Sight(run, "")
+        return VisibleRun(run, "")
     if run not in {None, step.run}:
         raise InputError(f"inside a step only its own run can be seen: {step.run}, and not {run}")
     subplan = _recorded_subplan(journal, step) if step.subplan is None else step.subplan
     if subplan is None:
         raise InputError("inside a step only its own subplan can be seen, and which one that is is unknown")
-    return Sight(step.run, subplan)
+    return VisibleRun(step.run, subplan)
 
 
 def _step_in(places: Places, steps: Sequence[EnclosingStep]) -> EnclosingStep | None:

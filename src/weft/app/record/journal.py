@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app.project.files import STDIN, Source
+from weft.app.project.files import STDIN, InputSource
 from weft.app.project.places import PLAN_NAMES, Places, absolute, used_project
 from weft.app.project.step_limits import find_sight
 from weft.app.record.subplan_journal import SubplanJournal, is_inside
@@ -39,7 +39,7 @@ def nobody_minds() -> None:
     pass
 
 
-class Book(Struct, frozen=True):
+class RecordedRun(Struct, frozen=True):
     places: Places
     journal: JournalReader
     run: RunRecord
@@ -134,7 +134,7 @@ class Book(Struct, frozen=True):
 
     def plan_words(self) -> list[str]:
         """How the plan is named on the command line; nothing if it need not be."""
-        if self.run.file == Source(name=STDIN).shown:
+        if self.run.file == InputSource(name=STDIN).shown:
             return [STDIN]
         file = Path(self.run.directory, Path(self.run.file).name)
         here = absolute(Path())
@@ -145,14 +145,14 @@ class Book(Struct, frozen=True):
 @contextmanager
 def open_book(
     directory: Path, run: str | None = None, *, environ: Mapping[str, str] = os.environ
-) -> Generator[Book]:
+) -> Generator[RecordedRun]:
     """The run of that id, or the last one; inside a step, its own subplan of its own run."""
     places = used_project(absolute(directory))
     journal = open_reader(places.journal)
     try:
         sight = find_sight(places, journal, run, environ)
         seen = SubplanJournal(journal, sight.subplan) if sight.subplan else journal
-        yield Book(places, seen, _chosen(journal, sight.run), sight.subplan)
+        yield RecordedRun(places, seen, _chosen(journal, sight.run), sight.subplan)
     finally:
         journal.close()
 

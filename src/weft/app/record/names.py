@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 
-from weft.app.record.journal import Book, open_book
+from weft.app.record.journal import RecordedRun, open_book
 from weft.app.record.run_plan import plan_of
 from weft.app.record.step_selection import MOST_NAMES, names
 from weft.errors import WeftError
@@ -27,7 +27,7 @@ def subplans_and_steps(directory: Path, run: str | None, beginning: str) -> list
 
 
 def _found(
-    directory: Path, run: str | None, beginning: str, listed: Callable[[Book], Iterable[str]]
+    directory: Path, run: str | None, beginning: str, listed: Callable[[RecordedRun], Iterable[str]]
 ) -> list[str]:
     try:
         with open_book(directory, run) as book:

@@ -28,7 +28,7 @@ MOST_NAMES = 1_000
 Steps = tuple[Step, ...]
 
 
-class Chosen(Struct, frozen=True):
+class StepSelection(Struct, frozen=True):
     plan: Plan
     rows: Mapping[str, int]
     """The rows of the plan that are meant, by path."""
@@ -64,7 +64,7 @@ class Chosen(Struct, frozen=True):
         return (*setup, *verify) if verify else ()
 
 
-def chosen(plan: Plan, name: str) -> Chosen:
+def chosen(plan: Plan, name: str) -> StepSelection:
     """`store/model`, `store/model:check`, `/` for the whole plan; a group stands for all that is in it."""
     subplan, _, step = name.partition(":")
     row = _row(plan, subplan)
@@ -79,7 +79,7 @@ def chosen(plan: Plan, name: str) -> Chosen:
     ):
         known = list(dict.fromkeys(_steps(plan, rows.values())))
         raise InputError(f"{subplan} has no step {step!r}{suggestion(step, known)}")
-    return Chosen(plan, rows, step, name)
+    return StepSelection(plan, rows, step, name)
 
 
 def names(plan: Plan, beginning: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from weft.engine.messages.events import Recorded
 from weft.engine.messages.facts import AnyFact
 from weft.errors import WeftError
-from weft.ports.journal import Glimpse, Holder, JournalReader, Request, RunRecord
+from weft.ports.journal import ControlRequest, Glimpse, Holder, JournalReader, RunRecord
 
 _OF_THE_RUN = frozenset({"paused", "resumed", "recovered", "run_finished"})
 """Kinds of events of the whole run that change the state of each subplan."""
@@ -81,7 +81,7 @@ class SubplanJournal:
     ) -> int:
         raise WeftError(f"a step cannot ask its run for anything ({kind} of {subplan or run})")
 
-    def requests(self, run: str) -> Sequence[Request]:
+    def requests(self, run: str) -> Sequence[ControlRequest]:
         return [request for request in self._journal.requests(run) if self._has(request.subplan)]
 
     def changed(self) -> bool:

@@ -55,7 +55,7 @@ def _rename(old: Path, new: Path) -> None:
     tree.rename(name, locate(new)[1])
 
 
-class Word:
+class ReadyMessage:
     """What the child says to whoever started it: once, or never, if it ends before."""
 
     def __init__(self, descriptor: int) -> None:

@@ -22,12 +22,12 @@ from weft.app.control.control import deaf_error
 from weft.app.control.holds import MERGES, Holds, Key, ask, held, is_run, key_of, list_held, look
 from weft.app.isolation.plan_repository import names_of, repository_of
 from weft.app.project.step_limits import refuse_inside_step
-from weft.app.record.journal import LOOKS_EVERY, Book
+from weft.app.record.journal import LOOKS_EVERY, RecordedRun
 from weft.app.record.run_plan import plan_of
-from weft.app.run.session import Audience, Stage, cause
+from weft.app.run.session import RunObserver, RunSession, cause
 from weft.app.run.setup import resumed
-from weft.app.run.workspaces import Workplaces
-from weft.app.views.rows import Held
+from weft.app.run.workspaces import WorkspaceFactory
+from weft.app.views.rows import HeldWork
 from weft.engine.messages.events import Event, Recorded
 from weft.engine.messages.facts import Resumed
 from weft.engine.messages.run_status import RunState
@@ -53,37 +53,39 @@ _IDLE = 10
 
 
 def merge(
-    book: Book,
-    wanted: Sequence[Held],
-    audience: Audience,
+    book: RecordedRun,
+    wanted: Sequence[HeldWork],
+    audience: RunObserver,
     *,
     now: Sequence[str] = (),
     environ: Mapping[str, str] = os.environ,
     patience: int = PATIENCE,
-) -> list[Held]:
+) -> list[HeldWork]:
     """Has them tried again, and the completed parts of the subplans `now` landed; what of them is held then."""
     refuse_inside_step(book.places.project, "weft merge", environ)
     keys = {key_of(one) for one in wanted}
     for _ in range(patience):
         holds = look(book)
         left = [one for one in list_held(book, holds) if key_of(one) in keys]
-        wish = Wish(left, now)
+        wish = MergeCommand(left, now)
         if not (left or now) or _tried(book, holds, wish, audience, environ):
             return [one for one in held(book) if key_of(one) in keys]
         time.sleep(LOOKS_EVERY)
     raise WeftError(f"another Weft works in {book.places.project}, at what cannot be told; try again later")
 
 
-class Wish(Struct, frozen=True):
+class MergeCommand(Struct, frozen=True):
     """What a person asks for."""
 
-    held: Sequence[Held]
+    held: Sequence[HeldWork]
     """To be tried again."""
     now: Sequence[str] = ()
     """Subplans whose completed parts are to land."""
 
 
-def _tried(book: Book, holds: Holds, wish: Wish, audience: Audience, environ: Mapping[str, str]) -> bool:
+def _tried(
+    book: RecordedRun, holds: Holds, wish: MergeCommand, audience: RunObserver, environ: Mapping[str, str]
+) -> bool:
     """False if that could not be, as somebody else works in the project just now, or did."""
     try:
         _merge_here(book, holds, wish, audience, environ)
@@ -96,7 +98,7 @@ def _tried(book: Book, holds: Holds, wish: Wish, audience: Audience, environ: Ma
     return True
 
 
-def _is_at_another(book: Book, holds: Holds) -> bool:
+def _is_at_another(book: RecordedRun, holds: Holds) -> bool:
     """Whether whoever works in the project has written to another run than this."""
     holder = book.journal.holder()
     others = (one.run for one in book.journal.runs() if one.run != book.run.run)
@@ -122,10 +124,10 @@ def _changed(git: Git, start: str, head: str) -> int:
 # By whoever runs the plan
 
 
-def _asked(book: Book, holds: Holds, wish: Wish, audience: Audience) -> bool:
+def _asked(book: RecordedRun, holds: Holds, wish: MergeCommand, audience: RunObserver) -> bool:
     """Whether the coordinator has answered; if not, it has left the run."""
     ask(book, wish.held, wish.now)
-    waiting, idle = Waiting(wish.held, holds, wish.now), 0
+    waiting, idle = PendingMerges(wish.held, holds, wish.now), 0
     until = time.monotonic() + TAKEN_WITHIN
     for _ in book.looks(follow=True):
         # The state before the events: if there are no new ones, it is the state after the last of those heard.
@@ -146,12 +148,12 @@ def _asked(book: Book, holds: Holds, wish: Wish, audience: Audience) -> bool:
     return False
 
 
-def _is_requested(book: Book) -> bool:
+def _is_requested(book: RecordedRun) -> bool:
     """Whether the coordinator has not taken up a merge that was asked for."""
     return any(request.kind == "merge" for request in book.journal.requests(book.run.run))
 
 
-def _is_free(book: Book) -> bool:
+def _is_free(book: RecordedRun) -> bool:
     """Whether nobody works in the project; whoever has may live on."""
     lock = take_lock(book.places.journal.parent / LOCK_FILE)
     if lock is not None:
@@ -159,10 +161,10 @@ def _is_free(book: Book) -> bool:
     return lock is not None
 
 
-class Waiting:
+class PendingMerges:
     """Which of the things that were asked for are to be tried, and have not been yet."""
 
-    def __init__(self, wanted: Iterable[Held], holds: Holds, now: Iterable[str] = ()) -> None:
+    def __init__(self, wanted: Iterable[HeldWork], holds: Holds, now: Iterable[str] = ()) -> None:
         """`holds` is what was held before; it is kept up to date with the events."""
         self._now = set(now)
         """Subplans whose completed parts are to land, and the request has not been taken up."""
@@ -230,8 +232,8 @@ class _Listener:
     Without a coordinator only merges and landings are tried.
     """
 
-    def __init__(self, wish: Wish, holds: Holds, audience: Audience) -> None:
-        self._waiting = Waiting((one for one in wish.held if one.step in MERGES), holds, wish.now)
+    def __init__(self, wish: MergeCommand, holds: Holds, audience: RunObserver) -> None:
+        self._waiting = PendingMerges((one for one in wish.held if one.step in MERGES), holds, wish.now)
         self._audience = audience
         self.begins = audience.begins
         self.looks = audience.looks
@@ -246,11 +248,13 @@ class _Listener:
         return self._waiting.is_over
 
 
-def _merge_here(book: Book, holds: Holds, wish: Wish, audience: Audience, environ: Mapping[str, str]) -> None:
+def _merge_here(
+    book: RecordedRun, holds: Holds, wish: MergeCommand, audience: RunObserver, environ: Mapping[str, str]
+) -> None:
     journal = open_journal(book.places.journal, now=time.time(), command="weft merge")
     try:
         compiled = compile_plan(plan_of(book))
-        workplaces = Workplaces(compiled.plan, book.places, Path(book.run.directory), environ)
+        workplaces = WorkspaceFactory(compiled.plan, book.places, Path(book.run.directory), environ)
         ask(book, wish.held, wish.now)
         begun, engine, first = resumed(book.run, compiled, journal, workplaces)
         assert isinstance(first, Resumed)
@@ -261,7 +265,7 @@ def _merge_here(book: Book, holds: Holds, wish: Wish, audience: Audience, enviro
             stands_still = engine.state in _STANDS_STILL and not _is_requested(book)
             return listener.has_heard_all() or stands_still
 
-        stage = Stage(begun, engine, journal, listener, environ, enough=is_enough)
+        stage = RunSession(begun, engine, journal, listener, environ, enough=is_enough)
         anyio.run(stage.play, replace(first, merges_only=True), False)
     except BaseExceptionGroup as group:
         raise cause(group) from None

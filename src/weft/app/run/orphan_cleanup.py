@@ -4,14 +4,14 @@ import time
 
 import anyio
 
-from weft.app.record.journal import Book
+from weft.app.record.journal import RecordedRun
 from weft.engine.messages.run_status import AT_REST
 from weft.hosts.local import LocalHost
 from weft.ports.host import Running
 from weft.store.sqlite import open_journal
 
 
-def end_what_was_left(book: Book) -> int:
+def end_what_was_left(book: RecordedRun) -> int:
     """How many jobs that were; none that anybody runs, as there can be only one who may do this."""
     run, places = book.run.run, book.places
     if book.state() in AT_REST or book.is_run_by_somebody() or not places.host(run).is_dir():

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from weft.app.history.completed_work import changed_paths
 from weft.app.project.places import Places
-from weft.app.run.session import LEFT, Audience, Begun, Stage
+from weft.app.run.session import LEFT, RunObserver, RunSession, RunSetup
 from weft.app.run.setup import resumed
-from weft.app.run.workspaces import Workplaces
+from weft.app.run.workspaces import WorkspaceFactory
 from weft.engine.engine import Engine
 from weft.engine.messages.events import Recorded
 from weft.engine.messages.facts import Resumed
@@ -27,7 +27,7 @@ from weft.hosts.local import LocalHost
 from weft.plan.compile.compile import compile_plan
 from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan
-from weft.ports.host import Known, Running
+from weft.ports.host import KnownJobs, Running
 from weft.ports.journal import RunRecord
 from weft.store.sqlite import SqliteJournal
 
@@ -38,13 +38,13 @@ def settle(
     *,
     places: Places,
     journal: SqliteJournal,
-    audience: Audience,
+    audience: RunObserver,
     environ: Mapping[str, str],
 ) -> str:
     """Brings the run to rest; `plan` is that of the next run. Returns a state if a person stopped it meanwhile."""
     with without_gc():
         before = load_plan(last.text, last.file, surroundings=Surroundings(git=False))
-        workplaces = Workplaces(before, places, Path(last.directory), environ)
+        workplaces = WorkspaceFactory(before, places, Path(last.directory), environ)
         begun, engine, first = resumed(last, compile_plan(before), journal, workplaces)
         ends = changed_paths(before, plan)
     assert isinstance(first, Resumed)
@@ -54,19 +54,19 @@ def settle(
     begun = replace(begun, settles=steps)
     listener = _Listener(audience if steps else None)
     listener.begins(begun)
-    stage = Stage(begun, engine, journal, listener, environ)
+    stage = RunSession(begun, engine, journal, listener, environ)
     state = anyio.run(stage.play, replace(first, settles=True, ends=tuple(sorted(ends))), False)
     return state if listener.is_stopped or state == LEFT else ""
 
 
-async def _known(host: LocalHost) -> Known:
+async def _known(host: LocalHost) -> KnownJobs:
     try:
         return await host.open()
     finally:
         await host.close()
 
 
-def _running(engine: Engine, jobs: Known, ends: frozenset[str]) -> tuple[str, ...]:
+def _running(engine: Engine, jobs: KnownJobs, ends: frozenset[str]) -> tuple[str, ...]:
     """The agents' steps that come to their end by themselves, as `store/model:code`."""
     running = {tuple(job.split(".")[1:]) for job, state in jobs.items() if isinstance(state, Running)}
     return tuple(
@@ -82,10 +82,10 @@ def _running(engine: Engine, jobs: Known, ends: frozenset[str]) -> tuple[str, ..
 class _Listener(Struct):
     """Passes on what it hears, if there is an audience, and knows whether a person has stopped the run."""
 
-    audience: Audience | None
+    audience: RunObserver | None
     is_stopped: bool = field(default=False)
 
-    def begins(self, begun: Begun) -> None:
+    def begins(self, begun: RunSetup) -> None:
         if self.audience is not None:
             self.audience.begins(begun)
 

@@ -17,9 +17,9 @@ from weft.app.project import plans
 from weft.app.project.places import Places, project_of
 from weft.app.project.step_limits import refuse_inside_step
 from weft.app.run.replacement import settle
-from weft.app.run.selection import Choice, choose
-from weft.app.run.session import Audience, Stage, cause
-from weft.app.run.setup import Wish, begin, refuse, replaced_run
+from weft.app.run.selection import SubplanChoice, choose
+from weft.app.run.session import RunObserver, RunSession, cause
+from weft.app.run.setup import RunRequest, begin, refuse, replaced_run
 from weft.garbage import without_gc
 from weft.hosts.supervisor.spawn import close_memory
 from weft.plan.compile.compile import compile_plan
@@ -27,7 +27,7 @@ from weft.plan.model import Plan
 from weft.store.sqlite import SqliteJournal, open_journal
 
 
-def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.environ) -> str:
+def run_plan(wish: RunRequest, audience: RunObserver, *, environ: Mapping[str, str] = os.environ) -> str:
     """Runs a plan; how it ended: completed, failed, stopped, waiting or, if a person would not wait, left."""
     refuse_inside_step(plans.folder_of(wish.source), "weft run", environ)
     with without_gc():
@@ -53,7 +53,7 @@ def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.
         audience.begins(begun)
         if first is None:
             return "completed"
-        stage = Stage(begun, engine, journal, audience, environ)
+        stage = RunSession(begun, engine, journal, audience, environ)
         return anyio.run(stage.play, first, wish.waits)
     except BaseExceptionGroup as group:
         raise cause(group) from None
@@ -61,7 +61,7 @@ def run_plan(wish: Wish, audience: Audience, *, environ: Mapping[str, str] = os.
         journal.close()
 
 
-def _chosen(wish: Wish, whole: Plan, journal: SqliteJournal) -> tuple[Plan, Choice]:
+def _chosen(wish: RunRequest, whole: Plan, journal: SqliteJournal) -> tuple[Plan, SubplanChoice]:
     """What is wanted of the plan, with what is complete in groups of which something is wanted."""
     completed: Sequence[str] = ()
     if wish.ids and not wish.fresh:

@@ -16,7 +16,7 @@ SEVERAL = 5
 """So many names are said."""
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class SubplanChoice(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     """What was chosen, in plan order; nothing: the whole plan."""
     parts: frozenset[str] = frozenset()
@@ -25,10 +25,10 @@ class Choice(Struct, frozen=True, kw_only=True):
     """What a person should know before anything starts."""
 
 
-WHOLE = Choice()
+WHOLE = SubplanChoice()
 
 
-def choose(plan: Plan, names: Sequence[str], completed: Collection[str] = ()) -> tuple[Plan, Choice]:
+def choose(plan: Plan, names: Sequence[str], completed: Collection[str] = ()) -> tuple[Plan, SubplanChoice]:
     """The plan with the subplans of these names and what they need; all of it without a name.
 
     `completed` are subplans that earlier runs have completed. They cost nothing, so those in a group of which
@@ -43,7 +43,7 @@ def choose(plan: Plan, names: Sequence[str], completed: Collection[str] = ()) ->
     if len(selection.rows) == len(plan.subplans):
         return plan, WHOLE
     paths = plan.outline.paths
-    return part_of(plan, selection), Choice(
+    return part_of(plan, selection), SubplanChoice(
         paths=tuple(str(paths[row]) for row in rows),
         parts=frozenset(str(paths[row]) for row in selection.parts),
         notes=tuple(_notes(plan, rows, selection)),

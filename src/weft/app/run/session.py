@@ -30,7 +30,7 @@ from weft.ports.workspaces import Workspaces
 from weft.runtime.coordinator import Coordinator
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import Jobs
+from weft.runtime.jobs import JobFactory
 from weft.runtime.lineage import Lineage
 from weft.runtime.status_files import StatusFiles
 from weft.safe_files import touch
@@ -45,7 +45,7 @@ LONGEST_SLEEP = 60.0
 """Seconds after which a clock that was set back, or a machine that slept, is noticed."""
 
 
-class Begun(Struct, frozen=True, kw_only=True):
+class RunSetup(Struct, frozen=True, kw_only=True):
     """A run that is about to go."""
 
     run: str
@@ -85,10 +85,10 @@ class Begun(Struct, frozen=True, kw_only=True):
     """What a person should know before anything starts."""
 
 
-class Audience(Protocol):
+class RunObserver(Protocol):
     """Whoever shows a run to people."""
 
-    def begins(self, begun: Begun) -> None: ...
+    def begins(self, begun: RunSetup) -> None: ...
 
     def hears(self, events: Sequence[Recorded]) -> None:
         """What has happened, after it is in the journal."""
@@ -103,7 +103,7 @@ class Audience(Protocol):
         ...
 
 
-class Clock:
+class SystemClock:
     def now(self) -> float:
         return time.time()
 
@@ -119,15 +119,15 @@ def cause(error: BaseException) -> BaseException:
     return error
 
 
-class Stage:
+class RunSession:
     """All that takes part in a run, put together."""
 
     def __init__(
         self,
-        begun: Begun,
+        begun: RunSetup,
         engine: Engine,
         journal: Journal,
-        audience: Audience,
+        audience: RunObserver,
         environ: Mapping[str, str],
         *,
         enough: Callable[[], bool] = lambda: False,
@@ -139,7 +139,7 @@ class Stage:
         self._audience = audience
         self._environ = environ
         self._enough = enough
-        self._clock = Clock()
+        self._clock = SystemClock()
         self._left = False
         self._scope: anyio.CancelScope | None = None
         self._isolation = isolation_of(begun.plan, begun.places, begun.run, begun.directory, environ)
@@ -153,7 +153,7 @@ class Stage:
         lineage = Lineage(plan, self._engine.tracker)
         plan_dir = begun.directory
         inbox = Inbox()
-        jobs = Jobs(
+        jobs = JobFactory(
             run=begun.run,
             plan=plan,
             plan_dir=plan_dir,

@@ -12,22 +12,22 @@ from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
 from weft.app.control.control import wishes_in
-from weft.app.history.completed_work import Kept, kept_of
+from weft.app.history.completed_work import CompletedWork, kept_of
 from weft.app.history.earlier_runs import chosen_for, earlier_runs, started_of
 from weft.app.history.ledger import spent_by
 from weft.app.isolation.sandboxes import refuse_without
 from weft.app.preflight.preflight import preflight
 from weft.app.project import plans
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.app.project.places import Places
 from weft.app.project.plan_agents import agents_of
 from weft.app.run.orphan_cleanup import end_all
-from weft.app.run.selection import WHOLE, Choice
-from weft.app.run.session import Begun
-from weft.app.run.workspaces import Workplace, Workplaces
+from weft.app.run.selection import WHOLE, SubplanChoice
+from weft.app.run.session import RunSetup
+from weft.app.run.workspaces import RunWorkspaces, WorkspaceFactory
 from weft.engine.engine import Engine
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import AnyFact, BudgetReset, Resumed, RunStarted, Wanted
+from weft.engine.messages.facts import AnyFact, BudgetReset, ControlState, Resumed, RunStarted
 from weft.engine.messages.run_status import UNFINISHED
 from weft.errors import InputError
 from weft.hosts.local import LocalHost
@@ -40,10 +40,10 @@ from weft.ports.journal import JournalReader, RunRecord
 from weft.store.sqlite import SqliteJournal
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class RunRequest(Struct, frozen=True, kw_only=True):
     """What is to be run, and how."""
 
-    source: Source
+    source: InputSource
     flags: plans.Flags = plans.NO_FLAGS
     fresh: bool = False
     """Whether all is done anew, also what an earlier run has completed."""
@@ -68,7 +68,11 @@ def refuse(compiled: CompiledPlan) -> None:
 
 
 def replaced_run(
-    wish: Wish, plan: Plan, journal: SqliteJournal, environ: Mapping[str, str], choice: Choice = WHOLE
+    wish: RunRequest,
+    plan: Plan,
+    journal: SqliteJournal,
+    environ: Mapping[str, str],
+    choice: SubplanChoice = WHOLE,
 ) -> RunRecord | None:
     """The unfinished run that a new one replaces, if that can begin; None if there is none, or it continues.
 
@@ -83,13 +87,13 @@ def replaced_run(
 
 
 def begin(
-    wish: Wish,
+    wish: RunRequest,
     compiled: CompiledPlan,
     places: Places,
     journal: SqliteJournal,
     environ: Mapping[str, str],
-    choice: Choice = WHOLE,
-) -> tuple[Begun, Engine, AnyFact | None]:
+    choice: SubplanChoice = WHOLE,
+) -> tuple[RunSetup, Engine, AnyFact | None]:
     """With what the engine is to hear first; None if everything has been completed before.
 
     `choice`: what the plan that is compiled is of the whole.
@@ -98,12 +102,12 @@ def begin(
     digest = plan_digest(plan)
     last = _last(journal, plan.id)
     unfinished = last is not None and last.state in UNFINISHED
-    workplaces = Workplaces(plan, places, folder, environ)
+    workplaces = WorkspaceFactory(plan, places, folder, environ)
     make = partial(_begun, plan, places, directory=folder, chosen=choice.paths)
     if last is not None and unfinished and last.digest == digest and not wish.fresh:
         refuse_without(plan, environ)
         return resumed(last, compiled, journal, workplaces, fresh_budget=wish.fresh_budget)
-    kept = Kept()
+    kept = CompletedWork()
     if not wish.fresh:
         kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
     checks = preflight(plan, folder, environ, done=kept.paths).required()
@@ -154,10 +158,10 @@ def resumed(
     last: RunRecord,
     compiled: CompiledPlan,
     journal: SqliteJournal,
-    workplaces: Workplaces,
+    workplaces: WorkspaceFactory,
     *,
     fresh_budget: bool = False,
-) -> tuple[Begun, Engine, AnyFact]:
+) -> tuple[RunSetup, Engine, AnyFact]:
     """A run that goes on where it was."""
     started = started_of(journal, last.run)
     assert started is not None
@@ -189,11 +193,11 @@ def _begun(
     places: Places,
     *,
     run: str,
-    workplace: Workplace,
+    workplace: RunWorkspaces,
     **more: Any,  # noqa: ANN401 - the other fields of what is made
-) -> Begun:
+) -> RunSetup:
     apart = any(scope.settings.isolation == "dir" for scope in plan.scopes)
-    return Begun(
+    return RunSetup(
         run=run,
         plan=plan,
         places=places,
@@ -207,7 +211,7 @@ def _begun(
     )
 
 
-def _record(begun: Begun, *, file: str, digest: str, at: float) -> RunRecord:
+def _record(begun: RunSetup, *, file: str, digest: str, at: float) -> RunRecord:
     return RunRecord(
         run=begun.run,
         plan=begun.plan.id,
@@ -236,13 +240,15 @@ def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
     journal.set_run_state(last.run, "abandoned")
 
 
-def _paused(wish: Wish, journal: SqliteJournal, begun: Begun) -> tuple[str, ...]:
+def _paused(wish: RunRequest, journal: SqliteJournal, begun: RunSetup) -> tuple[str, ...]:
     """The subplans that people have paused or frozen in the run that is given up; empty for the whole plan."""
     if not begun.given_up or wish.fresh or begun.chosen:
         return ()
     paths = {"", *map(str, begun.plan.outline.paths)}
     restraints = wishes_in(journal, begun.given_up).restraints()
-    return tuple(path for path, wanted in restraints.items() if wanted is not Wanted.STOP and path in paths)
+    return tuple(
+        path for path, wanted in restraints.items() if wanted is not ControlState.STOP and path in paths
+    )
 
 
 def _reset_budget(journal: SqliteJournal, run: str) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from weft.app.views.event_json import timestamp
-from weft.app.views.landing import Course, held_of
-from weft.app.views.rows import Held
+from weft.app.views.landing import LandingCourse, held_of
+from weft.app.views.rows import HeldWork
 from weft.engine.messages.events import Event, Recorded
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
@@ -36,7 +36,7 @@ class _Heard(Struct, eq=False):
     state: Event
     step: Event | None = None
     landing: str = ""
-    held: Held | None = None
+    held: HeldWork | None = None
 
     @property
     def question(self) -> str | None:
@@ -70,7 +70,7 @@ class StatusMirror:
         self._files = files
         self._run = run
         self._rows: dict[str, int] = {path: row for row, path in enumerate(plan.outline.paths)}
-        self._course = Course(plan)
+        self._course = LandingCourse(plan)
         self._heard: dict[str, _Heard] = {}
         """Of subplans that have not ended."""
         self._waiting: dict[str, float] = {}

@@ -21,7 +21,7 @@ def _nothing() -> Sequence[RefMove]:
     return ()
 
 
-class Workplace(Struct, frozen=True, kw_only=True):
+class RunWorkspaces(Struct, frozen=True, kw_only=True):
     workspaces: Workspaces
     landing_target: LandingTarget | None = None
     """The branch that results land on, as the landing queue sees it; None without worktrees."""
@@ -38,7 +38,7 @@ class Workplace(Struct, frozen=True, kw_only=True):
     """The same, if all of it has landed."""
 
 
-class Workplaces:
+class WorkspaceFactory:
     """Where the slices of a plan can work. Git is looked at only where a plan has worktrees."""
 
     def __init__(self, plan: Plan, places: Places, folder: Path, environ: Mapping[str, str]) -> None:
@@ -58,7 +58,7 @@ class Workplaces:
         landed: tuple[str, ...] = (),
         target: str = "",
         notes: tuple[str, ...] = (),
-    ) -> Workplace:
+    ) -> RunWorkspaces:
         """For a run that begins, after one that has landed these on that branch.
 
         `found`: what the preflight has found, without any refusal; `notes`: what else a person should know.
@@ -72,7 +72,7 @@ class Workplaces:
         landed = landed if target == ends.target else ()
         worktrees = plan_repository.worktrees_of(self._plan, self.places, repository, ends, landed)
         recovered = worktrees.recovery.recover(self._plan.outline.paths)
-        return Workplace(
+        return RunWorkspaces(
             workspaces=self._chosen(worktrees),
             landing_target=worktrees.target,
             target=ends.target,
@@ -83,7 +83,7 @@ class Workplaces:
             follow_base=worktrees.follow_base,
         )
 
-    def resumed(self, started: RunStarted) -> Workplace:
+    def resumed(self, started: RunStarted) -> RunWorkspaces:
         """For one that goes on."""
         if not self._has_worktrees:
             return self._without_git()
@@ -94,7 +94,7 @@ class Workplaces:
         ends = Ends(target=started.target, target_ref=f"refs/heads/{started.target}", base=started.base)
         worktrees = plan_repository.worktrees_of(self._plan, self.places, repository, ends, started.landed)
         recovered = worktrees.recovery.recover(self._plan.outline.paths)
-        return Workplace(
+        return RunWorkspaces(
             workspaces=self._chosen(worktrees),
             landing_target=worktrees.target,
             target=ends.target,
@@ -102,13 +102,13 @@ class Workplaces:
             notes=tuple(recovered),
         )
 
-    def _without_git(self) -> Workplace:
+    def _without_git(self) -> RunWorkspaces:
         if not self._has_directories:
-            return Workplace(workspaces=InPlaceWorkspaces(self.folder))
+            return RunWorkspaces(workspaces=InPlaceWorkspaces(self.folder))
         from weft.workspaces.directories import DirectoryWorkspaces  # noqa: PLC0415 - of no use otherwise
 
         directories = DirectoryWorkspaces(self.places.work(self._plan.id), self.folder)
-        return Workplace(workspaces=self._chosen(directories))
+        return RunWorkspaces(workspaces=self._chosen(directories))
 
     def _chosen(self, own: Workspaces) -> Workspaces:
         paths, scopes = self._plan.outline.paths, self._plan.scopes

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from weft.app.views.landing_places import VERIFY_FAILED, LandingPlaces, landed_place
 from weft.app.views.push import PushState, push_state
-from weft.app.views.rows import Held, Move, RowView
+from weft.app.views.rows import HeldWork, LandedWork, RowView
 from weft.engine.messages.events import Event
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
@@ -20,10 +20,10 @@ from weft.plan.order.outline import ROOT
 _HEADS = "refs/heads/"
 
 
-def held_of(event: Event) -> Held:
+def held_of(event: Event) -> HeldWork:
     """The end of an execution that is held."""
     data = event.data
-    return Held(
+    return HeldWork(
         subplan=event.subplan,
         step=event.step,
         message=str(data.get("message", "")),
@@ -35,10 +35,10 @@ def held_of(event: Event) -> Held:
     )
 
 
-def move_of(event: Event) -> Move | None:
+def move_of(event: Event) -> LandedWork | None:
     """Where a merge or a landing brought the work; None if there was nothing to bring."""
     moves = event.data.get("moves")
-    return Move(moves[-1]["ref"].removeprefix(_HEADS), moves[-1]["after"]) if moves else None
+    return LandedWork(moves[-1]["ref"].removeprefix(_HEADS), moves[-1]["after"]) if moves else None
 
 
 class PassedVerify(Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class PassedVerify(Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-class Course:
+class LandingCourse:
     """Which way the work of each subplan goes."""
 
     def __init__(self, plan: Plan) -> None:
@@ -68,7 +68,7 @@ class Course:
         return self._outline.parents[row] == ROOT
 
 
-class Landings:
+class LandingFold:
     """Folds what is told of merges into the rows of a view."""
 
     def __init__(self, plan: Plan, rows: Sequence[RowView]) -> None:
@@ -76,7 +76,7 @@ class Landings:
         """The branch that results land on, if there is one."""
         self.unlanded: dict[int, None] = {}
         """What only waits to land: to be agreed to, or for others."""
-        self.landed: dict[int, Move] = {}
+        self.landed: dict[int, LandedWork] = {}
         self.ahead: dict[tuple[int, int], tuple[str, ...]] = {}
         """Two that are going to conflict, and about which files."""
         self.push: PushState | None = None
@@ -84,7 +84,7 @@ class Landings:
         self._places = LandingPlaces()
         self._passed: dict[frozenset[str], PassedVerify] = {}
         self._plan = plan
-        self._course = Course(plan)
+        self._course = LandingCourse(plan)
         self._rows = rows
 
     def place(self, row: int) -> str:

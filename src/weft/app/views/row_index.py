@@ -22,7 +22,7 @@ Shelf = dict[int, None]
 """Rows, in order."""
 
 
-class Shelves:
+class RowIndex:
     def __init__(self, outline: Outline, rows: Sequence[RowView]) -> None:
         self.asking: Shelf = {}
         self.held: Shelf = {}

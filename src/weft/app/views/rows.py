@@ -20,7 +20,7 @@ class StepFailure(Struct, frozen=True, kw_only=True):
     how: str = "failed"
 
 
-class StepView(Struct, kw_only=True, eq=False):
+class RunningStep(Struct, kw_only=True, eq=False):
     """A step under way."""
 
     step: str
@@ -38,7 +38,7 @@ class StepView(Struct, kw_only=True, eq=False):
     """Of an agent: micro-dollars and tokens."""
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class OpenStepQuestion(Struct, frozen=True, kw_only=True):
     firing: int
     text: str
     """The question; if it is about a result, the condition and the end of the result follow on further lines."""
@@ -49,7 +49,7 @@ class Question(Struct, frozen=True, kw_only=True):
         return self.text.partition("\n")[0]
 
 
-class Held(Struct, frozen=True, kw_only=True):
+class HeldWork(Struct, frozen=True, kw_only=True):
     """What cannot be merged, or land, before a person has done something."""
 
     subplan: str
@@ -99,9 +99,9 @@ class RowView(Struct, kw_only=True, eq=False):
     """Steps whose agent was to change files and did not, when it was last done."""
     notes: dict[str, str] = {}
     """What is odd about steps that are done, by step: a result file that cannot be read, processes left behind."""
-    steps: dict[int, StepView] = {}
+    steps: dict[int, RunningStep] = {}
     """Those under way, by firing."""
-    questions: dict[str, Question] = {}
+    questions: dict[str, OpenStepQuestion] = {}
     """Open ones, by step."""
     limited_until: float | None = None
     """When an agent's usage limit ends that it waits for."""
@@ -120,7 +120,7 @@ class RowView(Struct, kw_only=True, eq=False):
 
     Empty if it has not begun, or has no branch.
     """
-    held: Held | None = None
+    held: HeldWork | None = None
     held_at: float = 0.0
     left_out: LeftOut | None = None
 
@@ -136,7 +136,7 @@ class RowView(Struct, kw_only=True, eq=False):
             self.started_at += seconds
 
 
-class Move(Struct, frozen=True):
+class LandedWork(Struct, frozen=True):
     """Where work has come."""
 
     branch: str

@@ -10,15 +10,22 @@ from msgspec import convert
 
 from weft.app.history.ledger import total
 from weft.app.views.estimates import Attempts, Pace
-from weft.app.views.landing import Landings
-from weft.app.views.row_index import Shelves
-from weft.app.views.rows import BECAUSE_OF_OTHERS, LeftOut, Question, RowView, StepFailure, StepView
+from weft.app.views.landing import LandingFold
+from weft.app.views.row_index import RowIndex
+from weft.app.views.rows import (
+    BECAUSE_OF_OTHERS,
+    LeftOut,
+    OpenStepQuestion,
+    RowView,
+    RunningStep,
+    StepFailure,
+)
 from weft.app.views.signals import OutsideWarning, outside_warning
 from weft.app.views.totals import Charges, Totals
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import RunStarted, Wanted
+from weft.engine.messages.facts import ControlState, RunStarted
 from weft.engine.messages.failures import REJECTED
-from weft.engine.state.control_requests import Wishes
+from weft.engine.state.control_requests import ControlRequests
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
@@ -42,9 +49,9 @@ class RunView:
         self.rows = [RowView() for _ in plan.subplans]
         self.tallies: dict[int, Tally] = {}
         """Of each group, the slices in it by state."""
-        self._shelves = Shelves(self.outline, self.rows)
-        self.landings = Landings(plan, self.rows)
-        self.wishes = Wishes()
+        self._shelves = RowIndex(self.outline, self.rows)
+        self.landings = LandingFold(plan, self.rows)
+        self.wishes = ControlRequests()
         """What people want of it, where that is not that it goes on."""
         self.totals = Totals()
         """What was heard of steps under way."""
@@ -95,14 +102,14 @@ class RunView:
     def row(self, path: str) -> RowView:
         return self.rows[self._numbers[path]]
 
-    def under_way(self) -> Iterator[tuple[str, StepView]]:
+    def under_way(self) -> Iterator[tuple[str, RunningStep]]:
         """The steps that run now, each with the path of its subplan."""
         for row in self.shelves.running:
             for step in self.rows[row].steps.values():
                 yield self.outline.paths[row], step
 
     @property
-    def shelves(self) -> Shelves:
+    def shelves(self) -> RowIndex:
         return self._shelves.tidied()
 
     @property
@@ -181,7 +188,7 @@ class RunView:
             self._change(ROOT, State(event.outcome), event.data | why, at)
 
     def _steered(self, event: Event, _at: float) -> None:
-        self.wishes.says(event.subplan, Wanted(event.outcome))
+        self.wishes.says(event.subplan, ControlState(event.outcome))
 
     def _stopping(self, _event: Event, _at: float) -> None:
         self.state = "stopping"
@@ -262,7 +269,7 @@ class RunView:
         one = self.rows[row]
         one.limited_until = None
         self.landings.started(row, event.step, at)
-        one.steps[data["firing"]] = StepView(
+        one.steps[data["firing"]] = RunningStep(
             step=event.step,
             attempt=event.attempt,
             firing=data["firing"],
@@ -291,7 +298,7 @@ class RunView:
         self.landings.finished(row, event, at)
         self._shelves.changed(row)
 
-    def _add_cost(self, row: int, event: Event, step: StepView | None) -> None:
+    def _add_cost(self, row: int, event: Event, step: RunningStep | None) -> None:
         """Of an agent that says nothing the cost is unknown; unless it could not even be started."""
         data = event.data
         never_ran = event.outcome == "infra" and data.get("exit_code") is None and data.get("signal") is None
@@ -368,7 +375,7 @@ class RunView:
 
     def _ask(self, event: Event, at: float) -> None:
         row = self._numbers[event.subplan]
-        self.rows[row].questions[event.step] = Question(
+        self.rows[row].questions[event.step] = OpenStepQuestion(
             firing=event.data["firing"], text=event.data.get("question", ""), asked_at=at
         )
         self._shelves.changed(row)
@@ -382,7 +389,7 @@ class RunView:
         self._shelves.changed(row)
 
 
-def _failure(event: Event, step: StepView | None) -> StepFailure:
+def _failure(event: Event, step: RunningStep | None) -> StepFailure:
     data = event.data
     agent = f"agent {step.agent}" if step is not None and step.agent else ""
     return StepFailure(

@@ -71,7 +71,7 @@ def outside_warning(data: Mapping[str, Any]) -> OutsideWarning:
     )
 
 
-class LandingVerifies:
+class FailedVerifies:
     """The verifies of the landing queue that failed, and the results that are held for that."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class Rejection(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class Signals:
+class RunSignals:
     def __init__(self) -> None:
         self._limits: dict[tuple[str, ...], float] = {}
         self._ahead: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -151,7 +151,7 @@ class Signals:
         """The last push; None if there was none since the last landing."""
         self.pushed = 0
         """The sequence number of that push."""
-        self._landings = LandingVerifies()
+        self._landings = FailedVerifies()
 
     # What the journal says
 

@@ -5,7 +5,7 @@ import os
 import click
 
 from weft.cli.completions import agent_names, plan_files
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import at_work_on_a_plan, directory, json_option
 
@@ -14,7 +14,7 @@ TIMEOUT = 60.0
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     changes_with=("probe",),
     epilog=examples(
         "weft agents", "weft agents claude --probe", "weft agents builtin --probe --model gpt-5 --timeout 30"

@@ -3,7 +3,7 @@
 import click
 
 from weft.cli.completions import question_ids
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
@@ -13,7 +13,7 @@ EXIT_WAITING = 4
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples(
         "weft answer", "weft answer release:sure yes", 'weft answer release:sure no --text "not on a Friday"'
     ),
@@ -76,13 +76,13 @@ def _give(name: str, run_id: str | None, *, accepted: bool, text: str, as_json: 
     from weft.app.control.control import wishes_of
     from weft.app.control.questions import answer as give
     from weft.app.record.journal import open_book
-    from weft.engine.messages.facts import Wanted
+    from weft.engine.messages.facts import ControlState
 
     said = "yes" if accepted else "no"
     with open_book(directory(), run_id) as book:
         found = give(book, name, accepted=accepted, text=text)
         is_heard, command = book.is_heard(), book.run_command()
-        is_paused = wishes_of(book).of(found.subplan) is not Wanted.GO
+        is_paused = wishes_of(book).of(found.subplan) is not ControlState.GO
         run = book.run.run
     if as_json:
         show_json(

@@ -2,9 +2,9 @@
 
 import click
 
-from weft.app.project.files import Source
+from weft.app.project.files import InputSource
 from weft.cli.completions import plan_places
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_json, show_lines
 from weft.cli.plan_options import (
     Flags,
@@ -21,7 +21,7 @@ _EXIT = {"proved": 0, "refuted": 2, "unknown": _NOT_KNOWN}
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft check", "weft check plan.yaml --explain store/model:code"),
     short_help="Check a plan, prove that it can finish, and say what it will do.",
 )
@@ -71,7 +71,9 @@ def check(
         return _check(source, flags, plan or "", plan_only=plan_only, verbose=verbose, as_json=as_json)
 
 
-def _check(source: Source, flags: Flags, plan: str, *, plan_only: bool, verbose: bool, as_json: bool) -> int:
+def _check(
+    source: InputSource, flags: Flags, plan: str, *, plan_only: bool, verbose: bool, as_json: bool
+) -> int:
     from weft.app.check.check import check
     from weft.cli.text.check import check_lines
 
@@ -93,7 +95,7 @@ def _check(source: Source, flags: Flags, plan: str, *, plan_only: bool, verbose:
     return code or (0 if checked.eligibility.is_known else _NOT_KNOWN)
 
 
-def _explain(source: Source, place: str, flags: Flags, *, as_json: bool) -> None:
+def _explain(source: InputSource, place: str, flags: Flags, *, as_json: bool) -> None:
     from weft.app.project import plans
     from weft.cli.text.explain import explained
     from weft.plan.display.explain import explain

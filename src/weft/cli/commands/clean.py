@@ -2,7 +2,7 @@
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import directory_of, running_here
@@ -18,7 +18,7 @@ def _complete_plan(context: click.Context, _argument: click.Parameter, incomplet
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft clean --dry-run", "weft clean", "weft clean notes"),
     short_help="Remove worktrees and branches whose work has landed.",
 )

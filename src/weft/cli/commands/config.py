@@ -6,7 +6,7 @@ import sys
 import click
 
 from weft.cli.completions import Items, setting_names
-from weft.cli.effects import Effect, WeftGroup
+from weft.cli.effects import CommandEffect, WeftGroup
 from weft.cli.output import examples, note, note_lines, show_json, show_lines
 from weft.cli.plan_options import at_work_on_a_plan, directory, json_option
 from weft.errors import InputError
@@ -55,7 +55,7 @@ def config() -> None:
 
 
 @config.command(
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     name=_USUAL,
     epilog=examples("weft config", "weft config merge.mode", "weft config --json"),
     short_help="Print the settings in force here, or explain one; the default.",
@@ -105,7 +105,7 @@ def _show_files(*, as_json: bool) -> None:
 
 
 @config.command(
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft config approve", "weft config approve --hash 0f3c…"),
     short_help="Approve the commands that .weft/config.yaml names.",
 )
@@ -157,7 +157,7 @@ def _ask(*, loosens: bool) -> None:
 
 
 @config.command(
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft config revoke", "weft config revoke ../other-project"),
     short_help="Take back what was approved for a project.",
 )
@@ -176,7 +176,7 @@ def revoke(*, project: str | None) -> int:
 
 
 @config.command(
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft config approvals", "weft config approvals --json"),
     short_help="List what was approved, and whether this project is.",
 )

@@ -4,8 +4,8 @@ from typing import cast
 
 import click
 
-from weft.app.project.files import Source, save_text
-from weft.cli.effects import Effect, WeftCommand
+from weft.app.project.files import InputSource, save_text
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, note, note_lines, show_json, write_text
 from weft.cli.plan_options import at_work_on_a_plan, directory, json_option, out_option, written_to
 
@@ -15,7 +15,7 @@ EXIT_REFUSED = 1
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples(
         "weft convert pipeline.yaml --from ail --out weft.yaml",
         "weft convert .gsd --from gsd > weft.yaml",
@@ -36,7 +36,7 @@ def convert(*, file: str, system: str, out: str | None, as_json: bool) -> int:
     same, and what is wrong with it is said; 2 if FILE makes no sense.
     """
     written = written_to(out)
-    source = Source(name=file, directory=directory(), holds="plan")
+    source = InputSource(name=file, directory=directory(), holds="plan")
     with at_work_on_a_plan(as_json=as_json):
         from weft.app.inspect.plan_conversion import System, convert_plan
 

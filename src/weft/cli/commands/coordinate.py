@@ -4,14 +4,14 @@ import os
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.plan_options import directory, flag_options, isolation_option, plan_source
 from weft.cli.run_options import plan_and_ids, words_argument
 
 EXIT_BUSY = 1
 
 
-@click.command(cls=WeftCommand, effect=Effect.CHANGES, hidden=True)
+@click.command(cls=WeftCommand, effect=CommandEffect.CHANGES, hidden=True)
 @words_argument
 @flag_options
 @isolation_option
@@ -22,17 +22,17 @@ def coordinate(
     *, words: tuple[str, ...], fresh: bool, fresh_budget: bool, ready: int, **flags: str | None
 ) -> int:
     """Run a plan in the background; `weft start` does this for you."""
-    from weft.app.run.background import Word
+    from weft.app.run.background import ReadyMessage
     from weft.app.run.run import run_plan
-    from weft.app.run.setup import Wish
-    from weft.cli.live.background_observer import Absent
+    from weft.app.run.setup import RunRequest
+    from weft.cli.live.background_observer import BackgroundObserver
     from weft.store.errors import BusyError
 
     plan, ids = plan_and_ids(words, directory())
     os.set_inheritable(ready, False)
-    word = Word(ready)
-    audience = Absent(word, plan=plan)
-    wish = Wish(source=plan_source(plan), flags=flags, fresh=fresh, fresh_budget=fresh_budget, ids=ids)
+    word = ReadyMessage(ready)
+    audience = BackgroundObserver(word, plan=plan)
+    wish = RunRequest(source=plan_source(plan), flags=flags, fresh=fresh, fresh_budget=fresh_budget, ids=ids)
     try:
         state = run_plan(wish, audience)
     except BusyError as error:  # another command was quicker; the one that started this process looks again

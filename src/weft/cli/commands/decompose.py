@@ -7,9 +7,9 @@ import click
 from msgspec import Struct
 
 from weft.app.decompose.refinement import Refine
-from weft.app.project.files import Source, save_text
+from weft.app.project.files import InputSource, save_text
 from weft.cli.completions import agent_names
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, note, note_lines, show_json, show_lines, write_text
 from weft.cli.plan_options import directory, json_option, out_option, written_to
 from weft.errors import InputError
@@ -17,7 +17,7 @@ from weft.errors import InputError
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     changes_with=("refine",),
     epilog=examples(
         "weft decompose --goal 'Replace the old logger' --out weft.yaml",
@@ -119,7 +119,7 @@ def decompose(  # noqa: PLR0913 - as many as there are options
         )
     if target is not None:
         target.refuse(found.text)
-        save_text(found.text, target.name, source=Source(name="-", directory=directory(), holds="plan"))
+        save_text(found.text, target.name, source=InputSource(name="-", directory=directory(), holds="plan"))
     if as_json:
         show_json(part_data(found, written))
         return 0

@@ -6,7 +6,7 @@ from typing import TextIO
 import click
 
 from weft.cli.completions import subplan_ids
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_json, write_bytes
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
@@ -15,7 +15,7 @@ from weft.cli.terminal import forces_colours, takes_colours
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft diff store/model", "weft diff store --stat", "weft diff --name-only"),
     short_help="Print what a subplan has changed since it began.",
 )

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import Progress, examples, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 
@@ -38,7 +38,7 @@ def _watching() -> Generator[Callable[[str], None]]:
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     changes_with=("fix",),
     epilog=examples("weft doctor", "weft doctor --fix", "weft doctor --json"),
     short_help="Find what is wrong with a project, and mend what is safe to mend.",
@@ -57,7 +57,7 @@ def doctor(*, fix: bool, verbose: bool, as_json: bool) -> int:
     2 if --fix is used within a step.
     """
     from weft.app.doctor.examination import doctor as examine
-    from weft.app.doctor.findings import State
+    from weft.app.doctor.findings import FindingState
     from weft.cli.text.doctor import report_data, report_lines
 
     with _watching() as watch:
@@ -66,6 +66,6 @@ def doctor(*, fix: bool, verbose: bool, as_json: bool) -> int:
         show_json(report_data(report))
     else:
         show_lines(report_lines(report, verbose=verbose, fix=fix))
-    if report.of(State.PROBLEM):
+    if report.of(FindingState.PROBLEM):
         return EXIT_PROBLEM
-    return EXIT_UNKNOWN if report.of(State.UNKNOWN) else 0
+    return EXIT_UNKNOWN if report.of(FindingState.UNKNOWN) else 0

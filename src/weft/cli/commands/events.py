@@ -5,7 +5,7 @@ from functools import partial
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_lines, write_text
 from weft.cli.plan_options import directory
 from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs_it
@@ -13,7 +13,7 @@ from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft events", "weft events -f --json | jq .event"),
     short_help="Print what has happened in a run.",
 )

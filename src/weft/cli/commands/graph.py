@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from weft.app.project.files import save_text
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, note, show_json, write_text
 from weft.cli.plan_options import (
     at_work_on_a_plan,
@@ -26,7 +26,7 @@ ENDINGS = {
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples(
         "weft graph --out plan.svg",
         "weft graph --of store/model --format dot | dot -Tpdf > model.pdf",
@@ -73,7 +73,7 @@ def graph(  # noqa: PLR0913 - one for each option
 
         source = plan_source(plan)
         text = plan_pictures.graph(
-            source, plan_pictures.What(what), plan_pictures.Format(as_format), of=of, full=full
+            source, plan_pictures.PictureSubject(what), plan_pictures.Format(as_format), of=of, full=full
         )
     if file is not None:
         save_text(text, file, source=source)

@@ -2,7 +2,7 @@
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_lines
 
 
@@ -16,7 +16,7 @@ def _complete(context: click.Context, _parameter: click.Parameter, incomplete: s
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft help run", "weft help net check"),
     short_help="Show the help of weft or of a command.",
 )

@@ -4,14 +4,14 @@ import os
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft init", "weft -C ../other init --json"),
     short_help="Write a plan and a configuration to begin with.",
 )

@@ -5,7 +5,7 @@ from functools import partial
 import click
 
 from weft.cli.completions import subplans_and_steps
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, note
 from weft.cli.plan_options import directory
 from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs_it
@@ -13,7 +13,7 @@ from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft logs", "weft logs store/model", "weft logs store/model:check -f", "weft logs /"),
     short_help="Print what the steps of a subplan wrote.",
 )
@@ -35,9 +35,9 @@ def logs(*, name: str | None, follow: bool, run_id: str | None, raw: bool, as_js
     """
     from weft.app.inspect.logs import pieces
     from weft.app.record.journal import open_book
-    from weft.cli.text.logs import ForPrograms, Page, Raw
+    from weft.cli.text.logs import ForPrograms, LogPage, Raw
 
-    shown = ForPrograms() if as_json else Raw() if raw else Page()
+    shown = ForPrograms() if as_json else Raw() if raw else LogPage()
     is_empty = True
     with open_book(directory(), run_id) as book:
         alone = partial(say_that_nobody_runs_it, book.run_command())

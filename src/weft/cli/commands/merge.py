@@ -3,7 +3,7 @@
 import click
 
 from weft.cli.completions import held_ids
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
@@ -13,7 +13,7 @@ EXIT_FAILED, EXIT_WAITING, EXIT_INTERRUPTED = 1, 4, 130
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft merge", "weft merge store", "weft merge store --now", "weft merge --list"),
     short_help="Merge and land what a run holds.",
 )
@@ -39,12 +39,12 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
     from weft.app.control import holds
     from weft.app.record.journal import open_book
     from weft.app.run.merge import merge as try_again
-    from weft.cli.text.merge import Teller, data, held_lines, paused_lines
+    from weft.cli.text.merge import MergeObserver, data, held_lines, paused_lines
     from weft.cli.wording.words import few
 
     with open_book(directory(), run_id) as book:
         run, command = book.run.run, book.run_command()
-        teller = Teller(None if as_json else lambda line: show_lines([line]))
+        teller = MergeObserver(None if as_json else lambda line: show_lines([line]))
         wants_parts = now and not lists
         wanted, parts = holds.chosen_now(book, names) if wants_parts else (holds.chosen(book, names), ())
         left = wanted if lists else try_again(book, wanted, teller, now=parts)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import click
 
-from weft.cli.effects import Effect, WeftGroup
+from weft.cli.effects import CommandEffect, WeftGroup
 from weft.cli.output import examples, note, progress_on_terminal, show_json, show_lines, write_text
 
 EXIT_PROVED, EXIT_REFUTED, EXIT_UNKNOWN = 0, 1, 4
@@ -28,7 +28,7 @@ def size(_context: click.Context, _option: click.Parameter, value: str) -> int:
     return int(found[1]) << _UNITS[found[2].upper()]
 
 
-class Report(Protocol):
+class NetReport(Protocol):
     def to_json(self) -> dict[str, object]: ...
 
 
@@ -43,7 +43,7 @@ def directory() -> Path:
     return Path(click.get_current_context().find_root().params["directory"])
 
 
-def show(report: Report, lines: Iterable[str], *, as_json: bool) -> None:
+def show(report: NetReport, lines: Iterable[str], *, as_json: bool) -> None:
     if as_json:
         show_json(report.to_json())
     else:
@@ -60,7 +60,7 @@ def net() -> None:
 
 
 @net.command(
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft net explore philosophers.pnml --find-deadlock"),
     short_help="Count the reachable states and look for deadlocks.",
 )
@@ -94,12 +94,12 @@ def explore(
     search met a limit first. Without it, 0 for each search that ran. 2 if FILE cannot be read.
     """
     from weft.app.inspect import nets
-    from weft.app.project.files import Source
+    from weft.app.project.files import InputSource
     from weft.cli.text.net import explored
 
     with progress_on_terminal() as progress:
         report = nets.explore_net(
-            Source(name=file, directory=directory()),
+            InputSource(name=file, directory=directory()),
             with_trace=find_deadlock,
             max_states=max_states,
             max_bytes=max_memory,
@@ -111,7 +111,7 @@ def explore(
 
 
 @net.command(
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft net check orders.pnml && echo sound"),
     short_help="Decide whether a workflow net is sound.",
 )
@@ -131,16 +131,16 @@ def check(*, file: str, as_json: bool, max_states: int) -> int:
     has too many states), 2 if FILE cannot be read.
     """
     from weft.app.inspect import nets
-    from weft.app.project.files import Source
+    from weft.app.project.files import InputSource
     from weft.cli.text.net import checked
 
-    report = nets.check_net(Source(name=file, directory=directory()), max_states=max_states)
+    report = nets.check_net(InputSource(name=file, directory=directory()), max_states=max_states)
     show(report, checked(report), as_json=as_json)
     return _EXIT[report.soundness.verdict.answer]
 
 
 @net.command(
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples(
         "weft net invariants kanban.pnml",
         "weft net invariants kanban.pnml --check 'P1 + Pm1 + Pback1 + Pout1'",
@@ -170,11 +170,11 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
     does not hold, the transition that changes it is named, and the exit code is 1.
     """
     from weft.app.inspect import nets
-    from weft.app.project.files import Source
+    from weft.app.project.files import InputSource
     from weft.cli.text.net import invariant_checked
     from weft.cli.text.net import invariants as listed
 
-    source = Source(name=file, directory=directory())
+    source = InputSource(name=file, directory=directory())
     if expression is None:
         found = nets.list_invariants(source, limit=limit)
         show(found, listed(found), as_json=as_json)
@@ -185,7 +185,7 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
 
 
 @net.command(
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft net convert net.pnml --to dot | dot -Tsvg > net.svg"),
     short_help="Write a net in another format.",
 )
@@ -203,13 +203,13 @@ def convert(*, file: str, to: str | None, out: str | None, as_json: bool) -> int
     net of Weft is unfolded for it. With --json the text, or the name of the file, stands in the envelope.
     """
     from weft.app.inspect import nets
-    from weft.app.project.files import STDIN, Source, save_text
+    from weft.app.project.files import STDIN, InputSource, save_text
 
     written = None if out == STDIN else out
     to = to or _ENDINGS.get(Path(written or "").suffix) or ("json" if as_json else None)
     if to is None:
         raise click.UsageError("Say the new format: --to " + "|".join(TARGETS))
-    source = Source(name=file, directory=directory())
+    source = InputSource(name=file, directory=directory())
     text = nets.convert_net(source, nets.Target(to))
     if written is not None:
         save_text(text, written, source=source)

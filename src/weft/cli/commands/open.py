@@ -3,7 +3,7 @@
 import click
 
 from weft.cli.completions import subplan_ids
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_json, write_text
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
@@ -12,7 +12,7 @@ from weft.cli.run_options import run_option
 @click.command(
     "open",
     cls=WeftCommand,
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft open store/model", 'cd "$(weft open store/model)"'),
     short_help="Print where the worktree of a slice is; make it if it was removed.",
 )

@@ -2,7 +2,7 @@
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples
 from weft.cli.plan_options import json_option
 from weft.cli.run_options import ids_argument
@@ -10,7 +10,7 @@ from weft.cli.run_options import ids_argument
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft pause", "weft pause store", "weft pause --freeze"),
     short_help="Let a run, or parts of it, begin nothing new.",
 )
@@ -27,7 +27,7 @@ def pause(*, names: tuple[str, ...], freeze: bool, as_json: bool) -> int:
     runs it; 1 if the coordinator does not react.
     """
     from weft.cli.text.control import steered
-    from weft.engine.messages.facts import Wanted
+    from weft.engine.messages.facts import ControlState
 
-    steered(Wanted.FREEZE if freeze else Wanted.PAUSE, names, as_json=as_json)
+    steered(ControlState.FREEZE if freeze else ControlState.PAUSE, names, as_json=as_json)
     return 0

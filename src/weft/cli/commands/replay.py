@@ -2,7 +2,7 @@
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
@@ -10,7 +10,7 @@ from weft.cli.run_options import run_option
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft replay", "weft replay --run 20261116-101530-3f2a --json"),
     short_help="Derive a run once more from its journal, and compare.",
 )

@@ -2,7 +2,7 @@
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples
 from weft.cli.plan_options import json_option
 from weft.cli.run_options import ids_argument
@@ -10,7 +10,7 @@ from weft.cli.run_options import ids_argument
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft resume", "weft resume store/model", "weft resume --limits"),
     short_help="Let a run, or parts of it, go on.",
 )
@@ -38,7 +38,7 @@ def resume(*, names: tuple[str, ...], limits: bool, as_json: bool) -> int:
         end_usage_limits(as_json=as_json)
         return 0
     from weft.cli.text.control import steered
-    from weft.engine.messages.facts import Wanted
+    from weft.engine.messages.facts import ControlState
 
-    steered(Wanted.GO, names, as_json=as_json)
+    steered(ControlState.GO, names, as_json=as_json)
     return 0

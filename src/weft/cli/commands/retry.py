@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, note, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import fresh_budget_option, ids_argument, running_here
@@ -14,7 +14,7 @@ from weft.cli.run_options import fresh_budget_option, ids_argument, running_here
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft retry store/model", "weft retry"),
     short_help="Give subplans that have failed another go.",
 )

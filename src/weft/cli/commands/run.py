@@ -5,7 +5,7 @@ from typing import TextIO
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples
 from weft.cli.plan_options import directory, flag_options, isolation_option, plan_errors_as_data, plan_source
 from weft.cli.run_options import fresh_budget_option, plan_and_ids, when_approved, when_free, words_argument
@@ -13,7 +13,7 @@ from weft.cli.run_options import fresh_budget_option, plan_and_ids, when_approve
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples(
         "weft run",
         "weft run store/model",
@@ -62,17 +62,17 @@ def run(
     4 if it waits for people; 130 if it was stopped.
     """
     from weft.app.run.run import run_plan
-    from weft.app.run.setup import Wish
-    from weft.cli.live.observers import Audience, Program, Reader, Watcher
+    from weft.app.run.setup import RunRequest
+    from weft.cli.live.observers import JsonObserver, LineObserver, Observer, Watcher
     from weft.cli.wording.cells import style_of
 
     plan, ids = plan_and_ids(words, directory())
     style = None if quiet or as_json else style_of(sys.stderr)
-    audience: Audience
+    audience: Observer
     if as_json:
-        audience = Program(plan=plan)
+        audience = JsonObserver(plan=plan)
     elif style is None:
-        audience = Reader(quiet=quiet, plan=plan)
+        audience = LineObserver(quiet=quiet, plan=plan)
     else:
         audience = Watcher(sys.stderr, style, plan=plan)
     has_person = not as_json and _is_terminal(sys.stderr)
@@ -83,7 +83,7 @@ def run(
             return when_free(lambda: run_plan(wish, audience), directory())
 
     with plan_errors_as_data(as_json=as_json):
-        wish = Wish(
+        wish = RunRequest(
             source=plan_source(plan),
             flags=flags,
             fresh=fresh,

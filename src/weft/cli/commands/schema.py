@@ -4,14 +4,14 @@ import json
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_json, write_text
 from weft.cli.plan_options import json_option
 
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft schema > weft.schema.json", "weft schema --reference | less"),
     short_help="Print the JSON Schema of plans, or the reference.",
 )

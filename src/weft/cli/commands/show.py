@@ -2,14 +2,14 @@
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_json, write_text
 from weft.cli.plan_options import at_work_on_a_plan, flag_options, json_option, plan_argument, plan_source
 
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft show", "weft show plan.yaml --max-parallel 8 > resolved.yaml"),
     short_help="Print a plan with everything resolved.",
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, note, note_lines, show_json, show_lines
 from weft.cli.plan_options import Flags, directory, flag_options, isolation_option, json_option, plan_source
 from weft.cli.run_options import fresh_budget_option, plan_and_ids, running_here, words_argument
@@ -17,12 +17,12 @@ _TRIES = 20
 """A coordinator that has just begun has no run to name yet; each try takes as long as a process to start."""
 
 if TYPE_CHECKING:
-    from weft.cli.text.paused import Paused
+    from weft.cli.text.paused import PausedSubplans
 
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft start", "weft start store/model", "weft start plan.yaml --max-parallel 8"),
     short_help="Run a plan in the background.",
 )
@@ -45,7 +45,7 @@ def start(
     Exit code: 0 if it runs, or there is nothing to do; else as of `weft run`.
     """
     from weft.app.project.files import STDIN
-    from weft.cli.text.paused import Paused
+    from weft.cli.text.paused import PausedSubplans
     from weft.errors import InputError
 
     plan, ids = plan_and_ids(words, directory())
@@ -64,7 +64,7 @@ def start(
         return 0
     if not message:
         return code
-    paused = Paused(message["paused"])
+    paused = PausedSubplans(message["paused"])
     does = "is still paused" if paused.is_whole else "goes on" if message["resumed"] else "is running"
     data: dict[str, object] = {"run": message["run"], "pid": message["pid"], "started": True, **paused.data()}
     _tell(data, f"run {message['run']} {does} in the background (process {message['pid']})", as_json, paused)
@@ -90,14 +90,14 @@ def _is_running_already(*, as_json: bool) -> bool:
     """Says so if a coordinator is at work here."""
     from weft.app.control.control import wishes_of
     from weft.app.record.journal import open_book
-    from weft.cli.text.paused import Paused
+    from weft.cli.text.paused import PausedSubplans
 
     running = running_here(directory())
     if running is None:
         return False
     run, pid = running
     with open_book(directory(), run) as book:
-        paused = Paused(wishes_of(book).restraints())
+        paused = PausedSubplans(wishes_of(book).restraints())
     data: dict[str, object] = {"run": run, "pid": pid, "started": False, **paused.data()}
     does = "is paused" if paused.is_whole else "is running already"
     _tell(data, f"run {run} {does} (process {pid})", as_json, paused)
@@ -143,7 +143,7 @@ def _ask_for_approval(folder: Path) -> None:
         is_approved_now(NotApprovedError(request))
 
 
-def _tell(data: dict[str, object], message: str, as_json: bool, paused: "Paused") -> None:  # noqa: FBT001 - as the option is
+def _tell(data: dict[str, object], message: str, as_json: bool, paused: "PausedSubplans") -> None:  # noqa: FBT001 - as the option is
     if as_json:
         show_json(data)
     else:

@@ -5,7 +5,7 @@ import time
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_json, write_text
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
@@ -13,7 +13,7 @@ from weft.cli.run_options import run_option
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.READS,
+    effect=CommandEffect.READS,
     epilog=examples("weft status", "weft status --watch", "weft status --json"),
     short_help="Show how a run is.",
 )

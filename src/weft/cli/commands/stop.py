@@ -2,7 +2,7 @@
 
 import click
 
-from weft.cli.effects import Effect, WeftCommand
+from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import ids_argument
@@ -10,7 +10,7 @@ from weft.cli.run_options import ids_argument
 
 @click.command(
     cls=WeftCommand,
-    effect=Effect.CHANGES,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft stop", "weft stop store", "weft stop --now"),
     short_help="End what runs, in a way that it can go on later.",
 )
@@ -33,9 +33,9 @@ def stop(*, names: tuple[str, ...], now: bool, waits: bool, as_json: bool) -> in
     from weft.app.run.orphan_cleanup import end_what_was_left
     from weft.cli.output import note
     from weft.cli.text.control import steered
-    from weft.engine.messages.facts import Wanted
+    from weft.engine.messages.facts import ControlState
 
-    done = steered(Wanted.STOP, names, now=now, as_json=as_json)
+    done = steered(ControlState.STOP, names, now=now, as_json=as_json)
     with open_book(directory()) as book:
         if not done.alive and not names:
             ended = end_what_was_left(book)

@@ -3,13 +3,13 @@
 import os
 from collections.abc import Sequence
 
-from weft.app.run.background import RotatingLog, Word
-from weft.cli.live.observers import Reader
+from weft.app.run.background import ReadyMessage, RotatingLog
+from weft.cli.live.observers import LineObserver
 from weft.engine.messages.events import Recorded
 
 
-class Absent(Reader):
-    def __init__(self, word: Word, *, plan: str | None) -> None:
+class BackgroundObserver(LineObserver):
+    def __init__(self, word: ReadyMessage, *, plan: str | None) -> None:
         super().__init__(quiet=False, plan=plan)
         self._word = word
         self._log: RotatingLog | None = None

@@ -18,7 +18,7 @@ JUST_ENDED = 3
 """So many are shown before those that have not begun."""
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class VisibleRows(Struct, frozen=True, kw_only=True):
     rows: list[int]
     """In plan order."""
     is_tree: bool
@@ -26,19 +26,19 @@ class Choice(Struct, frozen=True, kw_only=True):
     """Slices by state that are neither shown nor in a group that is shown as one."""
 
 
-def choose(view: RunView, room: int) -> Choice:
+def choose(view: RunView, room: int) -> VisibleRows:
     """For a table of at most so many lines; at least one."""
     choice = _choose(view, room)
     # What is hidden is counted in a line of its own.
     return _choose(view, room - 1) if any(choice.hidden.values()) else choice
 
 
-def _choose(view: RunView, room: int) -> Choice:
+def _choose(view: RunView, room: int) -> VisibleRows:
     urgent = list(_urgent(view, room))
     whole = _fill(view, urgent, room, is_tree=True)
     is_tree = whole.issuperset(urgent)
     rows = sorted(_fill(view, chain(urgent, _others(view, room)), room, is_tree=is_tree))
-    return Choice(rows=rows, is_tree=is_tree, hidden=_hidden(view, rows))
+    return VisibleRows(rows=rows, is_tree=is_tree, hidden=_hidden(view, rows))
 
 
 def _urgent(view: RunView, room: int) -> Iterator[int]:

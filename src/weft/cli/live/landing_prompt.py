@@ -7,14 +7,14 @@ import click
 from weft.app.control.holds import held
 from weft.app.record.journal import open_book
 from weft.app.run.merge import changed_files, merge
-from weft.cli.live.observers import Audience
+from weft.cli.live.observers import Observer
 from weft.cli.output import note, note_lines
-from weft.cli.text.merge import Teller, held_lines
+from weft.cli.text.merge import MergeObserver, held_lines
 from weft.cli.wording.words import NAMES, count
 from weft.engine.messages.events import Recorded
 
 
-def offer(audience: Audience) -> int:
+def offer(audience: Observer) -> int:
     """The run waits for people. Has the last word about it; the number to exit with."""
     view, begun = audience.view, audience.begun
     paths = [view.outline.paths[row] for row in view.landings.to_agree()]
@@ -38,10 +38,10 @@ def _agrees(question: str) -> bool:
         return False
 
 
-class _Lander(Teller):
+class _Lander(MergeObserver):
     """Says what lands, and has the audience know it."""
 
-    def __init__(self, audience: Audience) -> None:
+    def __init__(self, audience: Observer) -> None:
         super().__init__(note)
         self._audience = audience
 
@@ -51,7 +51,7 @@ class _Lander(Teller):
             self._audience.view.apply(one.event, one.at)
 
 
-def _land(audience: Audience, paths: Sequence[str]) -> str:
+def _land(audience: Observer, paths: Sequence[str]) -> str:
     """The state of the run then."""
     lander = _Lander(audience)
     with open_book(audience.begun.directory, audience.begun.run) as book:

@@ -13,7 +13,7 @@ from math import inf
 from typing import TextIO
 
 from weft.app.record.output_files import last_line
-from weft.app.run.session import LEFT, Begun
+from weft.app.run.session import LEFT, RunSetup
 from weft.app.views.event_json import event_json
 from weft.app.views.run_view import RunView
 from weft.cli.live.screen import Screen
@@ -40,14 +40,14 @@ EXIT_BUDGET = 3
 Clock = Callable[[], float]
 
 
-class Audience:
+class Observer:
     """What all have in common: they know how far the run is, and have the last word."""
 
     def __init__(self, *, plan: str | None = None, clock: Clock = time.time) -> None:
         """`plan` is as it was named on the command line."""
         self._plan = "" if plan is None else shlex.quote(plan)
         self._clock = clock
-        self._begun: Begun | None = None
+        self._begun: RunSetup | None = None
         self._view: RunView | None = None
         self._history: Iterable[Recorded] | None = None
         """What has happened before, until it is in the view."""
@@ -59,7 +59,7 @@ class Audience:
 
     # What it hears
 
-    def begins(self, begun: Begun) -> None:
+    def begins(self, begun: RunSetup) -> None:
         self._begun = begun
         self._view = RunView(begun.plan)
         self._history = begun.history
@@ -118,7 +118,7 @@ class Audience:
     # What it knows in the end
 
     @property
-    def begun(self) -> Begun:
+    def begun(self) -> RunSetup:
         assert self._begun is not None
         return self._begun
 
@@ -180,7 +180,7 @@ class Audience:
             self._is_gone = True
 
 
-def _settles(begun: Begun) -> str:
+def _settles(begun: RunSetup) -> str:
     steps = few(begun.settles)
     is_in, has = ("is", "that step has") if len(begun.settles) == 1 else ("are", "these steps have")
     return (
@@ -193,7 +193,7 @@ def _purpose(chosen: Sequence[str]) -> str:
     return f"{few(chosen)} only" if chosen else "the whole plan"
 
 
-def _nothing_to_do(begun: Begun) -> list[str]:
+def _nothing_to_do(begun: RunSetup) -> list[str]:
     subplans = len(begun.plan.subplans) - 1
     all_were = f"all {subplans:,} subplans were" if subplans > 1 else "the one subplan was"
     if begun.chosen:
@@ -202,7 +202,7 @@ def _nothing_to_do(begun: Begun) -> list[str]:
     return [message] if begun.result is None else [message, f"results: {begun.result}"]
 
 
-class Reader(Audience):
+class LineObserver(Observer):
     """Reads a line for each thing that happens, or only for what needs somebody."""
 
     def __init__(self, *, quiet: bool, plan: str | None = None, clock: Clock = time.time) -> None:
@@ -217,7 +217,7 @@ class Reader(Audience):
         return lines_of(one.event, one.at, view, quiet=self._quiet)
 
 
-class Program(Audience):
+class JsonObserver(Observer):
     """Reads each event as a line of JSON."""
 
     def hears(self, events: Sequence[Recorded]) -> None:
@@ -226,7 +226,7 @@ class Program(Audience):
         self._write(partial(write_text, text))
 
 
-class Watcher(Audience):
+class Watcher(Observer):
     """Looks at a picture of the run that is kept up to date."""
 
     def __init__(

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from weft.app.agents.overview import AtHand, Seen
+from weft.app.agents.overview import AgentStatus, PlanAgents
 from weft.app.agents.probes import probe, to_probe
 from weft.cli.output import Progress, note, show_json, show_lines
 from weft.cli.text.agents import probed_data, probed_lines
@@ -14,7 +14,13 @@ EXIT_SILENT = 1
 
 
 def ask(
-    found: AtHand, seen: Sequence[Seen], *, named: bool, model: str | None, timeout: float, as_json: bool
+    found: PlanAgents,
+    seen: Sequence[AgentStatus],
+    *,
+    named: bool,
+    model: str | None,
+    timeout: float,
+    as_json: bool,
 ) -> int:
     asked = to_probe(found, seen, os.environ, named=named, model=model)
     names = [one.name for one in asked.agents]

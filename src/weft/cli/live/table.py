@@ -5,9 +5,9 @@ from itertools import islice
 
 from msgspec import Struct
 
-from weft.app.views.rows import LeftOut, RowView, StepView
+from weft.app.views.rows import LeftOut, RowView, RunningStep
 from weft.app.views.run_view import RunView, Tally
-from weft.cli.live.choice import Choice
+from weft.cli.live.choice import VisibleRows
 from weft.cli.terminal import cells
 from weft.cli.wording.cells import Style, clock
 from weft.cli.wording.words import (
@@ -20,7 +20,7 @@ from weft.cli.wording.words import (
     why_held,
     why_not,
 )
-from weft.engine.messages.facts import Wanted
+from weft.engine.messages.facts import ControlState
 from weft.engine.messages.failures import REJECTED
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
@@ -39,13 +39,18 @@ _LEAST_DETAIL = 10
 """Cells; with fewer a last word says nothing."""
 _COST_FROM = 60
 """The width of a terminal that has room for what each subplan cost."""
-_WANTED = {Wanted.GO: "", Wanted.PAUSE: "paused", Wanted.FREEZE: "frozen", Wanted.STOP: "stopped"}
+_WANTED = {
+    ControlState.GO: "",
+    ControlState.PAUSE: "paused",
+    ControlState.FREEZE: "frozen",
+    ControlState.STOP: "stopped",
+}
 _BLOCKERS = 2
 
 _WORDS = {State.RUNNING: "running", State.FAILED: "failed", State.PENDING: "waiting", State.COMPLETED: "done"}
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class TableLine(Struct, frozen=True, kw_only=True):
     sign: str
     name: str
     is_group: bool = False
@@ -57,7 +62,7 @@ class Line(Struct, frozen=True, kw_only=True):
     """Of the detail."""
 
 
-def table(view: RunView, now: float, choice: Choice, width: int, style: Style) -> list[str]:
+def table(view: RunView, now: float, choice: VisibleRows, width: int, style: Style) -> list[str]:
     lines = [_line(view, row, now, is_tree=choice.is_tree) for row in choice.rows]
     columns = _columns(lines, width, style)
     cut = style.cut if choice.is_tree else style.cut_left
@@ -86,7 +91,7 @@ def tally_words(tally: Tally, held: int = 0) -> list[str]:
 # What a line says
 
 
-def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> Line:
+def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> TableLine:
     one = view.rows[row]
     name = _name(view, row, is_tree=is_tree)
     if row in view.shelves.held:
@@ -96,15 +101,15 @@ def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> Line:
     if one.questions:
         step, question = next(iter(one.questions.items()))
         time = clock(max(0.0, now - question.asked_at))
-        return Line(sign="asking", name=name, step=step, time=time, cost=spent_shortly(one),
+        return TableLine(sign="asking", name=name, step=step, time=time, cost=spent_shortly(one),
                     detail=question.headline, style="yellow")  # fmt: skip
     if one.steps:
         return _working(view, row, name, now)
     if one.state is State.PENDING:
-        return Line(sign="pending", name=name, detail=wanted_word(view, row) or _waits_for(view, row))
+        return TableLine(sign="pending", name=name, detail=wanted_word(view, row) or _waits_for(view, row))
     if one.state is State.RUNNING:
         detail = wanted_word(view, row) or _idle(view, one, now)
-        return Line(sign="running", name=name, cost=spent_shortly(one), detail=detail)
+        return TableLine(sign="running", name=name, cost=spent_shortly(one), detail=detail)
     return _ended(view, row, name, now)
 
 
@@ -121,10 +126,10 @@ def _name(view: RunView, row: int, *, is_tree: bool) -> str:
     return "  " * depth + view.plan.subplans[row].id if is_tree else path
 
 
-def _held(view: RunView, row: int, name: str, now: float) -> Line:
+def _held(view: RunView, row: int, name: str, now: float) -> TableLine:
     one = view.rows[row]
     assert one.held is not None
-    return Line(
+    return TableLine(
         sign=one.landing,
         name=name,
         is_group=not view.outline.leaves[row],
@@ -136,7 +141,7 @@ def _held(view: RunView, row: int, name: str, now: float) -> Line:
     )
 
 
-def _working(view: RunView, row: int, name: str, now: float) -> Line:
+def _working(view: RunView, row: int, name: str, now: float) -> TableLine:
     one, subplan = view.rows[row], view.plan.subplans[row]
     steps = list(one.steps.values())
     title = subplan.title if subplan.title != subplan.id else ""
@@ -149,7 +154,7 @@ def _working(view: RunView, row: int, name: str, now: float) -> Line:
     cancelled_by = next((step.cancelled_by for step in steps if step.cancelled_by), "")
     if cancelled_by:
         detail, style = f"is being ended because of {cancelled_by}", "yellow"
-    return Line(
+    return TableLine(
         sign="running",
         name=name,
         is_group=not view.outline.leaves[row],
@@ -161,15 +166,15 @@ def _working(view: RunView, row: int, name: str, now: float) -> Line:
     )
 
 
-def _attempt(view: RunView, row: int, step: StepView) -> str:
+def _attempt(view: RunView, row: int, step: RunningStep) -> str:
     return step_name(step.step, step.attempt, view.most_attempts(row, step.step))
 
 
-def _last_word(steps: Sequence[StepView]) -> str:
+def _last_word(steps: Sequence[RunningStep]) -> str:
     return next((step.output for step in reversed(steps) if step.output), "")
 
 
-def _why_again(one: RowView, steps: Sequence[StepView]) -> str:
+def _why_again(one: RowView, steps: Sequence[RunningStep]) -> str:
     """Until it says something itself."""
     if one.trouble is None or all(step.attempt == 1 for step in steps):
         return ""
@@ -193,7 +198,7 @@ def _waits_for(view: RunView, row: int) -> str:
     return f"waits for {', '.join(blockers[:_BLOCKERS])}{more}"
 
 
-def _ended(view: RunView, row: int, name: str, now: float) -> Line:
+def _ended(view: RunView, row: int, name: str, now: float) -> TableLine:
     one = view.rows[row]
     seconds = one.seconds(now)
     time = "" if seconds is None or one.carried else clock(seconds)
@@ -203,17 +208,19 @@ def _ended(view: RunView, row: int, name: str, now: float) -> Line:
     if one.state is State.COMPLETED:
         detail = _landing(view, row) or ("done by an earlier run" if one.carried else "")
         detail = "; ".join(filter(None, (detail, idle_words(one))))
-        return Line(sign="completed", name=name, time=time, cost=cost, detail=detail)
+        return TableLine(sign="completed", name=name, time=time, cost=cost, detail=detail)
     step = "" if one.failure is None else step_name(one.failure.step, one.failure.attempt)
     style = "red" if one.failed_by_itself else "dim"
     detail = "; ".join(filter(None, (why_not(one), idle_words(one))))
-    return Line(sign="failed", name=name, step=step, time=time, cost=cost, detail=detail, style=style)
+    return TableLine(sign="failed", name=name, step=step, time=time, cost=cost, detail=detail, style=style)
 
 
-def _left_out(one: RowView, why: LeftOut, name: str, time: str) -> Line:
+def _left_out(one: RowView, why: LeftOut, name: str, time: str) -> TableLine:
     because = "with it" if why.is_culprit else "with what it is built on"
     detail = f"left out: {because}, `verify` of {why.group} fails"
-    return Line(sign="held", name=name, time=time, cost=spent_shortly(one), detail=detail, style="yellow")
+    return TableLine(
+        sign="held", name=name, time=time, cost=spent_shortly(one), detail=detail, style="yellow"
+    )
 
 
 def _landing(view: RunView, row: int) -> str:
@@ -223,14 +230,14 @@ def _landing(view: RunView, row: int) -> str:
     return view.landings.place(row)
 
 
-def _group(view: RunView, row: int, name: str, now: float) -> Line:
+def _group(view: RunView, row: int, name: str, now: float) -> TableLine:
     one, tally = view.rows[row], view.tallies[row]
     slices = sum(tally.values())
     if one.steps:
         return _working(view, row, name, now)
     if one.state is State.PENDING and tally[State.PENDING] == slices:
         detail = f"{count(slices, 'slice')}, {_waits_for(view, row)}"
-        return Line(sign="pending", name=name, is_group=True, detail=detail)
+        return TableLine(sign="pending", name=name, is_group=True, detail=detail)
     seconds = one.seconds(now)
     time = "" if seconds is None or one.carried else clock(seconds)
     if one.left_out is not None:
@@ -239,7 +246,7 @@ def _group(view: RunView, row: int, name: str, now: float) -> Line:
     detail = ", ".join(words) or _landing(view, row)
     if one.failure is not None:
         detail = why_not(one)
-    return Line(
+    return TableLine(
         sign=one.state if one.state.terminal else "running",
         name=name,
         is_group=True,
@@ -257,7 +264,7 @@ Columns = tuple[int, int, int, int]
 """The widths of name, step, time and cost; 0: the column is left out."""
 
 
-def _columns(lines: Sequence[Line], width: int, style: Style) -> Columns:
+def _columns(lines: Sequence[TableLine], width: int, style: Style) -> Columns:
     def widest(texts: list[str]) -> int:
         return max(map(cells, map(style.shown, texts)), default=0)
 
@@ -269,7 +276,7 @@ def _columns(lines: Sequence[Line], width: int, style: Style) -> Columns:
     )
 
 
-def _painted(line: Line, name: str, columns: Columns, width: int, style: Style) -> str:
+def _painted(line: TableLine, name: str, columns: Columns, width: int, style: Style) -> str:
     sign, plain_sign, colour = _SIGNS[line.sign]
     name_width, *others = columns
     if line.sign == "failed" and line.style == "dim":

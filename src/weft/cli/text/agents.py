@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from weft.agents.shared.text import last_line
-from weft.app.agents.overview import AtHand, Seen, abilities, tells
-from weft.app.agents.question import Reply
+from weft.app.agents.overview import AgentStatus, PlanAgents, abilities, tells
+from weft.app.agents.question import AgentReply
 from weft.cli.terminal import Row
 from weft.cli.wording.words import span
 from weft.plan.prices import dollars
@@ -17,7 +17,7 @@ _PARTS_OF_WEFT = frozenset({"builtin", "scripted"})
 # --- what there is ---
 
 
-def overview_lines(found: AtHand, seen: Sequence[Seen]) -> Iterator[str]:
+def overview_lines(found: PlanAgents, seen: Sequence[AgentStatus]) -> Iterator[str]:
     there = [one for one in seen if one.is_installed and not one.needs_more]
     if there:
         yield from _table([_HEAD, *map(_row, there)])
@@ -30,7 +30,7 @@ def overview_lines(found: AtHand, seen: Sequence[Seen]) -> Iterator[str]:
         yield f"agents of {found.shown} come first, each with what it uses in brackets"
 
 
-def _row(one: Seen) -> tuple[str, ...]:
+def _row(one: AgentStatus) -> tuple[str, ...]:
     keys = "its own matter" if one.signs is None else ", ".join(one.signs) or "none seen"
     return (
         _name(one),
@@ -42,7 +42,7 @@ def _row(one: Seen) -> tuple[str, ...]:
     )
 
 
-def _name(one: Seen) -> str:
+def _name(one: AgentStatus) -> str:
     """With what it uses, and which model, where a plan says so."""
     if not one.is_of_plan:
         return one.use
@@ -50,7 +50,7 @@ def _name(one: Seen) -> str:
     return f"{one.agent.name} ({uses})"
 
 
-def _more(one: Seen) -> str:
+def _more(one: AgentStatus) -> str:
     return "needs `script`" if one.use == "scripted" else "needs `command`"
 
 
@@ -61,18 +61,18 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield Row(text, hang=4)
 
 
-def _list(title: str, rows: Iterable[tuple[Seen, str]]) -> Iterator[str]:
+def _list(title: str, rows: Iterable[tuple[AgentStatus, str]]) -> Iterator[str]:
     told = [("", _name(one), said) for one, said in rows]
     if told:
         yield title
         yield from map(str, _table(told))  # a command that is folded cannot be copied
 
 
-def overview_data(found: AtHand, seen: Sequence[Seen]) -> dict[str, object]:
+def overview_data(found: PlanAgents, seen: Sequence[AgentStatus]) -> dict[str, object]:
     return {"plan": found.shown or None, "agents": [_seen_data(one) for one in seen]}
 
 
-def _seen_data(one: Seen) -> dict[str, object]:
+def _seen_data(one: AgentStatus) -> dict[str, object]:
     can = set(abilities(one))
     return {
         "name": one.agent.name,
@@ -96,23 +96,23 @@ def _seen_data(one: Seen) -> dict[str, object]:
 # --- what they answered ---
 
 
-def probed_lines(told: Sequence[Reply], missing: Sequence[Seen]) -> Iterator[str]:
+def probed_lines(told: Sequence[AgentReply], missing: Sequence[AgentStatus]) -> Iterator[str]:
     yield from _table([*map(_answer, told), *((_name(one), "no answer", _not_there(one)) for one in missing)])
 
 
-def _answer(one: Reply) -> tuple[str, ...]:
+def _answer(one: AgentReply) -> tuple[str, ...]:
     if one.has_answered:
         return one.agent.name, "answered", ", ".join(_spent(one))
     return one.agent.name, "no answer", "; ".join(filter(None, (one.message, _limited(one))))
 
 
-def _spent(one: Reply) -> Iterator[str]:
+def _spent(one: AgentReply) -> Iterator[str]:
     yield f"in {span(one.seconds)}"
     yield "tokens unknown" if one.tokens is None else f"{one.tokens:,} tokens"
     yield "cost unknown" if one.cost is None else dollars(one.cost)
 
 
-def _limited(one: Reply) -> str:
+def _limited(one: AgentReply) -> str:
     return "" if one.until is None else f"limited until {_time(one.until)}"
 
 
@@ -120,16 +120,16 @@ def _time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _not_there(one: Seen) -> str:
+def _not_there(one: AgentStatus) -> str:
     return f"{one.program} is not installed; type: {one.install}"
 
 
-def probed_data(told: Sequence[Reply], missing: Sequence[Seen]) -> dict[str, object]:
+def probed_data(told: Sequence[AgentReply], missing: Sequence[AgentStatus]) -> dict[str, object]:
     absent = [{"name": one.agent.name, "answered": False, "message": _not_there(one)} for one in missing]
     return {"agents": [*map(_probed_data, told), *absent]}
 
 
-def _probed_data(one: Reply) -> dict[str, object]:
+def _probed_data(one: AgentReply) -> dict[str, object]:
     return {
         "name": one.agent.name,
         "use": one.agent.use,

@@ -10,7 +10,7 @@ from math import ceil, floor
 
 from weft.app.check.eligibility_rules import Eligibility
 from weft.app.history.ceiling_use import EarlierRuns
-from weft.app.preflight.findings import Finding
+from weft.app.preflight.findings import PreflightFinding
 from weft.cli.text.eligibility import eligibility_lines
 from weft.cli.text.overlap import overlap_lines
 from weft.cli.text.sections import MORE_ROWS, NAMES, ROWS, count, few, section
@@ -34,7 +34,7 @@ BY_CALLS = "By: the copies of each agent step in the net, with all attempts unro
 def check_lines(
     report: CheckReport,
     able: Eligibility,
-    findings: Sequence[Finding] = (),
+    findings: Sequence[PreflightFinding] = (),
     earlier: EarlierRuns = NOTHING_SPENT,
     *,
     verbose: bool,

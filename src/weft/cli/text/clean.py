@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from weft.app.clean.clean import Cleaned
+from weft.app.clean.clean import CleanResult
 
 _NOTED = frozenset({"note", "kept"})
 """What nobody but Weft knows by name is only counted."""
 
 
-def cleaned_lines(cleaned: Cleaned, *, dry_run: bool) -> Iterator[str]:
+def cleaned_lines(cleaned: CleanResult, *, dry_run: bool) -> Iterator[str]:
     """A line for each worktree, branch, and reason why something is kept."""
     verb = "would remove" if dry_run else "removed"
     for one in cleaned.removed:
@@ -27,7 +27,7 @@ def _name(plan: str, subplan: str) -> str:
     return f"{plan}: {subplan}" if subplan else plan
 
 
-def cleaned_data(cleaned: Cleaned) -> dict[str, object]:
+def cleaned_data(cleaned: CleanResult) -> dict[str, object]:
     return {
         "plan": cleaned.plan,
         "run": cleaned.run,

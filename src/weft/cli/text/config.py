@@ -3,21 +3,21 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from weft.app.project.approval import Request, approve_command, change_lines
+from weft.app.project.approval import ApprovalRequest, approve_command, change_lines
 from weft.app.project.approval_book import Approval
-from weft.app.project.configuration import Configured, KeyExplained, Place, ReadFile
+from weft.app.project.configuration import Configuration, KeyExplained, ReadFile, SetValue
 from weft.cli.text.explain import table, value_text
 
 _WHAT = {"plan": "plan", "project": "project's configuration", "user": "user's configuration"}
 
 
-def configured_lines(found: Configured) -> Iterator[str]:
+def configured_lines(found: Configuration) -> Iterator[str]:
     plan = "without a plan" if found.plan is None else f"with the plan {found.plan}"
     yield f"In force here, {plan}:"
     yield from table([*found.settings(), *found.others()])
 
 
-def configured_data(found: Configured) -> dict[str, Any]:
+def configured_data(found: Configuration) -> dict[str, Any]:
     return {
         "plan": found.plan,
         "settings": [row.to_json() for row in found.settings()],
@@ -39,7 +39,7 @@ def key_lines(one: KeyExplained) -> Iterator[str]:
         yield "Nobody sets it here."
 
 
-def _place_line(place: Place, key: str) -> str:
+def _place_line(place: SetValue, key: str) -> str:
     """With its name, if the key is a mapping of names."""
     name = "" if place.row.name == key else f"{place.row.name}: "
     counts = "" if place.wins else " (does not count)"
@@ -77,7 +77,7 @@ def approval_lines(known: Sequence[Approval]) -> Iterator[str]:
         yield f"{one.at}  {one.hash}  {count}  {one.project}"
 
 
-def here_lines(here: Request | None) -> Iterator[str]:
+def here_lines(here: ApprovalRequest | None) -> Iterator[str]:
     """How it is with the project around here."""
     if here is None:
         yield "this project's configuration names no commands"
@@ -89,7 +89,7 @@ def here_lines(here: Request | None) -> Iterator[str]:
         yield f"to approve this, type: {approve_command(here.project)}"
 
 
-def approvals_data(here: Request | None, known: Sequence[Approval]) -> dict[str, Any]:
+def approvals_data(here: ApprovalRequest | None, known: Sequence[Approval]) -> dict[str, Any]:
     return {
         "here": None
         if here is None

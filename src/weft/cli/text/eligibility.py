@@ -4,22 +4,22 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from weft.app.check.eligibility_rules import Eligibility, Eligible, Ineligible, Kind, Unlanded
+from weft.app.check.eligibility_rules import BlockKind, Eligibility, Eligible, Ineligible, UnlandedResult
 from weft.cli.text.sections import MORE_ROWS, ROWS, count, few, more, section, table
 
 
 def eligibility_lines(found: Eligibility, *, verbose: bool = False) -> Iterator[str]:
     """What can start comes first."""
-    by_kind: defaultdict[Kind, list[Ineligible]] = defaultdict(list)
+    by_kind: defaultdict[BlockKind, list[Ineligible]] = defaultdict(list)
     for one in found.ineligible:
         by_kind[one.kind].append(one)
-    complete = by_kind[Kind.COMPLETE] + by_kind[Kind.UNMERGED]
+    complete = by_kind[BlockKind.COMPLETE] + by_kind[BlockKind.UNMERGED]
     is_over = len(complete) == len(found.ineligible)
     yield from section("Start", _start(found.eligible, is_over=is_over, verbose=verbose))
-    yield from section("Done", _done(by_kind[Kind.COMPLETE], verbose=verbose))
-    yield from section("Unmerged", _unmerged(by_kind[Kind.UNMERGED], verbose=verbose))
-    yield from section("Blocked", _blocked(by_kind[Kind.BLOCKED], verbose=verbose))
-    yield from section("Unread", _unread(by_kind[Kind.UNREADABLE]))
+    yield from section("Done", _done(by_kind[BlockKind.COMPLETE], verbose=verbose))
+    yield from section("Unmerged", _unmerged(by_kind[BlockKind.UNMERGED], verbose=verbose))
+    yield from section("Blocked", _blocked(by_kind[BlockKind.BLOCKED], verbose=verbose))
+    yield from section("Unread", _unread(by_kind[BlockKind.UNREADABLE]))
 
 
 def _start(found: Sequence[Eligible], *, is_over: bool, verbose: bool) -> Iterator[str]:
@@ -68,7 +68,7 @@ def _unmerged(found: Sequence[Ineligible], *, verbose: bool) -> Iterator[str]:
         yield from table(held, verbose=verbose)
 
 
-def _result(one: Unlanded, slices: int) -> tuple[str, ...]:
+def _result(one: UnlandedResult, slices: int) -> tuple[str, ...]:
     name = f"{one.path} ({count(slices, 'slice')})" if one.is_group else one.path
     return name, one.branch, one.command or "waits for the next run"
 

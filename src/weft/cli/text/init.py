@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
-from weft.app.init.init import Initialized
-from weft.app.init.survey import Found, GitState
+from weft.app.init.init import InitResult
+from weft.app.init.survey import GitState, ProjectSurvey
 from weft.cli.terminal import Paragraph
 
 _LABEL = 8
 """Columns for the word at the left."""
 
 
-def init_lines(done: Initialized) -> Iterator[str]:
+def init_lines(done: InitResult) -> Iterator[str]:
     for number, line in enumerate(_found(done.found)):
         yield f"{'' if number else 'found':<{_LABEL}} {line}"
     for file in done.files:
@@ -25,7 +25,7 @@ def init_lines(done: Initialized) -> Iterator[str]:
         yield Paragraph(f"{'edit':<{_LABEL}} {done.edit}", hang=_LABEL + 1)
 
 
-def _found(found: Found) -> Iterator[str]:
+def _found(found: ProjectSurvey) -> Iterator[str]:
     yield _git(found.git)
     yield f"agents: {', '.join(one.name for one in found.agents) or 'none'}"
     tests = [f"{one.command} ({one.file})" for one in found.tests]
@@ -41,7 +41,7 @@ def _git(git: GitState) -> str:
     return f"a git repository{commits}" + (f", default branch {git.branch}" if git.branch else "")
 
 
-def init_data(done: Initialized) -> dict[str, Any]:
+def init_data(done: InitResult) -> dict[str, Any]:
     found = done.found
     return {
         "project": str(done.project),

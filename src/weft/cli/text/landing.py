@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from weft.app.views.push import PushState
-from weft.app.views.rows import Held
+from weft.app.views.rows import HeldWork
 from weft.app.views.run_view import RunView
 from weft.cli.wording.cells import Style
 from weft.cli.wording.push import push_lines
@@ -41,7 +41,7 @@ def waiting_to_land(view: RunView) -> str:
     return f"{count(number, 'result')} {'waits' if number == 1 else 'wait'} to land{_on_target(view)}"
 
 
-def _held(view: RunView) -> list[Held]:
+def _held(view: RunView) -> list[HeldWork]:
     found = (view.rows[row].held for row in sorted(view.shelves.held))
     return [one for one in found if one is not None]
 
@@ -53,14 +53,14 @@ def _on_target(view: RunView) -> str:
 # Why
 
 
-def _told(held: Sequence[Held]) -> Iterator[str]:
+def _told(held: Sequence[HeldWork]) -> Iterator[str]:
     for one in held[:MOST_HELD]:
         yield from _explanation(one)
     if len(held) > MOST_HELD:
         yield f"… and {len(held) - MOST_HELD:,} more; weft merge --list tells of all"
 
 
-def _explanation(held: Held) -> Iterator[str]:
+def _explanation(held: HeldWork) -> Iterator[str]:
     """Without what to type, if that is told apart."""
     style = Style(colours=False)
     first, *more = _why(held) or [""]
@@ -73,7 +73,7 @@ def _explanation(held: Held) -> Iterator[str]:
         yield f"  … {len(more) - MOST_LINES:,} lines more; weft merge --list shows all"
 
 
-def _why(held: Held) -> list[str]:
+def _why(held: HeldWork) -> list[str]:
     lines = held.message.splitlines()
     return lines[: _settled_from(lines)]
 

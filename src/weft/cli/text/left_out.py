@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from weft.app.views.rows import StepFailure
 from weft.app.views.run_view import RunView
 from weft.cli.wording.words import few
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 
 Tail = Callable[[StepFailure | None], Iterable[str]]
 """The end of the output of a step."""
@@ -46,4 +46,4 @@ def _by_group(view: RunView) -> dict[str, list[int]]:
 
 def _branch(view: RunView, row: int) -> str:
     prefix = view.plan.scopes[row].settings.branch_prefix
-    return Names(view.plan.id, prefix).branch(view.outline.paths[row])
+    return RefNames(view.plan.id, prefix).branch(view.outline.paths[row])

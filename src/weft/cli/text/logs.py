@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from weft.app.inspect.logs import Piece, StepLog, What
+from weft.app.inspect.logs import LogStreams, Piece, StepLog
 from weft.cli.output import clean, note, show_lines, write_bytes, write_text
 from weft.cli.terminal import takes_colours
 
@@ -21,7 +21,7 @@ _NOT_RUN = "infra"
 """The outcome of a step whose program could not be started or was not found."""
 
 
-class Page:
+class LogPage:
     """Everything on standard output, with a line before and after each step, and where another step writes."""
 
     def __init__(self) -> None:
@@ -31,17 +31,17 @@ class Page:
 
     def show(self, piece: Piece) -> None:
         log = piece.log
-        if piece.what is What.STARTED:
+        if piece.what is LogStreams.STARTED:
             self._head(f"{_name(log)}: {log.command}")
         elif log is not self._speaker:
             self._head(_name(log))
         self._speaker = log
-        if piece.what is What.OUTPUT:
+        if piece.what is LogStreams.OUTPUT:
             write_bytes(piece.data)
             self._is_within_line = not piece.data.endswith(b"\n")
-        elif piece.what is What.LEFT_OUT:
+        elif piece.what is LogStreams.LEFT_OUT:
             self._head(f"{_name(log)}: {_left_out(piece)}")
-        elif piece.what is What.ENDED:
+        elif piece.what is LogStreams.ENDED:
             self._head(f"{_name(log)} {_ending(log)}")
 
     def _head(self, text: str) -> None:
@@ -59,7 +59,7 @@ class Raw:
     """The bytes that steps wrote, each stream to its own, and nothing else on standard output."""
 
     def show(self, piece: Piece) -> None:
-        if piece.what is What.LEFT_OUT:
+        if piece.what is LogStreams.LEFT_OUT:
             note(f"{_RULE} {_name(piece.log)}: {_left_out(piece)}")
         elif piece.stream == "out":
             write_bytes(piece.data)
@@ -102,14 +102,14 @@ class ForPrograms:
 
     def _records(self, piece: Piece) -> Iterator[dict[str, object]]:
         match piece.what:
-            case What.STARTED:
+            case LogStreams.STARTED:
                 yield {"event": "step_started", "command": piece.log.command}
-            case What.OUTPUT:
+            case LogStreams.OUTPUT:
                 yield from self._text(piece.log, piece.stream, piece.data)
-            case What.LEFT_OUT:
+            case LogStreams.LEFT_OUT:
                 yield from self._text(piece.log, piece.stream, is_last=True)
                 yield {"event": "step_output", "stream": piece.stream, "left_out": piece.left_out}
-            case What.ENDED:
+            case LogStreams.ENDED:
                 yield from self._text(piece.log, "out", is_last=True)
                 yield from self._text(piece.log, "err", is_last=True)
                 yield {"event": "step_finished", **_end(piece.log)}

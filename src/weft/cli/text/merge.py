@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, to_builtins
 
-from weft.app.run.session import Begun
+from weft.app.run.session import RunSetup
 from weft.app.views.landing import move_of
-from weft.app.views.rows import Held
+from weft.app.views.rows import HeldWork
 from weft.cli.wording.words import arrival, few
 from weft.engine.messages.events import Event, Recorded
 
@@ -15,19 +15,19 @@ _PARTS = _MERGES | {"@workspace", "@verify"}
 _NOT_TOLD = frozenset({"done", "held", "lost", "infra", "stopped", "cancelled"})
 
 
-class Arrived(Struct, frozen=True, kw_only=True):
+class MergedResult(Struct, frozen=True, kw_only=True):
     subplan: str
     branch: str | None
     """Where it is now; None if it had changed nothing, or was there before."""
     commit: str | None
 
 
-class Teller:
+class MergeObserver:
     """Says what becomes of what was asked for, when it happens."""
 
     def __init__(self, say: Callable[[str], None] | None) -> None:
         self._write = say
-        self.merged: list[Arrived] = []
+        self.merged: list[MergedResult] = []
         self.failed = False
         self.refused = False
         """Whether completed parts could not land."""
@@ -35,7 +35,7 @@ class Teller:
         """Whether there is nothing more to do in the run."""
         self.interrupted = False
 
-    def begins(self, begun: Begun) -> None:
+    def begins(self, begun: RunSetup) -> None:
         """There is nothing to say before anything has happened."""
 
     def hears(self, events: Sequence[Recorded]) -> None:
@@ -61,7 +61,9 @@ class Teller:
             if event.data["parts"] and event.data["moves"]:
                 move = move_of(event)
                 assert move is not None
-                self.merged.append(Arrived(subplan=event.subplan, branch=move.branch, commit=move.commit))
+                self.merged.append(
+                    MergedResult(subplan=event.subplan, branch=move.branch, commit=move.commit)
+                )
                 names = few(event.data["parts"])
                 self._say(f"{event.subplan}: {arrival('@land', move)}, in part: {names}")
             return
@@ -72,7 +74,7 @@ class Teller:
     def _arrived(self, event: Event) -> None:
         move = move_of(event)
         branch, commit = (move.branch, move.commit) if move is not None else (None, None)
-        self.merged.append(Arrived(subplan=event.subplan, branch=branch, commit=commit))
+        self.merged.append(MergedResult(subplan=event.subplan, branch=branch, commit=commit))
         nothing = f"there was nothing to {'land' if event.step == '@land' else 'merge'}"
         self._say(f"{event.subplan}: {nothing if move is None else arrival(event.step, move)}")
 
@@ -91,7 +93,7 @@ class Teller:
         self.interrupted = True
 
 
-def held_lines(held: Sequence[Held]) -> Iterator[str]:
+def held_lines(held: Sequence[HeldWork]) -> Iterator[str]:
     for one in held:
         first, *more = one.message.splitlines() or [""]
         yield first if first.startswith(f"{one.subplan} ") else f"{one.subplan}: {first}"
@@ -104,6 +106,6 @@ def paused_lines(paused: Sequence[str]) -> Iterator[str]:
 
 
 def data(
-    run: str, merged: Sequence[Arrived], held: Sequence[Held], paused: Sequence[str]
+    run: str, merged: Sequence[MergedResult], held: Sequence[HeldWork], paused: Sequence[str]
 ) -> dict[str, object]:
     return {"run": run, "merged": to_builtins(merged), "held": to_builtins(held), "paused": list(paused)}

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from weft.app.inspect.nets import (
-    CheckReport,
     ExploreReport,
     InvariantCheckReport,
     InvariantsReport,
+    NetCheckReport,
     written_sum,
 )
 from weft.net.explore import Exploration
@@ -44,7 +44,7 @@ def _deadlocks(seen: Exploration, *, most: int) -> str:
     return f"{dead}; the nearest after {firings}: {few(seen.deadlock_trace, most)}."
 
 
-def checked(report: CheckReport) -> Iterator[str]:
+def checked(report: NetCheckReport) -> Iterator[str]:
     found = report.soundness
     yield f"Sound: {found.verdict.answer}."
     yield f"Why: {report.why}."

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 
-from weft.engine.messages.facts import Wanted
+from weft.engine.messages.facts import ControlState
 
-_STATES = {Wanted.PAUSE: "paused", Wanted.FREEZE: "frozen", Wanted.STOP: "stopped"}
+_STATES = {ControlState.PAUSE: "paused", ControlState.FREEZE: "frozen", ControlState.STOP: "stopped"}
 
 
-class Paused:
+class PausedSubplans:
     def __init__(self, restraints: Mapping[str, str]) -> None:
         """What is wanted of each subplan that is not to continue; of the whole run if the path is empty."""
-        self._restraints = {path: Wanted(wanted) for path, wanted in restraints.items()}
+        self._restraints = {path: ControlState(wanted) for path, wanted in restraints.items()}
 
     @property
     def is_whole(self) -> bool:

@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterator
 from typing import cast
 
-from weft.app.inspect.replay import Difference, Plain, Replayed
+from weft.app.inspect.replay import Plain, ReplayDifference, ReplayResult
 
 LONGEST_VALUE = 200
 _ABOUT = ("kind", "subplan", "step")
 """Where these differ, they are different things, and to compare the rest says nothing."""
 
 
-def replay_lines(found: Replayed) -> Iterator[str]:
+def replay_lines(found: ReplayResult) -> Iterator[str]:
     counts = ", ".join(f"{count:,} {state}" for state, count in found.counts.items() if count)
     said = f"run {found.run}: {found.facts:,} facts give {found.events:,} events; {found.state}; {counts}"
     if found.difference is None:
@@ -22,7 +22,7 @@ def replay_lines(found: Replayed) -> Iterator[str]:
         yield from _difference(found.difference)
 
 
-def _difference(found: Difference) -> Iterator[str]:
+def _difference(found: ReplayDifference) -> Iterator[str]:
     if found.recorded is None:
         assert found.derived is not None
         yield f"after event {found.seq:,} the journal lacks what follows from it: {_event(found.derived)}"

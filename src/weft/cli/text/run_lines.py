@@ -5,10 +5,10 @@ from datetime import UTC, datetime, tzinfo
 
 from weft.app.views.landing import held_of, move_of
 from weft.app.views.push import push_state
-from weft.app.views.rows import BECAUSE_OF_OTHERS, Held, RowView
+from weft.app.views.rows import BECAUSE_OF_OTHERS, HeldWork, RowView
 from weft.app.views.run_view import RunView
 from weft.app.views.signals import outside_warning
-from weft.cli.text.paused import Paused
+from weft.cli.text.paused import PausedSubplans
 from weft.cli.wording.outside_changes import outside_words
 from weft.cli.wording.push import push_lines
 from weft.cli.wording.words import (
@@ -107,7 +107,7 @@ def _recovered(event: Event, view: RunView) -> str:
     taken = event.data.get("running") or ()
     were = "was" if len(taken) == 1 else "were"
     still = f"; {count(len(taken), 'step')} {were} under way" if taken else ""
-    paused = "".join(f"; {line}" for line in Paused(view.wishes.restraints()).lines())
+    paused = "".join(f"; {line}" for line in PausedSubplans(view.wishes.restraints()).lines())
     return f"goes on after an interruption{still}{paused}"
 
 
@@ -199,7 +199,7 @@ def _step_finished(event: Event, view: RunView) -> str:
     return f"{name} {event.outcome}" + (f": {message}" if message else "")
 
 
-def _held(name: str, held: Held, target: str) -> str:
+def _held(name: str, held: HeldWork, target: str) -> str:
     """What to do about it is told in the end."""
     if held.asks and target:
         return f"waits to land on {target}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from weft.app.views.landing_places import VERIFY_FAILED
-from weft.app.views.rows import Held, Move, RowView, StepFailure
+from weft.app.views.rows import HeldWork, LandedWork, RowView, StepFailure
 from weft.engine.messages.failures import REJECTED
 from weft.plan.prices import dollars
 
@@ -105,7 +105,7 @@ def count(number: int, noun: str) -> str:
 # Merging
 
 
-def arrival(step: str, move: Move) -> str:
+def arrival(step: str, move: LandedWork) -> str:
     """As `landed on main (bd7e5b6)`, or `merged into weft/notes/store`."""
     return f"landed on {move.branch} ({move.commit[:7]})" if step == "@land" else f"merged into {move.branch}"
 
@@ -115,12 +115,12 @@ def some(names: Sequence[str], most: int = _FILES) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
-def first_line(held: Held) -> str:
+def first_line(held: HeldWork) -> str:
     """Of why it is held, without its name."""
     return held.message.partition("\n")[0].removeprefix(f"{held.subplan} ")
 
 
-def why_held(held: Held) -> str:
+def why_held(held: HeldWork) -> str:
     """In a few words."""
     if held.asks:
         return f"waits to land with {some(held.waits_for)}" if held.waits_for else "waits to land"

@@ -10,7 +10,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 
-class How(StrEnum):
+class StepOutcome(StrEnum):
     """How the doing of something ended, as far as whoever did it can tell."""
 
     DONE = "done"
@@ -81,7 +81,7 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
 
     firing: int
     execution: int
-    how: How
+    how: StepOutcome
     exit_code: int | None = None
     signal: int | None = None
     command: int = 0
@@ -154,7 +154,7 @@ class VerifyEnded(Fact, frozen=True, kw_only=True, tag="verify_ended", omit_defa
     commit: str
     entries: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
-    how: How
+    how: StepOutcome
     exit_code: int | None = None
     signal: int | None = None
     message: str = ""
@@ -290,7 +290,7 @@ class StopAsked(Fact, frozen=True, kw_only=True, tag="stop_asked", omit_defaults
     now: bool = False
 
 
-class Wanted(StrEnum):
+class ControlState(StrEnum):
     """What people want of a subplan, and of all that is in it."""
 
     GO = "go"
@@ -307,7 +307,7 @@ class Controlled(Fact, frozen=True, kw_only=True, tag="controlled", omit_default
 
     subplan: str
     """Its path; empty for all."""
-    wanted: Wanted
+    wanted: ControlState
     now: bool = False
     """Of what is to stop: without grace."""
 

@@ -14,14 +14,14 @@ counts as passed over, as a claim does, and then begins all the same; its first 
 
 from weft.engine.pools.allocator import PATIENCE
 from weft.engine.rules.backlog import Backlog
-from weft.engine.rules.expenses import Spending
-from weft.engine.rules.gates import Entry, Gates
-from weft.engine.state.engine_state import Board
+from weft.engine.rules.expenses import Expenses
+from weft.engine.rules.gates import EntryStep, Gates
+from weft.engine.state.engine_state import EngineState
 from weft.plan.model import AgentWork
 
 
 class Admission:
-    def __init__(self, board: Board, spending: Spending) -> None:
+    def __init__(self, board: EngineState, spending: Expenses) -> None:
         self._board = board
         self._spending = spending
         self._backlog = Backlog(board)
@@ -55,7 +55,7 @@ class Admission:
             return True
         return bool(able) and self._is_passed_over(row, able[0])
 
-    def _waits_for_agent(self, row: int, entry: Entry) -> bool:
+    def _waits_for_agent(self, row: int, entry: EntryStep) -> bool:
         """Whether its agent has a usage limit, or its money is reserved elsewhere."""
         if not entry.agent:
             return False
@@ -64,7 +64,7 @@ class Admission:
         assert isinstance(work, AgentWork)
         return self._spending.would_wait(row, work, board.plan.agents[entry.agent])
 
-    def _is_passed_over(self, row: int, entry: Entry) -> bool:
+    def _is_passed_over(self, row: int, entry: EntryStep) -> bool:
         board = self._board
         granted = sum(board.allocator.grants_of(pool) for pool, _ in entry.claims)
         if granted - self._since.setdefault(row, granted) < PATIENCE:

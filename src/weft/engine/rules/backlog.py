@@ -9,32 +9,32 @@ or an agent resolves its conflict. A slice that waits for a person, a usage limi
 is one whose merge waits behind a merge that a person has frozen.
 """
 
-from weft.engine.state.engine_state import Board
-from weft.engine.state.slice_state import Play, Ticket
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.slice_state import PoolRequest, SubplanState
 from weft.plan.compile.parts import Role
 
 _FINISHING = frozenset({Role.MERGE, Role.RESOLVE})
 
 
 class Backlog:
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: EngineState) -> None:
         self._board = board
         self._outline = board.plan.outline
 
     # Changes
 
-    def began(self, play: Play, role: Role) -> None:
+    def began(self, play: SubplanState, role: Role) -> None:
         """Something of a play is under way."""
         if role in _FINISHING and play.steps:
             self._board.backlog[play] = None
 
-    def waits(self, ticket: Ticket) -> None:
+    def waits(self, ticket: PoolRequest) -> None:
         """A ticket waits for room."""
         play = ticket.play
         if ticket.move.act.role is Role.MERGE and play.steps and not self._board.limits.turns[play.row]:
             self._board.backlog[play] = None
 
-    def left(self, play: Play) -> None:
+    def left(self, play: SubplanState) -> None:
         """Nothing of a play is under way, or it waits for something else than room."""
         self._board.backlog.pop(play, None)
 

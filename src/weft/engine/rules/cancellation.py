@@ -6,14 +6,14 @@ way to the end; they are stopped wherever something would begin.
 
 from weft.engine.messages.failures import Failure
 from weft.engine.messages.orders import Halt, Launch
-from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import Moves
 from weft.engine.rules.scopes import Scopes
-from weft.engine.state.engine_state import Board
+from weft.engine.state.engine_state import EngineState
 from weft.engine.state.outputs import StepError, StepOutput
-from weft.engine.state.pipelines import Placed
-from weft.engine.state.script import Move
-from weft.engine.state.slice_state import Firing, Frame, Play
+from weft.engine.state.pipelines import PlacedStep
+from weft.engine.state.script import ShapeTransition
+from weft.engine.state.slice_state import PipelineFrame, StepFiring, SubplanState
 from weft.engine.states import FailureReason
 from weft.plan.compile.parts import Role
 from weft.plan.model import Join, Step
@@ -26,8 +26,8 @@ def cancelled_output(message: str) -> StepOutput:
     return StepOutput(status="cancelled", error=error)
 
 
-class Dooming:
-    def __init__(self, board: Board, moves: Moves, scopes: Scopes, telling: Telling) -> None:
+class Cancellation:
+    def __init__(self, board: EngineState, moves: Moves, scopes: Scopes, telling: EventWriter) -> None:
         self._board = board
         self._moves = moves
         self._scopes = scopes
@@ -35,7 +35,7 @@ class Dooming:
 
     # Pipelines
 
-    def doom(self, play: Play, frame: Frame, failure: Failure) -> None:
+    def doom(self, play: SubplanState, frame: PipelineFrame, failure: Failure) -> None:
         """Nothing of the pipeline may start any more, and what is under way in it is to end."""
         if frame.doomed is not None:
             return
@@ -52,7 +52,7 @@ class Dooming:
             if play.frames[ticket.move.act.frame].is_within(frame):
                 self._withdraw(number)
 
-    def end_play(self, play: Play, failure: Failure) -> None:
+    def end_play(self, play: SubplanState, failure: Failure) -> None:
         """A subplan is to end because of another. What has passed already, and is only to be merged, stays."""
         if self._board.plays.get(play.row) is not play:
             return  # it has ended by itself
@@ -63,7 +63,9 @@ class Dooming:
 
     # Branches
 
-    def step_failed(self, play: Play, placed: Placed, frame: Frame, failure: Failure) -> None:
+    def step_failed(
+        self, play: SubplanState, placed: PlacedStep, frame: PipelineFrame, failure: Failure
+    ) -> None:
         """A step has failed for good. An async one fails those who wait for it, and nobody else."""
         play.failures.setdefault(placed.address, failure)
         if not placed.step.is_async:
@@ -73,7 +75,7 @@ class Dooming:
             if isinstance(waiter.body, Join) and not waiter.body.wait_for_all:
                 self._end_branches(play, placed, waiter)
 
-    def _end_branches(self, play: Play, failed: Placed, waiter: Step) -> None:
+    def _end_branches(self, play: SubplanState, failed: PlacedStep, waiter: Step) -> None:
         """The join fails in any case, so the other branches are of no use."""
         cause = f"{play.path}:{failed.address}"
         for name in waiter.depends_on:
@@ -82,7 +84,7 @@ class Dooming:
                 play.cancelled[address] = cause
                 self._end_branch(play, address, cause)
 
-    def _end_branch(self, play: Play, address: str, cause: str) -> None:
+    def _end_branch(self, play: SubplanState, address: str, cause: str) -> None:
         inside = f"{address}."
         failure = Failure(reason=FailureReason.CANCELLED, message=f"{cause} failed", cause=cause)
         for frame in play.frames.values():
@@ -99,7 +101,7 @@ class Dooming:
 
     # What is under way, and what waits
 
-    def halt(self, firing: Firing, cause: str) -> None:
+    def halt(self, firing: StepFiring, cause: str) -> None:
         if firing.halted == "cancelled":
             return
         self._telling.cancelled(firing, cause)
@@ -110,7 +112,7 @@ class Dooming:
         else:
             self.cancelled(firing)
 
-    def cancelled(self, firing: Firing) -> None:
+    def cancelled(self, firing: StepFiring) -> None:
         """Nothing of it is alive."""
         if firing.step:
             firing.play.outputs[firing.step] = cancelled_output("cancelled")
@@ -125,7 +127,7 @@ class Dooming:
             assert stop is not None
             self.stops(ticket.play, stop)
 
-    def stops(self, play: Play, stop: Move) -> None:
+    def stops(self, play: SubplanState, stop: ShapeTransition) -> None:
         """A token meets something that is not to begin."""
         address = stop.act.step
         if address:
@@ -133,12 +135,12 @@ class Dooming:
         self._moves.passes(play, stop)
 
 
-def _may_finish(firing: Firing, failure: Failure) -> bool:
+def _may_finish(firing: StepFiring, failure: Failure) -> bool:
     """Whether it is a command under way, which costs nothing, and it is only money that is missing."""
     is_command = isinstance(firing.order, Launch) and firing.launch is None
     return failure.reason is FailureReason.BUDGET and is_command and firing.is_under_way
 
 
-def _is_open(play: Play, address: str) -> bool:
+def _is_open(play: SubplanState, address: str) -> bool:
     """Whether a step has not ended; it may have a result that a person is asked about."""
     return address not in play.outputs or any(one.step == address for one in play.firings.values())

@@ -7,14 +7,14 @@ step that failed fails whoever waits for it; a join that would fail anyway ends 
 
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Answered, Ended, How
+from weft.engine.messages.facts import Answered, Ended, StepOutcome
 from weft.engine.messages.failures import REJECTED, Failure
 from weft.engine.messages.orders import RESOLVE, Prepare
-from weft.engine.rules.cancellation import Dooming
-from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.cancellation import Cancellation
+from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import Moves
-from weft.engine.rules.part_exclusion import Leaving
-from weft.engine.rules.result_check import Judge, Judgement
+from weft.engine.rules.part_exclusion import PartExclusion
+from weft.engine.rules.result_check import ResultJudge, ResultJudgement
 from weft.engine.rules.step_result import (
     exhausted,
     failed,
@@ -24,51 +24,53 @@ from weft.engine.rules.step_result import (
     said_of,
 )
 from weft.engine.state import unchanged_files
-from weft.engine.state.engine_state import Board
+from weft.engine.state.engine_state import EngineState
 from weft.engine.state.outputs import StepOutput, join, nested_output
-from weft.engine.state.pipelines import Placed
-from weft.engine.state.script import Move
-from weft.engine.state.slice_state import Firing, Play
+from weft.engine.state.pipelines import PlacedStep
+from weft.engine.state.script import ShapeTransition
+from weft.engine.state.slice_state import StepFiring, SubplanState
 from weft.engine.states import FailureReason
 from weft.plan.model import Ask
 
 _FAILED = StepOutput(status="failed")
 
 
-class Ending:
-    def __init__(self, board: Board, moves: Moves, dooming: Dooming, telling: Telling) -> None:
+class Completion:
+    def __init__(self, board: EngineState, moves: Moves, dooming: Cancellation, telling: EventWriter) -> None:
         self._board = board
         self._moves = moves
         self._dooming = dooming
         self._telling = telling
-        self._leaving = Leaving(board, telling)
-        self._judge = Judge(board)
+        self._leaving = PartExclusion(board, telling)
+        self._judge = ResultJudge(board)
 
     # What a driver reported
 
-    def judgement(self, firing: Firing, how: How, fact: Ended) -> Judgement | None:
+    def judgement(self, firing: StepFiring, how: StepOutcome, fact: Ended) -> ResultJudgement | None:
         """Of the result of a step that ran well; None if nothing judges it."""
-        placed = firing.play.steps.get(firing.step) if how is How.DONE else None
+        placed = firing.play.steps.get(firing.step) if how is StepOutcome.DONE else None
         if placed is None or not placed.is_judged:
             return None
         return self._judge.judge(firing.play, placed, output_of(fact), failure_of(firing, fact))
 
-    def step_ended(self, firing: Firing, how: How, fact: Ended, judgement: Judgement | None) -> None:
+    def step_ended(
+        self, firing: StepFiring, how: StepOutcome, fact: Ended, judgement: ResultJudgement | None
+    ) -> None:
         """An execution of a slice's step has ended, and none follows by itself."""
         play = firing.play
         placed = play.steps[firing.step]
-        if how is How.CANCELLED:
+        if how is StepOutcome.CANCELLED:
             self._dooming.cancelled(firing)
-        elif how in {How.LOST, How.INFRA}:
+        elif how in {StepOutcome.LOST, StepOutcome.INFRA}:
             self._undone(firing, placed, how, fact)
         else:
             self._moves.ends(firing)
             output = output_of(fact)
             play.crashes.pop(placed.address, None)
-            if how is not How.DONE and (crash := self._crash(firing, fact)):
+            if how is not StepOutcome.DONE and (crash := self._crash(firing, fact)):
                 self._moves.leads(firing, crash)
                 return
-            if how is How.DONE and not placed.is_judged:
+            if how is StepOutcome.DONE and not placed.is_judged:
                 play.outputs[placed.address] = output
                 self._moves.leads(firing, "done")
                 return
@@ -76,7 +78,7 @@ class Ending:
                 judgement = self._judge.judge(play, placed, output, failure_of(firing, fact))
             self._moves.leads(firing, self._concluded(play, firing.move, judgement))
 
-    def _crash(self, firing: Firing, fact: Ended) -> str:
+    def _crash(self, firing: StepFiring, fact: Ended) -> str:
         """The outcome for an agent that failed or took too long, if that is decided without a look at the step.
 
         It is tried again, or another try cannot help; empty for neither.
@@ -96,7 +98,7 @@ class Ending:
         )
         return "crashed"
 
-    def _undone(self, firing: Firing, placed: Placed, how: How, fact: Ended) -> None:
+    def _undone(self, firing: StepFiring, placed: PlacedStep, how: StepOutcome, fact: Ended) -> None:
         """It was lost, or could not be started; no agent hears of that."""
         play, move = firing.play, firing.move
         self._moves.ends(firing)
@@ -106,7 +108,7 @@ class Ending:
             self._dooming.step_failed(play, placed, play.frames[move.act.frame], failure)
         self._moves.leads(firing, how)
 
-    def could_not_begin(self, firing: Firing, message: str) -> None:
+    def could_not_begin(self, firing: StepFiring, message: str) -> None:
         """A template of the step does not fit the values there are."""
         play, move = firing.play, firing.move
         self._moves.ends(firing)
@@ -117,12 +119,12 @@ class Ending:
         self._telling.concluded(play, move.act.step, "failed", message)
         self._moves.leads(firing, outcome)
 
-    def part_ended(self, firing: Firing, how: How, fact: Ended) -> None:
+    def part_ended(self, firing: StepFiring, how: StepOutcome, fact: Ended) -> None:
         """A workspace, a merge, a landing or the verify of a group has ended."""
         play, move = firing.play, firing.move
-        how = How.DONE if self._leaving.leaves_out(play, how, fact) else how
+        how = StepOutcome.DONE if self._leaving.leaves_out(play, how, fact) else how
         outcome = str(how) if how in move.ways else "failed"
-        if play.continuation is not None and isinstance(firing.order, Prepare) and how is How.DONE:
+        if play.continuation is not None and isinstance(firing.order, Prepare) and how is StepOutcome.DONE:
             self._continues(play, fact)
         self._moves.ends(firing)
         if play.landing is not None and outcome == "done":
@@ -132,7 +134,7 @@ class Ending:
             self._dooming.doom(play, play.frame, failure)
         self._moves.leads(firing, outcome)
 
-    def _continues(self, play: Play, fact: Ended) -> None:
+    def _continues(self, play: SubplanState, fact: Ended) -> None:
         """The workspace of a slice is ready; what an earlier run did counts only if it is the same workspace."""
         if not fact.kept:
             play.continuation = None
@@ -141,7 +143,7 @@ class Ending:
 
     # What a step comes to
 
-    def _concluded(self, play: Play, move: Move, judgement: Judgement) -> str:
+    def _concluded(self, play: SubplanState, move: ShapeTransition, judgement: ResultJudgement) -> str:
         """The outcome of something that has a result."""
         placed, failure = play.steps[move.act.step], judgement.failure
         if judgement.action == "ask":
@@ -156,7 +158,9 @@ class Ending:
         self._failed(play, move, failure, rejected_by=judgement.rejected_by)
         return "failed"
 
-    def _failed(self, play: Play, move: Move, failure: Failure, *, rejected_by: str = "") -> None:
+    def _failed(
+        self, play: SubplanState, move: ShapeTransition, failure: Failure, *, rejected_by: str = ""
+    ) -> None:
         placed = play.steps[move.act.step]
         output = play.outputs[placed.address]
         if "failed" not in move.final:
@@ -169,7 +173,7 @@ class Ending:
             play.outputs[placed.address] = failed(output, failure)
             self._dooming.step_failed(play, placed, play.frames[move.act.frame], failure)
 
-    def not_run(self, play: Play, stop: Move, failure: Failure) -> None:
+    def not_run(self, play: SubplanState, stop: ShapeTransition, failure: Failure) -> None:
         """A step cannot be run, which is a failure of its own."""
         placed = play.steps[stop.act.step]
         output = failed(_FAILED, failure)
@@ -182,7 +186,7 @@ class Ending:
 
     # People
 
-    def answered(self, firing: Firing, fact: Answered) -> None:
+    def answered(self, firing: StepFiring, fact: Answered) -> None:
         """A person has said yes or no to a question, which is a step, or about the result of one."""
         play, move = firing.play, firing.move
         placed = play.steps[move.act.step]
@@ -206,7 +210,7 @@ class Ending:
 
     # Joins and nested pipelines
 
-    def joins(self, play: Play, move: Move) -> None:
+    def joins(self, play: SubplanState, move: ShapeTransition) -> None:
         placed = play.steps[move.act.step]
         members = {name: play.outputs[f"{placed.prefix}{name}"] for name in placed.step.depends_on}
         output = join(placed.step, members, placed.schemas)
@@ -223,12 +227,12 @@ class Ending:
         self._tell_conclusion(play, placed, outcome, judgement)
         self._moves.passes(play, move, outcome)
 
-    def _first_failed(self, play: Play, placed: Placed) -> Failure | None:
+    def _first_failed(self, play: SubplanState, placed: PlacedStep) -> Failure | None:
         """Of the steps that a join depends on, the one that failed first in time."""
         names = {f"{placed.prefix}{name}" for name in placed.step.depends_on}
         return next((failure for address, failure in play.failures.items() if address in names), None)
 
-    def settles_nested(self, play: Play, move: Move) -> None:
+    def settles_nested(self, play: SubplanState, move: ShapeTransition) -> None:
         placed = play.steps[move.act.step]
         frame = play.frames[move.name.removeprefix("settle ") + "."]
         last = play.outputs.get(f"{placed.address}.{placed.inner[-1].id}", StepOutput(status="skipped"))
@@ -247,7 +251,9 @@ class Ending:
         self._tell_conclusion(play, placed, outcome, judgement)
         self._moves.passes(play, move, outcome)
 
-    def _tell_conclusion(self, play: Play, placed: Placed, outcome: str, judgement: Judgement) -> None:
+    def _tell_conclusion(
+        self, play: SubplanState, placed: PlacedStep, outcome: str, judgement: ResultJudgement
+    ) -> None:
         """Of a step that is no process: a join, or a nested pipeline."""
         if judgement.rejected_by:
             self._telling.concluded(play, placed.address, REJECTED, judgement.reason)

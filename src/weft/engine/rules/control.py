@@ -6,27 +6,27 @@ the coordinator. A stop does not: whoever starts the run again wants it to go on
 
 from collections.abc import Iterator, Sequence
 
-from weft.engine.messages.facts import Controlled, Wanted
+from weft.engine.messages.facts import Controlled, ControlState
 from weft.engine.messages.orders import Freeze, Halt, Land
-from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import Moves
 from weft.engine.rules.scopes import Scopes
-from weft.engine.rules.start import Starting
-from weft.engine.state.control_requests import Wishes
-from weft.engine.state.engine_state import Board
-from weft.engine.state.slice_state import Firing
+from weft.engine.rules.start import Starter
+from weft.engine.state.control_requests import ControlRequests
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.slice_state import StepFiring
 
 
 class Control:
     def __init__(
-        self, board: Board, moves: Moves, scopes: Scopes, starting: Starting, telling: Telling
+        self, board: EngineState, moves: Moves, scopes: Scopes, starting: Starter, telling: EventWriter
     ) -> None:
         self._board = board
         self._moves = moves
         self._scopes = scopes
         self._starting = starting
         self._telling = telling
-        self._wishes = Wishes()
+        self._wishes = ControlRequests()
 
     def says(self, fact: Controlled) -> None:
         self._telling.controlled(fact)
@@ -37,16 +37,16 @@ class Control:
         """What people paused in the run before stays paused in the run that replaces it."""
         for path in paused:
             self._telling.paused(path)
-            self._wishes.says(path, Wanted.PAUSE)
+            self._wishes.says(path, ControlState.PAUSE)
         if paused:
             self._act()
 
     def thaws(self) -> None:
         """The run comes to rest: what stands still continues to the end of its step, and is paused then."""
         for path, wanted in self._wishes.restraints().items():
-            if wanted is Wanted.FREEZE:
+            if wanted is ControlState.FREEZE:
                 self._telling.paused(path)
-                self._wishes.says(path, Wanted.PAUSE)
+                self._wishes.says(path, ControlState.PAUSE)
         self._act()
 
     def resumes(self) -> None:
@@ -65,9 +65,9 @@ class Control:
         for firing in self._under_way():
             self._press(firing, board.restrained.get(firing.play.row), now=now)
 
-    def _restrained(self) -> dict[int, Wanted]:
+    def _restrained(self) -> dict[int, ControlState]:
         wanted = ((row, self._wishes.of(path)) for row, path in enumerate(self._board.plan.outline.paths))
-        return {row: one for row, one in wanted if one is not Wanted.GO}
+        return {row: one for row, one in wanted if one is not ControlState.GO}
 
     # What has not begun
 
@@ -98,22 +98,22 @@ class Control:
 
     # What is under way
 
-    def _under_way(self) -> Iterator[Firing]:
+    def _under_way(self) -> Iterator[StepFiring]:
         return (firing for firing in list(self._board.firings.values()) if firing.is_under_way)
 
-    def _press(self, firing: Firing, wanted: Wanted | None, *, now: bool) -> None:
-        if wanted is Wanted.STOP:
+    def _press(self, firing: StepFiring, wanted: ControlState | None, *, now: bool) -> None:
+        if wanted is ControlState.STOP:
             self._stop(firing, now=now)
             return
         if firing.halted == "stopped" and not self._board.stopping and wanted is None:
             firing.halted = "revoked"  # it may have heard that it was to stop, or not
         if isinstance(firing.order, Land):
             return  # a verify in the landing queue is for the results of others, too
-        if bool(firing.frozen) is not (wanted is Wanted.FREEZE):
+        if bool(firing.frozen) is not (wanted is ControlState.FREEZE):
             firing.frozen = not firing.frozen
             self._freeze(firing)
 
-    def _stop(self, firing: Firing, *, now: bool) -> None:
+    def _stop(self, firing: StepFiring, *, now: bool) -> None:
         """Whoever stands still is woken by it."""
         if now or firing.halted in {"", "revoked"}:
             firing.halted = "cancelled" if firing.halted == "cancelled" else "stopped"
@@ -121,5 +121,5 @@ class Control:
             halt = Halt(firing=firing.serial, execution=firing.execution, how=firing.halted, now=now)
             self._board.order(halt)
 
-    def _freeze(self, firing: Firing) -> None:
+    def _freeze(self, firing: StepFiring) -> None:
         self._board.order(Freeze(firing=firing.serial, execution=firing.execution, thaw=not firing.frozen))

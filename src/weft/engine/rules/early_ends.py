@@ -2,26 +2,26 @@
 
 from collections.abc import Collection
 
-from weft.engine.messages.facts import Ended, How, LimitsEnded, Resumed, StopAsked, Woke
+from weft.engine.messages.facts import Ended, LimitsEnded, Resumed, StepOutcome, StopAsked, Woke
 from weft.engine.messages.orders import Halt
-from weft.engine.rules.event_writer import Telling
-from weft.engine.rules.expenses import Spending
-from weft.engine.rules.holds import Holding
+from weft.engine.rules.event_writer import EventWriter
+from weft.engine.rules.expenses import Expenses
+from weft.engine.rules.holds import HoldRules
 from weft.engine.rules.moves import Moves
-from weft.engine.rules.start import Starting
-from weft.engine.state.engine_state import Board
-from weft.engine.state.slice_state import Firing, Ticket
+from weft.engine.rules.start import Starter
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.slice_state import PoolRequest, StepFiring
 
 
-class Pausing:
+class EarlyEnds:
     def __init__(
         self,
-        board: Board,
+        board: EngineState,
         moves: Moves,
-        starting: Starting,
-        spending: Spending,
-        holding: Holding,
-        telling: Telling,
+        starting: Starter,
+        spending: Expenses,
+        holding: HoldRules,
+        telling: EventWriter,
     ) -> None:
         self._board = board
         self._moves = moves
@@ -30,10 +30,10 @@ class Pausing:
         self._holding = holding
         self._telling = telling
 
-    def parks(self, firing: Firing, how: How, fact: Ended) -> None:
+    def parks(self, firing: StepFiring, how: StepOutcome, fact: Ended) -> None:
         """It is done again when the run goes on, or when the usage limit has ended."""
         launch = firing.launch
-        if how is How.LIMITED and launch is not None and launch.agent is not None:
+        if how is StepOutcome.LIMITED and launch is not None and launch.agent is not None:
             firing.parked = "limited"
             firing.until = self._spending.limit(firing, launch.agent, fact.until)
             self._moves.lends(firing)
@@ -56,7 +56,7 @@ class Pausing:
         for firing in list(board.firings.values()):
             if firing.parked == "limited" and (firing.until <= board.at or not board.limited):
                 firing.parked = "asking"
-                self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing))
+                self._moves.asks(PoolRequest(play=firing.play, move=firing.move, firing=firing))
         self._spending.unlimit()
 
     # The whole run
@@ -88,7 +88,7 @@ class Pausing:
             self._resume(firing)
         self._spending.wake_again()
 
-    def _resume(self, firing: Firing) -> None:
+    def _resume(self, firing: StepFiring) -> None:
         board = self._board
         match firing.parked:
             case "stopped" if firing.play.row not in board.restrained:
@@ -113,6 +113,6 @@ class Pausing:
                 continue
             firing.halted = "revoked"  # the coordinator before may have stopped it
 
-    def _halt(self, firing: Firing, *, now: bool = False) -> None:
+    def _halt(self, firing: StepFiring, *, now: bool = False) -> None:
         halt = Halt(firing=firing.serial, execution=firing.execution, how=firing.halted, now=now)
         self._board.order(halt)

@@ -10,27 +10,27 @@ from weft.engine.messages.facts import (
     AnyFact,
     BudgetReset,
     Controlled,
+    ControlState,
     Ended,
     Foreseen,
-    How,
     OutsideChange,
     Pushed,
     Resumed,
     RunStarted,
     Spent,
+    StepOutcome,
     StopAsked,
     VerifyEnded,
     VerifyStarted,
-    Wanted,
 )
 from weft.engine.messages.failures import REJECTED, Failure
 from weft.engine.messages.orders import Launch
-from weft.engine.rules.result_check import Judgement
+from weft.engine.rules.result_check import ResultJudgement
 from weft.engine.rules.step_result import output_tail, part_name, shown
 from weft.engine.state import unchanged_files
 from weft.engine.state.budget import Bill, Budget
-from weft.engine.state.engine_state import Board
-from weft.engine.state.slice_state import Firing, Play
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.slice_state import StepFiring, SubplanState
 from weft.engine.states import SubplanExecutionState
 from weft.plan.order.outline import ROOT
 
@@ -42,8 +42,8 @@ Costs = tuple[int | None, int | None]
 _RESERVED = ("reserved", "reserved_tokens")
 
 
-class Telling:
-    def __init__(self, board: Board) -> None:
+class EventWriter:
+    def __init__(self, board: EngineState) -> None:
         self._board = board
 
     # The run
@@ -72,14 +72,14 @@ class Telling:
         self._board.tell(Event(kind="stopping", data={"now": fact.now}, fact=fact))
 
     def controlled(self, fact: Controlled) -> None:
-        kind = "resumed" if fact.wanted is Wanted.GO else "paused"
+        kind = "resumed" if fact.wanted is ControlState.GO else "paused"
         data: Data = {"now": True} if fact.now else {}
         event = Event(kind=kind, subplan=fact.subplan, outcome=fact.wanted, data=data, fact=fact)
         self._board.tell(event)
 
     def paused(self, path: str) -> None:
         """A pause that a run takes over from the run before; it follows from the start of the run."""
-        self._board.tell(Event(kind="paused", subplan=path, outcome=Wanted.PAUSE))
+        self._board.tell(Event(kind="paused", subplan=path, outcome=ControlState.PAUSE))
 
     def recovered(self, fact: Resumed, running: Sequence[int]) -> None:
         data: Data = {"epoch": fact.epoch, "running": list(running)}
@@ -95,18 +95,22 @@ class Telling:
         event = Event(kind="conflict_ahead", subplan=fact.subplan, outcome=outcome, data=data, fact=fact)
         self._board.tell(event)
 
-    def merged(self, firing: Firing, fact: Ended, how: How) -> None:
+    def merged(self, firing: StepFiring, fact: Ended, how: StepOutcome) -> None:
         """Of a merge or a landing that changed something in git, or could not."""
         conflict = "conflict" if fact.conflict else None
-        outcome = {How.DONE: "merged", How.HELD: conflict or "held", How.CONFLICT: conflict}.get(how)
-        if self._board.quiet or outcome is None or not (fact.moves or how is not How.DONE):
+        outcome = {
+            StepOutcome.DONE: "merged",
+            StepOutcome.HELD: conflict or "held",
+            StepOutcome.CONFLICT: conflict,
+        }.get(how)
+        if self._board.quiet or outcome is None or not (fact.moves or how is not StepOutcome.DONE):
             return
         data: Data = {
             name: value
             for name, value in _said(fact).items()
             if name in {"message", "files", "waits_for", "red", "moves"}
         }
-        if how is How.CONFLICT:
+        if how is StepOutcome.CONFLICT:
             data["message"] = " ".join((*fact.message.splitlines()[:1], "An agent resolves it."))
         step = part_name(firing.move)
         self._tell("merge", firing.play.path, step, firing.attempt, outcome, data)
@@ -129,7 +133,7 @@ class Telling:
         outcome = "started"
         data |= {"log": fact.log} if fact.log else {}
         if isinstance(fact, VerifyEnded):
-            outcome = "passed" if fact.how is How.DONE else str(fact.how)
+            outcome = "passed" if fact.how is StepOutcome.DONE else str(fact.how)
             more = ("exit_code", "signal", "message", "tail")
             data |= {name: value for name in more if (value := getattr(fact, name)) not in {None, ""}}
             data["seconds"] = round(fact.seconds, 3)
@@ -149,7 +153,7 @@ class Telling:
     def budget_reset(self, fact: BudgetReset | None) -> None:
         self._board.tell(Event(kind="budget", outcome="reset", fact=fact))
 
-    def spent(self, firing: Firing, fact: Spent) -> None:
+    def spent(self, firing: StepFiring, fact: Spent) -> None:
         event = Event(
             kind="spent",
             subplan=firing.play.path,
@@ -162,7 +166,7 @@ class Telling:
         )
         self._board.tell(event)
 
-    def limited(self, firing: Firing, agents: Sequence[str], until: float) -> None:
+    def limited(self, firing: StepFiring, agents: Sequence[str], until: float) -> None:
         data: Data = {"firing": firing.serial, "agents": list(agents), "until": until}
         self._tell("limited", firing.play.path, part_name(firing.move), firing.attempt, "", data)
 
@@ -188,7 +192,7 @@ class Telling:
 
     # Steps
 
-    def started(self, firing: Firing) -> None:
+    def started(self, firing: StepFiring) -> None:
         if self._board.quiet:
             return
         data: Data = {
@@ -213,7 +217,12 @@ class Telling:
         self._tell_of(firing, "step_started", data)
 
     def finished(
-        self, firing: Firing, fact: Ended, how: How, bill: Bill | None, judgement: Judgement | None = None
+        self,
+        firing: StepFiring,
+        fact: Ended,
+        how: StepOutcome,
+        bill: Bill | None,
+        judgement: ResultJudgement | None = None,
     ) -> None:
         """Carries the fact, as it was told; `how`, `bill` and `judgement` are what it came to."""
         if self._board.quiet:
@@ -225,7 +234,7 @@ class Telling:
         is_rejected = judgement is not None and bool(judgement.rejected_by)
         if judgement is not None and is_rejected:
             data |= {"message": judgement.reason, "rejected_by": judgement.rejected_by}
-        if how is not How.DONE or is_rejected:
+        if how is not StepOutcome.DONE or is_rejected:
             data["tail"] = output_tail(fact.result, fact.errors)
         costs: Costs = (None, None) if bill is None else (bill.money.reported, bill.tokens.reported)
         if bill is not None:
@@ -236,7 +245,7 @@ class Telling:
         if firing.launch is not None and bill is not None and not bill.money.is_known:
             self._unreported(firing, bill)
 
-    def _unreported(self, firing: Firing, bill: Bill) -> None:
+    def _unreported(self, firing: StepFiring, bill: Bill) -> None:
         """An agent has ended and did not report its cost; the event says what stays reserved for it."""
         data: Data = {"firing": firing.serial, "execution": firing.execution}
         for name, settled in zip(_RESERVED, (bill.money, bill.tokens), strict=True):
@@ -244,7 +253,9 @@ class Telling:
                 data[name] = settled.kept
         self._tell("cost_unknown", firing.play.path, part_name(firing.move), firing.attempt, "", data)
 
-    def ended_before(self, firing: Firing, fact: Ended, run: str, judgement: Judgement | None) -> None:
+    def ended_before(
+        self, firing: StepFiring, fact: Ended, run: str, judgement: ResultJudgement | None
+    ) -> None:
         """A step is not launched, since it ended in an earlier run; what it cost is counted there."""
         if self._board.quiet:
             return
@@ -255,13 +266,13 @@ class Telling:
             data |= self._launched(firing.play, firing.step, ended=True)
         self._tell("step_finished", firing.play.path, firing.step, firing.attempt, outcome, data)
 
-    def answered_before(self, firing: Firing, fact: Answered, run: str) -> None:
+    def answered_before(self, firing: StepFiring, fact: Answered, run: str) -> None:
         """A question is not asked, since it was answered in an earlier run."""
         data: Data = {"text": fact.text, "earlier_run": run}
         outcome = "yes" if fact.accepted else "no"
         self._tell("answered", firing.play.path, firing.step, firing.attempt, outcome, data)
 
-    def _outside_changed(self, firing: Firing, change: OutsideChange) -> None:
+    def _outside_changed(self, firing: StepFiring, change: OutsideChange) -> None:
         data: Data = {
             "place": change.place,
             "directory": change.directory,
@@ -273,7 +284,7 @@ class Telling:
 
     def _tell_of(
         self,
-        firing: Firing,
+        firing: StepFiring,
         kind: str,
         data: Data,
         outcome: str = "",
@@ -297,7 +308,7 @@ class Telling:
             )
         )
 
-    def concluded(self, play: Play, step: str, outcome: str, message: str = "") -> None:
+    def concluded(self, play: SubplanState, step: str, outcome: str, message: str = "") -> None:
         """A step that is no process has ended: a join, a nested pipeline, one that could not be begun."""
         if self._board.quiet:
             return
@@ -306,21 +317,21 @@ class Telling:
             data |= self._launched(play, step, ended=True)
         self._tell("step_finished", play.path, step, play.attempts.get(step, 1), outcome, data)
 
-    def skipped(self, play: Play, step: str, outcome: str, message: str = "") -> None:
+    def skipped(self, play: SubplanState, step: str, outcome: str, message: str = "") -> None:
         if not self._board.quiet:
             self._tell("step_skipped", play.path, step, 0, outcome, {"message": message} if message else {})
 
-    def cancelled(self, firing: Firing, cause: str) -> None:
+    def cancelled(self, firing: StepFiring, cause: str) -> None:
         if not self._board.quiet:
             data: Data = {"firing": firing.serial, "execution": firing.execution, "cause": cause}
             step = part_name(firing.move)
             self._tell("step_cancelled", firing.play.path, step, firing.attempt, "", data)
 
-    def asked(self, firing: Firing) -> None:
+    def asked(self, firing: StepFiring) -> None:
         data: Data = {"firing": firing.serial, "question": firing.question, "transition": firing.move.name}
         self._tell("ask", firing.play.path, firing.step, firing.attempt, "", data)
 
-    def answered(self, firing: Firing, fact: Answered) -> None:
+    def answered(self, firing: StepFiring, fact: Answered) -> None:
         self._board.tell(
             Event(
                 kind="answered",
@@ -346,7 +357,7 @@ class Telling:
             Event(kind=kind, subplan=path, step=step, attempt=attempt, outcome=outcome, data=data or {})
         )
 
-    def _launched(self, play: Play, step: str, *, ended: bool) -> Data:
+    def _launched(self, play: SubplanState, step: str, *, ended: bool) -> Data:
         group, at = play.launched[step]
         data: Data = {"concurrent_group": group, "launched_at": at}
         return data | {"completed_at": self._board.at} if ended else data

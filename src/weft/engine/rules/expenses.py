@@ -10,17 +10,17 @@ longer each time, whatever it is told.
 
 from collections.abc import Iterable
 
-from weft.engine.messages.facts import BudgetReset, EarlierSpending, Ended, How, Spent
+from weft.engine.messages.facts import BudgetReset, EarlierSpending, Ended, Spent, StepOutcome
 from weft.engine.messages.failures import Failure
 from weft.engine.messages.orders import Halt, WakeAt
-from weft.engine.rules.cancellation import Dooming
-from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.cancellation import Cancellation
+from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import Moves
 from weft.engine.rules.step_result import part_name
-from weft.engine.state.budget import Bill, Budget, Settled
+from weft.engine.state.budget import Bill, Budget, SettledCost
 from weft.engine.state.ceilings import carry
-from weft.engine.state.engine_state import Board
-from weft.engine.state.slice_state import Amounts, Firing, Ticket
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.slice_state import Amounts, PoolRequest, StepFiring
 from weft.engine.states import FailureReason
 from weft.plan.compile.parts import Role
 from weft.plan.model import Agent, AgentWork
@@ -32,16 +32,16 @@ SOONEST, LONGEST, LATEST = 1.0, 900.0, 7 * 86400.0
 """Seconds for which a limit holds at least, the first time and after many; and at most."""
 _DOUBLINGS = 10
 
-_PERHAPS_NEVER_RAN = frozenset({How.INFRA, How.CANCELLED, How.STOPPED})
+_PERHAPS_NEVER_RAN = frozenset({StepOutcome.INFRA, StepOutcome.CANCELLED, StepOutcome.STOPPED})
 """Ends that a process need not have been started for; then it has neither an exit code nor a signal."""
 _KILLED = 9
 """SIGKILL."""
-_WHOLE = frozenset({How.DONE, How.FAILED, How.TIMEOUT})
+_WHOLE = frozenset({StepOutcome.DONE, StepOutcome.FAILED, StepOutcome.TIMEOUT})
 """Ends of executions from whose cost something follows for others."""
 
 
-class Spending:
-    def __init__(self, board: Board, moves: Moves, dooming: Dooming, telling: Telling) -> None:
+class Expenses:
+    def __init__(self, board: EngineState, moves: Moves, dooming: Cancellation, telling: EventWriter) -> None:
         self._board = board
         self._moves = moves
         self._dooming = dooming
@@ -75,7 +75,7 @@ class Spending:
             board.token_budget.estimate(agent.name, tokens, settings.reserve_tokens or 0),
         )
 
-    def allows(self, ticket: Ticket, agent: Agent, amounts: Amounts) -> bool:
+    def allows(self, ticket: PoolRequest, agent: Agent, amounts: Amounts) -> bool:
         """If not, the ticket waits, or its slice has failed; whoever has it takes nothing."""
         board = self._board
         if self._is_limited(agent):
@@ -109,19 +109,19 @@ class Spending:
             if (over := budget.fits(row, amount)) is not None
         ]
 
-    def opens(self, firing: Firing, amounts: Amounts) -> None:
+    def opens(self, firing: StepFiring, amounts: Amounts) -> None:
         """An execution begins."""
         firing.reserved = amounts
         for (_, budget), amount in zip(self._units, amounts, strict=True):
             budget.open(firing.serial, firing.play.row, amount)
 
-    def abandons(self, firing: Firing) -> None:
+    def abandons(self, firing: StepFiring) -> None:
         """It could not be begun after all."""
         for _, budget in self._units:
             if budget.is_open(firing.serial):
                 budget.settle(firing.serial, 0)
 
-    def _fail(self, ticket: Ticket, failure: Failure) -> None:
+    def _fail(self, ticket: PoolRequest, failure: Failure) -> None:
         play = ticket.play
         if ticket.move.act.role is Role.RESOLVE:
             self._leave_to_a_person(ticket, failure)
@@ -132,7 +132,7 @@ class Spending:
             assert stop is not None
             self._dooming.stops(play, stop)
 
-    def _leave_to_a_person(self, ticket: Ticket, failure: Failure) -> None:
+    def _leave_to_a_person(self, ticket: PoolRequest, failure: Failure) -> None:
         """Nothing is wrong with the slice if nobody can pay for an agent that resolves its conflict."""
         play, move = ticket.play, ticket.move
         if ticket.firing is not None:
@@ -159,7 +159,7 @@ class Spending:
 
     # While it runs
 
-    def hears(self, firing: Firing, fact: Spent) -> None:
+    def hears(self, firing: StepFiring, fact: Spent) -> None:
         """What an execution has spent so far."""
         self._telling.spent(firing, fact)
         for (_, budget), total in zip(self._units, (fact.cost, fact.tokens), strict=True):
@@ -173,7 +173,7 @@ class Spending:
 
     # Ends
 
-    def settles(self, firing: Firing, fact: Ended, how: How) -> Bill | None:
+    def settles(self, firing: StepFiring, fact: Ended, how: StepOutcome) -> Bill | None:
         """Counts what an execution has cost, once; None for what is no agent's and has no cost."""
         launch = firing.launch
         agent = None if launch is None else launch.agent
@@ -189,7 +189,9 @@ class Spending:
         )
         return Bill(cost, tokens)
 
-    def _settle(self, budget: Budget, firing: Firing, fact: Ended, report: tuple[int | None, str]) -> Settled:
+    def _settle(
+        self, budget: Budget, firing: StepFiring, fact: Ended, report: tuple[int | None, str]
+    ) -> SettledCost:
         """`report`: the amount, if the execution reported it, and the kind of execution."""
         step, (reported, kind) = firing.serial, report
         if not budget.is_open(step):
@@ -201,7 +203,7 @@ class Spending:
             reported = None
         return budget.settle(step, reported, kind=kind)
 
-    def alerts(self, ended: Firing | None = None) -> None:
+    def alerts(self, ended: StepFiring | None = None) -> None:
         """Tells of ceilings that come nearer. Where one is reached, the agents below it may have to end."""
         for unit, budget in self._units:
             for over, percent in budget.alerts():
@@ -209,7 +211,7 @@ class Spending:
                 if percent >= ALL and self._board.settings(over).on_budget == "stop":
                     self._end_agents(unit, over, ended)
 
-    def _end_agents(self, unit: str, over: int, ended: Firing | None) -> None:
+    def _end_agents(self, unit: str, over: int, ended: StepFiring | None) -> None:
         board = self._board
         below = range(over, over + board.plan.outline.sizes[over])
         for firing in list(board.firings.values()):
@@ -221,7 +223,7 @@ class Spending:
             else:
                 self._dooming.doom(play, play.frame, self._used_up(unit, over, firing.step))
 
-    def _interrupt(self, firing: Firing) -> None:
+    def _interrupt(self, firing: StepFiring) -> None:
         """When it is to go on, there is no money for it."""
         if firing.is_under_way and not firing.halted:
             firing.halted = "stopped"
@@ -234,7 +236,7 @@ class Spending:
 
     # Usage limits
 
-    def limit(self, firing: Firing, agent: Agent, until: float | None) -> float:
+    def limit(self, firing: StepFiring, agent: Agent, until: float | None) -> float:
         """Until when the account of the agent is given nothing to do."""
         board, account = self._board, account_of(agent)
         before = board.limited.get(account, 0.0)
@@ -272,7 +274,7 @@ def _never_ran(fact: Ended) -> bool:
 
 def _is_cut_short(fact: Ended) -> bool:
     """Whether it had no time for a last report, so that it may have spent more than it reported."""
-    return fact.how is How.LOST or fact.signal == _KILLED
+    return fact.how is StepOutcome.LOST or fact.signal == _KILLED
 
 
 def account_of(agent: Agent) -> str:

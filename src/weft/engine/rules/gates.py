@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from weft.engine.pools.lanes import Claims
-from weft.engine.state.engine_state import Board
-from weft.engine.state.script import Move, Script
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.script import Script, ShapeTransition
 from weft.plan.compile.parts import READY
 from weft.plan.loader.slices_check import agent_of
 from weft.plan.model import AgentWork
 
 
-class Entry(Struct, frozen=True):
+class EntryStep(Struct, frozen=True):
     """A step that a slice may begin with."""
 
     step: str
@@ -25,7 +25,7 @@ class Entry(Struct, frozen=True):
 
 
 class Gate(Struct, frozen=True):
-    entries: tuple[Entry, ...]
+    entries: tuple[EntryStep, ...]
     """Those steps each of which needs something; one of them is enough to begin with."""
     ceilings: tuple[int, ...]
     """The rows around the slice whose budgets count what it spends."""
@@ -34,7 +34,7 @@ class Gate(Struct, frozen=True):
 
 
 class Gates:
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: EngineState) -> None:
         self._board = board
         self._known: dict[tuple[int, int, int], Gate] = {}
 
@@ -52,7 +52,7 @@ class Gates:
             return Gate((), (), works_at_once=True)
         return Gate(entries, self._ceilings(row) if any(entry.agent for entry in entries) else ())
 
-    def _entries(self, row: int) -> Iterator[Entry]:
+    def _entries(self, row: int) -> Iterator[EntryStep]:
         board, plan = self._board, self._board.plan
         script = board.scripts[board.compiled.shape_of[row]]
         for move in first_moves(script):
@@ -61,9 +61,9 @@ class Gates:
             if isinstance(work, AgentWork):
                 agent = agent_of(work, board.settings(row), plan.agents)
                 assert agent is not None, "a loaded plan has an agent for each step"
-                yield Entry(step, claims, agent.name)
+                yield EntryStep(step, claims, agent.name)
             else:
-                yield Entry(step, claims)
+                yield EntryStep(step, claims)
 
     def _ceilings(self, row: int) -> tuple[int, ...]:
         budgets, parents = (self._board.budget, self._board.token_budget), self._board.plan.outline.parents
@@ -75,7 +75,7 @@ class Gates:
         return tuple(rows)
 
 
-def first_moves(script: Script) -> Iterator[Move]:
+def first_moves(script: Script) -> Iterator[ShapeTransition]:
     """What a slice can do first, once it has its workspace: more than one thing after async or skipped steps."""
     begin = script.spots[READY].go
     assert begin is not None

@@ -9,32 +9,34 @@ person has asked for are tried all the same.
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
-from weft.engine.messages.facts import Ended, How, MergeAsked
+from weft.engine.messages.facts import Ended, MergeAsked, StepOutcome
 from weft.engine.messages.orders import RESOLVE, Land
-from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import MERGING, Moves
-from weft.engine.state.engine_state import Board
-from weft.engine.state.slice_state import Firing, Play, Ticket
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.slice_state import PoolRequest, StepFiring, SubplanState
 
-_UNFINISHED = frozenset({How.STOPPED, How.LIMITED, How.LOST, How.INFRA, How.HELD})
+_UNFINISHED = frozenset(
+    {StepOutcome.STOPPED, StepOutcome.LIMITED, StepOutcome.LOST, StepOutcome.INFRA, StepOutcome.HELD}
+)
 
 
-class Holding:
-    def __init__(self, board: Board, moves: Moves, telling: Telling) -> None:
+class HoldRules:
+    def __init__(self, board: EngineState, moves: Moves, telling: EventWriter) -> None:
         self._board = board
         self._moves = moves
         self._telling = telling
 
-    def meant(self, firing: Firing, fact: Ended) -> How:
+    def meant(self, firing: StepFiring, fact: Ended) -> StepOutcome:
         """A conflict that an agent is to resolve is not held; unless nothing but merges may begin."""
         how = _meant(firing, fact.how)
         way = firing.move.ways.get("conflict")
         is_resolved = way is not None and not way.ends and not self._board.merges_only
         if RESOLVE in firing.play.attempts and not firing.play.attempts[RESOLVE]:
             is_resolved = False  # an agent of an earlier run has tried
-        return How.CONFLICT if how is How.HELD and fact.conflict and is_resolved else how
+        return StepOutcome.CONFLICT if how is StepOutcome.HELD and fact.conflict and is_resolved else how
 
-    def holds(self, firing: Firing, fact: Ended) -> None:
+    def holds(self, firing: StepFiring, fact: Ended) -> None:
         firing.parked = "held"
         firing.waits_for, firing.red, firing.asks = fact.waits_for, fact.red, fact.asks
         if fact.conflict:
@@ -58,7 +60,7 @@ class Holding:
         ready = agreed | others
         return self._retry(lambda firing: firing.serial in ready)
 
-    def _waits(self, firing: Firing) -> bool:
+    def _waits(self, firing: StepFiring) -> bool:
         return bool(firing.waits_for) and not firing.asks and self._may_begin(firing)
 
     def asked(self, fact: MergeAsked, **more: Sequence[str]) -> None:
@@ -76,7 +78,7 @@ class Holding:
                 firing.red, firing.tried_with = False, frozenset()
         self._retry(lambda firing: wanted(firing.play.path))
 
-    def landed(self, play: Play) -> None:
+    def landed(self, play: SubplanState) -> None:
         self._retry(lambda firing: play.path in firing.waits_for)
 
     def rejoins(self) -> bool:
@@ -108,7 +110,7 @@ class Holding:
     def _verifies(self) -> bool:
         return any(subplan.verify for subplan in self._board.plan.subplans)
 
-    def _is_asked(self, firing: Firing) -> bool:
+    def _is_asked(self, firing: StepFiring) -> bool:
         settings = self._board.settings(firing.play.row)
         wanted = firing.asks or firing.red or bool(firing.waits_for)
         return wanted and settings.merge_mode == "confirm" and not _is_agreed(firing)
@@ -120,7 +122,7 @@ class Holding:
         """People let something continue: what was to be tried again and belongs to it is tried now."""
         self._retry(lambda firing: firing.is_to_retry)
 
-    def _retry(self, which: Callable[[Firing], bool]) -> bool:
+    def _retry(self, which: Callable[[StepFiring], bool]) -> bool:
         """Whether something is tried again. What is paused stays held until it may continue."""
         board = self._board
         chosen = [firing for firing in board.held.values() if which(firing)]
@@ -130,21 +132,21 @@ class Holding:
         for firing in ready:
             del board.held[firing.serial]
             firing.parked, firing.is_to_retry = "asking", False
-            self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing, was_held=True))
+            self._moves.asks(PoolRequest(play=firing.play, move=firing.move, firing=firing, was_held=True))
         return bool(ready)
 
-    def _may_begin(self, firing: Firing) -> bool:
+    def _may_begin(self, firing: StepFiring) -> bool:
         if self._board.merges_only and firing.move.act.role not in MERGING:
             return False
         return not self._moves.is_paused(firing.play, firing.move)
 
 
-def _is_agreed(firing: Firing) -> bool:
+def _is_agreed(firing: StepFiring) -> bool:
     """Whether it is a result that may land without a further question."""
     return not isinstance(firing.order, Land) or firing.order.agreed
 
 
-def _able(waiting: Sequence[Firing], landed: AbstractSet[str]) -> set[int]:
+def _able(waiting: Sequence[StepFiring], landed: AbstractSet[str]) -> set[int]:
     """The serial numbers of those that wait for nothing but what has landed and each other.
 
     The same results are tried together once: what keeps them apart then is for a person.
@@ -160,18 +162,18 @@ def _able(waiting: Sequence[Firing], landed: AbstractSet[str]) -> set[int]:
     return {firing.serial for firing in able.values()}
 
 
-def _meant(firing: Firing, how: How) -> How:
+def _meant(firing: StepFiring, how: StepOutcome) -> StepOutcome:
     """What an end comes to that is none of the work's own.
 
     What was to be ended for good is cancelled, even if it was stopped, limited, held or lost meanwhile. What ended
     as if it had been told to, and had not, is lost. Only agents have usage limits, and no step or agent is held.
     """
     if firing.halted == "cancelled":
-        return How.CANCELLED if how in _UNFINISHED else how
-    if how is How.CANCELLED:
-        return How.STOPPED if firing.halted else How.LOST
-    if how is How.LIMITED:
-        return how if firing.launch is not None else How.INFRA
-    if how is How.HELD:
-        return how if not firing.step and firing.launch is None else How.FAILED
-    return How.LOST if how is How.STOPPED and not firing.halted else how
+        return StepOutcome.CANCELLED if how in _UNFINISHED else how
+    if how is StepOutcome.CANCELLED:
+        return StepOutcome.STOPPED if firing.halted else StepOutcome.LOST
+    if how is StepOutcome.LIMITED:
+        return how if firing.launch is not None else StepOutcome.INFRA
+    if how is StepOutcome.HELD:
+        return how if not firing.step and firing.launch is None else StepOutcome.FAILED
+    return StepOutcome.LOST if how is StepOutcome.STOPPED and not firing.halted else how

@@ -5,14 +5,14 @@ not pushed.
 """
 
 from weft.engine.messages.facts import Ended, Pushed, VerifyEnded, VerifyStarted
-from weft.engine.rules.event_writer import Telling
-from weft.engine.state.engine_state import Board
+from weft.engine.rules.event_writer import EventWriter
+from weft.engine.state.engine_state import EngineState
 
 QueueFact = VerifyStarted | VerifyEnded | Pushed
 
 
 class LandingRecord:
-    def __init__(self, board: Board, telling: Telling) -> None:
+    def __init__(self, board: EngineState, telling: EventWriter) -> None:
         self._board = board
         self._to_land = frozenset(board.compiled.wiring.landings)
         self._telling = telling

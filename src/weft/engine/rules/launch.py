@@ -8,20 +8,20 @@ from weft.engine.rules.step_result import part_name
 from weft.engine.rules.template_values import Texts
 from weft.engine.state.conversations import resumed
 from weft.engine.state.cut_off_notice import text_of
-from weft.engine.state.engine_state import Board
-from weft.engine.state.pipelines import Placed
-from weft.engine.state.slice_state import Firing, Play
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.pipelines import PlacedStep
+from weft.engine.state.slice_state import StepFiring, SubplanState
 from weft.plan.loader.slices_check import agent_of, resolver_of
 from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
 
 
-class Launching:
-    def __init__(self, board: Board) -> None:
+class Launcher:
+    def __init__(self, board: EngineState) -> None:
         self._board = board
 
     # What Weft does itself
 
-    def part(self, firing: Firing) -> Ordered:
+    def part(self, firing: StepFiring) -> Ordered:
         play, kind = firing.play, firing.move.act.kind
         if kind == "verify":
             return self._verify(firing)
@@ -46,7 +46,7 @@ class Launching:
             without=self._board.results_in_trouble(),
         )
 
-    def _land(self, firing: Firing) -> Land:
+    def _land(self, firing: StepFiring) -> Land:
         board, row = self._board, firing.play.row
         settings = board.settings(row)
         preview, firing.preview = firing.preview, False
@@ -59,7 +59,7 @@ class Launching:
             preview=preview,
         )
 
-    def _verify(self, firing: Firing) -> Launch:
+    def _verify(self, firing: StepFiring) -> Launch:
         """That of a group."""
         play = firing.play
         settings = self._board.settings(play.row)
@@ -80,12 +80,12 @@ class Launching:
 
     # Conflicts
 
-    def resolver(self, play: Play) -> Agent:
+    def resolver(self, play: SubplanState) -> Agent:
         agent = resolver_of(self._board.settings(play.row), self._board.plan.agents)
         assert agent is not None, "a loaded plan has an agent where one resolves conflicts"
         return agent
 
-    def resolve(self, firing: Firing, agent: Agent) -> Launch:
+    def resolve(self, firing: StepFiring, agent: Agent) -> Launch:
         """The prompt is what the slice is about; what is in conflict is known once it is in the workspace."""
         play = firing.play
         subplan, settings = self._board.plan.subplans[play.row], self._board.settings(play.row)
@@ -105,12 +105,12 @@ class Launching:
 
     # Steps
 
-    def agent(self, play: Play, work: AgentWork) -> Agent:
+    def agent(self, play: SubplanState, work: AgentWork) -> Agent:
         agent = agent_of(work, self._board.settings(play.row), self._board.plan.agents)
         assert agent is not None, "a loaded plan has an agent for each step"
         return agent
 
-    def command(self, firing: Firing, placed: Placed) -> Launch:
+    def command(self, firing: StepFiring, placed: PlacedStep) -> Launch:
         """Raises `RenderError`, as `agent_work` does."""
         step, texts = placed.step, self._texts(firing, placed)
         settings = self._board.settings(firing.play.row)
@@ -129,7 +129,7 @@ class Launching:
             grace=step.grace if step.grace is not None else settings.grace,
         )
 
-    def agent_work(self, firing: Firing, placed: Placed, agent: Agent) -> Launch:
+    def agent_work(self, firing: StepFiring, placed: PlacedStep, agent: Agent) -> Launch:
         step, play, texts = placed.step, firing.play, self._texts(firing, placed)
         work, settings = step.body, self._board.settings(play.row)
         assert isinstance(work, AgentWork)
@@ -156,7 +156,7 @@ class Launching:
             grace=step.grace if step.grace is not None else settings.grace,
         )
 
-    def _prompt(self, filled: str, play: Play, placed: Placed, *, goes_on: bool) -> str:
+    def _prompt(self, filled: str, play: SubplanState, placed: PlacedStep, *, goes_on: bool) -> str:
         """Who goes on with a conversation has been told what it is about.
 
         An agent is told of a crash of its last attempt, even if the template reads no feedback.
@@ -167,29 +167,29 @@ class Launching:
             filled = f"{filled.rstrip()}\n\n{play.crashes[placed.address]}"
         return filled if goes_on else with_context(filled, self._board.plan, play.row, template=work.prompt)
 
-    def _resumed(self, firing: Firing, agent: Agent) -> tuple[str | None, bool]:
+    def _resumed(self, firing: StepFiring, agent: Agent) -> tuple[str | None, bool]:
         """The conversation to go on with, and whether with a fork of it."""
         play = firing.play
         firing.resumes, fork = resumed(play, play.steps[firing.step], agent)
         return None if firing.resumes is None else firing.resumes.session, fork
 
-    def question(self, firing: Firing, placed: Placed, text: str) -> str:
+    def question(self, firing: StepFiring, placed: PlacedStep, text: str) -> str:
         return self._texts(firing, placed).filled(text)
 
-    def _texts(self, firing: Firing, placed: Placed) -> Texts:
+    def _texts(self, firing: StepFiring, placed: PlacedStep) -> Texts:
         return Texts(self._board, firing.play, placed, firing.attempt)
 
-    def _env(self, firing: Firing, step: Step, texts: Texts) -> dict[str, str]:
+    def _env(self, firing: StepFiring, step: Step, texts: Texts) -> dict[str, str]:
         return {name: texts.filled(value) for name, value in step.env.items()} | self._leased(firing)
 
-    def _leased(self, firing: Firing) -> dict[str, str]:
+    def _leased(self, firing: StepFiring) -> dict[str, str]:
         pools = self._board.plan.pools
         taken = [(pools[name].variable, values) for name, values in firing.leases]
         each = {f"{name}_{number}": value for name, values in taken for number, value in enumerate(values, 1)}
         # The name of a pool may end in a number, too; its own variable comes first.
         return each | {name: "\n".join(values) for name, values in taken}
 
-    def _commands(self, play: Play, step: Step, texts: Texts) -> tuple[Command, ...]:
+    def _commands(self, play: SubplanState, step: Step, texts: Texts) -> tuple[Command, ...]:
         if not isinstance(step.body, RunCommand):
             return self._board.plan.subplans[play.row].verify
         command = step.body.command
@@ -199,7 +199,7 @@ class Launching:
 
     # Things from pools
 
-    def lease(self, firing: Firing, step: Step) -> None:
+    def lease(self, firing: StepFiring, step: Step) -> None:
         """The things that a step takes from pools whose things have values."""
         board = self._board
         firing.leases = tuple(
@@ -208,7 +208,7 @@ class Launching:
             if board.plan.pools[name].values is not None
         )
 
-    def again(self, firing: Firing) -> Ordered:
+    def again(self, firing: StepFiring) -> Ordered:
         """The order for another execution; what was leased may be other things now.
 
         An agent that is to resume goes on with what the last one told before its end.

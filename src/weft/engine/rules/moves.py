@@ -9,9 +9,9 @@ a branch is under way.
 
 from weft.engine.pools.lanes import Claims
 from weft.engine.rules.backlog import Backlog
-from weft.engine.state.engine_state import Board
-from weft.engine.state.script import Move
-from weft.engine.state.slice_state import Firing, Play, Ticket
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.script import ShapeTransition
+from weft.engine.state.slice_state import PoolRequest, StepFiring, SubplanState
 from weft.plan.compile.parts import Role
 
 MERGING = frozenset({Role.MERGE, Role.LAND})
@@ -19,18 +19,18 @@ MERGES_FIRST = -(1 << 60)
 
 
 class Moves:
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: EngineState) -> None:
         self._board = board
         self._backlog = Backlog(board)
 
     # At once
 
-    def passes(self, play: Play, move: Move, outcome: str = "done") -> None:
+    def passes(self, play: SubplanState, move: ShapeTransition, outcome: str = "done") -> None:
         """A move that takes no time."""
         self._board.saw(play, move.name, "")
         self._put_down(play, move, outcome)
 
-    def _put_down(self, play: Play, move: Move, outcome: str) -> None:
+    def _put_down(self, play: SubplanState, move: ShapeTransition, outcome: str) -> None:
         board = self._board
         board.saw(play, move.name, outcome)
         way = move.ways[outcome]
@@ -42,31 +42,31 @@ class Moves:
             self._forget_pools(play)
             board.ended.append(play)
 
-    def _give_back_slots(self, play: Play) -> None:
+    def _give_back_slots(self, play: SubplanState) -> None:
         if play.lent:
             self._regained(play)
         elif play.slots:
             self._board.allocator.give_back(play.slots)
             play.slots = ()
 
-    def _forget_pools(self, play: Play) -> None:
+    def _forget_pools(self, play: SubplanState) -> None:
         for pool in play.pools.values():
             self._board.allocator.drop_pool(pool)
         play.pools.clear()
 
     # With an end that is waited for
 
-    def begins(self, play: Play, move: Move, claims: Claims) -> Firing:
+    def begins(self, play: SubplanState, move: ShapeTransition, claims: Claims) -> StepFiring:
         board = self._board
         board.saw(play, move.name, "")
         board.serial += 1
-        firing = Firing(serial=board.serial, play=play, move=move, claims=claims, step=move.act.step)
+        firing = StepFiring(serial=board.serial, play=play, move=move, claims=claims, step=move.act.step)
         board.firings[firing.serial] = firing
         play.firings[firing.serial] = firing
         self._backlog.began(play, move.act.role)
         return firing
 
-    def ends(self, firing: Firing) -> None:
+    def ends(self, firing: StepFiring) -> None:
         """It is over, and what it held is free; where its token goes is said by `leads`."""
         board, play = self._board, firing.play
         del board.firings[firing.serial], play.firings[firing.serial]
@@ -78,10 +78,10 @@ class Moves:
         self.gives_back(firing)
         self._backlog.left(play)
 
-    def leads(self, firing: Firing, outcome: str) -> None:
+    def leads(self, firing: StepFiring, outcome: str) -> None:
         self._put_down(firing.play, firing.move, outcome)
 
-    def gives_back(self, firing: Firing) -> None:
+    def gives_back(self, firing: StepFiring) -> None:
         board = self._board
         if firing.claims:
             board.allocator.give_back(firing.claims)
@@ -92,7 +92,7 @@ class Moves:
 
     # While something is waited for
 
-    def lends(self, firing: Firing) -> None:
+    def lends(self, firing: StepFiring) -> None:
         """Gives to others what it holds, until it asks for room again."""
         self._board.saw(firing.play, firing.move.name, "lent")
         self.gives_back(firing)
@@ -100,7 +100,7 @@ class Moves:
         self._board.perhaps_idle[firing.play] = None
         self._backlog.left(firing.play)
 
-    def regains(self, firing: Firing, claims: Claims) -> None:
+    def regains(self, firing: StepFiring, claims: Claims) -> None:
         self._board.saw(firing.play, firing.move.name, "regained")
         firing.claims, firing.parked, firing.lent = claims, "", False
         self._backlog.began(firing.play, firing.move.act.role)
@@ -117,12 +117,12 @@ class Moves:
             self._lend_slots(play)
         return bool(idle)
 
-    def _is_idle(self, play: Play) -> bool:
+    def _is_idle(self, play: SubplanState) -> bool:
         return not any(firing.is_under_way or firing.claims for firing in play.firings.values()) and (
             bool(play.firings) or bool(play.tickets)
         )
 
-    def _lend_slots(self, play: Play) -> None:
+    def _lend_slots(self, play: SubplanState) -> None:
         board = self._board
         for pool, _ in play.slots:
             board.lent[pool] = board.lent.get(pool, 0) + 1
@@ -131,7 +131,7 @@ class Moves:
         board.saw(play, "slots", "lent")
         self._ask_again(play, with_slots=False)
 
-    def _regained(self, play: Play) -> None:
+    def _regained(self, play: SubplanState) -> None:
         board = self._board
         board.saw(play, "slots", "regained")
         for pool, _ in board.limits.slots[play.row]:
@@ -140,11 +140,11 @@ class Moves:
 
     # Room in pools
 
-    def asks(self, ticket: Ticket) -> None:
+    def asks(self, ticket: PoolRequest) -> None:
         """What the ticket is for waits until there is all the room it needs."""
         self._ask(self._add(ticket))
 
-    def waits(self, ticket: Ticket, queue: set[int]) -> None:
+    def waits(self, ticket: PoolRequest, queue: set[int]) -> None:
         """What the ticket is for waits for something else, before it asks for room."""
         queue.add(self._add(ticket))
 
@@ -155,7 +155,7 @@ class Moves:
         for number in numbers:
             self._ask(number)
 
-    def _add(self, ticket: Ticket) -> int:
+    def _add(self, ticket: PoolRequest) -> int:
         board = self._board
         board.next_ticket += 1
         board.tickets[board.next_ticket] = ticket
@@ -179,7 +179,7 @@ class Moves:
         if play.hurries:
             board.allocator.hurry(number)
 
-    def _pause(self, number: int, ticket: Ticket) -> None:
+    def _pause(self, number: int, ticket: PoolRequest) -> None:
         board, firing = self._board, ticket.firing
         board.perhaps_idle[ticket.play] = None
         if ticket.was_held:  # it is held again, so that people see it and can ask for it
@@ -192,7 +192,7 @@ class Moves:
             ticket.claims, ticket.slots = (), False
             self._backlog.left(ticket.play)
 
-    def is_paused(self, play: Play, move: Move) -> bool:
+    def is_paused(self, play: SubplanState, move: ShapeTransition) -> bool:
         """Whether people do not want this to begin. A merge or a landing that a person has asked for may."""
         board = self._board
         is_asked_for = move.act.role in MERGING and play.row in board.agreed
@@ -207,14 +207,14 @@ class Moves:
         self._board.allocator.withdraw(number)
         self._ask(number)
 
-    def _rank(self, number: int, ticket: Ticket) -> tuple[int, int, int]:
+    def _rank(self, number: int, ticket: PoolRequest) -> tuple[int, int, int]:
         """Who goes first. What only waits to be merged does: in plan order, or as it comes."""
         board, row, move = self._board, ticket.play.row, ticket.move
         if move.act.role in MERGING:
             return (MERGES_FIRST, row if board.settings(row).merge_order == "sequential" else number, 0)
         return (-board.levels[row], row, move.number)
 
-    def granted(self, number: int) -> Ticket:
+    def granted(self, number: int) -> PoolRequest:
         ticket = self._forget(number)
         play = ticket.play
         play.hurries = False
@@ -225,7 +225,7 @@ class Moves:
                 self._ask_again(play, with_slots=True)
         return ticket
 
-    def _ask_again(self, play: Play, *, with_slots: bool) -> None:
+    def _ask_again(self, play: SubplanState, *, with_slots: bool) -> None:
         """What waits for room, with or without the slots, asks for what it needs now.
 
         The first one that has room for it gets the slots for all of the slice.
@@ -250,7 +250,7 @@ class Moves:
         board.allocator.give_back((*slots, *ticket.claims))
         self._ask(number)
 
-    def withdraws(self, number: int) -> Ticket:
+    def withdraws(self, number: int) -> PoolRequest:
         board = self._board
         for queue in (board.short, board.throttled, board.paused):
             if number in queue:
@@ -259,7 +259,7 @@ class Moves:
         board.allocator.withdraw(number)
         return self._forget(number)
 
-    def _forget(self, number: int) -> Ticket:
+    def _forget(self, number: int) -> PoolRequest:
         ticket = self._board.tickets.pop(number)
         del ticket.play.tickets[number]
         self._backlog.left(ticket.play)

@@ -11,24 +11,24 @@ failed.
 
 from collections.abc import Sequence
 
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.failures import Failure
-from weft.engine.rules.event_writer import Telling
-from weft.engine.state.engine_state import Board
-from weft.engine.state.slice_state import Play
+from weft.engine.rules.event_writer import EventWriter
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.slice_state import SubplanState
 from weft.engine.states import FailureReason
 from weft.plan.order.outline import ROOT
 
 
-class Leaving:
-    def __init__(self, board: Board, telling: Telling) -> None:
+class PartExclusion:
+    def __init__(self, board: EngineState, telling: EventWriter) -> None:
         self._board = board
         self._telling = telling
         self._outline = board.plan.outline
 
-    def leaves_out(self, play: Play, how: How, fact: Ended) -> bool:
+    def leaves_out(self, play: SubplanState, how: StepOutcome, fact: Ended) -> bool:
         """Whether the end of a part of a group is that of a verify that counts as passed, without some."""
-        if how is not How.FAILED or not fact.left_out or not self._may(play, fact.left_out):
+        if how is not StepOutcome.FAILED or not fact.left_out or not self._may(play, fact.left_out):
             return False
         board = self._board
         board.left_out[play.row] = fact.left_out
@@ -42,7 +42,7 @@ class Leaving:
             self._telling.left_out(path, play.path, fact)
         return True
 
-    def _may(self, play: Play, paths: Sequence[str]) -> bool:
+    def _may(self, play: SubplanState, paths: Sequence[str]) -> bool:
         row = play.row
         if play.frame.doomed is not None or self._board.settings(row).failure_mode != "continue_on_error":
             return False

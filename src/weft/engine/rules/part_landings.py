@@ -10,16 +10,16 @@ again.
 from collections.abc import Iterator
 
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import Ended, How, MergeAsked
+from weft.engine.messages.facts import Ended, MergeAsked, StepOutcome
 from weft.engine.messages.orders import Halt, Land
-from weft.engine.rules.holds import Holding
+from weft.engine.rules.holds import HoldRules
 from weft.engine.rules.scopes import Scopes
-from weft.engine.state.engine_state import Board
+from weft.engine.state.engine_state import EngineState
 from weft.plan.order.outline import ROOT
 
 
 class PartLandings:
-    def __init__(self, board: Board, scopes: Scopes, holding: Holding) -> None:
+    def __init__(self, board: EngineState, scopes: Scopes, holding: HoldRules) -> None:
         self._board = board
         self._outline = board.plan.outline
         self._scopes = scopes
@@ -86,11 +86,11 @@ class PartLandings:
     def ended(self, order: Land, fact: Ended) -> None:
         board = self._board
         del board.part_landings[order.firing]
-        outcome = "landed" if fact.how is How.DONE else str(fact.how)
+        outcome = "landed" if fact.how is StepOutcome.DONE else str(fact.how)
         data = _number(order) | {"parts": list(fact.parts), "moves": [_move(fact)] if fact.moves else []}
         data |= {"message": fact.message} if fact.message else {}
         data |= {"red": True} if fact.red else {}
-        if fact.how is How.DONE:
+        if fact.how is StepOutcome.DONE:
             rows = {str(path): row for row, path in enumerate(self._outline.paths)}
             board.on_target.update(rows[path] for path in fact.parts if path in rows)
         board.tell(Event(kind="parts", subplan=order.path, outcome=outcome, data=data, fact=fact))

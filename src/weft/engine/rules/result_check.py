@@ -11,17 +11,17 @@ from msgspec.structs import replace
 from weft.engine.messages.failures import Failure
 from weft.engine.rules.step_result import output_tail, said_of
 from weft.engine.rules.template_values import template_values
-from weft.engine.state.engine_state import Board
+from weft.engine.state.engine_state import EngineState
 from weft.engine.state.outputs import StepOutput, check_result
-from weft.engine.state.pipelines import Placed
-from weft.engine.state.slice_state import Play
+from weft.engine.state.pipelines import PlacedStep
+from weft.engine.state.slice_state import SubplanState
 from weft.engine.states import FailureReason
 from weft.plan.model import OnResult
 from weft.plan.templates.render import holds, render
 from weft.plan.templates.values import RenderError
 
 
-class Judgement(Struct, frozen=True, kw_only=True):
+class ResultJudgement(Struct, frozen=True, kw_only=True):
     output: StepOutput
     """The output with its JSON, or as failed, if it does not fit the schema."""
     failure: Failure
@@ -39,23 +39,27 @@ class Judgement(Struct, frozen=True, kw_only=True):
         return self.failure.detail if self.rejected_by else ""
 
 
-class Judge:
-    def __init__(self, board: Board) -> None:
+class ResultJudge:
+    def __init__(self, board: EngineState) -> None:
         self._board = board
 
-    def judge(self, play: Play, placed: Placed, output: StepOutput, failure: Failure) -> Judgement:
+    def judge(
+        self, play: SubplanState, placed: PlacedStep, output: StepOutput, failure: Failure
+    ) -> ResultJudgement:
         """`failure` says why the step failed, if the output says that it did. Stores the checked output."""
         checked = check_result(placed.step, output)
         play.outputs[placed.address] = checked
-        judgement = Judgement(output=checked, failure=failure)
+        judgement = ResultJudgement(output=checked, failure=failure)
         if checked is not output and checked.error is not None:
             failure = said_of(placed, play.attempts[placed.address], checked.error.message)
-            judgement = Judgement(output=checked, failure=failure, rejected_by="output_schema")
+            judgement = ResultJudgement(output=checked, failure=failure, rejected_by="output_schema")
         if placed.step.on_result and (checked.status == "done" or placed.step.on_error == "continue"):
             judgement = self._by_rules(play, placed, judgement)
         return judgement
 
-    def _by_rules(self, play: Play, placed: Placed, judgement: Judgement) -> Judgement:
+    def _by_rules(
+        self, play: SubplanState, placed: PlacedStep, judgement: ResultJudgement
+    ) -> ResultJudgement:
         """The judgement of the first rule that fits, or the given one."""
         values = template_values(self._board, play, placed, play.attempts[placed.address])
         for rule in placed.step.on_result:
@@ -67,7 +71,9 @@ class Judge:
                 return self._turned_down(play, placed, judgement, detail, "fail")
         return judgement
 
-    def _by_rule(self, play: Play, placed: Placed, rule: OnResult, judgement: Judgement) -> Judgement:
+    def _by_rule(
+        self, play: SubplanState, placed: PlacedStep, rule: OnResult, judgement: ResultJudgement
+    ) -> ResultJudgement:
         match rule.action:
             case "fail" | "abort":
                 detail = f"on_result: {rule.when} ({rule.action})"
@@ -79,8 +85,8 @@ class Judge:
                 return judgement
 
     def _turned_down(
-        self, play: Play, placed: Placed, judgement: Judgement, detail: str, action: str
-    ) -> Judgement:
+        self, play: SubplanState, placed: PlacedStep, judgement: ResultJudgement, detail: str, action: str
+    ) -> ResultJudgement:
         failure = said_of(placed, play.attempts[placed.address], detail)
         if action == "abort":  # it ends the pipeline, however often the step was tried
             failure = replace(failure, reason=FailureReason.ERROR)
@@ -90,7 +96,7 @@ class Judge:
         rejected_by = "on_result" if ran_well else judgement.rejected_by
         return replace(judgement, action=action, failure=failure, rejected_by=rejected_by)
 
-    def _question(self, play: Play, placed: Placed, rule: OnResult) -> str:
+    def _question(self, play: SubplanState, placed: PlacedStep, rule: OnResult) -> str:
         """The rule's own question, or ours; then the condition and the end of the result."""
         values = template_values(self._board, play, placed, play.attempts[placed.address])
         asked = f"Accept the result of {placed.address}?" if rule.question is None else rule.question

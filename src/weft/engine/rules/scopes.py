@@ -17,20 +17,20 @@ from collections.abc import Iterable, Iterator
 from weft.engine import states
 from weft.engine.messages.failures import Failure
 from weft.engine.pools.lanes import Claims
-from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.gates import Gates
 from weft.engine.state.continuation import continuation_of
-from weft.engine.state.engine_state import Board
-from weft.engine.state.landing_order import Landings
-from weft.engine.state.script import Move
-from weft.engine.state.slice_state import Play
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.landing_order import LandingOrder
+from weft.engine.state.script import ShapeTransition
+from weft.engine.state.slice_state import SubplanState
 from weft.engine.states import FailureReason
 from weft.plan.compile.parts import READY
 from weft.plan.order.outline import ROOT
 
 
 class Scopes:
-    def __init__(self, board: Board, telling: Telling) -> None:
+    def __init__(self, board: EngineState, telling: EventWriter) -> None:
         self._board = board
         self._telling = telling
         self._gates = Gates(board)
@@ -46,7 +46,7 @@ class Scopes:
         self._to_close = [len(ended) for ended in wiring.closes]
         self._closes = {one: group for group, ended in enumerate(wiring.closes) for one in ended}
         self._landings = {row: number for number, row in enumerate(wiring.landings)}
-        self._landing_order = Landings(
+        self._landing_order = LandingOrder(
             [board.settings(row).merge_order == "sequential" for row in wiring.landings]
         )
         self._dooms: dict[int, Failure] = {}
@@ -59,7 +59,7 @@ class Scopes:
         """Rows for which nothing is missing any more, to be taken up by `begin`."""
         self.rejected: deque[int] = deque()
         """Slices that waited for their slots and are not to begin, to be taken up by `reject`."""
-        self.doomed: deque[tuple[Play, Failure]] = deque()
+        self.doomed: deque[tuple[SubplanState, Failure]] = deque()
         """Plays that are to end, to be taken up by whoever knows how."""
 
     @property
@@ -115,7 +115,7 @@ class Scopes:
         shape = board.scripts[board.compiled.shape_of[row]].shape
         return (*board.limits.slots[row], *board.shared_claims(row, shape, self._begin_of(row)))
 
-    def _begin_of(self, row: int) -> Move:
+    def _begin_of(self, row: int) -> ShapeTransition:
         begin = self._board.scripts[self._board.compiled.shape_of[row]].spots[READY].go
         assert begin is not None
         return begin
@@ -134,7 +134,7 @@ class Scopes:
         self._board.allocator.give_back(self._claims(row))
         self._ask_for_slots(number, row)
 
-    def admits(self, number: int) -> Play:
+    def admits(self, number: int) -> SubplanState:
         """There are slots for a slice."""
         board = self._board
         row = board.candidates.pop(number)
@@ -152,10 +152,10 @@ class Scopes:
     def _play(self, row: int, shape: int, landing: int | None = None) -> None:
         self._board.arrivals.append((self._new_play(row, shape, landing), READY))
 
-    def _new_play(self, row: int, shape: int, landing: int | None = None) -> Play:
+    def _new_play(self, row: int, shape: int, landing: int | None = None) -> SubplanState:
         board = self._board
         path, failure = board.path(row), board.failures.get(row)
-        play = Play(row=row, path=path, script=board.scripts[shape], landing=landing)
+        play = SubplanState(row=row, path=path, script=board.scripts[shape], landing=landing)
         if landing is None and self._outline.leaves[row]:
             play.steps = board.steps_of(row)
         play.frame.doom = failure
@@ -199,7 +199,7 @@ class Scopes:
 
     # Ends
 
-    def ended(self, play: Play) -> None:
+    def ended(self, play: SubplanState) -> None:
         """A play has come to its end."""
         rows = len(self._outline.paths)
         if play.landing is None:

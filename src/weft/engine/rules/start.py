@@ -5,27 +5,33 @@ from functools import partial
 from weft.engine.messages.facts import Answered, Ended
 from weft.engine.messages.orders import RESOLVE, Land, Launch
 from weft.engine.pools.lanes import Claims
-from weft.engine.rules.completion import Ending
-from weft.engine.rules.event_writer import Telling
-from weft.engine.rules.expenses import Spending
-from weft.engine.rules.launch import Launching
+from weft.engine.rules.completion import Completion
+from weft.engine.rules.event_writer import EventWriter
+from weft.engine.rules.expenses import Expenses
+from weft.engine.rules.launch import Launcher
 from weft.engine.rules.moves import Moves
 from weft.engine.rules.scopes import Scopes
 from weft.engine.state import conversations, unchanged_files
 from weft.engine.state.continuation import Key, is_final_failure
 from weft.engine.state.conversations import branch_of
-from weft.engine.state.engine_state import Board
-from weft.engine.state.pipelines import Placed
-from weft.engine.state.script import Move
-from weft.engine.state.slice_state import Firing, Play, Ticket
+from weft.engine.state.engine_state import EngineState
+from weft.engine.state.pipelines import PlacedStep
+from weft.engine.state.script import ShapeTransition
+from weft.engine.state.slice_state import PoolRequest, StepFiring, SubplanState
 from weft.plan.compile.parts import READY, Role
 from weft.plan.model import Agent, AgentWork, Ask
 from weft.plan.templates.values import RenderError
 
 
-class Starting:
+class Starter:
     def __init__(
-        self, board: Board, moves: Moves, scopes: Scopes, ending: Ending, spending: Spending, telling: Telling
+        self,
+        board: EngineState,
+        moves: Moves,
+        scopes: Scopes,
+        ending: Completion,
+        spending: Expenses,
+        telling: EventWriter,
     ) -> None:
         self._board = board
         self._moves = moves
@@ -33,13 +39,13 @@ class Starting:
         self._ending = ending
         self._spending = spending
         self._telling = telling
-        self._launching = Launching(board)
+        self._launching = Launcher(board)
 
-    def wants(self, play: Play, place: int, move: Move) -> None:
+    def wants(self, play: SubplanState, place: int, move: ShapeTransition) -> None:
         """A token is to go on with something that may need room; what needs none begins at once."""
         board = self._board
         if move.claims or move.takes_slot or play.lent or board.stopping or play.row in board.restrained:
-            self._moves.asks(Ticket(play=play, move=move, place=place))
+            self._moves.asks(PoolRequest(play=play, move=move, place=place))
         else:
             self._begin(play, move, place, ())
 
@@ -61,7 +67,7 @@ class Starting:
         assert begin is not None
         self._begin_slice(play, begin, self._board.claims(play, begin))
 
-    def _begin(self, play: Play, move: Move, place: int, claims: Claims) -> None:
+    def _begin(self, play: SubplanState, move: ShapeTransition, place: int, claims: Claims) -> None:
         match move.act.role:
             case Role.RUN if play.steps:
                 self._run(play, move, place, claims)
@@ -74,7 +80,7 @@ class Starting:
             case _:
                 self._part(play, move, claims)
 
-    def _begin_slice(self, play: Play, move: Move, claims: Claims) -> None:
+    def _begin_slice(self, play: SubplanState, move: ShapeTransition, claims: Claims) -> None:
         board = self._board
         if not play.pools:
             play.pools = {place: board.allocator.add_pool(size) for place, size in play.script.local_pools}
@@ -86,18 +92,18 @@ class Starting:
             play.continuation = None  # nothing says what is in the plan's own directory
             self._moves.passes(play, move)
 
-    def _part(self, play: Play, move: Move, claims: Claims) -> None:
+    def _part(self, play: SubplanState, move: ShapeTransition, claims: Claims) -> None:
         """Something that is no step of the plan's own."""
         firing = self._moves.begins(play, move, claims)
         firing.attempt = move.act.attempt or 1
         firing.order = self._launching.part(firing)
         self._order(firing)
 
-    def _resolve(self, play: Play, move: Move, place: int, claims: Claims) -> None:
+    def _resolve(self, play: SubplanState, move: ShapeTransition, place: int, claims: Claims) -> None:
         """An agent is to resolve a conflict."""
         agent = self._launching.resolver(play)
         reserved = self._spending.estimates(play.row, AgentWork(prompt=""), agent)
-        if not self._spending.allows(Ticket(play=play, move=move, place=place), agent, reserved):
+        if not self._spending.allows(PoolRequest(play=play, move=move, place=place), agent, reserved):
             self._board.allocator.give_back(claims)
             return
         firing = self._moves.begins(play, move, claims)
@@ -108,7 +114,7 @@ class Starting:
 
     # Steps
 
-    def _run(self, play: Play, move: Move, place: int, claims: Claims) -> None:
+    def _run(self, play: SubplanState, move: ShapeTransition, place: int, claims: Claims) -> None:
         placed = play.steps[move.act.step]
         work = placed.step.body
         agent, reserved = None, (0, 0)
@@ -118,7 +124,7 @@ class Starting:
             return
         if agent is not None and isinstance(work, AgentWork):
             reserved = self._spending.estimates(play.row, work, agent)
-            if not self._spending.allows(Ticket(play=play, move=move, place=place), agent, reserved):
+            if not self._spending.allows(PoolRequest(play=play, move=move, place=place), agent, reserved):
                 self._board.allocator.give_back(claims)
                 return
         firing = self._moves.begins(play, move, claims)
@@ -129,12 +135,14 @@ class Starting:
             self._launching.lease(firing, placed.step)
         self._launch(firing, placed, agent)
 
-    def _has_ended(self, play: Play, move: Move, claims: Claims, agent: Agent | None) -> bool:
+    def _has_ended(
+        self, play: SubplanState, move: ShapeTransition, claims: Claims, agent: Agent | None
+    ) -> bool:
         """Whether a step ended in the run that the slice continues after; then it ends as it ended there."""
         placed, continuation = play.steps[move.act.step], play.continuation
         assert continuation is not None
         # Rendered for a firing that is not begun: if it has to be launched, it may not fit the budget.
-        sketch = Firing(serial=0, play=play, move=move, claims=(), step=placed.address)
+        sketch = StepFiring(serial=0, play=play, move=move, claims=(), step=placed.address)
         sketch.attempt = play.attempts.get(placed.address, 0) + (not move.again)
         key = (placed.address, sketch.attempt, False)
         end = continuation.has(key)
@@ -154,7 +162,7 @@ class Starting:
         self._ends_as_before(firing, end.end, continuation.slice.run)
         return True
 
-    def _is_beside(self, play: Play, placed: Placed, key: Key) -> bool:
+    def _is_beside(self, play: SubplanState, placed: PlacedStep, key: Key) -> bool:
         """Whether a step waits for room, or is in a branch that does, beside the one of the step `placed`."""
         waiting = {ticket.move.act.step for ticket in play.tickets.values()} & play.steps.keys()
         if key[0] in waiting:
@@ -164,20 +172,20 @@ class Starting:
             return False
         return any(branch_of(play, play.steps[step]) == branch for step in waiting)
 
-    def _ends_as_before(self, firing: Firing, fact: Ended, run: str) -> None:
+    def _ends_as_before(self, firing: StepFiring, fact: Ended, run: str) -> None:
         unchanged_files.note(firing, fact)
         judgement = self._ending.judgement(firing, fact.how, fact)
         self._telling.ended_before(firing, fact, run, judgement)
         conversations.note(firing, fact)
         self._ending.step_ended(firing, fact.how, fact, judgement)
 
-    def _rendered(self, firing: Firing, placed: Placed, agent: Agent | None) -> Launch:
+    def _rendered(self, firing: StepFiring, placed: PlacedStep, agent: Agent | None) -> Launch:
         """Raises `RenderError`."""
         if agent is None:
             return self._launching.command(firing, placed)
         return self._launching.agent_work(firing, placed, agent)
 
-    def _launch(self, firing: Firing, placed: Placed, agent: Agent | None) -> None:
+    def _launch(self, firing: StepFiring, placed: PlacedStep, agent: Agent | None) -> None:
         try:
             firing.order = self._rendered(firing, placed, agent)
         except RenderError as error:
@@ -186,7 +194,7 @@ class Starting:
         else:
             self._order(firing)
 
-    def counts(self, play: Play, move: Move) -> int:
+    def counts(self, play: SubplanState, move: ShapeTransition) -> int:
         """The how-manieth go at a step this is; another try of what was lost is none."""
         address = move.act.step
         if not move.again:
@@ -195,7 +203,7 @@ class Starting:
                 play.failures.pop(address, None)
         return play.attempts[address]
 
-    def _order(self, firing: Firing) -> None:
+    def _order(self, firing: StepFiring) -> None:
         order = firing.order
         assert order is not None
         self._board.order(order)
@@ -205,22 +213,22 @@ class Starting:
 
     # Another execution
 
-    def resumes(self, firing: Firing) -> None:
+    def resumes(self, firing: StepFiring) -> None:
         """It was stopped, and is to continue; if it has lent what it held, when there is room again."""
         if firing.lent:
             firing.parked = "asking"
-            self._moves.asks(Ticket(play=firing.play, move=firing.move, firing=firing))
+            self._moves.asks(PoolRequest(play=firing.play, move=firing.move, firing=firing))
         else:
             self.again(firing)
 
-    def again(self, firing: Firing) -> None:
+    def again(self, firing: StepFiring) -> None:
         """It was stopped with the run, and that goes on; or a usage limit has ended, and there is room."""
         if firing.serial not in self._board.firings:
             return  # it was cancelled meanwhile, since there is no money for another one of its slice
         launch = firing.launch
         if launch is not None and launch.agent is not None:
             firing.parked = "stopped"
-            ticket = Ticket(play=firing.play, move=firing.move, firing=firing)
+            ticket = PoolRequest(play=firing.play, move=firing.move, firing=firing)
             if not self._spending.allows(ticket, launch.agent, firing.reserved):
                 self._waits_again(firing)
                 return
@@ -233,14 +241,14 @@ class Starting:
         firing.order = self._launching.again(firing)
         self._order(firing)
 
-    def _waits_again(self, firing: Firing) -> None:
+    def _waits_again(self, firing: StepFiring) -> None:
         if firing.serial in self._board.firings:  # else there is no money for it, and it is cancelled
             self._moves.lends(firing)
             firing.parked = "asking"
 
     # People
 
-    def asks_a_person(self, play: Play, move: Move) -> None:
+    def asks_a_person(self, play: SubplanState, move: ShapeTransition) -> None:
         """A question that is a step, or one about the result of a step."""
         placed = play.steps[move.act.step]
         body = placed.step.body

@@ -5,22 +5,22 @@ import shlex
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.failures import Failure
 from weft.engine.messages.orders import Launch
 from weft.engine.state import feedback
 from weft.engine.state.outputs import NotJsonError, StepError, StepOutput, json_in
-from weft.engine.state.pipelines import Placed
-from weft.engine.state.script import Move
-from weft.engine.state.slice_state import Firing
+from weft.engine.state.pipelines import PlacedStep
+from weft.engine.state.script import ShapeTransition
+from weft.engine.state.slice_state import StepFiring
 from weft.engine.states import FailureReason
 from weft.plan.model import Command, Step
 
 _REASONS = {
-    How.TIMEOUT: FailureReason.TIMEOUT,
-    How.LOST: FailureReason.LOST,
-    How.INFRA: FailureReason.INFRA,
-    How.CONFLICT: FailureReason.CONFLICT,
+    StepOutcome.TIMEOUT: FailureReason.TIMEOUT,
+    StepOutcome.LOST: FailureReason.LOST,
+    StepOutcome.INFRA: FailureReason.INFRA,
+    StepOutcome.CONFLICT: FailureReason.CONFLICT,
 }
 _NOT_THE_WORK = frozenset({FailureReason.LOST, FailureReason.INFRA})
 
@@ -28,7 +28,7 @@ TAIL_LINES = 20
 TAIL_CHARACTERS = 2_000
 
 
-def part_name(move: Move) -> str:
+def part_name(move: ShapeTransition) -> str:
     """The step that a move is about, or the name of what Weft does itself."""
     return move.act.step or f"@{move.act.kind}"
 
@@ -43,7 +43,7 @@ def output_tail(*texts: str) -> str:
 
 
 def output_of(fact: Ended) -> StepOutput:
-    if fact.how is How.DONE:
+    if fact.how is StepOutcome.DONE:
         return StepOutput(
             status="done",
             result=fact.result.removesuffix("\n"),  # as `$(…)` does it: nobody compares with a line break
@@ -67,7 +67,7 @@ def failed(output: StepOutput, failure: Failure) -> StepOutput:
     return replace(output, status="failed", error=error)
 
 
-def failure_of(firing: Firing, fact: Ended) -> Failure:
+def failure_of(firing: StepFiring, fact: Ended) -> Failure:
     """Why it failed, if it did."""
     order, name = firing.order, part_name(firing.move)
     reason = _REASONS.get(fact.how, FailureReason.ERROR)
@@ -87,7 +87,7 @@ def failure_of(firing: Firing, fact: Ended) -> Failure:
         agent="" if agent is None else agent.name,
         exit_code=fact.exit_code,
         signal=fact.signal,
-        timeout=order.timeout if fact.how is How.TIMEOUT and isinstance(order, Launch) else None,
+        timeout=order.timeout if fact.how is StepOutcome.TIMEOUT and isinstance(order, Launch) else None,
         detail=said,
         tail=output_tail(fact.result, fact.errors),
     )
@@ -107,7 +107,7 @@ def exhausted(step: Step, attempt: int) -> FailureReason | None:
 
 
 def said_of(
-    placed: Placed, attempt: int, message: str, reason: FailureReason = FailureReason.ERROR
+    placed: PlacedStep, attempt: int, message: str, reason: FailureReason = FailureReason.ERROR
 ) -> Failure:
     """A failure that is no process's: of a question, a join, a result that does not fit."""
     return Failure(
@@ -120,7 +120,7 @@ def said_of(
 
 
 def feedback_of(
-    failure: Failure, placed: Placed, output: StepOutput, *, rejected_by: str, idle: tuple[str, ...] = ()
+    failure: Failure, placed: PlacedStep, output: StepOutput, *, rejected_by: str, idle: tuple[str, ...] = ()
 ) -> str:
     """The feedback for the next attempt; `rejected_by`: what turned the result down, if the step ran well.
 
@@ -130,7 +130,7 @@ def feedback_of(
         not failure.agent and (failure.exit_code or failure.signal is not None)
     )
     return feedback.feedback(
-        feedback.Failure(
+        feedback.FailureReport(
             step=failure.step,
             command=failure.command or None,
             agent=failure.agent or None,

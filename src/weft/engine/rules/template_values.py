@@ -3,17 +3,19 @@
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from weft.engine.state.engine_state import Board
+from weft.engine.state.engine_state import EngineState
 from weft.engine.state.outputs import step_values
-from weft.engine.state.pipelines import Placed
-from weft.engine.state.slice_state import Play
+from weft.engine.state.pipelines import PlacedStep
+from weft.engine.state.slice_state import SubplanState
 from weft.plan.templates.render import render
 from weft.plan.templates.values import json_text
 
 _MARKS = ("{{", "{%", "{#")
 
 
-def template_values(board: Board, play: Play, placed: Placed, attempt: int) -> Mapping[str, object]:
+def template_values(
+    board: EngineState, play: SubplanState, placed: PlacedStep, attempt: int
+) -> Mapping[str, object]:
     plan = board.plan
     subplan = plan.subplans[play.row]
     verify = [command if isinstance(command, str) else " ".join(command) for command in subplan.verify]
@@ -37,7 +39,7 @@ def template_values(board: Board, play: Play, placed: Placed, attempt: int) -> M
 class Texts:
     """Templates of one step; what they can read is put together when the first of them reads something."""
 
-    def __init__(self, board: Board, play: Play, placed: Placed, attempt: int) -> None:
+    def __init__(self, board: EngineState, play: SubplanState, placed: PlacedStep, attempt: int) -> None:
         self._board = board
         self._play = play
         self._placed = placed

@@ -6,33 +6,33 @@ says. What needs room in pools asks for it and waits; all else passes at once.
 """
 
 from weft.engine.messages.failures import Failure
-from weft.engine.rules.cancellation import Dooming
-from weft.engine.rules.completion import Ending
-from weft.engine.rules.event_writer import Telling
+from weft.engine.rules.cancellation import Cancellation
+from weft.engine.rules.completion import Completion
+from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import Moves
-from weft.engine.rules.start import Starting
+from weft.engine.rules.start import Starter
 from weft.engine.rules.step_result import said_of
 from weft.engine.rules.template_values import template_values
-from weft.engine.state.engine_state import Board
+from weft.engine.state.engine_state import EngineState
 from weft.engine.state.outputs import SKIPPED
-from weft.engine.state.pipelines import Placed
-from weft.engine.state.script import Move, Spot
-from weft.engine.state.slice_state import Frame, Play
+from weft.engine.state.pipelines import PlacedStep
+from weft.engine.state.script import PlaceRules, ShapeTransition
+from weft.engine.state.slice_state import PipelineFrame, SubplanState
 from weft.plan.compile.parts import Role
 from weft.plan.model import Ask, Join
 from weft.plan.templates.render import holds
 from weft.plan.templates.values import RenderError
 
 
-class Tokens:
+class TokenRules:
     def __init__(
         self,
-        board: Board,
+        board: EngineState,
         moves: Moves,
-        starting: Starting,
-        ending: Ending,
-        dooming: Dooming,
-        telling: Telling,
+        starting: Starter,
+        ending: Completion,
+        dooming: Cancellation,
+        telling: EventWriter,
     ) -> None:
         self._board = board
         self._moves = moves
@@ -41,7 +41,7 @@ class Tokens:
         self._dooming = dooming
         self._telling = telling
 
-    def arrives(self, play: Play, place: int) -> None:
+    def arrives(self, play: SubplanState, place: int) -> None:
         spot = play.script.spots[place]
         go = spot.go
         if go is not None and len(go.inputs) > 1:
@@ -54,7 +54,7 @@ class Tokens:
         else:
             self._go(play, place, spot, go)
 
-    def _wait(self, play: Play, place: int, move: Move) -> None:
+    def _wait(self, play: SubplanState, place: int, move: ShapeTransition) -> None:
         """It comes together with others; the last one to arrive takes them on."""
         play.tokens.add(place)
         arrived = play.arrived[move.number] = play.arrived.get(move.number, 0) + 1
@@ -63,14 +63,14 @@ class Tokens:
             play.tokens.difference_update(move.inputs)
             self._moves.passes(play, move)
 
-    def _stops(self, play: Play, stop: Move, frame: str) -> bool:
+    def _stops(self, play: SubplanState, stop: ShapeTransition, frame: str) -> bool:
         if play.carried or play.frames[frame].doomed is not None:
             return True
         return bool(play.cancelled) and stop.act.step in play.cancelled
 
     # Conditions and dependencies
 
-    def _is_skipped(self, play: Play, skip: Move) -> bool:
+    def _is_skipped(self, play: SubplanState, skip: ShapeTransition) -> bool:
         """A step that depends on a failed one is not skipped, but fails: else nobody would hear of the failure."""
         placed = play.steps[skip.act.step]
         if self._broken(play, placed) is not None:
@@ -83,7 +83,7 @@ class Tokens:
             play.faults[placed.address] = f"condition: {error}"
             return False
 
-    def _skip(self, play: Play, skip: Move) -> None:
+    def _skip(self, play: SubplanState, skip: ShapeTransition) -> None:
         placed = play.steps[skip.act.step]
         failure = self._broken(play, placed)
         play.outputs[placed.address] = SKIPPED
@@ -92,7 +92,7 @@ class Tokens:
             self._dooming.step_failed(play, placed, play.frames[skip.act.frame], failure)
         self._moves.passes(play, skip)
 
-    def _broken(self, play: Play, placed: Placed) -> Failure | None:
+    def _broken(self, play: SubplanState, placed: PlacedStep) -> Failure | None:
         """Why a step that depends on others cannot be done, if one of them failed."""
         if placed.waits_for_all:
             return None
@@ -105,7 +105,7 @@ class Tokens:
 
     # Going on
 
-    def _go(self, play: Play, place: int, spot: Spot, move: Move) -> None:
+    def _go(self, play: SubplanState, place: int, spot: PlaceRules, move: ShapeTransition) -> None:
         match move.act.role:
             case Role.RUN | Role.ENTER | Role.LEAVE if play.steps:
                 self._step(play, place, spot, move)
@@ -118,7 +118,7 @@ class Tokens:
             case _:
                 self._moves.passes(play, move)
 
-    def _step(self, play: Play, place: int, spot: Spot, move: Move) -> None:
+    def _step(self, play: SubplanState, place: int, spot: PlaceRules, move: ShapeTransition) -> None:
         placed = play.steps[move.act.step]
         body, is_question = placed.step.body, move.act.kind == "ask" or move.act.role is Role.LEAVE
         is_new = spot.stop is not None and (not is_question or isinstance(body, Ask))
@@ -136,7 +136,7 @@ class Tokens:
         else:
             self._starting.wants(play, place, move)
 
-    def _cannot_run(self, play: Play, spot: Spot, placed: Placed) -> bool:
+    def _cannot_run(self, play: SubplanState, spot: PlaceRules, placed: PlacedStep) -> bool:
         """Whether its condition could not be evaluated, or it depends on something that failed."""
         assert spot.stop is not None
         fault = play.faults.pop(placed.address, "") if play.faults else ""
@@ -154,14 +154,14 @@ class Tokens:
         self._ending.not_run(play, spot.stop, broken)
         return True
 
-    def _enter(self, play: Play, move: Move) -> None:
+    def _enter(self, play: SubplanState, move: ShapeTransition) -> None:
         """A nested pipeline begins."""
         prefix = f"{move.name.removeprefix('enter ')}."
-        play.frames[prefix] = Frame(prefix, play.frames[move.act.frame])
+        play.frames[prefix] = PipelineFrame(prefix, play.frames[move.act.frame])
         self._starting.counts(play, move)
         self._moves.passes(play, move)
 
-    def _launch(self, play: Play, move: Move) -> None:
+    def _launch(self, play: SubplanState, move: ShapeTransition) -> None:
         """Async steps are on their way, those that stand together as one group."""
         group = f"{play.path}:{move.name.removeprefix('launch ')}"
         for address in play.steps[move.act.step].launched:

@@ -22,7 +22,7 @@ ENOUGH = 3
 """So many costs of a kind must be known before more is inferred from them."""
 
 
-class Settled(Struct, frozen=True):
+class SettledCost(Struct, frozen=True):
     """What a step that has ended counts as."""
 
     amount: int = 0
@@ -40,8 +40,8 @@ class Settled(Struct, frozen=True):
 class Bill(Struct, frozen=True):
     """What an execution of an agent that has ended counts as, in money and in tokens."""
 
-    money: Settled = Settled()
-    tokens: Settled = Settled()
+    money: SettledCost = SettledCost()
+    tokens: SettledCost = SettledCost()
 
 
 class _Account(Struct):
@@ -177,7 +177,7 @@ class Budget:
     def is_open(self, step: int) -> bool:
         return step in self._accounts
 
-    def settle(self, step: int, cost: int | None, *, kind: str = "") -> Settled:
+    def settle(self, step: int, cost: int | None, *, kind: str = "") -> SettledCost:
         """Counts a step that has ended; None is a cost that it did not report.
 
         `kind` is that of steps which may be expected to cost as much.
@@ -192,7 +192,7 @@ class Budget:
                 self.assumed[group] += kept
         elif kind:
             insort(self._costs.setdefault(kind, []), cost)
-        return Settled(known, is_known=cost is not None, kept=kept)
+        return SettledCost(known, is_known=cost is not None, kept=kept)
 
     def _change(self, row: int, spent: int, reserved: int) -> None:
         for group in self._around(row):

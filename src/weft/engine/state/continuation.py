@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
-from weft.engine.messages.facts import EarlierSlice, EarlierStep, Ended, How
-from weft.engine.state.script import Move
+from weft.engine.messages.facts import EarlierSlice, EarlierStep, Ended, StepOutcome
+from weft.engine.state.script import ShapeTransition
 from weft.plan.model import Step
 
 Key = tuple[str, int, bool]
@@ -53,9 +53,9 @@ def continuation_of(earlier: EarlierSlice) -> Continuation:
     return Continuation(earlier, ends, frozenset(earlier.open))
 
 
-def is_final_failure(end: EarlierStep, step: Step, move: Move) -> bool:
+def is_final_failure(end: EarlierStep, step: Step, move: ShapeTransition) -> bool:
     """Whether the end of a step would fail its slice: a step that failed is run again."""
-    if not isinstance(end.end, Ended) or end.end.how is How.DONE:
+    if not isinstance(end.end, Ended) or end.end.how is StepOutcome.DONE:
         return False
     if "crashed" in move.ways and not end.end.lasting:
         return False  # an agent that crashed has made an attempt, and another follows

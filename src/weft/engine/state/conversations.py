@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from weft.engine.messages.facts import Ended
-from weft.engine.state.pipelines import Placed
-from weft.engine.state.slice_state import Conversation, Firing, Play
+from weft.engine.state.pipelines import PlacedStep
+from weft.engine.state.slice_state import Conversation, StepFiring, SubplanState
 from weft.plan.model import Agent, AgentWork
 from weft.plan.pipelines.flow import Flow, flow
 
 
-def resumed(play: Play, placed: Placed, agent: Agent) -> tuple[Conversation | None, bool]:
+def resumed(play: SubplanState, placed: PlacedStep, agent: Agent) -> tuple[Conversation | None, bool]:
     """What a step goes on with, if there is anything, and whether with a fork of it."""
     if not _resumes(placed):
         return None, False
@@ -32,7 +32,7 @@ def resumed(play: Play, placed: Placed, agent: Agent) -> tuple[Conversation | No
     return found, is_foreign or any(level.overlaps for level in within)
 
 
-def note(firing: Firing, fact: Ended) -> None:
+def note(firing: StepFiring, fact: Ended) -> None:
     """An agent has told its conversation, which can be gone on with, however this execution has ended."""
     play, launch = firing.play, firing.launch
     if not fact.session or launch is None or launch.agent is None or not firing.step:
@@ -48,7 +48,9 @@ def note(firing: Firing, fact: Ended) -> None:
     play.conversations[firing.step] = conversation
 
 
-def _last(play: Play, placed: Placed, agent: Agent, levels: list["_Level"]) -> Conversation | None:
+def _last(
+    play: SubplanState, placed: PlacedStep, agent: Agent, levels: list["_Level"]
+) -> Conversation | None:
     held = play.conversations
     since = takewhile(lambda address: address != placed.address, reversed(held))
     before = {
@@ -66,7 +68,7 @@ def _last(play: Play, placed: Placed, agent: Agent, levels: list["_Level"]) -> C
 class _Level:
     """A step among those beside it: one that resumes, or a pipeline that such a step stands in."""
 
-    def __init__(self, play: Play, placed: Placed) -> None:
+    def __init__(self, play: SubplanState, placed: PlacedStep) -> None:
         self._play = play
         self._prefix = placed.prefix
         self._ids = [step.id for step in placed.beside]
@@ -98,7 +100,7 @@ class _Level:
         return not self._flow.has_ended(first, second)
 
 
-def _around(play: Play, placed: Placed) -> Iterator[Placed]:
+def _around(play: SubplanState, placed: PlacedStep) -> Iterator[PlacedStep]:
     """The step, then the one whose pipeline it stands in, and so on."""
     yield placed
     while placed.within:
@@ -106,12 +108,12 @@ def _around(play: Play, placed: Placed) -> Iterator[Placed]:
         yield placed
 
 
-def branch_of(play: Play, placed: Placed) -> str:
+def branch_of(play: SubplanState, placed: PlacedStep) -> str:
     """The address of the async step that a step is, or is in; empty if there is none."""
     return next((one.address for one in _around(play, placed) if one.step.is_async), "")
 
 
-def _resumes(placed: Placed) -> bool:
+def _resumes(placed: PlacedStep) -> bool:
     return isinstance(placed.step.body, AgentWork) and placed.step.body.resume
 
 

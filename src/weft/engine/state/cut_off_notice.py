@@ -5,19 +5,19 @@ is reached. The next one starts in the same directory, with the same task. Witho
 the unfinished changes for the state that it was given.
 """
 
-from weft.engine.messages.facts import Ended, How
-from weft.engine.state.slice_state import Firing, Play
+from weft.engine.messages.facts import Ended, StepOutcome
+from weft.engine.state.slice_state import StepFiring, SubplanState
 
 CUT_OFF = {
-    How.LOST: "how it ended is unknown",
-    How.STOPPED: "the run was stopped",
-    How.LIMITED: "a usage limit was reached",
+    StepOutcome.LOST: "how it ended is unknown",
+    StepOutcome.STOPPED: "the run was stopped",
+    StepOutcome.LIMITED: "a usage limit was reached",
 }
 """Ends after which another execution of the same attempt follows, and why."""
 MOST_FILES = 40
 
 
-def note(firing: Firing, how: How, fact: Ended) -> None:
+def note(firing: StepFiring, how: StepOutcome, fact: Ended) -> None:
     """An execution of a step has ended: what is to be said of it to the next one."""
     interruptions = firing.play.interruptions
     if how in CUT_OFF and fact.left is not None:
@@ -26,13 +26,13 @@ def note(firing: Firing, how: How, fact: Ended) -> None:
         interruptions.pop(firing.step, None)
 
 
-def text_of(play: Play, address: str, session: str | None) -> str:
+def text_of(play: SubplanState, address: str, session: str | None) -> str:
     """What the next execution of a step is told; nothing if it continues the conversation that was cut off."""
     text, cut_off = play.interruptions.get(address, ("", None))
     return "" if session is not None and session == cut_off else text
 
 
-def _text(how: How, left: str) -> str:
+def _text(how: StepOutcome, left: str) -> str:
     files = left.splitlines()
     lines = [f"An earlier attempt at this task was cut off before it ended: {CUT_OFF[how]}."]
     if files:

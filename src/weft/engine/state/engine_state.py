@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from weft.engine.messages.events import Event
-from weft.engine.messages.facts import EarlierSlice, Wanted
+from weft.engine.messages.facts import ControlState, EarlierSlice
 from weft.engine.messages.failures import Failure
 from weft.engine.messages.orders import AnyOrder, Land
 from weft.engine.pools.allocator import Allocator
@@ -18,9 +18,9 @@ from weft.engine.pools.lanes import Claims
 from weft.engine.pools.leases import Leases
 from weft.engine.state.budget import Budget
 from weft.engine.state.ceilings import budgets_of
-from weft.engine.state.pipelines import Placed, placed_steps
-from weft.engine.state.script import Move, Script, script
-from weft.engine.state.slice_state import Firing, Play, Ticket
+from weft.engine.state.pipelines import PlacedStep, placed_steps
+from weft.engine.state.script import Script, ShapeTransition, script
+from weft.engine.state.slice_state import PoolRequest, StepFiring, SubplanState
 from weft.engine.states import SubplanTracker
 from weft.plan.compile.parts import MERGE, TURN, Shape
 from weft.plan.compile.plan_net import CompiledPlan
@@ -29,7 +29,7 @@ from weft.plan.model import Plan
 from weft.plan.settings import Settings
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class PoolNumbers(Struct, frozen=True, kw_only=True):
     """The pools of a plan, by their numbers in the allocator."""
 
     sizes: list[int]
@@ -39,13 +39,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     named: dict[str, int]
 
 
-class Board(Struct, eq=False, kw_only=True):
+class EngineState(Struct, eq=False, kw_only=True):
     compiled: CompiledPlan
     tracker: SubplanTracker
     scripts: list[Script]
     levels: list[int]
     allocator: Allocator
-    limits: Limits
+    limits: PoolNumbers
     leases: Leases
     budget: Budget
     token_budget: Budget
@@ -64,7 +64,7 @@ class Board(Struct, eq=False, kw_only=True):
     continued: dict[str, EarlierSlice] = {}
     """Slices that continue where an earlier run was cut off."""
     serial: int = 0
-    tickets: dict[int, Ticket] = {}
+    tickets: dict[int, PoolRequest] = {}
     next_ticket: int = 0
     short: set[int] = set()
     """Tickets that wait for money that is reserved elsewhere."""
@@ -74,24 +74,24 @@ class Board(Struct, eq=False, kw_only=True):
     """Accounts of agents that have met a usage limit, and until when."""
     paused: set[int] = set()
     """Tickets, and slices that are ready, that wait until people let them go on."""
-    restrained: dict[int, Wanted] = {}
+    restrained: dict[int, ControlState] = {}
     """Rows that people do not want to go on."""
     lent: dict[int, int] = {}
     """By the pool of a limit: how many slices have lent their slots of it to others."""
-    perhaps_idle: dict[Play, None] = {}
+    perhaps_idle: dict[SubplanState, None] = {}
     """Slices that may have come to wait, in the order in which that was noticed."""
-    backlog: dict[Play, None] = {}
+    backlog: dict[SubplanState, None] = {}
     """Slices whose steps have ended and that are about to be merged, in the order in which they came."""
     overtaken: set[int] = set()
     """Rows of slices that were passed over so often that their first step waits no longer than it must."""
     candidates: dict[int, int] = {}
     """Slices that are ready and wait for their slots: their rows, by ticket."""
-    plays: dict[int, Play] = {}
+    plays: dict[int, SubplanState] = {}
     """The plays under way, by row; landings by the number of rows plus their own."""
-    firings: dict[int, Firing] = {}
-    questions: dict[int, Firing] = {}
+    firings: dict[int, StepFiring] = {}
+    questions: dict[int, StepFiring] = {}
     """Those among the firings that wait for a person."""
-    held: dict[int, Firing] = {}
+    held: dict[int, StepFiring] = {}
     """Those that wait for a person to do something, before they are tried again."""
     agreed: set[int] = set()
     """Rows that a person wants to land."""
@@ -111,14 +111,14 @@ class Board(Struct, eq=False, kw_only=True):
     """Of groups that go on without some of what is in them: the paths of these."""
     gaps: dict[int, Failure] = {}
     """Of these groups and those around them: why something is missing."""
-    arrivals: deque[tuple[Play, int]] = field(default_factory=deque[tuple[Play, int]])
-    ended: deque[Play] = field(default_factory=deque[Play])
+    arrivals: deque[tuple[SubplanState, int]] = field(default_factory=deque[tuple[SubplanState, int]])
+    ended: deque[SubplanState] = field(default_factory=deque[SubplanState])
     events: list[Event] = []
     orders: list[AnyOrder] = []
     moves: list[tuple[str, str]] | None = None
     """Where someone wants to see every move of the net: the transition and the outcome; empty as it begins."""
-    _placed: dict[tuple[int, bool], Mapping[str, Placed]] = {}
-    _claims: dict[tuple[Move, tuple[int, ...]], Claims] = {}
+    _placed: dict[tuple[int, bool], Mapping[str, PlacedStep]] = {}
+    _claims: dict[tuple[ShapeTransition, tuple[int, ...]], Claims] = {}
 
     @property
     def plan(self) -> Plan:
@@ -145,7 +145,7 @@ class Board(Struct, eq=False, kw_only=True):
 
     # For whoever wants to see the moves of the one net
 
-    def saw(self, play: Play, name: str, outcome: str) -> None:
+    def saw(self, play: SubplanState, name: str, outcome: str) -> None:
         """Notes a move; an empty outcome is its beginning.
 
         What is lent while something is waited for is no move: `lent` and `regained` tell of it.
@@ -160,7 +160,7 @@ class Board(Struct, eq=False, kw_only=True):
 
     # What slices share
 
-    def steps_of(self, row: int) -> Mapping[str, Placed]:
+    def steps_of(self, row: int) -> Mapping[str, PlacedStep]:
         plan = self.compiled.plan
         pipeline, verifies = plan.pipeline_of(row), bool(plan.subplans[row].verify)
         key = (id(pipeline), verifies)
@@ -168,7 +168,7 @@ class Board(Struct, eq=False, kw_only=True):
             self._placed[key] = placed_steps(pipeline.steps, plan.pipelines, verifies=verifies)
         return self._placed[key]
 
-    def claims(self, play: Play, move: Move) -> Claims:
+    def claims(self, play: SubplanState, move: ShapeTransition) -> Claims:
         """What a move takes from the pools for as long as it lasts; slots left out."""
         if not move.claims:
             return ()
@@ -176,7 +176,7 @@ class Board(Struct, eq=False, kw_only=True):
             return self.shared_claims(play.row, play.script.shape, move)
         return tuple((pool, weight) for place, weight in move.claims for pool in self._pools(play, place))
 
-    def shared_claims(self, row: int, shape: Shape, move: Move) -> Claims:
+    def shared_claims(self, row: int, shape: Shape, move: ShapeTransition) -> Claims:
         """The same, for a move that claims nothing of a slice's or a group's own."""
         key = (move, self.limits.turns[row])
         if key not in self._claims:
@@ -185,7 +185,7 @@ class Board(Struct, eq=False, kw_only=True):
             )
         return self._claims[key]
 
-    def pool_claims(self, shape: Shape, move: Move) -> Claims:
+    def pool_claims(self, shape: Shape, move: ShapeTransition) -> Claims:
         """What a move takes of the pools of the plan and of its agents."""
         pools = range(MERGE + 1, shape.own)
         return tuple(
@@ -199,25 +199,25 @@ class Board(Struct, eq=False, kw_only=True):
             return self.limits.turns[row]
         return (self.limits.named[shape.pools[place - MERGE - 1]],)
 
-    def _pools(self, play: Play, place: int) -> tuple[int, ...]:
+    def _pools(self, play: SubplanState, place: int) -> tuple[int, ...]:
         shape = play.script.shape
         if place == MERGE:
             return (self._branch(play),)
         return (play.pools[place],) if place >= shape.own else self._shared(play.row, shape, place)
 
-    def _branch(self, play: Play) -> int:
+    def _branch(self, play: SubplanState) -> int:
         group = self.compiled.plan.outline.parents[play.row]
         if group not in self.branches:
             self.branches[group] = self.allocator.add_pool(1, ordered=True)
         return self.branches[group]
 
 
-def board(compiled: CompiledPlan) -> Board:
+def board(compiled: CompiledPlan) -> EngineState:
     plan = compiled.plan
     limits = _limits(compiled)
     budget, token_budget = budgets_of(plan)
     values = {name: pool.values for name, pool in plan.pools.items() if pool.values is not None}
-    return Board(
+    return EngineState(
         compiled=compiled,
         tracker=SubplanTracker(plan.outline.paths[1:]),
         scripts=[script(shape) for shape in compiled.shapes],
@@ -230,9 +230,9 @@ def board(compiled: CompiledPlan) -> Board:
     )
 
 
-def _limits(compiled: CompiledPlan) -> Limits:
+def _limits(compiled: CompiledPlan) -> PoolNumbers:
     plan, outline = compiled.plan, compiled.plan.outline
-    found = Limits(sizes=[], slots=[], turns=[], named={})
+    found = PoolNumbers(sizes=[], slots=[], turns=[], named={})
 
     def pool(size: int) -> int:
         found.sizes.append(size)

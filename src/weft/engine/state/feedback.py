@@ -17,7 +17,7 @@ LONGEST_LINE = 200
 _REASONS = ("reasons", "reason", "message")
 
 
-class Failure(Struct, frozen=True, kw_only=True):
+class FailureReport(Struct, frozen=True, kw_only=True):
     """What is known of a failure."""
 
     step: str
@@ -41,7 +41,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     """The addresses of steps that were to change files, and did not."""
 
 
-def feedback(failure: Failure) -> str:
+def feedback(failure: FailureReport) -> str:
     """The text that templates read as `feedback`."""
     if failure.verdict is not UNSET:
         by = f" ({_cut(failure.message, LONGEST_COMMAND)})" if failure.message else ""
@@ -54,14 +54,14 @@ def feedback(failure: Failure) -> str:
     )
 
 
-def _head(failure: Failure) -> str:
+def _head(failure: FailureReport) -> str:
     message = _beginning(failure.message.strip())
     if failure.is_rejected:
         return f"The result of step '{failure.step}' was rejected: {message}"
     return f"{_who(failure)} {_how(failure)}{f': {message}' if message else '.'}"
 
 
-def _who(failure: Failure) -> str:
+def _who(failure: FailureReport) -> str:
     if failure.command is not None:
         command = failure.command if isinstance(failure.command, str) else " ".join(failure.command)
         return f"The command `{_cut(command.strip(), LONGEST_COMMAND)}` of step '{failure.step}'"
@@ -70,7 +70,7 @@ def _who(failure: Failure) -> str:
     return f"Step '{failure.step}'"
 
 
-def _how(failure: Failure) -> str:
+def _how(failure: FailureReport) -> str:
     if failure.timeout is not None:
         return f"took longer than {failure.timeout:g} seconds and was ended"
     if failure.signal is not None:
@@ -85,7 +85,7 @@ def _signal_name(number: int) -> str:
     return f"signal {number} ({names[number]})" if number in names else f"signal {number}"
 
 
-def _tails(failure: Failure) -> Iterator[str]:
+def _tails(failure: FailureReport) -> Iterator[str]:
     for name, text in (("output", failure.stdout), ("error output", failure.stderr)):
         if text.strip():
             tail = tail_of(text)

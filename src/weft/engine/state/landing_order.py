@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 
-class Landings:
+class LandingOrder:
     def __init__(self, in_order: Sequence[bool]) -> None:
         """For each landing, in plan order, whether it waits for those before it."""
         self._in_order = in_order

@@ -70,7 +70,7 @@ def step_values(
     pipelines: Mapping[str, Pipeline],
     *,
     within: str = "",
-) -> dict[str, "StepView"]:
+) -> dict[str, "TemplateStep"]:
     """The steps that have ended, for templates of the same pipeline.
 
     Outputs are by address, as `outer.inner`. `within` is the address of the step that these steps stand in.
@@ -83,19 +83,19 @@ def step_values(
 
 def _view(
     step: Step, address: str, outputs: Mapping[str, StepOutput], pipelines: Mapping[str, Pipeline]
-) -> "StepView":
+) -> "TemplateStep":
     """Where a nested pipeline has ended, a step of it without an output has not run."""
-    inner: dict[str, StepView] = {}
+    inner: dict[str, TemplateStep] = {}
     if isinstance(step.body, Nested):
         for one in pipelines[step.body.pipeline].steps:
             inner[one.id] = _view(one, f"{address}.{one.id}", outputs, pipelines)
-    return StepView(step, outputs.get(address, SKIPPED), inner)
+    return TemplateStep(step, outputs.get(address, SKIPPED), inner)
 
 
-class StepView(Mapping[str, object]):
+class TemplateStep(Mapping[str, object]):
     """A step as `step.ID`; what can be read from it is what `weft.plan.templates.names` lets pass."""
 
-    def __init__(self, step: Step, output: StepOutput, inner: dict[str, "StepView"]) -> None:
+    def __init__(self, step: Step, output: StepOutput, inner: dict[str, "TemplateStep"]) -> None:
         self.step = step
         self.output = output
         self._inner = inner
@@ -127,7 +127,7 @@ class StepView(Mapping[str, object]):
         return f"{who} has no '{key}'; {known_keys(self, key)}"
 
     @property
-    def _last(self) -> "StepView | None":
+    def _last(self) -> "TemplateStep | None":
         """Of a nested pipeline, the step whose result is that of the whole."""
         return next(reversed(self._inner.values()), None)
 

@@ -10,7 +10,7 @@ from weft.plan.pipelines.flow import effective, flow
 from weft.plan.results.result_types import Results, Schema
 
 
-class Placed(Struct, frozen=True, eq=False, kw_only=True):
+class PlacedStep(Struct, frozen=True, eq=False, kw_only=True):
     address: str
     step: Step
     prefix: str
@@ -44,7 +44,7 @@ class Placed(Struct, frozen=True, eq=False, kw_only=True):
 
 def placed_steps(
     steps: Sequence[Step], pipelines: Mapping[str, Pipeline], *, verifies: bool
-) -> Mapping[str, Placed]:
+) -> Mapping[str, PlacedStep]:
     places = _Places(pipelines, Results(pipelines), verifies)
     return {one.address: one for one in places.of(steps, "")}
 
@@ -54,13 +54,13 @@ class _Places(Struct, frozen=True):
     results: Results
     verifies: bool
 
-    def of(self, given: Sequence[Step], prefix: str) -> Iterator[Placed]:
+    def of(self, given: Sequence[Step], prefix: str) -> Iterator[PlacedStep]:
         steps = effective(given, verifies=self.verifies)
         waiters, schemas = _waiters(steps), self._schemas(steps)
         for number, step in enumerate(steps):
             address = f"{prefix}{step.id}"
             inner = self.pipelines[step.body.pipeline].steps if isinstance(step.body, Nested) else ()
-            yield Placed(
+            yield PlacedStep(
                 address=address,
                 step=step,
                 prefix=prefix,

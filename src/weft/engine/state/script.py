@@ -18,7 +18,7 @@ from weft.plan.compile.parts import END, MERGE, SLOT, Act, Role, Shape
 _STOPS = frozenset({Role.STOP, Role.DROP})
 
 
-class Way(Struct, frozen=True):
+class OutcomeRoute(Struct, frozen=True):
     """Where an outcome leads."""
 
     places: tuple[int, ...] = ()
@@ -28,7 +28,7 @@ class Way(Struct, frozen=True):
     """The slots of the slice are given back."""
 
 
-class Move(Struct, frozen=True, eq=False, kw_only=True):
+class ShapeTransition(Struct, frozen=True, eq=False, kw_only=True):
     """A transition of a shape."""
 
     number: int
@@ -41,7 +41,7 @@ class Move(Struct, frozen=True, eq=False, kw_only=True):
     """What it takes from pools and brings back, by the shape's own numbers and in their order; slots left out."""
     is_shared: bool
     """Whether what it claims is the same for all who have the same turn: nothing of a slice's or a group's own."""
-    ways: dict[str, Way]
+    ways: dict[str, OutcomeRoute]
     final: frozenset[str]
     """The outcomes after which nothing is tried again: they lead where success leads, or to the end.
 
@@ -51,12 +51,12 @@ class Move(Struct, frozen=True, eq=False, kw_only=True):
     """Whether it is a further try of what was lost or could not be started."""
 
 
-class Spot(Struct, frozen=True):
+class PlaceRules(Struct, frozen=True):
     """What can happen to a token at a place."""
 
-    go: Move | None = None
-    stop: Move | None = None
-    skip: Move | None = None
+    go: ShapeTransition | None = None
+    stop: ShapeTransition | None = None
+    skip: ShapeTransition | None = None
 
     @property
     def frame(self) -> str:
@@ -73,7 +73,7 @@ class Spot(Struct, frozen=True):
 
 class Script(Struct, frozen=True, eq=False):
     shape: Shape
-    spots: tuple[Spot, ...]
+    spots: tuple[PlaceRules, ...]
     """By place."""
     frames: tuple[str, ...]
     """By place, the pipeline whose failure stops a token there."""
@@ -84,7 +84,7 @@ class Script(Struct, frozen=True, eq=False):
 def script(shape: Shape) -> Script:
     net = shape.net
     pools = {place for place, kind in enumerate(net.place_kinds) if kind is PlaceKind.POOL}
-    spots = [Spot() for _ in net.place_ids]
+    spots = [PlaceRules() for _ in net.place_ids]
     for number in range(len(shape.acts)):
         move = _move(shape, number, pools)
         for place in move.inputs:
@@ -93,7 +93,7 @@ def script(shape: Shape) -> Script:
     return Script(shape, tuple(spots), tuple(spot.frame for spot in spots), local)
 
 
-def _with(spot: Spot, move: Move) -> Spot:
+def _with(spot: PlaceRules, move: ShapeTransition) -> PlaceRules:
     if move.act.role in _STOPS:
         return replace(spot, stop=move)
     if move.act.role is Role.SKIP:
@@ -102,7 +102,7 @@ def _with(spot: Spot, move: Move) -> Spot:
     return replace(spot, go=move)
 
 
-def _move(shape: Shape, number: int, pools: set[int]) -> Move:
+def _move(shape: Shape, number: int, pools: set[int]) -> ShapeTransition:
     net = shape.net
     arcs, name = net.inputs[number], net.transition_ids[number]
     claims = tuple(sorted((place, weight) for place, weight in arcs if place in pools and place != SLOT))
@@ -110,7 +110,7 @@ def _move(shape: Shape, number: int, pools: set[int]) -> Move:
         str(outcome): _way(outputs, pools)
         for outcome, outputs in zip(net.outcomes[number], net.outputs[number], strict=True)
     }
-    return Move(
+    return ShapeTransition(
         number=number,
         name=name,
         act=shape.acts[number],
@@ -124,12 +124,12 @@ def _move(shape: Shape, number: int, pools: set[int]) -> Move:
     )
 
 
-def _final(ways: Mapping[str, Way]) -> Iterator[str]:
+def _final(ways: Mapping[str, OutcomeRoute]) -> Iterator[str]:
     return (outcome for outcome, way in ways.items() if way.ends or way == ways["done"])
 
 
-def _way(arcs: Arcs, pools: set[int]) -> Way:
+def _way(arcs: Arcs, pools: set[int]) -> OutcomeRoute:
     places = [place for place, _ in arcs]
-    return Way(
+    return OutcomeRoute(
         tuple(place for place in places if place not in pools and place != END), END in places, SLOT in places
     )

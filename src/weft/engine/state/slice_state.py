@@ -14,32 +14,32 @@ from weft.engine.messages.orders import Launch, Ordered
 from weft.engine.pools.lanes import Claims
 from weft.engine.state.continuation import Continuation
 from weft.engine.state.outputs import StepOutput
-from weft.engine.state.pipelines import Placed
-from weft.engine.state.script import Move, Script
+from weft.engine.state.pipelines import PlacedStep
+from weft.engine.state.script import Script, ShapeTransition
 
 Amounts = tuple[int, int]
 """Micro-dollars, and tokens."""
 
 
-class Frame(Struct, eq=False):
+class PipelineFrame(Struct, eq=False):
     """A pipeline under way: the slice's own, or one nested in it."""
 
     prefix: str
-    around: "Frame | None" = None
+    around: "PipelineFrame | None" = None
     doom: Failure | None = None
     """Why nothing of it may start any more."""
 
     @property
     def doomed(self) -> Failure | None:
-        frame: Frame | None = self
+        frame: PipelineFrame | None = self
         while frame is not None:
             if frame.doom is not None:
                 return frame.doom
             frame = frame.around
         return None
 
-    def is_within(self, other: "Frame") -> bool:
-        frame: Frame | None = self
+    def is_within(self, other: "PipelineFrame") -> bool:
+        frame: PipelineFrame | None = self
         while frame is not None and frame is not other:
             frame = frame.around
         return frame is other
@@ -60,7 +60,7 @@ class Conversation(Struct, eq=False, kw_only=True):
     """The address of the async step that it was last held in; empty outside of any."""
 
 
-class Play(Struct, eq=False, kw_only=True):
+class SubplanState(Struct, eq=False, kw_only=True):
     row: int
     path: str
     script: Script
@@ -68,9 +68,9 @@ class Play(Struct, eq=False, kw_only=True):
     """The number of the landing, if this is one."""
     carried: bool = False
     """Whether an earlier run has done it."""
-    steps: Mapping[str, Placed] = {}
+    steps: Mapping[str, PlacedStep] = {}
     """Those of a slice, by address, in the order of the plan."""
-    frames: dict[str, Frame] = field(default_factory=lambda: {"": Frame("")})
+    frames: dict[str, PipelineFrame] = field(default_factory=lambda: {"": PipelineFrame("")})
     tokens: set[int] = set()
     """Places where a token waits for others."""
     arrived: dict[int, int] = {}
@@ -106,18 +106,18 @@ class Play(Struct, eq=False, kw_only=True):
     """Whether what it asks for first is to wait no longer than it must."""
     pools: dict[int, int] = {}
     """Its own pools: place in the shape, number in the allocator."""
-    firings: dict[int, "Firing"] = {}
-    tickets: dict[int, "Ticket"] = {}
+    firings: dict[int, "StepFiring"] = {}
+    tickets: dict[int, "PoolRequest"] = {}
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> PipelineFrame:
         return self.frames[""]
 
 
-class Firing(Struct, eq=False, kw_only=True):
+class StepFiring(Struct, eq=False, kw_only=True):
     serial: int
-    play: Play
-    move: Move
+    play: SubplanState
+    move: ShapeTransition
     claims: Claims
     execution: int = 1
     order: Ordered | None = None
@@ -168,14 +168,14 @@ class Firing(Struct, eq=False, kw_only=True):
         return order if isinstance(order, Launch) and order.agent is not None else None
 
 
-class Ticket(Struct, eq=False, kw_only=True):
+class PoolRequest(Struct, eq=False, kw_only=True):
     """What is to happen when the pools have room."""
 
-    play: Play
-    move: Move
+    play: SubplanState
+    move: ShapeTransition
     place: int = -1
     """Where the token is that waits."""
-    firing: Firing | None = None
+    firing: StepFiring | None = None
     """What has begun already and is to go on."""
     was_held: bool = False
     """Whether it was held, and is to be tried again."""

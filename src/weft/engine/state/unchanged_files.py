@@ -5,10 +5,10 @@ not known of one, it is not known of the attempt.
 """
 
 from weft.engine.messages.facts import Ended
-from weft.engine.state.slice_state import Firing, Play
+from weft.engine.state.slice_state import StepFiring, SubplanState
 
 
-def note(firing: Firing, fact: Ended) -> None:
+def note(firing: StepFiring, fact: Ended) -> None:
     """An execution has ended."""
     if firing.step and firing.launch is not None and firing.launch.is_to_change:
         attempt, before = firing.play.changes.get(firing.step, (0, False))
@@ -17,13 +17,13 @@ def note(firing: Firing, fact: Ended) -> None:
         firing.play.changes[firing.step] = (firing.attempt, changed)
 
 
-def changed(firing: Firing) -> bool | None:
+def changed(firing: StepFiring) -> bool | None:
     """Whether the attempt has changed files so far; None: that is not known, or it was not to."""
     attempt, changed = firing.play.changes.get(firing.step, (0, None))
     return changed if attempt == firing.attempt else None
 
 
-def taken(play: Play) -> tuple[str, ...]:
+def taken(play: SubplanState) -> tuple[str, ...]:
     """The steps that were done without a change, each told once; those that failed have said so themselves."""
     idle = [address for address, (_, changed) in play.changes.items() if changed is False]
     told = tuple(

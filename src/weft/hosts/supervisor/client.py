@@ -8,7 +8,7 @@ _MOST = 64 * 1024
 """Bytes to take at once. For a buffer that is larger the kernel is asked each time."""
 
 
-class Client:
+class SupervisorClient:
     def __init__(self, connection: socket) -> None:
         connection.setblocking(False)
         self._connection = connection

@@ -16,7 +16,7 @@ _LONGEST_PAUSE = 0.2
 _CHASES = 100
 
 
-class Ending:
+class Termination:
     def __init__(self, grace: float, *, spared: int = 0) -> None:
         """`spared`: a process that is not asked, as others would die of its end before they are; it is killed."""
         self._kill_at = monotonic() + grace

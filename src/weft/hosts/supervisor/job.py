@@ -4,16 +4,16 @@ import os
 import time
 from collections.abc import Sequence
 
-from .ending import LEFTOVER_GRACE, Ending
+from .ending import LEFTOVER_GRACE, Termination
 from .log import encode
 from .processes import Process, set_mark, token
 from .spawn import NotStartedError, open_input, spawn
-from .streams import NEVER, Limits, Stream, words
+from .streams import NEVER, OutputLimits, Stream, words
 
 EXITED, TIMEOUT, STOPPED, NOT_STARTED = "exited", "timeout", "stopped", "not_started"
 
 
-class Request:
+class JobRequest:
     """What is to be run, as it was sent."""
 
     id: str
@@ -32,8 +32,8 @@ class Request:
         self.env = shared | self.env
 
 
-class Job:
-    def __init__(self, request: Request, mark: int) -> None:
+class RunningJob:
+    def __init__(self, request: JobRequest, mark: int) -> None:
         self.request = request
         self.id = request.id
         self.mark = mark
@@ -44,7 +44,7 @@ class Job:
         self.streams: list[Stream] = []
         self.started_at = 0.0
         self.deadline = NEVER
-        self.ending: Ending | None = None
+        self.ending: Termination | None = None
         self._left: float | None = None
         """While it stands still: the seconds that it has then."""
         self._command = 0
@@ -55,7 +55,7 @@ class Job:
 
     # --- its life ---
 
-    def open_streams(self, limits: Limits) -> None:
+    def open_streams(self, limits: OutputLimits) -> None:
         for name in ("out", "err"):
             self.streams.append(Stream(f"{self.request.output}.{name}", limits))
 
@@ -98,7 +98,7 @@ class Job:
     def stop(self, why: str, grace: float) -> None:
         if self.ending is None:
             self._why = why
-            self.ending = Ending(grace, spared=self.pid if self.request.sandboxed else 0)
+            self.ending = Termination(grace, spared=self.pid if self.request.sandboxed else 0)
         else:
             self.ending.hurry(grace)
 
@@ -117,7 +117,7 @@ class Job:
     def leave(self, leftovers: Sequence[Process]) -> None:
         """Its last command has ended by itself, and these are still there."""
         if self.ending is None:
-            self.ending = Ending(min(LEFTOVER_GRACE, self.request.grace))
+            self.ending = Termination(min(LEFTOVER_GRACE, self.request.grace))
         if self._why == EXITED and not self.request.sandboxed:  # what was in a sandbox is dying already
             self._leftovers.update(process.key for process in leftovers)
 

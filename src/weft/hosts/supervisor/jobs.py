@@ -12,34 +12,34 @@ from functools import partial
 from time import monotonic
 
 from .ending import send_all
-from .job import STOPPED, TIMEOUT, Job, Request
-from .log import Log
+from .job import STOPPED, TIMEOUT, JobRequest, RunningJob
+from .log import JobLog
 from .processes import FIRST_MARK, Marks, Process, descendants, look, own_children
 from .spawn import NotStartedError
-from .streams import NEVER, Limits
+from .streams import NEVER, OutputLimits
 from .watch import Watch
 
 
-class Jobs:
-    def __init__(self, directory: str, limits: Limits, log: Log, watch: Watch) -> None:
+class JobTable:
+    def __init__(self, directory: str, limits: OutputLimits, log: JobLog, watch: Watch) -> None:
         self._directory = directory
         self._limits = limits
         self._log = log
         self._watch = watch
         self._marks = Marks(directory)
         self._next_mark = (1 + int.from_bytes(os.urandom(5), "big")) * FIRST_MARK
-        self._waiting: list[Job] = []
+        self._waiting: list[RunningJob] = []
         """For their first command to be started, or the next."""
-        self._by_pid: dict[int, Job] = {}
-        self.there: dict[str, Job] = {}
+        self._by_pid: dict[int, RunningJob] = {}
+        self.there: dict[str, RunningJob] = {}
         self.ended: dict[str, str] = {}
         """What is to be recorded, and then told, about those that are over."""
 
     # --- on request ---
 
-    def add(self, request: Request) -> None:
+    def add(self, request: JobRequest) -> None:
         self._next_mark += 1
-        job = self.there[request.id] = Job(request, self._next_mark)
+        job = self.there[request.id] = RunningJob(request, self._next_mark)
         self._waiting.append(job)
 
     def stop(self, name: str, grace: float | None) -> None:
@@ -73,7 +73,7 @@ class Jobs:
             elif job.ending is None:
                 self._start(job)
 
-    def _start(self, job: Job) -> None:
+    def _start(self, job: RunningJob) -> None:
         try:
             if not job.pids:
                 self._prepare(job)
@@ -87,7 +87,7 @@ class Jobs:
         with suppress(OSError):  # the disk is full; then its other marks must do
             self._log.add_run(job.id, job.pid)
 
-    def _prepare(self, job: Job) -> None:
+    def _prepare(self, job: RunningJob) -> None:
         job.open_streams(self._limits)
         for stream in job.streams:
             self._watch.add(stream.reader, stream.read)
@@ -99,7 +99,7 @@ class Jobs:
 
     def reap(self) -> None:
         """Some of our children have ended."""
-        over: list[Job] = []
+        over: list[RunningJob] = []
         while pid_and_status := _wait():
             job = self._by_pid.pop(pid_and_status[0], None)
             if job is None:
@@ -119,7 +119,7 @@ class Jobs:
             if job.ending is not None:
                 job.ending.look_now()
 
-    def _settle(self, job: Job) -> None:
+    def _settle(self, job: RunningJob) -> None:
         """None of its commands runs any more."""
         try:
             leftovers = self._family(job) if job.pids else []
@@ -131,7 +131,7 @@ class Jobs:
         else:
             self._finish(job)
 
-    def _finish(self, job: Job) -> None:
+    def _finish(self, job: RunningJob) -> None:
         for stream in job.streams:
             self._watch.drop(stream.reader)
         self.ended[job.id] = job.finish()
@@ -145,14 +145,14 @@ class Jobs:
         except OSError:
             return True
 
-    def _family(self, job: Job) -> list[Process]:
+    def _family(self, job: RunningJob) -> list[Process]:
         """All that is alive of it."""
         roots = [pid for pid in own_children() if pid not in self._by_pid and self._owner(pid) is job]
         if job.pid:
             roots.append(job.pid)
         return descendants(roots)
 
-    def _owner(self, orphan: int) -> Job | None:
+    def _owner(self, orphan: int) -> RunningJob | None:
         process = look(orphan)
         name = self._marks.owner(process) if process else None
         if name is None and len(self.there) == 1:  # without a mark, and there is nobody else it could be of

@@ -30,7 +30,7 @@ UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticErro
 encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class Begun:
+class StartedJob:
     """A job that was begun."""
 
     __slots__ = ("at", "boot", "commands", "mark", "outputs", "pids")
@@ -48,11 +48,11 @@ class Begun:
         """Of its commands, each with a time, in ticks, when it had started."""
 
 
-class History:
+class LogHistory:
     """What a log tells."""
 
     def __init__(self) -> None:
-        self.begun: dict[str, Begun] = {}
+        self.begun: dict[str, StartedJob] = {}
         """Without an end."""
         self.ended: dict[str, str] = {}
         """The end of each, as JSON, unless it is forgotten."""
@@ -74,7 +74,7 @@ class History:
             self._take_end(record["ended"]["id"], encode(record["ended"]))
         elif "start" in record:
             commands = int(record.get("commands", 0))
-            begun = Begun(int(record["mark"]), float(record["at"]), self._boot, commands)
+            begun = StartedJob(int(record["mark"]), float(record["at"]), self._boot, commands)
             begun.outputs = [(str(path), int(pipe)) for path, pipe in record.get("outputs", ())]
             self._take_start(record["start"], begun)
         elif "run" in record:
@@ -91,7 +91,7 @@ class History:
         """Whether the machine has not been started anew since; else all that it names is gone."""
         return self._boot == boot()
 
-    def _take_start(self, job: str, begun: Begun) -> None:
+    def _take_start(self, job: str, begun: StartedJob) -> None:
         self.begun[job] = begun
         self.ids.add(job)
 
@@ -101,7 +101,7 @@ class History:
         self.ids.add(job)
 
 
-class Log:
+class JobLog:
     """Appends. Each write is one, so that it is there as a whole or was cut short at its end."""
 
     def __init__(self, path: str) -> None:

@@ -10,8 +10,8 @@ import os
 import sys
 import time
 
-from .ending import LEFTOVER_GRACE, Ending
-from .log import Begun, History, Log, boot, encode
+from .ending import LEFTOVER_GRACE, Termination
+from .log import JobLog, LogHistory, StartedJob, boot, encode
 from .processes import Marks, Process, everyone, look
 from .reaper import Exits
 
@@ -19,13 +19,13 @@ _PATIENCE = 20.0
 """Seconds for processes to go that were killed."""
 
 
-def end_orphans(history: History, directory: str) -> None:
+def end_orphans(history: LogHistory, directory: str) -> None:
     """At the return none is alive."""
     suspects = _suspects(history)
     if not suspects:
         return
     marks = _marks(suspects, directory)
-    ending = Ending(LEFTOVER_GRACE)
+    ending = Termination(LEFTOVER_GRACE)
     until = time.monotonic() + _PATIENCE
     while ending.press(lambda: _marked(marks)):
         if time.monotonic() > until:
@@ -34,19 +34,19 @@ def end_orphans(history: History, directory: str) -> None:
         time.sleep(max(0.0, ending.look_at - time.monotonic()))
 
 
-def left_by(history: History, directory: str) -> list[Process]:
+def left_by(history: LogHistory, directory: str) -> list[Process]:
     """What is alive of the jobs that have no end."""
     suspects = _suspects(history)
     return _marked(_marks(suspects, directory)) if suspects else []
 
 
-def _suspects(history: History) -> dict[str, Begun]:
+def _suspects(history: LogHistory) -> dict[str, StartedJob]:
     """The jobs that may have processes: none from before the machine was started."""
     current = boot()
     return {job: begun for job, begun in history.begun.items() if begun.boot == current}
 
 
-def _marks(suspects: dict[str, Begun], directory: str) -> Marks:
+def _marks(suspects: dict[str, StartedJob], directory: str) -> Marks:
     marks = Marks(directory)
     for job, begun in suspects.items():
         marks.add(job, begun.mark)
@@ -86,7 +86,7 @@ def _ancestors(there: dict[int, Process]) -> list[int]:
     return found
 
 
-def settle(history: History, log: Log, exits: Exits) -> None:
+def settle(history: LogHistory, log: JobLog, exits: Exits) -> None:
     """Records an end for each job that has none: it has exited with 0 after the supervisor died, or is lost."""
     for job, begun in history.begun.items():
         ended: dict[str, object] = {
@@ -106,7 +106,7 @@ def settle(history: History, log: Log, exits: Exits) -> None:
         history.begun.clear()
 
 
-def _exited_well(begun: Begun, exits: Exits) -> float | None:
+def _exited_well(begun: StartedJob, exits: Exits) -> float | None:
     """When the last command of a job exited with 0; None if it did not, or nobody knows."""
     if not begun.pids or len(begun.pids) != begun.commands:
         return None

@@ -24,7 +24,7 @@ from contextlib import suppress
 
 from weft.safe_files import open_file
 
-from .log import UNREADABLE, History, Log, Output, boot, encode, start_time
+from .log import UNREADABLE, JobLog, LogHistory, Output, boot, encode, start_time
 from .processes import everyone
 from .streams import append_to
 
@@ -133,7 +133,7 @@ def _settle(directory: str, pid: int, outputs: list[Remainder] | None) -> None:
 
 def _open_outputs(directory: str, head: int, passed_over: tuple[int, ...]) -> dict[int, list[Remainder]]:
     """Of the commands that are alive; without those whose outputs cannot be opened."""
-    history = History()
+    history = LogHistory()
     history.read(f"{directory}/log")
     outputs = {begun.pids[-1][0]: begun.outputs for begun in history.begun.values() if begun.pids}
     by_job: dict[int, list[Remainder]] = {}
@@ -166,7 +166,7 @@ def _open_pipes(pid: int, outputs: Sequence[Output], head: int) -> list[Remainde
 
 
 def _record(directory: str, pid: int, started: int, status: int) -> None:
-    log = Log(f"{directory}/exits")
+    log = JobLog(f"{directory}/exits")
     try:
         record = {"pid": pid, "started": started, "boot": boot(), "status": status, "at": time.time()}
         log.add(encode(record))

@@ -20,11 +20,11 @@ from contextlib import suppress
 from functools import lru_cache
 from time import monotonic
 
-from .client import Client
-from .job import Request
-from .jobs import Jobs
-from .log import History, Log, encode, start_time
-from .streams import NEVER, Limits, replace, words
+from .client import SupervisorClient
+from .job import JobRequest
+from .jobs import JobTable
+from .log import JobLog, LogHistory, encode, start_time
+from .streams import NEVER, OutputLimits, replace, words
 from .watch import Watch
 
 _BEAT = 2.0
@@ -34,15 +34,15 @@ _FIRST_LINGER = 10.0
 
 
 class Supervisor:
-    def __init__(self, directory: str, log: Log, history: History, limits: Limits) -> None:
+    def __init__(self, directory: str, log: JobLog, history: LogHistory, limits: OutputLimits) -> None:
         self._directory = directory
         self._log = log
         self._ids = history.ids
         self._ended = history.ended
         self._watch = Watch()
-        self._jobs = Jobs(directory, limits, log, self._watch)
+        self._jobs = JobTable(directory, limits, log, self._watch)
         self._started = start_time(os.getpid())
-        self._client: Client | None = None
+        self._client: SupervisorClient | None = None
         self._again: list[str] = []
         """Ends to be told once more, as they were asked for."""
         self._asked = False
@@ -104,7 +104,7 @@ class Supervisor:
             self._watch.expect(listener.fileno(), readable=False)  # until the next beat
             return
         self._drop_client('{"replaced":true}')
-        self._client = client = Client(connection)
+        self._client = client = SupervisorClient(connection)
         self._watch.add(client.descriptor, lambda: self._take_lines(client))
         client.send(encode({"hello": os.getpid(), "started": self._started}))
 
@@ -114,7 +114,7 @@ class Supervisor:
             self._client.close(*last)
         self._client, self._asked = None, False
 
-    def _take_lines(self, client: Client) -> None:
+    def _take_lines(self, client: SupervisorClient) -> None:
         client.flush()
         lines = client.read()
         if lines is None:
@@ -126,11 +126,11 @@ class Supervisor:
             except (ValueError, TypeError, LookupError, AttributeError) as error:
                 complain(f"cannot make sense of what was asked for: {error!r}")
 
-    def _take(self, line: bytearray, client: Client) -> None:
+    def _take(self, line: bytearray, client: SupervisorClient) -> None:
         message = json.loads(line)
         if "start" in message:
             shared = client.shared[int(message["shared"])]
-            self._start(Request(message["start"], shared=shared))
+            self._start(JobRequest(message["start"], shared=shared))
         elif "share" in message:
             client.shared.append(message["share"])
         elif "stop" in message:
@@ -142,7 +142,7 @@ class Supervisor:
         else:
             self._asked = True
 
-    def _start(self, request: Request) -> None:
+    def _start(self, request: JobRequest) -> None:
         if request.id in self._ended:
             self._again.append(self._ended[request.id])
         elif request.id not in self._ids and not self._closing:

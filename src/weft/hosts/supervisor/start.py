@@ -16,11 +16,11 @@ from weft.safe_files import locate, open_file, open_folder
 from weft.system_errors import describe
 
 from . import BUSY, reaper
-from .log import History, Log
+from .log import JobLog, LogHistory
 from .orphans import end_orphans, settle
 from .serve import Supervisor
 from .spawn import become_subreaper
-from .streams import Limits
+from .streams import OutputLimits
 
 
 def main(arguments: list[str]) -> None:
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> None:
         os._exit(0)
     become_subreaper(b"weft-supervisor")
     log.add_supervisor()
-    supervisor = Supervisor(directory, log, history, Limits(int(head), int(tail)))
+    supervisor = Supervisor(directory, log, history, OutputLimits(int(head), int(tail)))
     supervisor.serve(listener, float(linger))
     for name in ("socket", "heartbeat.json"):
         _remove(f"{directory}/{name}")
@@ -65,14 +65,14 @@ def _fork() -> int:
         sys.exit(describe(error))  # the coordinator shows the last line of our log
 
 
-def _take_over(directory: str) -> tuple[History, Log]:
-    history = History()
+def _take_over(directory: str) -> tuple[LogHistory, JobLog]:
+    history = LogHistory()
     history.read(f"{directory}/log")
     exits = reaper.read_exits(
         directory
     )  # before any signal: one who is asked to end may exit as if all were done
     end_orphans(history, directory)
-    log = Log(f"{directory}/log")
+    log = JobLog(f"{directory}/log")
     settle(history, log, exits)
     return history, log
 

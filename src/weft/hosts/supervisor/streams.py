@@ -23,7 +23,7 @@ _BUFFER = memoryview(bytearray(256 * 1024))  # for all: what is read goes on at 
 NEVER = float("inf")
 
 
-class Limits:
+class OutputLimits:
     """How many bytes are kept of the beginning and of the end."""
 
     def __init__(self, head: int, tail: int) -> None:
@@ -59,7 +59,7 @@ class Stream:
     Both ends of the pipe stay open here until the job is over. So nobody is woken when the job closes its end.
     """
 
-    def __init__(self, path: str, limits: Limits) -> None:
+    def __init__(self, path: str, limits: OutputLimits) -> None:
         self._path = path
         self._limits = limits
         self._head = limits.head

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from anyio.abc import TaskGroup
 
 from weft.engine.engine import Engine
-from weft.engine.messages.facts import Ended, How
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Halt, Land
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
-from weft.ports.host import Host, JobEnded, Known
+from weft.ports.host import Host, JobEnded, KnownJobs
 from weft.ports.target import LandingTarget
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import Jobs
+from weft.runtime.jobs import JobFactory
 from weft.runtime.landing_queue.pusher import Pusher
 from weft.runtime.landing_queue.queue import LandingQueue
 from weft.runtime.landing_queue.verifier import Verifier
@@ -20,7 +20,7 @@ from weft.runtime.landing_queue.verify_rules import VerifyRules
 from weft.runtime.lineage import Lineage
 
 
-class Landing:
+class LandingAssembly:
     def __init__(  # noqa: PLR0913 - by name, all of them
         self,
         *,
@@ -28,7 +28,7 @@ class Landing:
         target: LandingTarget,
         engine: Engine,
         host: Host,
-        jobs: Jobs,
+        jobs: JobFactory,
         lineage: Lineage,
         inbox: Inbox,
         now: Callable[[], float],
@@ -80,9 +80,9 @@ class Landing:
         self._tasks.start_soon(self._queue.work)
 
     def halt(self, order: Halt) -> None:
-        self._queue.halt(order.firing, order.execution, How(order.how), now=order.now)
+        self._queue.halt(order.firing, order.execution, StepOutcome(order.how), now=order.now)
 
-    def take_over(self, jobs: Known) -> set[str]:
+    def take_over(self, jobs: KnownJobs) -> set[str]:
         """The jobs that an earlier coordinator left."""
         return self._verifier.take_over(jobs)
 

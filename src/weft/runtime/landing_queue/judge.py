@@ -11,78 +11,82 @@ from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
-from weft.engine.suspects import Answer, Finding, Question, Suspect, Why, look
+from weft.engine.suspects import BisectionResult, SearchEnd, Suspect, VerifyAnswer, VerifyQuestion, look
 from weft.ports.target import Chain, LandingTarget
 from weft.ports.workspaces import HeldError
-from weft.runtime.landing_queue.verifier import Verdict, Verifier
+from weft.runtime.landing_queue.verifier import TreeVerdict, Verifier
 
 Build = Callable[[Sequence[str], str], Awaitable[Chain]]
 """Builds the chain of these entries on a commit."""
 
 
-class Judgement(Struct, frozen=True, kw_only=True):
+class ChainJudgement(Struct, frozen=True, kw_only=True):
     chain: Chain | None
     """The part that may land; None if there is none."""
     held: Mapping[str, HeldError] = {}
     """The entries that may not, with the reason."""
 
 
-class Judge:
+class ChainJudge:
     def __init__(self, target: LandingTarget, verifier: Verifier, *, allows_red_base: bool) -> None:
         self._target = target
         self._verifier = verifier
         self._allows_red_base = allows_red_base
 
-    async def judge(self, chain: Chain, build: Build, on_target: AbstractSet[int]) -> Judgement:
+    async def judge(self, chain: Chain, build: Build, on_target: AbstractSet[int]) -> ChainJudgement:
         verdict = await self._verifier.verify(chain, on_target)
         paths = [link.path for link in chain.links]
-        if verdict.answer is Answer.GREEN:
-            return Judgement(chain=chain)
-        if verdict.answer is Answer.UNCLEAR:
+        if verdict.answer is VerifyAnswer.GREEN:
+            return ChainJudgement(chain=chain)
+        if verdict.answer is VerifyAnswer.UNCLEAR:
             return self._held(paths, verdict)
         base = await self._verifier.verify(await build((), chain.base), on_target)
-        if base.answer is not Answer.GREEN:
+        if base.answer is not VerifyAnswer.GREEN:
             return self._on_red_base(chain, base, verdict)
         if len(_units(chain)) == 1:
             return self._held(paths, verdict, paths)
         return await self._bisect(chain, build, on_target, verdict)
 
-    def _on_red_base(self, chain: Chain, base: Verdict, verdict: Verdict) -> Judgement:
+    def _on_red_base(self, chain: Chain, base: TreeVerdict, verdict: TreeVerdict) -> ChainJudgement:
         if self._allows_red_base and base.exit_code == verdict.exit_code:
-            return Judgement(chain=chain)
+            return ChainJudgement(chain=chain)
         name = self._target.name
         text = (
             f"{_whose(base)} already fails on {name} at {chain.base[:7]}: {base.message}\n"
             f"{_indented(base.tail)}fix {name}, then type: weft merge"
         )
         held = {link.path: HeldError(text, red=True, tail=base.tail) for link in chain.links}
-        return Judgement(chain=None, held=held)
+        return ChainJudgement(chain=None, held=held)
 
     async def _bisect(
-        self, chain: Chain, build: Build, on_target: AbstractSet[int], verdict: Verdict
-    ) -> Judgement:
+        self, chain: Chain, build: Build, on_target: AbstractSet[int], verdict: TreeVerdict
+    ) -> ChainJudgement:
         units = _units(chain)
         suspects = [Suspect(first, _built_on(chain, unit)) for first, unit in units.items()]
-        answers: list[Answer] = []
+        answers: list[VerifyAnswer] = []
         parts: dict[tuple[str, ...], Chain] = {}
-        while isinstance(step := look(suspects, answers), Question):
+        while isinstance(step := look(suspects, answers), VerifyQuestion):
             paths = _members(units, step.names)
             part = await build(paths, chain.base)
             if len(part.links) < len(paths):
-                answers.append(Answer.UNCLEAR)  # these cannot be merged without the others
+                answers.append(VerifyAnswer.UNCLEAR)  # these cannot be merged without the others
                 continue
             parts[paths] = part
             again = len(step.names) == len(suspects)
             asked = await self._verifier.verify(part, on_target, again=again)
-            verdict = asked if asked.answer is Answer.RED else verdict
+            verdict = asked if asked.answer is VerifyAnswer.RED else verdict
             answers.append(asked.answer)
-        if step.why is Why.UNRELIABLE and answers[-1] is Answer.GREEN:
-            return Judgement(chain=chain)  # this very tree has passed, at the second try
+        if step.why is SearchEnd.UNRELIABLE and answers[-1] is VerifyAnswer.GREEN:
+            return ChainJudgement(chain=chain)  # this very tree has passed, at the second try
         return self._found(chain, step, parts, verdict)
 
     def _found(
-        self, chain: Chain, finding: Finding, parts: Mapping[tuple[str, ...], Chain], verdict: Verdict
-    ) -> Judgement:
+        self,
+        chain: Chain,
+        finding: BisectionResult,
+        parts: Mapping[tuple[str, ...], Chain],
+        verdict: TreeVerdict,
+    ) -> ChainJudgement:
         paths, units = [link.path for link in chain.links], _units(chain)
         left_out = _members(units, finding.left_out)
         rest = tuple(path for path in paths if path not in left_out)
@@ -95,10 +99,12 @@ class Judge:
                 held[path] = self._red(path, verdict, culprits)
             else:
                 held[path] = self._behind(path, along)
-        return Judgement(chain=parts[rest] if lands else None, held=held)
+        return ChainJudgement(chain=parts[rest] if lands else None, held=held)
 
-    def _held(self, paths: Sequence[str], verdict: Verdict, culprits: Sequence[str] = ()) -> Judgement:
-        return Judgement(chain=None, held={path: self._red(path, verdict, culprits) for path in paths})
+    def _held(
+        self, paths: Sequence[str], verdict: TreeVerdict, culprits: Sequence[str] = ()
+    ) -> ChainJudgement:
+        return ChainJudgement(chain=None, held={path: self._red(path, verdict, culprits) for path in paths})
 
     def _behind(self, path: str, culprits: Sequence[str]) -> HeldError:
         """Why a result does not land that holds the work of culprits."""
@@ -110,7 +116,7 @@ class Judge:
             waits_for=culprits,
         )
 
-    def _red(self, path: str, verdict: Verdict, culprits: Sequence[str]) -> HeldError:
+    def _red(self, path: str, verdict: TreeVerdict, culprits: Sequence[str]) -> HeldError:
         """Why a result does not land, and what a person can do."""
         others = [each for each in culprits if each != path]
         together = f" together with {' and '.join(others)}" if others and path in culprits else ""
@@ -139,7 +145,7 @@ def _members(units: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> tupl
     return tuple(path for name in names for path in units[name])
 
 
-def _whose(verdict: Verdict) -> str:
+def _whose(verdict: TreeVerdict) -> str:
     return f"`verify` of {verdict.owner}" if verdict.owner else "`verify`"
 
 

@@ -18,16 +18,16 @@ import anyio
 from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Ended, How, RefMove
+from weft.engine.messages.facts import Ended, RefMove, StepOutcome
 from weft.engine.messages.orders import Land
 from weft.errors import WeftError
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
-from weft.ports.target import Chain, Entry, LandingTarget, waits_for
+from weft.ports.target import Chain, LandingEntry, LandingTarget, waits_for
 from weft.ports.workspaces import HeldError, InfraError
 from weft.runtime.jobs import reason
-from weft.runtime.landing_queue.judge import Judge
-from weft.runtime.landing_queue.verifier import HaltedError, UndoneError, Verifier
+from weft.runtime.landing_queue.judge import ChainJudge
+from weft.runtime.landing_queue.verifier import HaltedError, Verifier, VerifyNotRunError
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
@@ -67,7 +67,7 @@ class LandingQueue:
         self._plan = plan
         self._target = target
         self._lineage = lineage
-        self._judge = Judge(target, verifier, allows_red_base=settings.merge_allow_red_base)
+        self._judge = ChainJudge(target, verifier, allows_red_base=settings.merge_allow_red_base)
         self._verifier = verifier
         self._on_target = on_target
         self._is_to_land = is_to_land
@@ -78,7 +78,7 @@ class LandingQueue:
         self._waiting: list[Land] = []
         self._batch: list[Land] = []
         """What is worked on and has not ended."""
-        self._halted: dict[tuple[int, int], How] = {}
+        self._halted: dict[tuple[int, int], StepOutcome] = {}
         self._rows: set[int] = set()
         """What has landed, also if the engine has not heard of it yet."""
         self._is_busy = False
@@ -90,7 +90,7 @@ class LandingQueue:
     def add(self, order: Land) -> None:
         self._waiting.append(order)
 
-    def halt(self, firing: int, execution: int, how: How, *, now: bool) -> None:
+    def halt(self, firing: int, execution: int, how: StepOutcome, *, now: bool) -> None:
         """The order is to end. A verify under way for it is stopped."""
         key = (firing, execution)
         order = next((each for each in self._waiting if _key(each) == key), None)
@@ -136,7 +136,7 @@ class LandingQueue:
                 await self._ask(verifies=purpose is Purpose.PREVIEW)
         except HaltedError:
             self._put_back()
-        except UndoneError as error:
+        except VerifyNotRunError as error:
             for order in list(self._batch):
                 self._finish(order, self._fact(order, error.how, str(error)))
         except (WeftError, OSError) as error:
@@ -232,11 +232,11 @@ class LandingQueue:
         name = self._target.name
         try:
             verdict = await self._verifier.verify(chain, self._on_target() | self._rows)
-        except UndoneError as error:
+        except VerifyNotRunError as error:
             raise HeldError(
                 f"`verify` could not be run on {name} with the remote's commits: {error}"
             ) from error
-        if verdict.how is not How.DONE:
+        if verdict.how is not StepOutcome.DONE:
             raise HeldError(
                 f"`verify` fails on {name} with the remote's commits: {verdict.message}; {name} has not moved; "
                 "fix that on the remote, then land another result or push by hand"
@@ -293,10 +293,10 @@ class LandingQueue:
         both = {path: (*done, *chain.parts.get(path, ())) for path, done in parts.items()}
         return replace(chain, parts={path: tuple(dict.fromkeys(paths)) for path, paths in both.items()})
 
-    def _entry(self, order: Land) -> Entry:
+    def _entry(self, order: Land) -> LandingEntry:
         settings, subplan = self._lineage.settings(order.row), self._plan.subplans[order.row]
         strict = settings.strict_files and self._lineage.is_slice(order.row)
-        return Entry(
+        return LandingEntry(
             path=order.path,
             subject=self._lineage.subject(order.row) + (" (completed parts)" if order.within else ""),
             take_branch=settings.merge_take_branch,
@@ -327,7 +327,7 @@ class LandingQueue:
         text = str(error)
         if order.within or not all(map(self._is_complete, error.waits_for)):
             text = text.replace(command, f"{command} --now")
-        fact = self._fact(order, How.HELD, text, error.files)
+        fact = self._fact(order, StepOutcome.HELD, text, error.files)
         why = {"conflict": error.conflict, "asks": error.asks, "red": error.red}
         self._finish(order, replace(fact, waits_for=error.waits_for, result=error.tail, **why))
 
@@ -337,7 +337,7 @@ class LandingQueue:
         return self._lineage.is_slice(row) or self._lineage.is_completed(row)
 
     def _done(self, order: Land, moves: Sequence[RefMove], chain: Chain) -> None:
-        fact = replace(self._fact(order, How.DONE), moves=tuple(moves))
+        fact = replace(self._fact(order, StepOutcome.DONE), moves=tuple(moves))
         if order.within:
             rows = self._lineage.slices(chain.parts[order.path])
             self._rows.update(rows)
@@ -350,7 +350,7 @@ class LandingQueue:
         if isinstance(error, HeldError):
             self._hold_order(order, error)
             return
-        how = How.INFRA if isinstance(error, OSError | InfraError) else How.FAILED
+        how = StepOutcome.INFRA if isinstance(error, OSError | InfraError) else StepOutcome.FAILED
         self._finish(order, self._fact(order, how, reason(error)))
 
     def _finish(self, order: Land, fact: Ended) -> None:
@@ -358,7 +358,7 @@ class LandingQueue:
             self._batch.remove(order)
         self._report(fact)
 
-    def _fact(self, order: Land, how: How, message: str = "", files: Sequence[str] = ()) -> Ended:
+    def _fact(self, order: Land, how: StepOutcome, message: str = "", files: Sequence[str] = ()) -> Ended:
         return Ended(
             at=self._now(),
             firing=order.firing,

@@ -16,42 +16,42 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Ended, How, VerifyEnded, VerifyStarted
+from weft.engine.messages.facts import Ended, StepOutcome, VerifyEnded, VerifyStarted
 from weft.engine.messages.orders import Launch
 from weft.engine.rules.step_result import output_tail, shown
-from weft.engine.suspects import Answer
+from weft.engine.suspects import VerifyAnswer
 from weft.errors import WeftError
 from weft.plan.model import Command
 from weft.plan.order.outline import ROOT
-from weft.ports.host import Host, JobEnded, Known
+from weft.ports.host import Host, JobEnded, KnownJobs
 from weft.ports.target import Chain, LandingTarget, ScratchFiles
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import LAND, Jobs
+from weft.runtime.jobs import LAND, JobFactory
 from weft.runtime.landing_queue.verify_rules import VerifyRules, VerifyWork
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
 _JOBS = "land"
 """The second part of the ids of these jobs, where others have the number of a firing."""
-_ABOUT_THE_TREE = frozenset({How.DONE, How.FAILED, How.TIMEOUT})
+_ABOUT_THE_TREE = frozenset({StepOutcome.DONE, StepOutcome.FAILED, StepOutcome.TIMEOUT})
 
 
 class HaltedError(Exception):
     """The verify was stopped, because the results that it is for are not to land now."""
 
 
-class UndoneError(Exception):
+class VerifyNotRunError(Exception):
     """A verify could not be run, for a reason that says nothing about the work."""
 
-    def __init__(self, how: How, message: str) -> None:
+    def __init__(self, how: StepOutcome, message: str) -> None:
         super().__init__(message)
         self.how = how
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class TreeVerdict(Struct, frozen=True, kw_only=True):
     """What the verifies say about a tree."""
 
-    how: How
+    how: StepOutcome
     owner: str = ""
     """The subplan whose verify failed; empty for the plan."""
     exit_code: int | None = None
@@ -60,13 +60,13 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """The end of the output."""
 
     @property
-    def answer(self) -> Answer:
-        if self.how is How.DONE:
-            return Answer.GREEN
-        return Answer.RED if self.how is How.FAILED else Answer.UNCLEAR
+    def answer(self) -> VerifyAnswer:
+        if self.how is StepOutcome.DONE:
+            return VerifyAnswer.GREEN
+        return VerifyAnswer.RED if self.how is StepOutcome.FAILED else VerifyAnswer.UNCLEAR
 
 
-GREEN = Verdict(how=How.DONE)
+GREEN = TreeVerdict(how=StepOutcome.DONE)
 
 
 class Verifier:
@@ -75,7 +75,7 @@ class Verifier:
         *,
         target: LandingTarget,
         host: Host,
-        jobs: Jobs,
+        jobs: JobFactory,
         lineage: Lineage,
         rules: VerifyRules,
         inbox: Inbox,
@@ -112,7 +112,7 @@ class Verifier:
 
     # Jobs
 
-    def take_over(self, jobs: Known) -> set[str]:
+    def take_over(self, jobs: KnownJobs) -> set[str]:
         """The job that an earlier coordinator left; the ends of all others are in the journal."""
         job = "" if self._pending is None else self._id(self._pending)
         state = jobs.get(job)
@@ -150,7 +150,7 @@ class Verifier:
 
     # Trees
 
-    async def verify(self, chain: Chain, on_target: AbstractSet[int], *, again: bool = False) -> Verdict:
+    async def verify(self, chain: Chain, on_target: AbstractSet[int], *, again: bool = False) -> TreeVerdict:
         """Runs what has not passed on the tree yet; with `again` also what has.
 
         `on_target` are the rows that have landed.
@@ -167,7 +167,7 @@ class Verifier:
         await self._prepare_scratch(chain, rows, works[0])
         for work in works:
             verdict = await self._run(work, chain, entries)
-            if verdict.how is not How.DONE:
+            if verdict.how is not StepOutcome.DONE:
                 return verdict
         return GREEN
 
@@ -214,7 +214,9 @@ class Verifier:
             self._adopted.remove(job)
             self._to_forget.append(job)
         message = "the target has moved"
-        self._end(pending, VerifyEnded(at=self._now(), **_about(pending), how=How.STOPPED, message=message))
+        self._end(
+            pending, VerifyEnded(at=self._now(), **_about(pending), how=StepOutcome.STOPPED, message=message)
+        )
 
     def _scratch_files(self, rows: Iterable[int]) -> ScratchFiles:
         """What the plan and the entries need besides tracked files."""
@@ -235,7 +237,7 @@ class Verifier:
 
     # One job
 
-    async def _run(self, work: VerifyWork, chain: Chain, entries: Sequence[str]) -> Verdict:
+    async def _run(self, work: VerifyWork, chain: Chain, entries: Sequence[str]) -> TreeVerdict:
         self._refuse_halted()
         started = self._pending or VerifyStarted(
             at=self._now(),
@@ -249,7 +251,7 @@ class Verifier:
             self._pending = started = replace(started, log=self._jobs.log_name(launch))
             await self._record(started)
         ended = await self._job_end(launch)
-        halted = How.STOPPED if self._halted else None
+        halted = StepOutcome.STOPPED if self._halted else None
         fact = self._jobs.fact(launch, ended, self._target.scratch, at=self._now(), halted=halted)
         verdict = _verdict(work, fact)
         verified = VerifyEnded(
@@ -266,7 +268,7 @@ class Verifier:
         self._to_forget.append(ended.id)
         self._refuse_halted()
         if fact.how not in _ABOUT_THE_TREE:
-            raise UndoneError(fact.how, verdict.message)
+            raise VerifyNotRunError(fact.how, verdict.message)
         return verdict
 
     async def _record(self, fact: VerifyStarted) -> None:
@@ -286,7 +288,7 @@ class Verifier:
 
     def _note(self, fact: VerifyEnded) -> None:
         self._runs[fact.tree] += 1
-        if fact.how is How.DONE:
+        if fact.how is StepOutcome.DONE:
             self._passed.update((fact.tree, command) for command in fact.commands)
 
     def _launch(self, work: VerifyWork, started: VerifyStarted) -> Launch:
@@ -330,13 +332,13 @@ class Verifier:
         del self._ends[job]
 
 
-def _verdict(work: VerifyWork, fact: Ended) -> Verdict:
-    if fact.how is How.DONE:
+def _verdict(work: VerifyWork, fact: Ended) -> TreeVerdict:
+    if fact.how is StepOutcome.DONE:
         return GREEN
     number = fact.command - len(work.setup)
     last = min(number, len(work.commands) - 1)
     what = f" ({shown(work.commands[last])})" if number >= 0 else " (setup)"
-    return Verdict(
+    return TreeVerdict(
         how=fact.how,
         owner=work.owners[last] if number >= 0 else "",
         exit_code=fact.exit_code,

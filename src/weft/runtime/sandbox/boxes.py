@@ -6,9 +6,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.plan.sandbox import Sandbox
-from weft.ports.host import JobEnded, Why
-from weft.runtime.sandbox.call import Box, bwrap_argv
-from weft.runtime.sandbox.view import Grounds, Needs, view
+from weft.ports.host import EndReason, JobEnded
+from weft.runtime.sandbox.call import SandboxCall, bwrap_argv
+from weft.runtime.sandbox.view import SandboxContext, StepNeeds, view
 
 _OWN_FAILURE = 1
 _NO_PROGRAM = re.compile(r"execvp (.+): ([^:]+)")
@@ -19,10 +19,10 @@ Commands = tuple[tuple[str, ...], ...]
 class Boxes(Struct, frozen=True, kw_only=True):
     program: str
     """bubblewrap."""
-    grounds: Grounds
+    grounds: SandboxContext
 
-    def around(self, commands: Commands, needs: Needs, sandbox: Sandbox) -> Commands:
-        box = Box(
+    def around(self, commands: Commands, needs: StepNeeds, sandbox: Sandbox) -> Commands:
+        box = SandboxCall(
             program=self.program,
             places=view(self.grounds, needs, sandbox),
             network=sandbox.network,
@@ -38,7 +38,7 @@ def as_told(ended: JobEnded) -> JobEnded:
     """
     said = (ended.stderr or "").removesuffix("\n")
     is_own = said.startswith("bwrap: ") and "\n" not in said and ended.stdout == ""
-    if ended.why is not Why.EXITED or ended.exit_code != _OWN_FAILURE or not is_own:
+    if ended.why is not EndReason.EXITED or ended.exit_code != _OWN_FAILURE or not is_own:
         return ended
     trouble = said.removeprefix("bwrap: ")
     missing = _NO_PROGRAM.fullmatch(trouble)
@@ -48,4 +48,4 @@ def as_told(ended: JobEnded) -> JobEnded:
         message = (
             f"cannot run {missing[1]}: {missing[2]} in its sandbox; to show it more, use `read` of `sandbox`"
         )
-    return replace(ended, why=Why.NOT_STARTED, exit_code=None, message=message)
+    return replace(ended, why=EndReason.NOT_STARTED, exit_code=None, message=message)

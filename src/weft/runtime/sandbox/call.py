@@ -13,7 +13,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 
-class Seen(StrEnum):
+class PathAccess(StrEnum):
     EMPTY = "empty"
     """A directory with nothing in it but what other places put there; nothing can be made in it."""
     SCRATCH = "scratch"
@@ -28,18 +28,18 @@ class Seen(StrEnum):
     """A file, in whose place another one can be read."""
 
 
-class Place(Struct, frozen=True):
+class SandboxPath(Struct, frozen=True):
     path: str
     """Absolute, and without symbolic links."""
-    seen: Seen
+    seen: PathAccess
     leads_to: str = ""
     """Of a link; of what is covered, the other file."""
 
 
-class Box(Struct, frozen=True, kw_only=True):
+class SandboxCall(Struct, frozen=True, kw_only=True):
     program: str
     """bubblewrap."""
-    places: tuple[Place, ...]
+    places: tuple[SandboxPath, ...]
     """Of one path, the last counts."""
     network: bool = True
     cwd: str
@@ -51,7 +51,7 @@ NO_NETWORK = "--unshare-net"
 GROUND = ("--cap-drop", "ALL", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 
 
-def bwrap_argv(box: Box, command: Sequence[str]) -> tuple[str, ...]:
+def bwrap_argv(box: SandboxCall, command: Sequence[str]) -> tuple[str, ...]:
     """The command, in the box."""
     places = _from_the_root(box.places)
     return (
@@ -61,7 +61,12 @@ def bwrap_argv(box: Box, command: Sequence[str]) -> tuple[str, ...]:
         *GROUND,
         *(part for place in places for part in _laid(place)),
         # Only now, as the places in it had to be made first.
-        *(part for place in places if place.seen is Seen.EMPTY for part in ("--remount-ro", place.path)),
+        *(
+            part
+            for place in places
+            if place.seen is PathAccess.EMPTY
+            for part in ("--remount-ro", place.path)
+        ),
         "--chdir",
         box.cwd,
         "--",
@@ -69,26 +74,26 @@ def bwrap_argv(box: Box, command: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _from_the_root(places: Iterable[Place]) -> list[Place]:
+def _from_the_root(places: Iterable[SandboxPath]) -> list[SandboxPath]:
     """One for each path, those that hold others before them."""
     last = {place.path.rstrip("/"): place for place in places}
     return [last[path] for path in sorted(last, key=lambda path: (path.count("/"), path))]
 
 
-def _laid(place: Place) -> Iterator[str]:
+def _laid(place: SandboxPath) -> Iterator[str]:
     path = place.path
     match place.seen:
-        case Seen.EMPTY | Seen.SCRATCH:
+        case PathAccess.EMPTY | PathAccess.SCRATCH:
             yield from ("--tmpfs", path)
-        case Seen.BLANK:
+        case PathAccess.BLANK:
             yield from ("--ro-bind", "/dev/null", path)
-        case Seen.READ:
+        case PathAccess.READ:
             yield from ("--ro-bind", path, path)
-        case Seen.WRITE:
+        case PathAccess.WRITE:
             yield from ("--dev-bind" if path.startswith(_DEVICES) else "--bind", path, path)
-        case Seen.LINK:
+        case PathAccess.LINK:
             yield from ("--symlink", place.leads_to, path)
-        case Seen.COVERED:
+        case PathAccess.COVERED:
             yield from ("--ro-bind", place.leads_to, path)
 
 
@@ -97,7 +102,7 @@ def holds(outer: str, path: str) -> bool:
     return path == outer or path.startswith(outer if outer.endswith("/") else f"{outer}/")
 
 
-def seen_at(places: Iterable[Place], path: str) -> Seen | None:
+def seen_at(places: Iterable[SandboxPath], path: str) -> PathAccess | None:
     """How a path is seen that is no place itself: as the deepest that holds it; None if none does."""
     around = [place for place in _from_the_root(places) if holds(place.path, path)]
     return around[-1].seen if around else None

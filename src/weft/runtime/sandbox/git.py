@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from weft.ports.workspaces import CLONE
-from weft.runtime.sandbox.call import Place, Seen
+from weft.runtime.sandbox.call import PathAccess, SandboxPath
 from weft.safe_files import read_file
 
 
-def git_places(workspace: Path) -> Iterator[Place]:
+def git_places(workspace: Path) -> Iterator[SandboxPath]:
     """Not all of them exist."""
     git = workspace / ".git"
     yield _read(git)
@@ -29,11 +29,11 @@ def git_places(workspace: Path) -> Iterator[Place]:
     if not (clone / "git").is_dir():
         yield _read(common)
         return
-    yield Place(str(common), Seen.EMPTY)
+    yield SandboxPath(str(common), PathAccess.EMPTY)
     yield _read(common / "objects")
     yield from map(_read, _alternates(common / "objects"))
-    yield Place(str(clone / "git"), Seen.WRITE)
-    yield Place(str(git), Seen.COVERED, str(clone / "link"))
+    yield SandboxPath(str(clone / "git"), PathAccess.WRITE)
+    yield SandboxPath(str(git), PathAccess.COVERED, str(clone / "link"))
 
 
 def top_of(workspace: Path) -> Path:
@@ -46,8 +46,8 @@ def _has_clone(folder: Path) -> bool:
     return own is not None and (own / CLONE / "git").is_dir()
 
 
-def _read(path: Path) -> Place:
-    return Place(str(path), Seen.READ)
+def _read(path: Path) -> SandboxPath:
+    return SandboxPath(str(path), PathAccess.READ)
 
 
 def _own_directory(git: Path) -> Path | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.runtime.sandbox.call import Box, Place, Seen, bwrap_argv
+from weft.runtime.sandbox.call import PathAccess, SandboxCall, SandboxPath, bwrap_argv
 from weft.runtime.sandbox.view import PRIVATE
 from weft.search_path import find_program
 
@@ -53,8 +53,8 @@ def probe(
         return Probe(trouble="bubblewrap is not installed: there is no program `bwrap`", command=INSTALL)
     said = _run((program, "--version"))
     version = said.stdout.strip()
-    places = tuple(Place(str(place), Seen.SCRATCH) for place in PRIVATE if place.is_dir())
-    tried = _run(bwrap_argv(Box(program=program, places=places, network=network, cwd="/"), _TRIAL))
+    places = tuple(SandboxPath(str(place), PathAccess.SCRATCH) for place in PRIVATE if place.is_dir())
+    tried = _run(bwrap_argv(SandboxCall(program=program, places=places, network=network, cwd="/"), _TRIAL))
     if tried.returncode == 0:
         return Probe(program=program, version=version)
     why = tried.stderr.strip() or f"exit code {tried.returncode}"

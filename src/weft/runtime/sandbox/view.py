@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.plan.sandbox import Sandbox
-from weft.runtime.sandbox.call import Place, Seen, seen_at
+from weft.runtime.sandbox.call import PathAccess, SandboxPath, seen_at
 from weft.runtime.sandbox.git import git_places, top_of
 from weft.runtime.sandbox.programs import is_hidden, program_folders
 
@@ -35,7 +35,7 @@ _OF_RUN = tuple(
 """Of what is hidden there: how names of machines are found, and the programs of NixOS."""
 
 
-class Grounds(Struct, frozen=True, kw_only=True):
+class SandboxContext(Struct, frozen=True, kw_only=True):
     """What is the same for all steps of a run."""
 
     homes: tuple[Path, ...]
@@ -49,7 +49,7 @@ class Grounds(Struct, frozen=True, kw_only=True):
         return (*self.homes, *PRIVATE, _RUN)
 
 
-class Needs(Struct, frozen=True, kw_only=True):
+class StepNeeds(Struct, frozen=True, kw_only=True):
     """What one step has of its own."""
 
     workspace: Path
@@ -71,7 +71,7 @@ def users_homes(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(home for home in homes if home != Path("/") and home.is_dir()))
 
 
-def view(grounds: Grounds, needs: Needs, sandbox: Sandbox) -> tuple[Place, ...]:
+def view(grounds: SandboxContext, needs: StepNeeds, sandbox: Sandbox) -> tuple[SandboxPath, ...]:
     """The places as they are now; what is not there is left out."""
     programs = program_folders(needs.search, needs.programs, grounds.hidden)
     visible = (grounds.project, grounds.plan_dir)
@@ -79,15 +79,15 @@ def view(grounds: Grounds, needs: Needs, sandbox: Sandbox) -> tuple[Place, ...]:
     writable = (top, needs.home, needs.output)
     asked = tuple(_asked(sandbox, needs.workspace, grounds.homes))
     places = [
-        *_real(grounds.homes, Seen.EMPTY),
-        *_real(PRIVATE, Seen.SCRATCH),
-        *_real((_RUN,), Seen.EMPTY),
-        *_real((*_OF_RUN, *_apart(programs, writable), *visible), Seen.READ),
-        *_real((grounds.weft,), Seen.EMPTY),
-        *_real(writable, Seen.WRITE),
+        *_real(grounds.homes, PathAccess.EMPTY),
+        *_real(PRIVATE, PathAccess.SCRATCH),
+        *_real((_RUN,), PathAccess.EMPTY),
+        *_real((*_OF_RUN, *_apart(programs, writable), *visible), PathAccess.READ),
+        *_real((grounds.weft,), PathAccess.EMPTY),
+        *_real(writable, PathAccess.WRITE),
         *_there(git_places(top)),
         *(place for path, seen in asked for place in _real((path,), _hiding(path, seen))),
-        *_there(place for place in git_places(top) if place.seen is not Seen.READ),
+        *_there(place for place in git_places(top) if place.seen is not PathAccess.READ),
     ]
     ways = (*programs, *visible, needs.workspace, *writable, *(path for path, _ in asked))
     return (*places, *_links(ways, places, grounds.hidden))
@@ -100,17 +100,21 @@ def _apart(paths: Iterable[Path], from_these: Sequence[Path]) -> Iterator[Path]:
             yield path
 
 
-def _real(paths: Iterable[Path], seen: Seen) -> Iterator[Place]:
-    return _there(Place(str(path.resolve()), seen) for path in paths)
+def _real(paths: Iterable[Path], seen: PathAccess) -> Iterator[SandboxPath]:
+    return _there(SandboxPath(str(path.resolve()), seen) for path in paths)
 
 
-def _there(places: Iterable[Place]) -> Iterator[Place]:
+def _there(places: Iterable[SandboxPath]) -> Iterator[SandboxPath]:
     return (place for place in places if os.path.lexists(place.path))
 
 
-def _asked(sandbox: Sandbox, workspace: Path, homes: Sequence[Path]) -> Iterator[tuple[Path, Seen]]:
+def _asked(sandbox: Sandbox, workspace: Path, homes: Sequence[Path]) -> Iterator[tuple[Path, PathAccess]]:
     """What the plan says; of one path the strictest counts, as it comes last."""
-    for seen, paths in ((Seen.WRITE, sandbox.write), (Seen.READ, sandbox.read), (Seen.EMPTY, sandbox.hide)):
+    for seen, paths in (
+        (PathAccess.WRITE, sandbox.write),
+        (PathAccess.READ, sandbox.read),
+        (PathAccess.EMPTY, sandbox.hide),
+    ):
         for written in paths:
             if written.startswith("~"):
                 yield from ((home / written[1:].lstrip("/"), seen) for home in homes[:1])
@@ -123,15 +127,17 @@ def _stays_in(workspace: Path, written: str) -> bool:
     return (workspace / written).resolve().is_relative_to(workspace.resolve())
 
 
-def _hiding(path: Path, seen: Seen) -> Seen:
-    return Seen.BLANK if seen is Seen.EMPTY and not path.is_dir() else seen
+def _hiding(path: Path, seen: PathAccess) -> PathAccess:
+    return PathAccess.BLANK if seen is PathAccess.EMPTY and not path.is_dir() else seen
 
 
-def _links(paths: Iterable[Path], places: Sequence[Place], hidden: Sequence[Path]) -> Iterator[Place]:
+def _links(
+    paths: Iterable[Path], places: Sequence[SandboxPath], hidden: Sequence[Path]
+) -> Iterator[SandboxPath]:
     """The symbolic links that lead to what is seen, where they are hidden themselves."""
     for path in paths:
         for step in (*reversed(path.parents), path):
             if step.is_symlink() and is_hidden(step.parent, hidden):
                 at = str(step.parent.resolve() / step.name)
-                if seen_at(places, at) in {Seen.EMPTY, Seen.SCRATCH}:
-                    yield Place(at, Seen.LINK, str(step.readlink()))
+                if seen_at(places, at) in {PathAccess.EMPTY, PathAccess.SCRATCH}:
+                    yield SandboxPath(at, PathAccess.LINK, str(step.readlink()))

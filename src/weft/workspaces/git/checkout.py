@@ -8,7 +8,7 @@ directory itself.
 import os
 from pathlib import Path
 
-from weft.ports.checkout import Look
+from weft.ports.checkout import CheckoutState
 from weft.workspaces.git.base.discovery import repository_around
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.status import parse_status
@@ -22,7 +22,7 @@ _COMMAND = (
 )
 
 
-def look_at(git: Git, place: Path, *, seconds: float = SECONDS) -> Look | None:
+def look_at(git: Git, place: Path, *, seconds: float = SECONDS) -> CheckoutState | None:
     """The files that differ there from the commit; None if git cannot tell in time."""
     top = repository_around(place)
     if top is None:
@@ -36,7 +36,7 @@ def look_at(git: Git, place: Path, *, seconds: float = SECONDS) -> Look | None:
         return None
     status = parse_status(answer.out)
     files = {os.fsdecode(each.path): _stamp(top, each.path) for each in status.differences}
-    return Look(status.head, files)
+    return CheckoutState(status.head, files)
 
 
 def _stamp(top: Path, path: bytes) -> tuple[int, ...]:

@@ -18,13 +18,13 @@ from msgspec import Struct, field
 
 from weft.engine.messages.facts import RefMove
 from weft.workspaces.errors import WorkspaceError, listed, shown
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git
-from weft.workspaces.git.base.reachability import Proof
+from weft.workspaces.git.base.reachability import ReachabilityProof
 from weft.workspaces.git.base.refs import move, tips
 from weft.workspaces.git.base.worktree_links import MAKING, operation_in, place_of
 from weft.workspaces.git.checkouts.advance_branch import checkout_of
-from weft.workspaces.git.checkouts.registrations import Listed
+from weft.workspaces.git.checkouts.registrations import ListedWorktree
 from weft.workspaces.git.clones.clone import holds_more
 from weft.workspaces.git.worktrees.unsaved_work import unsaved
 from weft.workspaces.git.worktrees.worktrees import Worktrees
@@ -36,7 +36,7 @@ _MERGING = "merging"
 _NOTES = ("start", "told", "tip", "passed", _MERGING)
 
 
-class Why(StrEnum):
+class RetentionReason(StrEnum):
     """Why something stays."""
 
     UNMERGED = "unmerged"
@@ -50,8 +50,8 @@ class Why(StrEnum):
     """It could not be found out, or not be done."""
 
 
-class Stays(Struct, frozen=True, kw_only=True):
-    why: Why
+class RetainedRef(Struct, frozen=True, kw_only=True):
+    why: RetentionReason
     message: str
     command: str = ""
     """What to type to see more of it, or to change it."""
@@ -64,7 +64,7 @@ class Stays(Struct, frozen=True, kw_only=True):
     """Whether it is those of the subplan's branch."""
 
 
-class Goes(Struct, frozen=True, kw_only=True):
+class RemovableRef(Struct, frozen=True, kw_only=True):
     kind: str
     """worktree, branch, note or kept."""
     name: str
@@ -72,7 +72,7 @@ class Goes(Struct, frozen=True, kw_only=True):
     commit: str
 
 
-class Left(Struct, kw_only=True):
+class SubplanLeftovers(Struct, kw_only=True):
     """All that belongs to one subplan."""
 
     name: str
@@ -80,23 +80,23 @@ class Left(Struct, kw_only=True):
     """The full ref of its branch, whether there is one or not."""
     refs: dict[str, str] = field(default_factory=dict[str, str])
     kept: dict[str, str] = field(default_factory=dict[str, str])
-    worktree: Listed | None = None
-    scratch: Listed | None = None
+    worktree: ListedWorktree | None = None
+    scratch: ListedWorktree | None = None
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class PlanLeftovers(Struct, frozen=True, kw_only=True):
     git: Git
     """At the top of the user's checkout."""
     worktrees: Worktrees
-    names: Names
+    names: RefNames
     places: Callable[[str], Sequence[Path]]
     """Where the worktree of that flat name can be."""
     known: Collection[str]
     """Flat names that the plan has."""
 
-    def all(self) -> list[Left]:
+    def all(self) -> list[SubplanLeftovers]:
         """A branch that has no note, and that the plan does not know, is not ours, whatever its name is."""
-        found: dict[str, Left] = {}
+        found: dict[str, SubplanLeftovers] = {}
         plan, branches = self.names.plan, f"{_HEADS}{self.names.prefix}{self.names.plan}/"
         refs = tips(self.git, *(f"refs/weft/{kind}/{plan}" for kind in (*_NOTES, "kept")))
         for ref, commit in refs.items():
@@ -110,11 +110,11 @@ class Finding(Struct, frozen=True, kw_only=True):
         self._find_worktrees(found)
         return [found[name] for name in sorted(found)]
 
-    def _one(self, found: dict[str, Left], name: str) -> Left:
+    def _one(self, found: dict[str, SubplanLeftovers], name: str) -> SubplanLeftovers:
         head = f"{_HEADS}{self.names.prefix}{self.names.plan}/{name}"
-        return found.setdefault(name, Left(name=name, head=head))
+        return found.setdefault(name, SubplanLeftovers(name=name, head=head))
 
-    def _find_worktrees(self, found: dict[str, Left]) -> None:
+    def _find_worktrees(self, found: dict[str, SubplanLeftovers]) -> None:
         there = {os.path.realpath(one.path): one for one in self.worktrees.listed()[1:]}
         for name in {*found, *self.known}:
             for place in self.places(name):
@@ -127,40 +127,40 @@ class Finding(Struct, frozen=True, kw_only=True):
                     self._one(found, name).scratch = one
 
 
-class Judgement(Struct, kw_only=True):
-    goes: list[Left] = field(default_factory=list[Left])
+class LeftoverJudgement(Struct, kw_only=True):
+    goes: list[SubplanLeftovers] = field(default_factory=list[SubplanLeftovers])
     """Without what stays of it."""
-    stays: list[Stays] = field(default_factory=list[Stays])
+    stays: list[RetainedRef] = field(default_factory=list[RetainedRef])
 
-    def told(self) -> list[Goes]:
+    def told(self) -> list[RemovableRef]:
         return [what for left in self.goes for what in _told(left)]
 
 
-def _told(left: Left) -> Iterator[Goes]:
+def _told(left: SubplanLeftovers) -> Iterator[RemovableRef]:
     for place in (left.worktree, left.scratch):
         if place is not None:
-            yield Goes(kind="worktree", name=str(place.path), commit=place.head)
+            yield RemovableRef(kind="worktree", name=str(place.path), commit=place.head)
     for ref, commit in sorted(left.refs.items(), key=lambda one: one[0] != left.head):
         kind = "branch" if ref == left.head else "note"
-        yield Goes(kind=kind, name=ref.removeprefix(_HEADS), commit=commit)
+        yield RemovableRef(kind=kind, name=ref.removeprefix(_HEADS), commit=commit)
     for ref, commit in left.kept.items():
-        yield Goes(kind="kept", name=ref, commit=commit)
+        yield RemovableRef(kind="kept", name=ref, commit=commit)
 
 
-class Judge:
-    def __init__(self, git: Git, target: str, commit: str, checkouts: Sequence[Listed]) -> None:
+class LeftoverJudge:
+    def __init__(self, git: Git, target: str, commit: str, checkouts: Sequence[ListedWorktree]) -> None:
         """`target` is a branch as people name it, and `commit` where it is; `checkouts` are all there are."""
         self._git = git
         self._target = target
-        self._proof = Proof(git, commit)
+        self._proof = ReachabilityProof(git, commit)
         there = [one for one in checkouts if one.prunable is None]
         self._places = {one.branch: one.path for one in there if one.branch is not None}
         self._may_be_lent = any(one.detached and not one.path.name.startswith(SCRATCH) for one in there)
 
-    def judge(self, lefts: Sequence[Left]) -> Judgement:
-        result = Judgement()
+    def judge(self, lefts: Sequence[SubplanLeftovers]) -> LeftoverJudgement:
+        result = LeftoverJudgement()
         for left in lefts:
-            goes = Left(name=left.name, head=left.head, scratch=left.scratch)
+            goes = SubplanLeftovers(name=left.name, head=left.head, scratch=left.scratch)
             stays = list(self._stays(left))
             if not stays:
                 goes.refs, goes.worktree = left.refs, left.worktree
@@ -174,19 +174,19 @@ class Judge:
                 result.goes.append(goes)
         return result
 
-    def _stays(self, left: Left) -> Iterator[Stays]:
+    def _stays(self, left: SubplanLeftovers) -> Iterator[RetainedRef]:
         if left.worktree is not None:
             yield from self._of_worktree(left, left.worktree)
         yield from self._of_checkout(left)
         yield from self._of_refs(left)
 
-    def _of_worktree(self, left: Left, worktree: Listed) -> Iterator[Stays]:
+    def _of_worktree(self, left: SubplanLeftovers, worktree: ListedWorktree) -> Iterator[RetainedRef]:
         if worktree.locked == MAKING or worktree.prunable is not None:
             return  # nobody has worked there, or nothing is there
         if worktree.locked is not None:
             reason = f" ({worktree.locked})" if worktree.locked else ""
-            yield Stays(
-                why=Why.LOCKED,
+            yield RetainedRef(
+                why=RetentionReason.LOCKED,
                 name=left.name,
                 message=f"its worktree is locked{reason}",
                 command=f"git worktree unlock {_quoted(worktree.path)}",
@@ -194,43 +194,43 @@ class Judge:
         yield from self._dirt(left, worktree.path)
         git_dir = place_of(worktree.path)
         if git_dir is not None and holds_more(git_dir, left.head):
-            yield Stays(
-                why=Why.UNCLEAR,
+            yield RetainedRef(
+                why=RetentionReason.UNCLEAR,
                 name=left.name,
                 message="the clone of its steps holds what is not in the repository",
             )
         if worktree.branch != left.head and not self._proof.holds(worktree.head):
             yield self._unmerged(left, worktree.head, worktree.head[:12], " that its worktree is at")
 
-    def _dirt(self, left: Left, place: Path) -> Iterator[Stays]:
+    def _dirt(self, left: SubplanLeftovers, place: Path) -> Iterator[RetainedRef]:
         try:
             found = unsaved(self._git.at(place))
         except WorkspaceError as error:
-            yield Stays(why=Why.UNCLEAR, name=left.name, message=str(error))
+            yield RetainedRef(why=RetentionReason.UNCLEAR, name=left.name, message=str(error))
             return
         operation = operation_in(found.git_dir)
         files = [shown(path) for path in found.paths]
         if files or operation:
             what = [*files, *([f"an unfinished `git {operation}`"] if operation else [])]
-            yield Stays(
-                why=Why.UNCOMMITTED,
+            yield RetainedRef(
+                why=RetentionReason.UNCOMMITTED,
                 name=left.name,
                 message=f"not committed in its worktree: {listed(what)}",
                 command=f"git -C {_quoted(place)} status",
                 files=tuple(files),
             )
 
-    def _of_checkout(self, left: Left) -> Iterator[Stays]:
+    def _of_checkout(self, left: SubplanLeftovers) -> Iterator[RetainedRef]:
         place = self._checkout(left) if left.head in left.refs else None
         if place is not None:
-            yield Stays(
-                why=Why.ELSEWHERE,
+            yield RetainedRef(
+                why=RetentionReason.ELSEWHERE,
                 name=left.name,
                 message=f"its branch is checked out in {place}",
                 command=f"git -C {_quoted(place)} switch {self._target}",
             )
 
-    def _checkout(self, left: Left) -> Path | None:
+    def _checkout(self, left: SubplanLeftovers) -> Path | None:
         """Where else the branch is checked out. A rebase takes it off a checkout and means to put it back."""
         place = self._places.get(left.head)
         if place is None and self._may_be_lent:
@@ -238,7 +238,7 @@ class Judge:
         ours = None if left.worktree is None else left.worktree.path
         return None if place == ours else place
 
-    def _of_refs(self, left: Left) -> Iterator[Stays]:
+    def _of_refs(self, left: SubplanLeftovers) -> Iterator[RetainedRef]:
         """Notes mostly lead to where the branch has been, so they are of interest only if the branch may go."""
         commit = left.refs.get(left.head)
         if commit is not None and not self._proof.holds(commit):
@@ -250,12 +250,12 @@ class Judge:
                 yield self._unmerged(left, noted, ref, f" that {ref} leads to")
 
     def _unmerged(
-        self, left: Left, commit: str, shown_as: str, which: str, *, is_branch: bool = False
-    ) -> Stays:
+        self, left: SubplanLeftovers, commit: str, shown_as: str, which: str, *, is_branch: bool = False
+    ) -> RetainedRef:
         count = self._proof.missing(commit)
         are, commits = ("is", "1 commit") if count == 1 else ("are", f"{count:,} commits")
-        return Stays(
-            why=Why.UNMERGED,
+        return RetainedRef(
+            why=RetentionReason.UNMERGED,
             name=left.name,
             message=f"{commits}{which} {are} not on {self._target}",
             command=f"git log {self._target}..{shown_as}",
@@ -268,14 +268,16 @@ def _quoted(place: Path) -> str:
     return shlex.quote(shown(os.fsencode(place)))
 
 
-def remove(git: Git, worktrees: Worktrees, judgement: Judgement, *, target: RefMove) -> Judgement:
+def remove(
+    git: Git, worktrees: Worktrees, judgement: LeftoverJudgement, *, target: RefMove
+) -> LeftoverJudgement:
     """What has gone, and what stays after all. `target` leads from where it was when it was judged to there."""
-    done = Judgement(stays=list(judgement.stays))
+    done = LeftoverJudgement(stays=list(judgement.stays))
     for left in judgement.goes:
         try:
             _remove_worktrees(worktrees, left)
         except WorkspaceError as error:
-            done.stays.append(Stays(why=Why.UNCLEAR, name=left.name, message=str(error)))
+            done.stays.append(RetainedRef(why=RetentionReason.UNCLEAR, name=left.name, message=str(error)))
         else:
             done.goes.append(left)
     refs = {ref: commit for left in done.goes for ref, commit in (left.refs | left.kept).items()}
@@ -287,7 +289,7 @@ def remove(git: Git, worktrees: Worktrees, judgement: Judgement, *, target: RefM
     return done
 
 
-def _remove_worktrees(worktrees: Worktrees, left: Left) -> None:
+def _remove_worktrees(worktrees: Worktrees, left: SubplanLeftovers) -> None:
     for place, is_scratch in ((left.scratch, True), (left.worktree, False)):
         if place is not None:
             worktrees.remove(place.path, force=is_scratch or place.locked == MAKING)

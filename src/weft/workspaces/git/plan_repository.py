@@ -8,9 +8,9 @@ from msgspec import Struct
 from weft.engine.messages.facts import RefMove
 from weft.ports.workspaces import HeldError
 from weft.workspaces.errors import ANEW, WorkspaceError
-from weft.workspaces.git.base.commit_object import Sign
+from weft.workspaces.git.base.commit_object import SigningFailure
 from weft.workspaces.git.base.merge_tree import commit_merge, message
-from weft.workspaces.git.base.names import Names, dotted
+from weft.workspaces.git.base.names import RefNames, dotted
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import move, tip
 from weft.workspaces.git.base.repository import Ends, Repository
@@ -42,10 +42,10 @@ class _RefsAsked(Known):
         return sum(1 for _ in self)
 
 
-class Ground(Struct, frozen=True, kw_only=True):
+class PlanRepository(Struct, frozen=True, kw_only=True):
     repository: Repository
     ends: Ends
-    names: Names
+    names: RefNames
     plan: str
     folder: Callable[[str, str], Path]
     """The place of the worktree of a subplan, by its path and its flat name."""
@@ -146,7 +146,7 @@ class Ground(Struct, frozen=True, kw_only=True):
         path: str,
         date: str = "",
         *,
-        sign: Sign = Sign.REQUIRED,
+        sign: SigningFailure = SigningFailure.REQUIRED,
     ) -> str:
         """A merge for a subplan; with a date, it is the same commit if it is made again."""
         trailers = {"Weft-Plan": self.plan, "Weft-Subplan": path}

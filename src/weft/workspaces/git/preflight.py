@@ -16,7 +16,7 @@ from msgspec import Struct
 from weft.errors import InputError
 from weft.workspaces.errors import shown
 from weft.workspaces.git.base.commit_object import signing_error
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.repository import Ends, Repository
 
@@ -39,7 +39,7 @@ class Concerns(Struct, frozen=True, kw_only=True):
 
 
 def concerns(
-    repository: Repository, ends: Ends, *, setup: Sequence[str], names: Names | None = None
+    repository: Repository, ends: Ends, *, setup: Sequence[str], names: RefNames | None = None
 ) -> Concerns:
     """`setup`: the commands that are run in a fresh worktree; `names`: those that are going to be used."""
     git = repository.git
@@ -77,7 +77,7 @@ def _entries(repository: Repository, base: str) -> list[bytes]:
 # Refusals
 
 
-def _of_names(git: Git, names: Names | None) -> Iterator[str]:
+def _of_names(git: Git, names: RefNames | None) -> Iterator[str]:
     if names is None:
         return
     branch = names.branch("")

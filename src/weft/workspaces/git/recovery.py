@@ -18,7 +18,7 @@ from weft.workspaces.git.base.names import dotted
 from weft.workspaces.git.base.refs import tips_of
 from weft.workspaces.git.base.worktree_links import clone_of, git_dir_at, text_of
 from weft.workspaces.git.checkouts.advance_branch import finish_forwards
-from weft.workspaces.git.plan_repository import Ground
+from weft.workspaces.git.plan_repository import PlanRepository
 
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}")
 _LOGGED = re.compile(r"^[0-9a-f]{40,64} ([0-9a-f]{40,64}) ", re.MULTILINE)
@@ -27,7 +27,7 @@ _COMMON = "../.."
 
 
 class Recovery:
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: PlanRepository) -> None:
         self._ground = ground
         self._names = ground.names
         self._common = ground.repository.common

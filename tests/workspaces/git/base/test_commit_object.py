@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from weft.ports.workspaces import HeldError
-from weft.workspaces.git.base.commit_object import Draft, Sign, signing_error, write_commit
+from weft.workspaces.git.base.commit_object import CommitDraft, SigningFailure, signing_error, write_commit
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.repository import open_repository
 from workspaces.git.repositories import repository, surroundings
@@ -31,8 +31,8 @@ def opened(git: Git, *, sign: str | bool = "auto") -> Git:
     return open_repository(git.directory, environ=environ, sign=sign).git
 
 
-def draft(git: Git, *parents: str, message: str = "one") -> Draft:
-    return Draft(
+def draft(git: Git, *parents: str, message: str = "one") -> CommitDraft:
+    return CommitDraft(
         tree=git.line("rev-parse", "HEAD^{tree}"), parents=parents, message=f"{message}\n".encode(), env=DATE
     )
 
@@ -62,9 +62,9 @@ def test_commits_are_signed_as_the_setting_says_else_as_git_does(
 
 def test_a_signature_is_one_that_git_verifies(git: Git, tmp_path: Path) -> None:
     sign_with_ssh(git, tmp_path)
-    made = write_commit(opened(git), draft(git), sign=Sign.REQUIRED)
+    made = write_commit(opened(git), draft(git), sign=SigningFailure.REQUIRED)
     git.do("verify-commit", made)
-    plain = write_commit(opened(git), draft(git), sign=Sign.NEVER)
+    plain = write_commit(opened(git), draft(git), sign=SigningFailure.NEVER)
     assert b"gpgsig" not in git.do("cat-file", "commit", plain)
 
 
@@ -73,17 +73,17 @@ def test_a_commit_that_is_to_be_made_once_is_the_same_although_signatures_differ
 ) -> None:
     sign_with(git, tmp_path / "gpg", FALSE_GPG)
     signing = opened(git)
-    once = write_commit(signing, draft(git), sign=Sign.REQUIRED, once=True)
-    assert write_commit(opened(git), draft(git), sign=Sign.REQUIRED, once=True) == once
-    assert write_commit(signing, draft(git), sign=Sign.REQUIRED) != once
+    once = write_commit(signing, draft(git), sign=SigningFailure.REQUIRED, once=True)
+    assert write_commit(opened(git), draft(git), sign=SigningFailure.REQUIRED, once=True) == once
+    assert write_commit(signing, draft(git), sign=SigningFailure.REQUIRED) != once
     assert b"gpgsig" in git.do("cat-file", "commit", once)
 
 
 def test_one_that_was_lost_is_made_again(git: Git, tmp_path: Path) -> None:
     sign_with(git, tmp_path / "gpg", FALSE_GPG)
-    lost = write_commit(opened(git), draft(git), sign=Sign.REQUIRED, once=True)
+    lost = write_commit(opened(git), draft(git), sign=SigningFailure.REQUIRED, once=True)
     (git.directory / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
-    again = write_commit(opened(git), draft(git), sign=Sign.REQUIRED, once=True)
+    again = write_commit(opened(git), draft(git), sign=SigningFailure.REQUIRED, once=True)
     assert again != lost
     git.do("cat-file", "-e", again)
 
@@ -96,7 +96,7 @@ def test_a_required_signature_that_cannot_be_made_holds_with_the_words_of_git(
 ) -> None:
     sign_with(git, tmp_path / "gpg", FAILS)
     with pytest.raises(HeldError, match=r"gpg failed to sign.*`merge: \{sign: false\}`"):
-        write_commit(opened(git), draft(git), sign=Sign.REQUIRED)
+        write_commit(opened(git), draft(git), sign=SigningFailure.REQUIRED)
     assert "gpg failed to sign" in signing_error(opened(git), DATE)
     assert signing_error(opened(git, sign=False), DATE) == ""
 
@@ -109,7 +109,7 @@ def test_a_signing_program_that_waits_for_a_person_is_ended_with_all_that_it_sta
     reader = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)
     sign_with(git, tmp_path / "gpg", f"exec 9> {alive}; sleep 3600 & wait")
     with pytest.raises(HeldError, match=r"it took longer than 0.5 s, and was ended"):
-        write_commit(opened(git), draft(git), sign=Sign.REQUIRED, seconds=0.5)
+        write_commit(opened(git), draft(git), sign=SigningFailure.REQUIRED, seconds=0.5)
     os.set_blocking(reader, True)
     assert os.read(reader, 1) == b""  # which waits as long as one of them has the fifo open
     os.close(reader)
@@ -120,13 +120,13 @@ def test_work_that_could_not_be_signed_is_kept_and_no_signed_merge_brings_it_in(
 ) -> None:
     base = git.line("rev-parse", "HEAD")
     sign_with(git, tmp_path / "gpg", FAILS)
-    work = write_commit(opened(git), draft(git, base), sign=Sign.PREFERRED)
+    work = write_commit(opened(git), draft(git, base), sign=SigningFailure.PREFERRED)
     assert b"gpgsig" not in git.do("cat-file", "commit", work)
     sign_with(git, tmp_path / "gpg", FALSE_GPG)
     with pytest.raises(HeldError, match=r"could not sign a commit when the work was done \(.*gpg failed"):
-        write_commit(opened(git), draft(git, base, work), sign=Sign.REQUIRED)
-    write_commit(opened(git), draft(git, work, base), sign=Sign.REQUIRED)  # which has it already
-    write_commit(opened(git, sign=False), draft(git, base, work), sign=Sign.REQUIRED)
+        write_commit(opened(git), draft(git, base, work), sign=SigningFailure.REQUIRED)
+    write_commit(opened(git), draft(git, work, base), sign=SigningFailure.REQUIRED)  # which has it already
+    write_commit(opened(git, sign=False), draft(git, base, work), sign=SigningFailure.REQUIRED)
 
 
 # In worktrees

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.workspaces.git.base.conflicts import Conflict, Version, explain
+from weft.workspaces.git.base.conflicts import Conflict, TreeVersion, explain
 from weft.workspaces.git.base.merge_tree import message, try_merge
 from weft.workspaces.git.base.program import Git
 from workspaces.git.repositories import Made, grow, repository
@@ -81,13 +81,13 @@ def test_what_each_side_did_is_told(
 
 
 def test_a_submodule_moves(git: Git) -> None:
-    one, other = Version("160000", "1" * 40), Version("160000", "2" * 40)
+    one, other = TreeVersion("160000", "1" * 40), TreeVersion("160000", "2" * 40)
     text = told_here(git, Conflict(path="s", kind="submodule", base=one, ours=one, theirs=other))
     assert f"main left its content\n  {BRANCH} moved it to 222222222222" in text
 
 
 def test_a_file_under_another_name_is_missing_on_the_side_that_has_not_renamed_it(git: Git) -> None:
-    one = Version("100644", "1" * 40)
+    one = TreeVersion("100644", "1" * 40)
     text = told_here(git, Conflict(path="n", kind="rename/rename", theirs=one))
     assert f"main has no such file\n  {BRANCH} added it" in text
 
@@ -156,7 +156,7 @@ def test_files_that_are_no_text_or_very_large_are_not_shown(git: Git) -> None:
 
 
 def test_ten_thousand_conflicts_are_told_in_few_lines(git: Git) -> None:
-    version = Version("100644", "1" * 40)
+    version = TreeVersion("100644", "1" * 40)
     many = (
         Conflict(path=f"{number} {'long' * 20}", kind="content", base=version, ours=version, theirs=version)
         for number in range(10_000)

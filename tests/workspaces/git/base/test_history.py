@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.workspaces.git.base.history import Pair, Together, changed_together, files_of_commits
+from weft.workspaces.git.base.history import CommonChanges, Pair, changed_together, files_of_commits
 from weft.workspaces.git.base.program import Git
 from workspaces.git.repositories import commit, repository
 
@@ -35,7 +35,7 @@ def test_pairs_are_those_that_counting_one_by_one_finds(
         between = (one in first and other in second) or (other in first and one in second)
         if between and times >= least:
             expected[frozenset((one, other))] = times
-    found = Together(commits).pairs(first, second, least=least)
+    found = CommonChanges(commits).pairs(first, second, least=least)
     assert {frozenset((pair.first, pair.second)): pair.times for pair in found} == expected
     assert len(found) == len(expected)
     assert all(pair.first in first and pair.second in second for pair in found)
@@ -45,26 +45,26 @@ def test_pairs_are_those_that_counting_one_by_one_finds(
 def test_the_pairs_of_two_sets_are_those_of_the_sets_the_other_way_round(
     commits: list[frozenset[str]], first: frozenset[str], second: frozenset[str]
 ) -> None:
-    together = Together(commits)
+    together = CommonChanges(commits)
     there, back = together.pairs(first, second), together.pairs(second, first)
     assert {frozenset((p.first, p.second)) for p in there} == {frozenset((p.first, p.second)) for p in back}
 
 
 def test_what_changed_together_most_often_comes_first() -> None:
-    together = Together(["abc", "ab", "ab", "bc", "xa", "xa"])
+    together = CommonChanges(["abc", "ab", "ab", "bc", "xa", "xa"])
     assert together.pairs("ab", "bcx") == [Pair("a", "b", 3), Pair("a", "x", 2), Pair("b", "c", 2)]
 
 
 def test_collections_may_name_files_that_no_commit_touched() -> None:
-    assert Together(["ab", "ab"]).pairs(["a", "new"], ["b", "newer"]) == [Pair("a", "b", 2)]
+    assert CommonChanges(["ab", "ab"]).pairs(["a", "new"], ["b", "newer"]) == [Pair("a", "b", 2)]
 
 
 def test_a_file_that_a_commit_names_twice_counts_once() -> None:
-    assert Together(["aab"]).pairs("a", "b", least=1) == [Pair("a", "b", 1)]
+    assert CommonChanges(["aab"]).pairs("a", "b", least=1) == [Pair("a", "b", 1)]
 
 
 def test_files_are_found_by_patterns() -> None:
-    together = Together([["src/a.py", "src/deep/b.py"], ["docs/a.md", "README"]])
+    together = CommonChanges([["src/a.py", "src/deep/b.py"], ["docs/a.md", "README"]])
     assert together.matching(["src/**/*.py", "README"]) == {"src/a.py", "src/deep/b.py", "README"}
     assert together.matching(["docs/"]) == {"docs/a.md"}
     assert together.matching([]) == frozenset()

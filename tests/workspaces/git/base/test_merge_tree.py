@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from weft.workspaces.git.base.conflicts import Conflict
-from weft.workspaces.git.base.merge_tree import Trial, commit_merge, message, try_merge
+from weft.workspaces.git.base.merge_tree import MergeTrial, commit_merge, message, try_merge
 from weft.workspaces.git.base.program import Git, GitError
 from weft.workspaces.git.base.refs import tip
 from workspaces.git.repositories import Made, contents, empty_repository, files_of, grow, repository
@@ -28,11 +28,11 @@ def sides(git: Git, ours: Tree, theirs: Tree, base: Tree | None = None) -> tuple
 
 def tried(
     git: Git, ours: Tree, theirs: Tree, base: Tree | None = None, *, take: tuple[str, ...] = ()
-) -> Trial:
+) -> MergeTrial:
     return try_merge(git, *sides(git, ours, theirs, base), take=take)
 
 
-def told(trial: Trial) -> list[tuple[str, str]]:
+def told(trial: MergeTrial) -> list[tuple[str, str]]:
     return [(conflict.path, conflict.kind) for conflict in trial.conflicts]
 
 

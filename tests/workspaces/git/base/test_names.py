@@ -6,11 +6,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from weft.plan.language.values import ID_PATTERN
-from weft.workspaces.git.base.names import Names, dotted
+from weft.workspaces.git.base.names import RefNames, dotted
 from weft.workspaces.git.base.program import Git
 from workspaces.git.repositories import repository
 
-NAMES = Names("notes")
+NAMES = RefNames("notes")
 COMMIT = "0123456789abcdef" * 4
 LONG = "a" * 64
 CUT_BEFORE_A_DOT = f"{LONG}/{LONG}/{'b' * 29}/{LONG}"
@@ -36,7 +36,7 @@ def test_the_whole_plan_has_a_name_that_no_subplan_has() -> None:
 
 
 def test_the_prefix_of_branches_is_the_one_of_the_plan() -> None:
-    names = Names("notes", prefix="bots/weft-")
+    names = RefNames("notes", prefix="bots/weft-")
     assert names.branch("a") == "bots/weft-notes/a"
     assert names.head("a") == "refs/heads/bots/weft-notes/a"
     assert names.start("a") == "refs/weft/start/notes/a"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from weft.workspaces.git.base.program import Git
-from weft.workspaces.git.base.reachability import Proof
+from weft.workspaces.git.base.reachability import ReachabilityProof
 from workspaces.git.repositories import grow, repository
 
 
@@ -25,8 +25,8 @@ def merged(git: Git, branch: str, ours: str, theirs: str, **files: str) -> str:
     return commit
 
 
-def proof(git: Git) -> Proof:
-    return Proof(git, git.line("rev-parse", "main"))
+def proof(git: Git) -> ReachabilityProof:
+    return ReachabilityProof(git, git.line("rev-parse", "main"))
 
 
 def test_what_is_in_the_history_of_the_target_is_proven(git: Git) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.workspaces.git.base.program import Answer, Git
+from weft.workspaces.git.base.program import Git, GitOutput
 from weft.workspaces.git.base.ref_files import UnusualRefError, may_have_refs_below, read_refs
 from weft.workspaces.git.base.refs import tip, tips, tips_below, tips_of
 from workspaces.git.repositories import commit, repository, write
@@ -23,7 +23,9 @@ def git(tmp_path: Path) -> Git:
 class SilentGit(Git):
     """Nothing is asked of git."""
 
-    def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
+    def ask(
+        self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> GitOutput:
         raise AssertionError(f"git is asked: {command}")
 
 

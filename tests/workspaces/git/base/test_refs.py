@@ -5,7 +5,7 @@ from threading import Barrier, Thread
 import pytest
 
 from weft.engine.messages.facts import RefMove
-from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.refs import is_ancestor, move, tip, tips, tree_of
 from workspaces.git.repositories import grow, repository
 
@@ -204,7 +204,9 @@ def test_of_many_that_want_to_move_a_ref_one_does(git: Git) -> None:
 class LateGit(Git):
     """Another program writes a ref to its end between two questions about it."""
 
-    def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
+    def ask(
+        self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> GitOutput:
         if command[0] == "for-each-ref":
             head = super().ask("rev-parse", "HEAD").text
             (self.directory / ".git" / "refs/heads/late").write_text(f"{head}\n")

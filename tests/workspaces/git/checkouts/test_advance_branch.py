@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from weft.ports.workspaces import HeldError
-from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.refs import tip
 from weft.workspaces.git.checkouts import advance_branch
 from weft.workspaces.git.checkouts.advance_branch import advance, checkout_of
@@ -373,7 +373,7 @@ def test_a_lock_that_goes_is_waited_for(git: Git, before: str, after: str) -> No
 
         def ask(
             self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
-        ) -> Answer:
+        ) -> GitOutput:
             answer = super().ask(*command, stdin=stdin, env=env)
             if "index.lock" in answer.said:
                 lock.unlink()

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.ports.workspaces import Work
+from weft.ports.workspaces import StepWork
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.base.names import Names
-from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.names import RefNames
+from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.checkouts.commits import record
 from weft.workspaces.git.checkouts.untracked_files import bring
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import DyingGit, KilledError, commit, repository, write
 
-NAMES = Names("p")
+NAMES = RefNames("p")
 PATH = "a/b"
 BRANCH = "refs/heads/weft/p/a.b"
 SHOWN = "weft/p/a.b"
@@ -56,7 +56,7 @@ def start(git: Git) -> str:
 
 
 def recorded(git: Git, step: str = "code", attempt: int = 1, subject: str = "a/b: code") -> str:
-    work = Work(path=PATH, step=step, attempt=attempt, subject=subject)
+    work = StepWork(path=PATH, step=step, attempt=attempt, subject=subject)
     return record(git, work, plan="p", names=NAMES, identity=WEFT, pause=lambda _: None)
 
 
@@ -469,7 +469,9 @@ def test_what_is_no_worktree_is_not_taken_for_a_part_of_the_user_s_checkout(git:
 class RacingGit(Git):
     """Somebody else moves the branch while a commit is made."""
 
-    def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
+    def ask(
+        self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> GitOutput:
         answer = super().ask(*command, stdin=stdin, env=env)
         if "commit-tree" in command:
             super().ask("commit", "-q", "--allow-empty", "-m", "faster")

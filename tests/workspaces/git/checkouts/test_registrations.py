@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.checkouts.registrations import Registrations
 from workspaces.git.repositories import repository, write
 
@@ -59,7 +59,9 @@ class WatchingGit(Git):
 
     asked = 0
 
-    def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
+    def ask(
+        self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> GitOutput:
         with (self.directory / ".git" / "weft-worktrees.lock").open() as lock, pytest.raises(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.asked += 1

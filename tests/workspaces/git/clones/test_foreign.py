@@ -18,12 +18,12 @@ from weft.workspaces.clone_files import (
     write_locked,
 )
 from weft.workspaces.git.base.index_file import unmerged
-from weft.workspaces.git.clones.foreign import ForeignError, Wanted, admit, alternate
-from weft.workspaces.git.clones.loose_objects import Limits, LooseObjects
+from weft.workspaces.git.clones.foreign import ForeignError, WantedCommits, admit, alternate
+from weft.workspaces.git.clones.loose_objects import IntakeLimits, LooseObjects
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit, empty_repository, files_of, repository
 
-MANY = Limits()
+MANY = IntakeLimits()
 
 
 class Stranger:
@@ -40,8 +40,10 @@ class Stranger:
             self.theirs.do("config", name, value)
         self.place = root / "theirs" / ".git"
 
-    def admit(self, *commits: str, limits: Limits = MANY) -> int:
-        return admit(self.common, self.place, Wanted(commits=commits, known=(self.base,)), limits=limits)
+    def admit(self, *commits: str, limits: IntakeLimits = MANY) -> int:
+        return admit(
+            self.common, self.place, WantedCommits(commits=commits, known=(self.base,)), limits=limits
+        )
 
     def has(self, oid: str) -> bool:
         return self.git.says_yes("cat-file", "-e", oid)
@@ -123,13 +125,13 @@ def test_nothing_is_taken_from_the_environment(stranger: Stranger, monkeypatch: 
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (Limits(objects=2), "more than 2 new objects"),
-        (Limits(bytes_of_one=40), "bytes, and at most 40 are"),
-        (Limits(bytes_of_all=300), "more than 300 bytes"),
-        (Limits(bytes_of_links=20), r"the \w+ [0-9a-f]{40} has [\d,]+ bytes"),
+        (IntakeLimits(objects=2), "more than 2 new objects"),
+        (IntakeLimits(bytes_of_one=40), "bytes, and at most 40 are"),
+        (IntakeLimits(bytes_of_all=300), "more than 300 bytes"),
+        (IntakeLimits(bytes_of_links=20), r"the \w+ [0-9a-f]{40} has [\d,]+ bytes"),
     ],
 )
-def test_limits_hold(stranger: Stranger, limits: Limits, message: str) -> None:
+def test_limits_hold(stranger: Stranger, limits: IntakeLimits, message: str) -> None:
     made = commit(stranger.theirs, {"one": "1" * 100, "two": "2" * 100})
     with pytest.raises(ForeignError, match=message):
         stranger.admit(made, limits=limits)
@@ -145,14 +147,14 @@ def test_a_git_that_never_ends_is_ended(
     (tmp_path / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     with pytest.raises(ForeignError, match=r"took longer than 0\.1 s"):
-        stranger.admit(made, limits=Limits(seconds=0.1))
+        stranger.admit(made, limits=IntakeLimits(seconds=0.1))
 
 
 def test_a_pack_has_a_limit_too(stranger: Stranger) -> None:
     made = commit(stranger.theirs, {"one": "1"})
     stranger.theirs.do("repack", "-adlq")
     with pytest.raises(ForeignError, match="at most 9 are read"):
-        stranger.admit(made, limits=Limits(bytes_of_all=9))
+        stranger.admit(made, limits=IntakeLimits(bytes_of_all=9))
 
 
 def test_a_repository_whose_path_has_an_end_of_line_is_refused() -> None:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 
 from weft.workspaces.git.base.merge_tree import try_merge
-from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.refs import tip
 from weft.workspaces.git.merges import conflict_forecast
-from weft.workspaces.git.merges.conflict_forecast import Foreseen, Foresight
+from weft.workspaces.git.merges.conflict_forecast import ConflictForecast, ForecastConflict
 from workspaces.faults import quick_folder
 from workspaces.git.histories import History, branches, grown
 from workspaces.git.repositories import Made, grow, repository
@@ -27,9 +27,11 @@ class CountingGit(Git):
         self.version = version
         self.asked: list[str] = []
 
-    def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
+    def ask(
+        self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> GitOutput:
         if self.version and command == ("version",):
-            return Answer(0, f"git version {self.version}\n".encode(), "")
+            return GitOutput(0, f"git version {self.version}\n".encode(), "")
         self.asked += [word for word in command if word in {"merge-tree", "diff-tree"}]
         return super().ask(*command, stdin=stdin, env=env)
 
@@ -46,19 +48,19 @@ def whole() -> Iterator[Git]:
         yield repository(folder / "repository")
 
 
-def foresight(git: Git, **branches: Mapping[str, Made]) -> Foresight:
+def foresight(git: Git, **branches: Mapping[str, Made]) -> ConflictForecast:
     """Of branches that did this since `main`."""
-    found = Foresight(git)
+    found = ConflictForecast(git)
     for name, files in branches.items():
         go(git, found, name, files)
     return found
 
 
-def go(git: Git, found: Foresight, name: str, files: Mapping[str, Made]) -> None:
+def go(git: Git, found: ConflictForecast, name: str, files: Mapping[str, Made]) -> None:
     found.moved(name, tip(git, "refs/heads/main") or "", grow(git, name, files))
 
 
-def seen(found: Foresight, name: str) -> list[tuple[str, tuple[str, ...]]]:
+def seen(found: ConflictForecast, name: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(conflict.other, conflict.files) for conflict in found.conflicts(name)]
 
 
@@ -66,7 +68,7 @@ def test_a_conflict_is_told_from_both_sides(git: CountingGit) -> None:
     found = foresight(
         git, one={"a": "one\n"}, two={"a": "two\n", "b": "two\n"}, three={"b": "three\n", "n": "n"}
     )
-    assert found.conflicts("one") == [Foreseen(one="one", other="two", files=("a",))]
+    assert found.conflicts("one") == [ForecastConflict(one="one", other="two", files=("a",))]
     assert seen(found, "two") == [("one", ("a",)), ("three", ("b",))]
     assert seen(found, "three") == [("two", ("b",))]
 
@@ -164,7 +166,7 @@ def test_a_branch_that_is_gone_is_in_no_conflict(git: CountingGit) -> None:
 
 
 def test_a_branch_that_began_elsewhere_is_compared_with_that(git: CountingGit) -> None:
-    found = Foresight(git)
+    found = ConflictForecast(git)
     start = grow(git, "start", {"a": "start\n"})
     found.moved("one", start, grow(git, "one", {"b": "one\n"}, start))
     go(git, found, "two", {"a": "two\n"})
@@ -213,7 +215,7 @@ def test_histories_without_a_common_commit_are_an_error(git: CountingGit) -> Non
 
 def test_many_threads_get_the_same_answers(git: CountingGit) -> None:
     names = [f"branch{number}" for number in range(5)]
-    found, ready = Foresight(git), Barrier(len(names))
+    found, ready = ConflictForecast(git), Barrier(len(names))
     answers: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
 
     def work(name: str) -> None:
@@ -234,7 +236,7 @@ def test_many_threads_get_the_same_answers(git: CountingGit) -> None:
 @settings(max_examples=40)
 def test_what_is_foreseen_is_what_would_happen(whole: Git, history: History) -> None:
     start, *tips = grown(whole, history)
-    found = Foresight(whole)
+    found = ConflictForecast(whole)
     for number, commit in enumerate(tips):
         found.moved(str(number), start, commit)
     happens = {

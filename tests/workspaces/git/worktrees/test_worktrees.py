@@ -11,7 +11,7 @@ from threading import Barrier
 import pytest
 
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.base.program import Answer, Git
+from weft.workspaces.git.base.program import Git, GitOutput
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import DyingGit, KilledError, commit, repository, write
@@ -798,7 +798,7 @@ def test_git_is_not_asked_for_all_worktrees_where_none_can_be_meant(git: Git, ma
     class Noting(Git):
         def ask(
             self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
-        ) -> Answer:
+        ) -> GitOutput:
             asked.append(command)
             return super().ask(*command, stdin=stdin, env=env)
 

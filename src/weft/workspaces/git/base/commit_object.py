@@ -30,7 +30,7 @@ _RESIGN = "git commit --amend --no-edit --gpg-sign"
 _OFF = "to land without signatures, write `merge: {sign: false}` in the plan"
 
 
-class Sign(StrEnum):
+class SigningFailure(StrEnum):
     """What a missing signature means for a commit."""
 
     NEVER = "never"
@@ -38,7 +38,7 @@ class Sign(StrEnum):
     REQUIRED = "required"
 
 
-class Draft(Struct, frozen=True, kw_only=True):
+class CommitDraft(Struct, frozen=True, kw_only=True):
     """The contents of a commit."""
 
     tree: str
@@ -48,15 +48,17 @@ class Draft(Struct, frozen=True, kw_only=True):
     """Variables for git that name author, committer and dates."""
 
 
-def write_commit(git: Git, draft: Draft, *, sign: Sign, once: bool = False, seconds: float = SECONDS) -> str:
+def write_commit(
+    git: Git, draft: CommitDraft, *, sign: SigningFailure, once: bool = False, seconds: float = SECONDS
+) -> str:
     """Returns the id of a new commit; no ref leads to it yet.
 
     With `once`, the same draft gives the same commit, also after a crash, although a signature may differ each
     time. Raises `HeldError` if a required signature cannot be made.
     """
-    if not git.signs or sign is Sign.NEVER:
+    if not git.signs or sign is SigningFailure.NEVER:
         return _write(git, draft)
-    if sign is Sign.REQUIRED:
+    if sign is SigningFailure.REQUIRED:
         _refuse_unsigned(git, draft.parents)
     key, notes = (_write(git, draft) if once else ""), _Notes(git, "signed")
     noted = notes.read(key) if once else ""
@@ -65,7 +67,7 @@ def write_commit(git: Git, draft: Draft, *, sign: Sign, once: bool = False, seco
     try:
         made = _write_signed(git, draft, seconds)
     except GitError as error:
-        if sign is Sign.REQUIRED:
+        if sign is SigningFailure.REQUIRED:
             raise HeldError(f"git cannot sign the commit ({_words(error)}); {_remedy(git)}") from error
         made = _write(git, draft)
         _Notes(git, "unsigned").write(made, _words(error))
@@ -86,17 +88,17 @@ def signing_error(git: Git, env: Mapping[str, str], *, seconds: float = SECONDS)
         )
     tree = git.line("hash-object", "-t", "tree", "-w", "--stdin")
     try:
-        _write_signed(git, Draft(tree=tree, message=b"a trial signature\n", env=env), seconds)
+        _write_signed(git, CommitDraft(tree=tree, message=b"a trial signature\n", env=env), seconds)
     except GitError as error:
         return f"{_words(error)}; {_remedy(git)}"
     return ""
 
 
-def _write(git: Git, draft: Draft) -> str:
+def _write(git: Git, draft: CommitDraft) -> str:
     return os.fsdecode(git.do(*_command(draft), stdin=draft.message, env=draft.env)).strip()
 
 
-def _write_signed(git: Git, draft: Draft, seconds: float) -> str:
+def _write_signed(git: Git, draft: CommitDraft, seconds: float) -> str:
     command = (*_command(draft), "--gpg-sign")
     answer = git.ask_within(seconds, *command, stdin=draft.message, env=draft.env)
     if answer.exit_code:
@@ -104,7 +106,7 @@ def _write_signed(git: Git, draft: Draft, seconds: float) -> str:
     return answer.text
 
 
-def _command(draft: Draft) -> tuple[str, ...]:
+def _command(draft: CommitDraft) -> tuple[str, ...]:
     parents = (part for parent in draft.parents for part in ("-p", parent))
     return ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", draft.tree, *parents, "-F", "-")
 

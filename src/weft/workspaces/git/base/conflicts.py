@@ -34,7 +34,7 @@ _PARTS = re.compile(r"={7,}$|\|{7,} ")
 _CLOSES = re.compile(r">{7,} ")
 
 
-class Version(Struct, frozen=True):
+class TreeVersion(Struct, frozen=True):
     """A file, a symbolic link or the commit of a submodule, as a tree holds it."""
 
     mode: str
@@ -46,11 +46,11 @@ class Conflict(Struct, frozen=True, kw_only=True):
     """Where the sides have it."""
     kind: str
     """As git calls it: `content`, `add/add`, `binary`, `modify/delete`, `rename/delete`, `file/directory`, …"""
-    base: Version | None = None
+    base: TreeVersion | None = None
     """What both began with."""
-    ours: Version | None = None
+    ours: TreeVersion | None = None
     """What the side has that something is brought to; None: nothing, as with `theirs`."""
-    theirs: Version | None = None
+    theirs: TreeVersion | None = None
     """What the side has that is brought in. Of a file that both have renamed, git tells what it has merged."""
     merged: str = ""
     """What names the file in the tree of the trial, with its marks, to git; empty if it is not there."""
@@ -132,7 +132,7 @@ def _commit(git: Git, branch: str) -> str:
     return tip(git, f"refs/heads/{branch}") or branch
 
 
-def _deed(side: _Side, conflict: Conflict, version: Version | None) -> str:
+def _deed(side: _Side, conflict: Conflict, version: TreeVersion | None) -> str:
     known = side.commits.get(conflict.path, ())
     by = [_cut(_name(commit)) for commit in known[:MOST_COMMITS]]
     if len(known) > MOST_COMMITS:
@@ -140,7 +140,7 @@ def _deed(side: _Side, conflict: Conflict, version: Version | None) -> str:
     return f"{side.name} {_verb(conflict, version)}" + (f": {'; '.join(by)}" if by else "")
 
 
-def _verb(conflict: Conflict, version: Version | None) -> str:
+def _verb(conflict: Conflict, version: TreeVersion | None) -> str:
     base = conflict.base
     if version is None and base is None:
         return "has a directory there" if conflict.kind == "file/directory" else "has no such file"

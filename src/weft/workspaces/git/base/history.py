@@ -22,7 +22,7 @@ class Pair(Struct, frozen=True):
     """How many commits touched both."""
 
 
-class Together:
+class CommonChanges:
     """Which files were touched by which commits; `commits` holds the files of each."""
 
     def __init__(self, commits: Iterable[Iterable[str]]) -> None:
@@ -66,13 +66,13 @@ def _counts(pair: tuple[str, str], ours: set[str], theirs: set[str]) -> bool:
     return first < second or (first > second and not (first in theirs and second in ours))
 
 
-def changed_together(git: Git, ref: str, *, commits: int = 1000, most_files: int = 50) -> Together:
+def changed_together(git: Git, ref: str, *, commits: int = 1000, most_files: int = 50) -> CommonChanges:
     """What the last so many commits tell that touched no more than so many files."""
     log = git.do(
         *("log", f"--max-count={commits}", "--no-merges", "--root", "--format=%x00", "--name-only", "-z"),
         *("--no-renames", "--no-relative", "--no-show-signature", "--end-of-options", ref, "--"),
     )
-    return Together(files for files in files_of_commits(log) if len(files) <= most_files)
+    return CommonChanges(files for files in files_of_commits(log) if len(files) <= most_files)
 
 
 def files_of_commits(log: bytes) -> Iterator[list[str]]:

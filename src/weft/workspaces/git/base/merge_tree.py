@@ -21,9 +21,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.plan.order.globs import matches
-from weft.workspaces.git.base.commit_object import Draft, Sign, write_commit
-from weft.workspaces.git.base.conflicts import Conflict, Version
-from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.commit_object import CommitDraft, SigningFailure, write_commit
+from weft.workspaces.git.base.conflicts import Conflict, TreeVersion
+from weft.workspaces.git.base.program import Git, GitError, GitOutput
 
 _ENTRY = re.compile(r"(?P<mode>\d+) (?P<oid>[0-9a-f]+) (?P<stage>[123])\t(?P<place>.*)", re.DOTALL)
 _KIND = re.compile(r"CONFLICT ?\((.*)\)")
@@ -36,20 +36,20 @@ _LATE = 4_102_444_800
 _WITH_BASE = ("-c", "merge.conflictStyle=diff3")
 
 
-class Trial(Struct, frozen=True, kw_only=True):
+class MergeTrial(Struct, frozen=True, kw_only=True):
     """What came of a merge."""
 
     tree: str
     """With marks in the files that are in conflict."""
     conflicts: tuple[Conflict, ...] = ()
-    entries: tuple["Entry", ...] = ()
+    entries: tuple["ConflictEntry", ...] = ()
     """Those of an index, of what is in conflict."""
 
 
-class Entry(Struct, frozen=True):
+class ConflictEntry(Struct, frozen=True):
     stage: int
     """1: what both began with; 2: ours; 3: theirs."""
-    version: Version
+    version: TreeVersion
     place: str
     """In the tree of the trial."""
 
@@ -63,7 +63,7 @@ class _Clash(Struct):
     """All that is about one place."""
 
     conflict: Conflict
-    entries: Sequence[Entry]
+    entries: Sequence[ConflictEntry]
 
     @property
     def places(self) -> set[str]:
@@ -73,7 +73,7 @@ class _Clash(Struct):
 
 class _Choice(Struct, frozen=True):
     clash: _Clash
-    version: Version | None
+    version: TreeVersion | None
     """What is to be in place of the conflict."""
 
     @property
@@ -101,7 +101,7 @@ def try_merge(
     take: Sequence[str] = (),
     shows_base: bool = False,
     ancestry: Ancestry | None = None,
-) -> Trial:
+) -> MergeTrial:
     """Bring the commit `theirs` to the commit `ours`, in memory.
 
     Of the files that are in conflict, those that a glob of `take` means are as `theirs` has them, or has removed
@@ -115,7 +115,7 @@ def try_merge(
     if ancestry is not None and ancestry.shared:
         tree = _merged_stand_ins(git, ancestry)
         if tree:
-            return Trial(tree=tree)
+            return MergeTrial(tree=tree)
     command = ("merge-tree", "--write-tree", "-z", ours, theirs)
     answer = git.ask(*(_WITH_BASE if shows_base else ()), *command)
     # For a name that it does not know, git gives the exit code of a conflict, and no tree.
@@ -123,7 +123,7 @@ def try_merge(
         raise GitError(command, answer.exit_code, _why_not(git, ours, theirs, answer))
     tree, *rest = os.fsdecode(answer.out).split("\0")
     if answer.exit_code == 0:
-        return Trial(tree=tree)
+        return MergeTrial(tree=tree)
     clashes = _clashes(tree, rest)
     taken = [clash for clash in clashes if any(matches(glob, clash.conflict.path) for glob in take)]
     if taken:
@@ -131,7 +131,7 @@ def try_merge(
     settled = {clash.conflict.path for clash in taken}
     left = [clash for clash in clashes if clash.conflict.path not in settled]
     entries = tuple(entry for clash in left for entry in clash.entries)
-    return Trial(tree=tree, conflicts=tuple(clash.conflict for clash in left), entries=entries)
+    return MergeTrial(tree=tree, conflicts=tuple(clash.conflict for clash in left), entries=entries)
 
 
 def _merged_stand_ins(git: Git, ancestry: Ancestry) -> str:
@@ -170,11 +170,11 @@ def commit_merge(  # noqa: PLR0913 - what a commit has, and how it is signed
     message: str,
     *,
     identity: Mapping[str, str],
-    sign: Sign = Sign.REQUIRED,
+    sign: SigningFailure = SigningFailure.REQUIRED,
     once: bool = False,
 ) -> str:
     """A new commit; nothing leads to it yet. `identity` is variables of git's that say who made it."""
-    draft = Draft(tree=tree, parents=parents, message=os.fsencode(message), env=identity)
+    draft = CommitDraft(tree=tree, parents=parents, message=os.fsencode(message), env=identity)
     return write_commit(git, draft, sign=sign, once=once)
 
 
@@ -183,7 +183,7 @@ def message(subject: str, trailers: Mapping[str, str]) -> str:
     return "\n".join((" ".join(subject.split()), *([""] if lines else []), *lines, ""))
 
 
-def _why_not(git: Git, ours: str, theirs: str, answer: Answer) -> str:
+def _why_not(git: Git, ours: str, theirs: str, answer: GitOutput) -> str:
     if git.ask("merge-base", ours, theirs).exit_code == 1:
         return (
             f"{ours} and {theirs} have no commit in common, so there is no telling what either changed; "
@@ -200,7 +200,7 @@ def _clashes(tree: str, fields: Sequence[str]) -> list[_Clash]:
     entries = list(_entries(rest))
     messages = list(_messages(rest))
     meant = dict(_set_aside(messages))
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[ConflictEntry]] = {}
     for entry in entries:
         found.setdefault(meant.get(entry.place, entry.place), []).append(entry)
     # Of a message about nothing that has entries, the place alone is known.
@@ -211,12 +211,12 @@ def _clashes(tree: str, fields: Sequence[str]) -> list[_Clash]:
     return [_clash(tree, path, kinds.get(path, []), parts) for path, parts in found.items()]
 
 
-def _entries(fields: Iterator[str]) -> Iterator[Entry]:
+def _entries(fields: Iterator[str]) -> Iterator[ConflictEntry]:
     for field in fields:
         entry = _ENTRY.fullmatch(field)
         if entry is None:
             return
-        yield Entry(int(entry["stage"]), Version(entry["mode"], entry["oid"]), entry["place"])
+        yield ConflictEntry(int(entry["stage"]), TreeVersion(entry["mode"], entry["oid"]), entry["place"])
 
 
 def _messages(fields: Iterator[str]) -> Iterator[_Message]:
@@ -246,14 +246,14 @@ def _kinds(messages: Iterable[_Message], meant: Mapping[str, str]) -> dict[str, 
     return kinds
 
 
-def _clash(tree: str, path: str, kinds: Sequence[str], entries: Sequence[Entry]) -> _Clash:
+def _clash(tree: str, path: str, kinds: Sequence[str], entries: Sequence[ConflictEntry]) -> _Clash:
     versions = {_STAGES[entry.stage - 1]: entry.version for entry in entries}
     merged = f"{tree}:{path}" if any(entry.place == path for entry in entries) else ""
     conflict = Conflict(path=path, kind=_kind(kinds, versions), merged=merged, **versions)
     return _Clash(conflict, entries)
 
 
-def _kind(kinds: Sequence[str], versions: Mapping[str, Version]) -> str:
+def _kind(kinds: Sequence[str], versions: Mapping[str, TreeVersion]) -> str:
     """The most telling word: git calls much a conflict of contents, besides what else it is."""
     if any(version.mode == _LINK for version in versions.values()):
         return "submodule"
@@ -283,12 +283,12 @@ def _with_theirs(git: Git, tree: str, theirs: str, clashes: Sequence[_Clash]) ->
     return tree, [choice.clash for choice in (*direct, *free)]
 
 
-def _versions(git: Git, commit: str) -> dict[str, Version]:
+def _versions(git: Git, commit: str) -> dict[str, TreeVersion]:
     entries = (entry.split("\t", 1) for entry in git.fields("ls-tree", "-r", "-z", "--full-tree", commit))
-    return {path: Version(*start.split(" ")[::2]) for start, path in entries}
+    return {path: TreeVersion(*start.split(" ")[::2]) for start, path in entries}
 
 
-def _chosen(clash: _Clash, versions: Mapping[str, Version]) -> Version | None:
+def _chosen(clash: _Clash, versions: Mapping[str, TreeVersion]) -> TreeVersion | None:
     """What theirs has there. If ours has renamed the file, that is what theirs has under the old name."""
     return versions.get(clash.conflict.path, clash.conflict.theirs)
 

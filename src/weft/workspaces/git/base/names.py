@@ -21,7 +21,7 @@ def dotted(path: str) -> str:
     return f"{name}@" if name.endswith(".lock") else name
 
 
-class Names(Struct, frozen=True):
+class RefNames(Struct, frozen=True):
     plan: str
     prefix: str = "weft/"
     """What the names of branches begin with."""

@@ -69,7 +69,7 @@ class GitError(InfraError):
         self.said = said
 
 
-class Answer(Struct, frozen=True):
+class GitOutput(Struct, frozen=True):
     exit_code: int
     out: bytes
     said: str
@@ -80,10 +80,10 @@ class Answer(Struct, frozen=True):
         return os.fsdecode(self.out).strip("\n")
 
 
-def _answer(exit_code: int, out: bytes, err: bytes) -> Answer:
+def _answer(exit_code: int, out: bytes, err: bytes) -> GitOutput:
     """A git that was killed has often said nothing; then the answer says that much."""
     message = err.decode(errors="replace").strip()
-    return Answer(exit_code, out, message or (f"git {killed(exit_code)}" if killed(exit_code) else ""))
+    return GitOutput(exit_code, out, message or (f"git {killed(exit_code)}" if killed(exit_code) else ""))
 
 
 class Git:
@@ -157,7 +157,9 @@ class Git:
         git_dir = shared_git_dir(self.directory)
         return git_dir or Path(self.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
 
-    def ask(self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> Answer:
+    def ask(
+        self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> GitOutput:
         """Whatever comes of it; raises `OSError` if there is no git, or no such directory."""
         answer = self._ask(command, stdin or b"", env)
         for _ in range(_TRIES):
@@ -167,7 +169,7 @@ class Git:
             answer = self._ask(command, stdin or b"", env)
         return answer
 
-    def _ask(self, command: Sequence[str], stdin: bytes, env: Mapping[str, str] | None) -> Answer:
+    def _ask(self, command: Sequence[str], stdin: bytes, env: Mapping[str, str] | None) -> GitOutput:
         if self._place is not None:
             return self.ask_within(self.patience, *command, stdin=stdin, env=env)
         with self._recorded(command) as record:
@@ -213,7 +215,7 @@ class Git:
         stdin: bytes,
         env: Mapping[str, str] | None = None,
         started: Callable[[int], None] = lambda _pid: None,
-    ) -> Answer:
+    ) -> GitOutput:
         """As `ask`, with a time limit: then git is killed with all that it has started.
 
         `started` hears the id of its process group, which may be killed before.
@@ -302,7 +304,7 @@ def _run_within(  # noqa: PLR0913 - all that makes a process
     stdin: bytes = b"",
     started: Callable[[int], None] = lambda _pid: None,
     inherits: Sequence[int] = (),
-) -> Answer:
+) -> GitOutput:
     """Its output goes to files. A pipe would stay open as long as a process that git has started has it."""
     with (
         tempfile.TemporaryFile() as source,
@@ -327,7 +329,7 @@ def _run_within(  # noqa: PLR0913 - all that makes a process
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            return Answer(TIMED_OUT, b"", f"it took longer than {seconds:g} s, and was ended")
+            return GitOutput(TIMED_OUT, b"", f"it took longer than {seconds:g} s, and was ended")
         out.seek(0)
         err.seek(0)
         return _answer(process.returncode, out.read(), err.read())

@@ -13,7 +13,7 @@ from weft.workspaces.git.base.refs import is_ancestor, tree_of
 _PARENTS = 2
 
 
-class Proof:
+class ReachabilityProof:
     def __init__(self, git: Git, target: str) -> None:
         """`git` is at the top of a checkout; `target` is the commit that the target is at."""
         self._git = git

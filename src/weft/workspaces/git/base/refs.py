@@ -10,7 +10,7 @@ from pathlib import Path
 
 from weft.engine.messages.facts import RefMove
 from weft.workspaces.git.base.lock_files import about_lock, lock_in_the_way
-from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.ref_files import UnusualRefError, may_have_refs_below, read_refs
 
 _PATIENCE = "core.filesRefLockTimeout=1000"
@@ -134,6 +134,6 @@ def _line(wish: RefMove) -> str:
     return f"update {wish.ref} {wish.after} {wish.before}"
 
 
-def _reason(answer: Answer) -> str:
+def _reason(answer: GitOutput) -> str:
     lock = lock_in_the_way(answer.said)
     return about_lock(lock) if lock else answer.said

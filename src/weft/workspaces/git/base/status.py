@@ -22,7 +22,7 @@ _FIELDS = {b"1": 8, b"u": 10}
 """How many there are before the path."""
 
 
-class Difference(Struct, frozen=True):
+class FileDifference(Struct, frozen=True):
     path: bytes
     """From the root of the worktree."""
     staged: bool = False
@@ -42,7 +42,7 @@ class Status(Struct, frozen=True, kw_only=True):
     """The commit; empty if the branch is gone."""
     branch: str | None
     """The full ref; None: none is checked out."""
-    differences: tuple[Difference, ...]
+    differences: tuple[FileDifference, ...]
 
 
 def status(git: Git, git_dir: Path) -> Status:
@@ -63,22 +63,22 @@ def parse_status(output: bytes) -> Status:
     )
 
 
-def _differences(fields: list[bytes]) -> Iterator[Difference]:
+def _differences(fields: list[bytes]) -> Iterator[FileDifference]:
     for field in fields:
         kind, rest = field[:1], field[2:]
         if kind == b"?":
-            yield Difference(rest.rstrip(b"/"), is_repository=rest.endswith(b"/"))
+            yield FileDifference(rest.rstrip(b"/"), is_repository=rest.endswith(b"/"))
         elif kind in _FIELDS:
             *known, path = field.split(b" ", _FIELDS[kind])
             yield _difference([part.decode() for part in known], path)
 
 
-def _difference(known: list[str], path: bytes) -> Difference:
+def _difference(known: list[str], path: bytes) -> FileDifference:
     if known[0] == "u":  # a conflict; the modes are those of the base, of ours, of theirs, and of the file
-        return Difference(path, staged=True, gone=known[6] == _NOTHING, is_new=False)
+        return FileDifference(path, staged=True, gone=known[6] == _NOTHING, is_new=False)
     index, file = known[1][0], known[1][1]
     before, staged, now = known[3:6]
-    return Difference(
+    return FileDifference(
         path,
         staged=index != ".",
         changed=file != ".",

@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
-from weft.ports.target import Entry
+from weft.ports.target import LandingEntry
 from weft.workspaces.git.base.program import Git
 
 _FIELDS = (
@@ -129,7 +129,7 @@ def is_in(path: str, other: str) -> bool:
     return path == other or path.startswith(f"{other}/")
 
 
-def is_own(entry: Entry, other: str) -> bool:
+def is_own(entry: LandingEntry, other: str) -> bool:
     """Whether another subplan is the entry, a part of it or a group around it.
 
     Completed parts of one group may hold each other's work, and land in any order.
@@ -146,11 +146,11 @@ def _around(path: str) -> Iterator[str]:
 
 
 def units_of(
-    entries: Sequence[Entry],
+    entries: Sequence[LandingEntry],
     heads: Mapping[str, str],
     history: UnlandedHistory,
     is_to_land: Callable[[str], bool],
-) -> list[list[Entry]]:
+) -> list[list[LandingEntry]]:
     """The entries as given, except that each comes after those whose work it holds, and units stay together."""
     relevant = [entry.path for entry in entries if is_to_land(entry.path)]
     needs: dict[str, AbstractSet[str]] = {}
@@ -158,7 +158,7 @@ def units_of(
         others = {other for other in relevant if not is_own(entry, other)}
         brought = history.brings(heads[entry.path], others.__contains__) if heads[entry.path] else ()
         needs[entry.path] = frozenset(brought)
-    units: list[list[Entry]] = []
+    units: list[list[LandingEntry]] = []
     waiting = list(entries)
     while waiting:
         unit = _first_unit([entry.path for entry in waiting], needs)

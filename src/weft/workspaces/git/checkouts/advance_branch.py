@@ -27,7 +27,7 @@ from weft.safe_files import UnsafeFileError, open_file, read_file
 from weft.workspaces.errors import shown
 from weft.workspaces.git.base.children import Leavings, checkout_at
 from weft.workspaces.git.base.lock_files import about_lock, lock_in_the_way
-from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.refs import is_ancestor, move, tip
 from weft.workspaces.git.base.worktree_links import git_dir_at
 from weft.workspaces.git.checkouts.forward import (
@@ -140,7 +140,7 @@ def _advance_checkout(checkout: _Checkout, git_dir: Path, forward: Forward) -> b
     return now == after
 
 
-def _go_forward(git: Git, git_dir: Path, forward: Forward) -> Answer:
+def _go_forward(git: Git, git_dir: Path, forward: Forward) -> GitOutput:
     """The note stays if git was cut off, or has given up, after it had written files."""
     write_note(git_dir, forward)
     answer = _forward(git, forward.after, forward.reason)
@@ -342,7 +342,7 @@ def _changes(checkout: _Checkout) -> Iterator[tuple[str, tuple[str, str] | None]
             yield path, (mode, oid)
 
 
-def _forward(git: Git, after: str, reason: str) -> Answer:
+def _forward(git: Git, after: str, reason: str) -> GitOutput:
     """Editors and prompts ask git all the time, and while they do, it does nothing else: that is waited for."""
     for pause in _PAUSES:
         answer = git.ask(*_FORWARD, after, env={"GIT_REFLOG_ACTION": reason})
@@ -352,7 +352,7 @@ def _forward(git: Git, after: str, reason: str) -> Answer:
     return git.ask(*_FORWARD, after, env={"GIT_REFLOG_ACTION": reason})
 
 
-def _refusal(checkout: _Checkout, before: str, after: str, answer: Answer) -> Exception:
+def _refusal(checkout: _Checkout, before: str, after: str, answer: GitOutput) -> Exception:
     if not is_ancestor(checkout.git, before, after):
         return GitError((*_FORWARD, after), answer.exit_code, f"{after} does not follow on {before}")
     lock = lock_in_the_way(answer.said)

@@ -24,17 +24,17 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.engine.messages.facts import RefMove
-from weft.ports.workspaces import Work
+from weft.ports.workspaces import StepWork
 from weft.safe_files import open_file, remove_file, replace_file
 from weft.workspaces.errors import WorkspaceError, listed, shown
-from weft.workspaces.git.base.commit_object import Draft, Sign, write_commit
+from weft.workspaces.git.base.commit_object import CommitDraft, SigningFailure, write_commit
 from weft.workspaces.git.base.lock_files import Pause
 from weft.workspaces.git.base.locks import free, locks_explained
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import move, tips_below, tips_of, tree_of
 from weft.workspaces.git.base.sparse import settings
-from weft.workspaces.git.base.status import Difference, Status, status
+from weft.workspaces.git.base.status import FileDifference, Status, status
 from weft.workspaces.git.base.worktree_links import git_dir_of, operation_in, own_operation_in, text_of
 from weft.workspaces.git.checkouts.untracked_files import brought_into, is_in
 
@@ -50,8 +50,8 @@ class _Slice(Struct, frozen=True, kw_only=True):
 
     git: Git
     git_dir: Path
-    work: Work
-    names: Names
+    work: StepWork
+    names: RefNames
     message: bytes
     identity: Mapping[str, str]
     status: Status
@@ -69,10 +69,10 @@ class _Slice(Struct, frozen=True, kw_only=True):
 
 def record(
     git: Git,
-    work: Work,
+    work: StepWork,
     *,
     plan: str,
-    names: Names,
+    names: RefNames,
     identity: Mapping[str, str],
     pause: Pause = time.sleep,
 ) -> str:
@@ -88,17 +88,17 @@ def record(
         refuse_repositories(git.directory, git_dir, one.status)
         _refuse_astray(one)
         before = _before(one)
-        head = _commit(one, one.status.head, {}, Sign.PREFERRED) or one.status.head
+        head = _commit(one, one.status.head, {}, SigningFailure.PREFERRED) or one.status.head
         _advance(one, head)
     return head if head not in {before, one.start} else ""
 
 
 def keep(
     git: Git,
-    work: Work,
+    work: StepWork,
     *,
     plan: str,
-    names: Names,
+    names: RefNames,
     identity: Mapping[str, str],
     pause: Pause = time.sleep,
 ) -> None:
@@ -116,7 +116,7 @@ def keep(
 
 
 def keep_logged(
-    git: Git, git_dir: Path, path: str, names: Names, *, seen: Sequence[str] = (), head: str = ""
+    git: Git, git_dir: Path, path: str, names: RefNames, *, seen: Sequence[str] = (), head: str = ""
 ) -> None:
     """The same, of a worktree whose directory is gone; `git_dir` is what the repository has of it.
 
@@ -129,7 +129,7 @@ def keep_logged(
 
 
 def _slice(
-    git: Git, git_dir: Path, work: Work, names: Names, message: bytes, identity: Mapping[str, str]
+    git: Git, git_dir: Path, work: StepWork, names: RefNames, message: bytes, identity: Mapping[str, str]
 ) -> _Slice:
     path = work.path
     refs = tips_of(git, names.tip(path), names.start(path))
@@ -147,11 +147,11 @@ def _slice(
     )
 
 
-def _kept_of(git: Git, names: Names, path: str) -> dict[str, str]:
+def _kept_of(git: Git, names: RefNames, path: str) -> dict[str, str]:
     return tips_below(git, names.kept(path, "").rstrip("/"))
 
 
-def message_of(work: Work, plan: str) -> bytes:
+def message_of(work: StepWork, plan: str) -> bytes:
     subject = " ".join(work.subject.split()) or work.step
     trailers = {
         "Weft-Plan": plan,
@@ -166,13 +166,13 @@ def message_of(work: Work, plan: str) -> bytes:
 # The commit
 
 
-def _commit(slice_: _Slice, parent: str, index: Mapping[str, str], sign: Sign) -> str | None:
+def _commit(slice_: _Slice, parent: str, index: Mapping[str, str], sign: SigningFailure) -> str | None:
     """What differs from the worktree's commit, as a commit upon another one; None if nothing does."""
     git, tree = slice_.git, stage(slice_.git, slice_.git_dir, slice_.status, index)
     if tree is None or (parent and tree == tree_of(git, parent)):
         return None
     parents = (parent,) if parent else ()
-    draft = Draft(tree=tree, parents=parents, message=slice_.message, env=slice_.identity)
+    draft = CommitDraft(tree=tree, parents=parents, message=slice_.message, env=slice_.identity)
     return write_commit(git, draft, sign=sign)
 
 
@@ -259,7 +259,7 @@ def _log(git_dir: Path) -> list[str]:
     return _LOGGED.findall(text_of(git_dir / "logs" / "HEAD") or "")
 
 
-def _keep(git: Git, names: Names, path: str, commits: Sequence[str]) -> None:
+def _keep(git: Git, names: RefNames, path: str, commits: Sequence[str]) -> None:
     moves = [RefMove(ref=names.kept(path, commit), before="", after=commit) for commit in commits]
     if not move(git, moves, reason=f"weft: {path} left it behind"):
         raise WorkspaceError(
@@ -286,7 +286,7 @@ def refuse_repositories(top: Path, git_dir: Path, status: Status) -> None:
         )
 
 
-def _is_repository(found: Difference, link: Path) -> bool:
+def _is_repository(found: FileDifference, link: Path) -> bool:
     if found.gone:
         return (
             link.exists()
@@ -333,7 +333,7 @@ def _kept_aside(one: _Slice) -> str:
 def _aside(one: _Slice) -> str:
     """A commit of all that is there, upon the one that is checked out; or that one; empty if there is none."""
     with index_aside(one.git_dir) as index:
-        return _commit(one, one.status.head, index, Sign.NEVER) or one.status.head
+        return _commit(one, one.status.head, index, SigningFailure.NEVER) or one.status.head
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from msgspec import Struct
 from weft.safe_files import open_file, replace_file
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.lock_files import Pause
-from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.worktree_links import MAKING, text_of
 
 _LOCK_FILE = "weft-worktrees.lock"
@@ -31,7 +31,7 @@ _MOMENT = 0.05
 _THREADS = Lock()  # on network file systems the lock of a file is one of the whole process
 
 
-class Listed(Struct, frozen=True, kw_only=True):
+class ListedWorktree(Struct, frozen=True, kw_only=True):
     path: Path
     head: str
     """The commit; zeros if there is none yet."""
@@ -50,7 +50,7 @@ class Registrations:
         self._common = common
         self._pause = pause
 
-    def listed(self) -> Sequence[Listed]:
+    def listed(self) -> Sequence[ListedWorktree]:
         with self._locked():
             out = self._do("list", "--porcelain", "-z").out
         return [_listed(os.fsdecode(entry)) for entry in out.split(b"\0\0") if entry]
@@ -114,7 +114,7 @@ class Registrations:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def _do(self, *command: str) -> Answer:
+    def _do(self, *command: str) -> GitOutput:
         # With a log of its head, even if the user wants none elsewhere: it tells what an agent has undone.
         whole = ("-c", "core.logAllRefUpdates=true", "worktree", *command)
         answer = self._git.ask(*whole)
@@ -137,7 +137,7 @@ class Registrations:
             link.unlink()
         shutil.rmtree(entry)
 
-    def _error(self, command: Sequence[str], answer: Answer) -> WorkspaceError | GitError:
+    def _error(self, command: Sequence[str], answer: GitOutput) -> WorkspaceError | GitError:
         half = _HALF_WRITTEN.search(answer.said)
         if half is None:
             return GitError(command, answer.exit_code, answer.said)
@@ -163,7 +163,7 @@ def _may_be_at(head: Path, branch: str) -> bool:
     return head.is_symlink() or named == f"ref: {branch}" or not (is_plain or is_commit)
 
 
-def read_listed(git: Git, *, pause: Pause = time.sleep) -> Sequence[Listed]:
+def read_listed(git: Git, *, pause: Pause = time.sleep) -> Sequence[ListedWorktree]:
     """The same for one who only looks: no lock is taken, and nothing half written is removed."""
     command = ("worktree", "list", "--porcelain", "-z")
     answer = git.ask(*command)
@@ -177,12 +177,12 @@ def read_listed(git: Git, *, pause: Pause = time.sleep) -> Sequence[Listed]:
     return [_listed(os.fsdecode(entry)) for entry in answer.out.split(b"\0\0") if entry]
 
 
-def _listed(entry: str) -> Listed:
+def _listed(entry: str) -> ListedWorktree:
     fields = dict[str, str]()
     for line in entry.strip("\0").split("\0"):
         name, _, value = line.partition(" ")
         fields[name] = value
-    return Listed(
+    return ListedWorktree(
         path=Path(fields["worktree"]),
         head=fields.get("HEAD", ""),
         branch=fields.get("branch"),

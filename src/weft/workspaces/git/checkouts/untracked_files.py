@@ -18,13 +18,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.safe_files import open_folder, read_file
-from weft.workspaces.changes import Version, folders_of
+from weft.workspaces.changes import FileVersion, folders_of
 from weft.workspaces.contents import NEW, copied, save
 from weft.workspaces.errors import shown
 from weft.workspaces.git.base.program import Git, GitError
 from weft.workspaces.git.base.worktree_links import git_dir_of
 from weft.workspaces.safe_walk import FOLDER_FLAGS, Cursor
-from weft.workspaces.untracked_files import FromPlan, Part, given, open_plan_dir
+from weft.workspaces.untracked_files import FileSource, Part, given, open_plan_dir
 
 _LARGEST_NOTE = 1 << 28
 _NOTE = "weft-brought"
@@ -33,7 +33,7 @@ _NEVER = frozenset({b".git", b".weft"})
 _IN_THE_WAY = (NotADirectoryError, FileNotFoundError)
 
 
-class Brought(Struct, frozen=True, kw_only=True):
+class BroughtFiles(Struct, frozen=True, kw_only=True):
     """Paths from the root of the worktree, for people."""
 
     files: tuple[str, ...]
@@ -66,16 +66,16 @@ def bring(
     link: Sequence[str],
     top: Path,
     worktree: Path,
-) -> Brought:
+) -> BroughtFiles:
     """Done again, it brings what there is then."""
     git_dir = git_dir_of(worktree)
     inside = os.fsencode(worktree_inside.relative_to(worktree)) + b"/"
-    wanted: Wanted = {path: (top, path, FromPlan.COPIED) for path in _included(top)}
+    wanted: Wanted = {path: (top, path, FileSource.COPIED) for path in _included(top)}
     for path, part in given(plan_dir, copy, link).items():
         wanted[(inside + path).removeprefix(b"./")] = (plan_dir, path, part)
     before = brought_into(git_dir)
     if not wanted and not before:
-        return Brought(files=(), left_out=())
+        return BroughtFiles(files=(), left_out=())
     tracked = _tracked(worktree)
     with Cursor(os.open(worktree, FOLDER_FLAGS)) as cursor:
         _remove(cursor, sorted(path for path in before if not _meets(path, tracked)))
@@ -85,7 +85,7 @@ def bring(
         _note(git_dir, before.union(free))
         _place(cursor, {path: wanted[path] for path in free})
     left_out = wanted.keys() - set(free)
-    return Brought(files=tuple(map(shown, free)), left_out=tuple(map(shown, sorted(left_out))))
+    return BroughtFiles(files=tuple(map(shown, free)), left_out=tuple(map(shown, sorted(left_out))))
 
 
 # Which files
@@ -180,7 +180,7 @@ def _place(target: Cursor, wanted: Mapping[bytes, tuple[Path, bytes, Part]]) -> 
         for path, (root, original, part) in wanted.items():
             *folders, name = path.split(b"/")
             _go(target, folders)
-            if isinstance(part, Version):
+            if isinstance(part, FileVersion):
                 os.symlink(part.content, name, dir_fd=target.fd)
                 continue
             if root not in sources:

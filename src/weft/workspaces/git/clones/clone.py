@@ -50,7 +50,7 @@ _LOCKS = ("index.lock", "HEAD.lock", "packed-refs.lock", "config.lock", "shallow
 _SPECIAL = re.compile(r'[\\"\n]')
 
 
-class State(Struct, frozen=True, kw_only=True):
+class CloneState(Struct, frozen=True, kw_only=True):
     """Where a clone is."""
 
     ref: str
@@ -64,8 +64,8 @@ class State(Struct, frozen=True, kw_only=True):
     """A digest of the log of the head."""
 
 
-class Handed(Struct, frozen=True, kw_only=True):
-    state: State | None = None
+class HandedState(Struct, frozen=True, kw_only=True):
+    state: CloneState | None = None
     """Of the clone, when it was last taken in or handed out."""
     given: tuple[object, ...] = ()
     """Of the registration, when that was last handed out."""
@@ -130,7 +130,7 @@ def _packed(git: Git, refs: Mapping[str, str]) -> str:
 # Reading
 
 
-def read_state(place: Path, branch: str) -> State:
+def read_state(place: Path, branch: str) -> CloneState:
     """Raises `UntrustedError` if the clone is not what it should be."""
     tree = Tree(place)
     text = (read_file(tree, "HEAD", most=_SMALL) or b"").strip()
@@ -145,7 +145,7 @@ def read_state(place: Path, branch: str) -> State:
         head = own if ref == branch else _commit_of(tree, ref)
     log = read_file(tree, "logs/HEAD", most=_LOG) or b""
     digest = blake2b(log, digest_size=16).hexdigest()
-    return State(ref=ref, head=head, branch=own, log_size=len(log), log=digest)
+    return CloneState(ref=ref, head=head, branch=own, log_size=len(log), log=digest)
 
 
 def read_branch(place: Path, branch: str) -> str:
@@ -215,14 +215,14 @@ def holds_more(git_dir: Path, branch: str) -> bool:
 # The note
 
 
-def handed_in(git_dir: Path) -> Handed:
+def handed_in(git_dir: Path) -> HandedState:
     try:
-        return msgspec.json.decode((git_dir / CLONE / _NOTE).read_bytes(), type=Handed)
+        return msgspec.json.decode((git_dir / CLONE / _NOTE).read_bytes(), type=HandedState)
     except (OSError, msgspec.DecodeError):
-        return Handed()
+        return HandedState()
 
 
-def note_handed(git_dir: Path, handed: Handed) -> None:
+def note_handed(git_dir: Path, handed: HandedState) -> None:
     note = git_dir / CLONE / _NOTE
     aside = note.with_name(f"{_NOTE}.new")
     aside.write_bytes(msgspec.json.encode(handed))
@@ -255,14 +255,14 @@ def hand_out(git: Git, git_dir: Path, branch: str, *, pause: Pause) -> None:
         write_locked(tree, "index", (git_dir / "index").read_bytes())
     _hand_operation(tree, git_dir)
     is_branch = ref == branch
-    after = State(
+    after = CloneState(
         ref=str(ref) if str(ref).startswith("refs/") else str(head),
         head=str(head),
         branch=str(head) if is_branch else state.branch,
         log_size=state.log_size,
         log=state.log,
     )
-    note_handed(git_dir, Handed(state=after, given=given))
+    note_handed(git_dir, HandedState(state=after, given=given))
 
 
 def _given(git: Git, git_dir: Path) -> tuple[object, ...]:

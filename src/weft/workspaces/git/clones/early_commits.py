@@ -24,11 +24,11 @@ from weft.workspaces.git.base.refs import move, tips_of
 from weft.workspaces.git.base.sparse import settings
 from weft.workspaces.git.base.worktree_links import require_registered, text_of
 from weft.workspaces.git.clones.clone import handed_in, note_handed, read_branch
-from weft.workspaces.git.clones.foreign import Wanted, admit
-from weft.workspaces.git.clones.loose_objects import Limits
-from weft.workspaces.git.plan_repository import Ground
+from weft.workspaces.git.clones.foreign import WantedCommits, admit
+from weft.workspaces.git.clones.loose_objects import IntakeLimits
+from weft.workspaces.git.plan_repository import PlanRepository
 
-LIMITS = Limits(
+LIMITS = IntakeLimits(
     objects=20_000,
     bytes_of_one=64 * 1024 * 1024,
     bytes_of_all=256 * 1024 * 1024,
@@ -47,7 +47,7 @@ _Mark = tuple[int, ...]
 class EarlyCommits:
     """For each slice one thread at a time."""
 
-    def __init__(self, ground: Ground, place: Callable[[str], Path | None]) -> None:
+    def __init__(self, ground: PlanRepository, place: Callable[[str], Path | None]) -> None:
         """`place` gives the registration of a slice that has a clone."""
         self._ground = ground
         self._place = place
@@ -90,7 +90,7 @@ class EarlyCommits:
             return  # somebody else has moved it
         complete = (*tips.values(), *handed.entered)
         if after not in complete:
-            wanted = Wanted(commits=(after,), known=complete)
+            wanted = WantedCommits(commits=(after,), known=complete)
             admit(common, git_dir / CLONE / "git", wanted, limits=LIMITS)
         if after not in handed.entered:
             note_handed(git_dir, replace(handed, entered=(*handed.entered, after)))

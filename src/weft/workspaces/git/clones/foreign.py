@@ -26,7 +26,7 @@ from weft.safe_files import open_file as open_kept
 from weft.search_path import search_path
 from weft.workspaces.clone_files import UntrustedError, names_in, open_file, remove_file
 from weft.workspaces.errors import WorkspaceError
-from weft.workspaces.git.clones.loose_objects import Limits, LooseObjects, is_oid, write_pack
+from weft.workspaces.git.clones.loose_objects import IntakeLimits, LooseObjects, is_oid, write_pack
 from weft.workspaces.safe_walk import wipe
 
 _PACK = re.compile(r"pack-[0-9a-f]{40}(?:[0-9a-f]{24})?\.pack")
@@ -47,14 +47,17 @@ class ForeignError(WorkspaceError):
     """What is to enter the repository does not pass."""
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class WantedCommits(Struct, frozen=True, kw_only=True):
     commits: tuple[str, ...]
     """All that these lead to enters, or nothing does."""
     known: tuple[str, ...] = ()
     """Commits of the repository that are complete."""
 
 
-def admit(common: Path, stranger: Path, wanted: Wanted, *, limits: Limits = Limits()) -> int:  # noqa: B008
+_LIMITS = IntakeLimits()
+
+
+def admit(common: Path, stranger: Path, wanted: WantedCommits, *, limits: IntakeLimits = _LIMITS) -> int:
     """Let commits of a stranger, a git directory, into the repository; returns how many objects are new.
 
     Raises `ForeignError`, and nothing has changed then.
@@ -68,7 +71,7 @@ def admit(common: Path, stranger: Path, wanted: Wanted, *, limits: Limits = Limi
         raise ForeignError(str(error)) from error
 
 
-def _admit(common: Path, tree: Tree, wanted: Wanted, limits: Limits) -> int:
+def _admit(common: Path, tree: Tree, wanted: WantedCommits, limits: IntakeLimits) -> int:
     loose = LooseObjects(tree, limits)
     packs = sorted(name for name in names_in(tree, "objects/pack") if _PACK.fullmatch(name))
     # What is in a pack is not looked into here, and it may lead to any of the others.
@@ -97,7 +100,7 @@ def _drop(tree: Tree, oids: Iterable[str], packs: Iterable[str]) -> None:
 
 class _Quarantine(Struct, frozen=True, kw_only=True):
     place: Path
-    limits: Limits
+    limits: IntakeLimits
 
     def receive(self, loose: LooseObjects, oids: Sequence[str]) -> dict[str, bytes]:
         """Takes loose objects; returns the kind of each by its name."""
@@ -123,7 +126,7 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
         most = f"--max-input-size={self.limits.bytes_of_all}"
         self._do((*command, most), pack)
 
-    def require_whole(self, wanted: Wanted) -> None:
+    def require_whole(self, wanted: WantedCommits) -> None:
         """That all is there that the commits lead to, and that they are commits."""
         lines = [*(f"{oid}^{{commit}}" for oid in wanted.commits), *(f"^{oid}" for oid in wanted.known)]
         with tempfile.TemporaryFile() as asked:
@@ -209,7 +212,7 @@ def _environment(place: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _quarantine(common: Path, wanted: Wanted, limits: Limits) -> Generator[_Quarantine]:
+def _quarantine(common: Path, wanted: WantedCommits, limits: IntakeLimits) -> Generator[_Quarantine]:
     incoming = common.joinpath(*_INCOMING)
     incoming.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:

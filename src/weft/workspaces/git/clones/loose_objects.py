@@ -27,7 +27,7 @@ _SHA1 = 40
 """The digits of a name; others are of SHA-256."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class IntakeLimits(Struct, frozen=True, kw_only=True):
     """What is taken in at once."""
 
     objects: int = 1_000_000
@@ -42,7 +42,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 class LooseObjects:
     """Those of a git directory."""
 
-    def __init__(self, tree: Tree, limits: Limits) -> None:
+    def __init__(self, tree: Tree, limits: IntakeLimits) -> None:
         self._tree = tree
         self._limits = limits
         self._names: dict[str, frozenset[str]] = {}
@@ -92,7 +92,7 @@ class LooseObjects:
 class _Opened:
     """An object while it is read: its kind, its size, and its content piece by piece."""
 
-    def __init__(self, tree: Tree, oid: str, limits: Limits) -> None:
+    def __init__(self, tree: Tree, oid: str, limits: IntakeLimits) -> None:
         self._oid = oid
         self._limits = limits
         self._file = open_file(tree, f"objects/{oid[:2]}/{oid[2:]}", most=limits.bytes_of_one)
@@ -177,7 +177,7 @@ def _in_header(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def write_pack(
-    objects: LooseObjects, oids: Sequence[str], target: BinaryIO, limits: Limits
+    objects: LooseObjects, oids: Sequence[str], target: BinaryIO, limits: IntakeLimits
 ) -> dict[str, bytes]:
     """Writes a pack of these objects, without deltas; returns the kind of each by the name of its content."""
     algorithm = "sha1" if not oids or len(oids[0]) == _SHA1 else "sha256"

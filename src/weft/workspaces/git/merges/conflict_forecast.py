@@ -38,7 +38,7 @@ _Files = tuple[str, ...] | None
 """Those in conflict; None if the merge is clean."""
 
 
-class Foreseen(Struct, frozen=True, kw_only=True):
+class ForecastConflict(Struct, frozen=True, kw_only=True):
     """Two branches that could not be merged as they are now."""
 
     one: str
@@ -72,7 +72,7 @@ class _Changes(Struct, frozen=True, kw_only=True):
         return self.grown & other.shrunk | self.shrunk & other.grown
 
 
-class Foresight:
+class ConflictForecast:
     """What is new since the last question is looked at together, by two processes.
 
     `git` is at the top of a checkout. Several threads may use this.
@@ -100,7 +100,7 @@ class Foresight:
         with self._state:
             self._ends.pop(name, None)
 
-    def conflicts(self, name: str) -> list[Foreseen]:
+    def conflicts(self, name: str) -> list[ForecastConflict]:
         """The branches with which this one would be in conflict now, in the order of their names."""
         with self._looking:
             with self._state:
@@ -108,7 +108,7 @@ class Foresight:
             self._look(ends)
             self._merge()
             found = sorted((other, files) for other, files in self._results(name) if files is not None)
-        return [Foreseen(one=name, other=other, files=files) for other, files in found]
+        return [ForecastConflict(one=name, other=other, files=files) for other, files in found]
 
     def _look(self, ends: Mapping[str, _Pair]) -> None:
         old = {name: changes for name, changes in self._changes.items() if changes.ends == ends.get(name)}

@@ -16,14 +16,14 @@ from weft.workspaces.contents import load, save
 _NOTE = "weft-resolving"
 
 
-class State(StrEnum):
+class ConflictState(StrEnum):
     OPEN = "open"
     UNDOING = "undoing"
     """What was made of it has a name, and the worktree is being brought back to where it was."""
     CLOSED = "closed"
 
 
-class Side(Struct, frozen=True, kw_only=True):
+class ConflictSide(Struct, frozen=True, kw_only=True):
     """An entry of an index, of a file that is in conflict."""
 
     stage: int
@@ -33,15 +33,15 @@ class Side(Struct, frozen=True, kw_only=True):
     place: bytes
 
 
-class Opened(Struct, frozen=True, kw_only=True):
-    state: State = State.OPEN
+class ConflictNote(Struct, frozen=True, kw_only=True):
+    state: ConflictState = ConflictState.OPEN
     head: str
     """Where the branch of the slice was."""
     into: str
     """The commit that it is in conflict with."""
     tree: str
     """What was put into the worktree."""
-    sides: tuple[Side, ...]
+    sides: tuple[ConflictSide, ...]
     message: str = ""
     """Once it is over: why it is not resolved; empty if it is."""
     kept: str = ""
@@ -52,12 +52,12 @@ class Opened(Struct, frozen=True, kw_only=True):
         return list(dict.fromkeys(side.place for side in self.sides))
 
 
-def opened_in(git_dir: Path) -> Opened | None:
+def opened_in(git_dir: Path) -> ConflictNote | None:
     with open_folder(git_dir) as folder:
         note = load(folder.descriptor, _NOTE)
-    return None if note is None else msgspec.json.decode(note, type=Opened)
+    return None if note is None else msgspec.json.decode(note, type=ConflictNote)
 
 
-def note_opened(git_dir: Path, opened: Opened) -> None:
+def note_opened(git_dir: Path, opened: ConflictNote) -> None:
     with open_folder(git_dir) as folder:
         save(folder.descriptor, _NOTE, msgspec.json.encode(opened))

@@ -20,12 +20,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import RefMove
-from weft.ports.workspaces import Closed, HeldError, MergeRequest, OpenConflict, Work
+from weft.ports.workspaces import ClosedConflict, HeldError, MergeRequest, OpenConflict, StepWork
 from weft.safe_files import replace_file
 from weft.workspaces.errors import WorkspaceError, listed, shown
-from weft.workspaces.git.base.commit_object import Sign
+from weft.workspaces.git.base.commit_object import SigningFailure
 from weft.workspaces.git.base.locks import locks_explained
-from weft.workspaces.git.base.merge_tree import Trial, commit_merge, try_merge
+from weft.workspaces.git.base.merge_tree import MergeTrial, commit_merge, try_merge
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import is_ancestor, move, tips_of, tree_of
 from weft.workspaces.git.base.sparse import settings
@@ -33,10 +33,16 @@ from weft.workspaces.git.base.status import status
 from weft.workspaces.git.base.worktree_links import clone_of, git_dir_of, operation_in
 from weft.workspaces.git.checkouts.commits import keep_logged, message_of, stage
 from weft.workspaces.git.clones.clone import unmerged_in_clone
-from weft.workspaces.git.merges.conflict_note import Opened, Side, State, note_opened, opened_in
+from weft.workspaces.git.merges.conflict_note import (
+    ConflictNote,
+    ConflictSide,
+    ConflictState,
+    note_opened,
+    opened_in,
+)
 from weft.workspaces.git.merges.unresolved_files import unmerged_in, unsettled, versions_at
-from weft.workspaces.git.plan_repository import Ground, around, changes, wish
-from weft.workspaces.git.worktrees.reset import Look, bring_back, look_at, quit_operations
+from weft.workspaces.git.plan_repository import PlanRepository, around, changes, wish
+from weft.workspaces.git.worktrees.reset import WorktreeSnapshot, bring_back, look_at, quit_operations
 from weft.workspaces.git.worktrees.unsaved_work import unsaved
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
@@ -55,15 +61,15 @@ class _Place(Struct, frozen=True, kw_only=True):
     path: str
     git: Git
     git_dir: Path
-    opened: Opened
+    opened: ConflictNote
 
     @property
     def env(self) -> dict[str, str]:
         return dict(settings(self.git_dir))
 
 
-class Resolving:
-    def __init__(self, ground: Ground, worktrees: Worktrees) -> None:
+class WorktreeConflicts:
+    def __init__(self, ground: PlanRepository, worktrees: Worktrees) -> None:
         self._ground = ground
         self._names = ground.names
         self._git = ground.git
@@ -71,7 +77,7 @@ class Resolving:
 
     # Opening
 
-    def open(self, request: MergeRequest, work: Work) -> OpenConflict:
+    def open(self, request: MergeRequest, work: StepWork) -> OpenConflict:
         """Raises `WorkspaceError` if it cannot be resolved there; then all is as it was before."""
         path, worktree = request.path, self._ground.worktree(request.path)
         self.abandon(path)
@@ -86,7 +92,7 @@ class Resolving:
                 return self._put(git, work, *found)
         raise WorkspaceError(f"{self._names.branch(around(path))} moves all the time; who else works on it?")
 
-    def _conflict(self, request: MergeRequest) -> tuple[Trial, str, str] | None:
+    def _conflict(self, request: MergeRequest) -> tuple[MergeTrial, str, str] | None:
         """The merge, and the commits that it was made of; None if one of the branches has moved meanwhile."""
         group, path = around(request.path), request.path
         refs = (self._names.head(group), self._names.head(path))
@@ -97,13 +103,13 @@ class Resolving:
         is_so_still = tips_of(self._git, *refs) == dict(zip(refs, (into, head), strict=True))
         return (trial, into, head) if is_so_still else None
 
-    def _put(self, git: Git, work: Work, trial: Trial, into: str, head: str) -> OpenConflict:
+    def _put(self, git: Git, work: StepWork, trial: MergeTrial, into: str, head: str) -> OpenConflict:
         path = work.path
         if not trial.conflicts:
             return OpenConflict()
         _refuse_kinds(trial)
         sides = tuple(
-            Side(
+            ConflictSide(
                 stage=_TURNED[entry.stage],
                 mode=entry.version.mode,
                 oid=entry.version.oid,
@@ -111,7 +117,7 @@ class Resolving:
             )
             for entry in trial.entries
         )
-        opened = Opened(head=head, into=into, tree=trial.tree, sides=sides)
+        opened = ConflictNote(head=head, into=into, tree=trial.tree, sides=sides)
         place = _Place(path=path, git=git, git_dir=git_dir_of(git.directory), opened=opened)
         note = self._names.told(path)
         self._ground.move([wish(tips_of(self._git, note), note, head)], f"{path} goes on")
@@ -148,17 +154,17 @@ class Resolving:
 
     # Closing
 
-    def close(self, work: Work, failed: str) -> Closed:
+    def close(self, work: StepWork, failed: str) -> ClosedConflict:
         """Nothing may work in the worktree any more. Asked again, it tells the same."""
         place = self._place(work.path)
         if place is None:
             raise WorkspaceError(f"no conflict was opened in {self._ground.worktree(work.path)}")
         match place.opened.state:
-            case State.CLOSED:
+            case ConflictState.CLOSED:
                 return self._told(place)
-            case State.UNDOING:
+            case ConflictState.UNDOING:
                 return self._told(self._restore(place, self._look(place)))
-            case State.OPEN:
+            case ConflictState.OPEN:
                 look = self._look(place)
                 said = failed or self._refusal(place, look)
                 return self._told(self._undo(place, look, said) if said else self._settle(place, look, work))
@@ -166,7 +172,7 @@ class Resolving:
     def abandon(self, path: str) -> None:
         """Undo a conflict that nobody works on any more."""
         place = self._place(path)
-        if place is not None and place.opened.state is not State.CLOSED:
+        if place is not None and place.opened.state is not ConflictState.CLOSED:
             self._undo(place, self._look(place), "it was left")
 
     def leave(self, path: str) -> None:
@@ -212,10 +218,10 @@ class Resolving:
             return None
         return _Place(path=path, git=self._git.at(worktree), git_dir=git_dir, opened=opened)
 
-    def _look(self, place: _Place) -> Look:
+    def _look(self, place: _Place) -> WorktreeSnapshot:
         return look_at(place.git, place.git_dir, head=place.opened.head)
 
-    def _refusal(self, place: _Place, look: Look) -> str:
+    def _refusal(self, place: _Place, look: WorktreeSnapshot) -> str:
         """Why what is there is no resolution of the conflict; empty if it is one."""
         operation = operation_in(place.git_dir)
         if operation not in {None, "merge"}:
@@ -232,7 +238,7 @@ class Resolving:
         left = [shown(file) for file in unsettled(place.git, place.opened, look.tree, unmerged)]
         return f"it left the conflict in {listed(left)}" if left else ""
 
-    def _settle(self, place: _Place, look: Look, work: Work) -> _Place:
+    def _settle(self, place: _Place, look: WorktreeSnapshot, work: StepWork) -> _Place:
         ref, now = self._names.head(place.path), look.head
         made = self._made(place, look, message_of(work, self._ground.plan))
         if not move(place.git, changes([RefMove(ref=ref, before=now, after=made)]), reason="weft: @resolve"):
@@ -240,9 +246,9 @@ class Resolving:
         with locks_explained():
             stage(place.git, place.git_dir, status(place.git, place.git_dir), {})
         quit_operations(place.git, place.git_dir)
-        return _noted(place, state=State.CLOSED)
+        return _noted(place, state=ConflictState.CLOSED)
 
-    def _made(self, place: _Place, look: Look, message: bytes) -> str:
+    def _made(self, place: _Place, look: WorktreeSnapshot, message: bytes) -> str:
         """The merge; the agent may have made it just so."""
         git, head, into = place.git, look.head, place.opened.into
         lines = os.fsencode(git.line("log", "-1", "--no-show-signature", "--format=%P%n%B", head))
@@ -251,18 +257,18 @@ class Resolving:
         if is_made and tree_of(git, head) == look.tree:
             return head
         identity = self._ground.repository.identity
-        text, sign = os.fsdecode(message), Sign.PREFERRED
+        text, sign = os.fsdecode(message), SigningFailure.PREFERRED
         return commit_merge(git, look.tree, (head, into), text, identity=identity, sign=sign)
 
     # Undoing
 
-    def _undo(self, place: _Place, look: Look, message: str) -> _Place:
-        if place.opened.state is State.OPEN:
+    def _undo(self, place: _Place, look: WorktreeSnapshot, message: str) -> _Place:
+        if place.opened.state is ConflictState.OPEN:
             kept = self._kept(place, look)
-            place = _noted(place, state=State.UNDOING, message=message, kept=kept)
+            place = _noted(place, state=ConflictState.UNDOING, message=message, kept=kept)
         return self._restore(place, look)
 
-    def _kept(self, place: _Place, look: Look) -> str:
+    def _kept(self, place: _Place, look: WorktreeSnapshot) -> str:
         """What is there gets a name, if it is neither what was there before, nor what was put there."""
         opened, head, tree = place.opened, look.head, look.tree
         if head == opened.head and tree in {opened.tree, tree_of(place.git, opened.head)}:
@@ -272,28 +278,28 @@ class Resolving:
             date = place.git.line("show", "--no-patch", "--no-show-signature", "--format=%ct", head)
             subject = f"{place.path}: @resolve, as it was left"
             parents, at = (head, opened.into), f"{date} +0000"
-            made = self._ground.commit(tree, parents, subject, place.path, at, sign=Sign.NEVER)
+            made = self._ground.commit(tree, parents, subject, place.path, at, sign=SigningFailure.NEVER)
         ref = self._names.kept(place.path, made)
         self._ground.move([wish(tips_of(self._git, ref), ref, made)], f"{place.path} left it behind")
         return made
 
-    def _restore(self, place: _Place, look: Look) -> _Place:
+    def _restore(self, place: _Place, look: WorktreeSnapshot) -> _Place:
         """All is as it was before the conflict was opened."""
         keep_logged(self._git, place.git_dir, place.path, self._names)
         ref, reason = self._names.head(place.path), "weft: @resolve is undone"
         bring_back(place.git, place.git_dir, look, ref=ref, head=place.opened.head, reason=reason)
-        return _noted(place, state=State.CLOSED)
+        return _noted(place, state=ConflictState.CLOSED)
 
-    def _told(self, place: _Place) -> Closed:
+    def _told(self, place: _Place) -> ClosedConflict:
         opened, names, path = place.opened, self._names, place.path
         if opened.message:
             kept = [RefMove(ref=names.kept(path, opened.kept), before="", after=opened.kept)]
-            return Closed(message=self.said(path), moves=tuple(kept if opened.kept else ()))
+            return ClosedConflict(message=self.said(path), moves=tuple(kept if opened.kept else ()))
         moved = RefMove(ref=names.head(path), before=opened.head, after=self._ground.head(path))
-        return Closed(moves=tuple(changes([moved])))
+        return ClosedConflict(moves=tuple(changes([moved])))
 
 
-def _refuse_kinds(trial: Trial) -> None:
+def _refuse_kinds(trial: MergeTrial) -> None:
     """Of some conflicts the files tell nothing, so nothing would tell whether they are settled."""
     known = {entry.place for entry in trial.entries if entry.version.mode != _LINK}
     odd = [one for one in trial.conflicts if one.kind == "submodule" or one.path not in known]

@@ -12,12 +12,12 @@ from threading import Lock
 from msgspec import Struct
 
 from weft.engine.messages.facts import RefMove
-from weft.ports.workspaces import Merged, MergeRequest
+from weft.ports.workspaces import MergeRequest, MergeResult
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.refs import is_ancestor, move, tip, tips_of, tree_of
 from weft.workspaces.git.checkouts.advance_branch import advance, checkout_of
 from weft.workspaces.git.merges.merge_commits import MergeCommits, MergeInput
-from weft.workspaces.git.plan_repository import Ground, Known, around, changes, wish
+from weft.workspaces.git.plan_repository import Known, PlanRepository, around, changes, wish
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
 _TRIES = 20
@@ -33,8 +33,8 @@ class _Into(Struct, frozen=True, kw_only=True):
     group: str
 
 
-class Joining:
-    def __init__(self, ground: Ground, worktrees: Worktrees, commits: MergeCommits) -> None:
+class Integration:
+    def __init__(self, ground: PlanRepository, worktrees: Worktrees, commits: MergeCommits) -> None:
         self._ground = ground
         self._names = ground.names
         self._git = ground.git
@@ -43,10 +43,10 @@ class Joining:
         self._moving = Lock()
         """Held while a branch moves: two threads that moved one in the same checkout would find it half moved."""
 
-    def merge(self, request: MergeRequest) -> Merged:
+    def merge(self, request: MergeRequest) -> MergeResult:
         into = self._into(request.path)
         if self._never_began(request.path):
-            return Merged()
+            return MergeResult()
         self._commits.refuse_unsaved(request.path)
         for _ in range(_TRIES):
             done = self._try(request, into)
@@ -65,7 +65,7 @@ class Joining:
         refs = (self._names.head(path), self._names.start(path))
         return path in self._ground.groups and not tips_of(self._git, *refs)
 
-    def _try(self, request: MergeRequest, into: _Into) -> Merged | None:
+    def _try(self, request: MergeRequest, into: _Into) -> MergeResult | None:
         """None if the branch has moved meanwhile."""
         path = request.path
         head, start = self._names.head(path), self._names.start(path)
@@ -75,13 +75,13 @@ class Joining:
         if is_ancestor(self._git, theirs, ours):
             return self._found_done(into, path, theirs, ours)
         if theirs == refs.get(start):
-            return Merged()  # it has changed nothing
+            return MergeResult()  # it has changed nothing
         made = self._commits.make(_merge_input(request, into), ours, theirs)
         if request.verifies and not self._has_passed(request, made.tree):
             return self._to_be_verified(request, made.commit)
         return self._advance(into, ours, made.commit, path, refs)
 
-    def _found_done(self, into: _Into, path: str, theirs: str, ours: str) -> Merged:
+    def _found_done(self, into: _Into, path: str, theirs: str, ours: str) -> MergeResult:
         """It was merged before; what had to be done after that may be left to do."""
         moves = moved_before(self._ground, into.ref, theirs, ours)
         with self._moving:
@@ -90,7 +90,7 @@ class Joining:
             late = [wish(refs, note, each.after) for each in moves if refs.get(note) == each.before]
             self._ground.move(late, f"merge {path}")
         self.discard(path)
-        return Merged(moves=moves)
+        return MergeResult(moves=moves)
 
     # Verifying
 
@@ -102,11 +102,11 @@ class Joining:
             notes.append(self._names.tip(path))
         return any(tree == tree_of(self._git, commit) for commit in tips_of(self._git, *notes).values())
 
-    def _to_be_verified(self, request: MergeRequest, commit: str) -> Merged:
+    def _to_be_verified(self, request: MergeRequest, commit: str) -> MergeResult:
         self.check_out(request, commit)
         note = self._names.merging(request.path)
         self._ground.move([wish(tips_of(self._git, note), note, commit)], f"{request.path} is to be verified")
-        return Merged(verify_in=self._ground.scratch(request.path) / self._ground.repository.inside)
+        return MergeResult(verify_in=self._ground.scratch(request.path) / self._ground.repository.inside)
 
     def check_out(self, request: MergeRequest, commit: str) -> None:
         """With all untracked files that its slices were given."""
@@ -116,7 +116,7 @@ class Joining:
         )
         self._ground.bring(scratch, request.copy, request.link)
 
-    def publish(self, path: str) -> Merged | None:
+    def publish(self, path: str) -> MergeResult | None:
         into, theirs = self._into(path), self._ground.head(path)
         commit = tip(self._git, self._names.merging(path))
         if commit is None:  # an earlier coordinator published it, and died
@@ -148,7 +148,7 @@ class Joining:
         refs: Known | None = None,
         *,
         verified: bool = False,
-    ) -> Merged | None:
+    ) -> MergeResult | None:
         moves = [RefMove(ref=into.ref, before=ours, after=commit)]
         with self._moving:
             is_free = checkout_of(self._git, into.ref) is None
@@ -159,7 +159,7 @@ class Joining:
                 moved = self._advance_in_checkout(moves[0], path)
                 if moved:
                     self._ground.move(notes, f"merge {path}")
-        return Merged(moves=tuple(moves)) if moved else None
+        return MergeResult(moves=tuple(moves)) if moved else None
 
     def _advance_in_checkout(self, wished: RefMove, path: str) -> bool:
         reason = f"weft: merge {path}"
@@ -178,7 +178,7 @@ class Joining:
         return changes([wish(refs, ref, after) for ref, after in wanted.items()])
 
 
-def moved_before(ground: Ground, ref: str, theirs: str, ours: str) -> tuple[RefMove, ...]:
+def moved_before(ground: PlanRepository, ref: str, theirs: str, ours: str) -> tuple[RefMove, ...]:
     """The move by which a branch received a commit; none if it held the commit from its beginning."""
     merges = ground.git.line("rev-list", "--first-parent", "--merges", "--parents", f"{theirs}..{ours}")
     for line in merges.splitlines():

@@ -17,7 +17,7 @@ from weft.workspaces.git.base.conflicts import Conflict, explain
 from weft.workspaces.git.base.merge_tree import Ancestry, try_merge
 from weft.workspaces.git.base.worktree_links import git_dir_of, is_unfinished
 from weft.workspaces.git.checkouts.advance_branch import checkout_of
-from weft.workspaces.git.plan_repository import Ground
+from weft.workspaces.git.plan_repository import PlanRepository
 from weft.workspaces.git.worktrees.unsaved_work import unsaved
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
@@ -44,7 +44,7 @@ class MergeCommit(Struct, frozen=True):
 
 
 class MergeCommits:
-    def __init__(self, ground: Ground, worktrees: Worktrees) -> None:
+    def __init__(self, ground: PlanRepository, worktrees: Worktrees) -> None:
         self._ground = ground
         self._names = ground.names
         self._git = ground.git

@@ -12,22 +12,22 @@ from collections.abc import Sequence
 
 from weft.engine.messages.facts import RefMove
 from weft.engine.suspects import Suspect
-from weft.ports.workspaces import ConflictError, HeldError, MergeRequest, Part
+from weft.ports.workspaces import ConflictError, GroupPart, HeldError, MergeRequest
 from weft.workspaces.errors import listed
 from weft.workspaces.git.base.merge_tree import try_merge
 from weft.workspaces.git.base.refs import tree_of
 from weft.workspaces.git.checkouts.advance_branch import checkout_of
-from weft.workspaces.git.plan_repository import Ground, Known, changes, wish
+from weft.workspaces.git.plan_repository import Known, PlanRepository, changes, wish
 
 
-class Parting:
-    def __init__(self, ground: Ground) -> None:
+class PartRemoval:
+    def __init__(self, ground: PlanRepository) -> None:
         self._ground = ground
         self._git = ground.git
         self._names = ground.names
         # The same is asked for again and again, with few differences.
-        self._relations: dict[tuple[tuple[Part, str], ...], dict[str, list[str]]] = {}
-        self._merges: dict[tuple[Part, str, str], str] = {}
+        self._relations: dict[tuple[tuple[GroupPart, str], ...], dict[str, list[str]]] = {}
+        self._merges: dict[tuple[GroupPart, str, str], str] = {}
 
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
         """None if more than the work of the parts is on the branch, or this cannot be told apart."""
@@ -80,24 +80,24 @@ class Parting:
     def _ends(self, group: str) -> tuple[str, str]:
         return self._names.start(group), self._names.head(group)
 
-    def _with_work(self, parts: Sequence[Part], start: str | None, known: Known) -> list[Part]:
+    def _with_work(self, parts: Sequence[GroupPart], start: str | None, known: Known) -> list[GroupPart]:
         """Who changed nothing, or whose work was there when the group began, has nothing to do with it."""
         merged = self._ground.merged_into(start) if start else ()
-        found: list[Part] = []
+        found: list[GroupPart] = []
         for part in parts:
             began, head = self._ends(part.path)
             if head in known and head not in merged and known[head] != known.get(began):
                 found.append(part)
         return found
 
-    def _built_on(self, parts: Sequence[Part], known: Known) -> dict[str, list[str]]:
+    def _built_on(self, parts: Sequence[GroupPart], known: Known) -> dict[str, list[str]]:
         """In plan order, as are the others of each."""
         key = tuple((part, known[self._names.head(part.path)]) for part in parts)
         if key not in self._relations:
             self._relations[key] = {part.path: self._others_in(part, parts, known) for part in parts}
         return self._relations[key]
 
-    def _others_in(self, part: Part, parts: Sequence[Part], known: Known) -> list[str]:
+    def _others_in(self, part: GroupPart, parts: Sequence[GroupPart], known: Known) -> list[str]:
         head = known[self._names.head(part.path)]
         merged = self._ground.merged_into(head)
         heads = {other.path: self._names.head(other.path) for other in parts}
@@ -115,13 +115,13 @@ class Parting:
             commit = self._with(parts[path], commit, known[self._names.head(path)])
         return commit
 
-    def _with(self, part: Part, ours: str, theirs: str) -> str:
+    def _with(self, part: GroupPart, ours: str, theirs: str) -> str:
         key = (part, ours, theirs)
         if key not in self._merges:
             self._merges[key] = self._merged(part, ours, theirs)
         return self._merges[key]
 
-    def _merged(self, part: Part, ours: str, theirs: str) -> str:
+    def _merged(self, part: GroupPart, ours: str, theirs: str) -> str:
         trial = try_merge(self._git, ours, theirs, take=part.take_branch)
         if trial.conflicts:
             files = [conflict.path for conflict in trial.conflicts]

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from weft.workspaces.git.base.program import Git
-from weft.workspaces.git.merges.conflict_note import Opened, Side
+from weft.workspaces.git.merges.conflict_note import ConflictNote, ConflictSide
 
 Found = Mapping[bytes, tuple[str, str]]
 """The mode and the id of what is at a place."""
 
 
-def unsettled(git: Git, opened: Opened, tree: str, unmerged: AbstractSet[bytes]) -> list[bytes]:
+def unsettled(git: Git, opened: ConflictNote, tree: str, unmerged: AbstractSet[bytes]) -> list[bytes]:
     """`tree` is of what is there now, `unmerged` what the index still has several versions of."""
     put, now = (versions_at(git, one, opened.places) for one in (opened.tree, tree))
     marks = _marks(git, opened, put)
@@ -46,9 +46,9 @@ def versions_at(git: Git, tree: str, places: Sequence[bytes]) -> Found:
     return {place: (mode, oid) for (mode, _, oid), place in fields}
 
 
-def _marks(git: Git, opened: Opened, put: Found) -> dict[bytes, set[bytes]]:
+def _marks(git: Git, opened: ConflictNote, put: Found) -> dict[bytes, set[bytes]]:
     """Of the files into which something was put that is none of their versions."""
-    sides: dict[bytes, list[Side]] = {}
+    sides: dict[bytes, list[ConflictSide]] = {}
     for side in opened.sides:
         sides.setdefault(side.place, []).append(side)
     merged = {

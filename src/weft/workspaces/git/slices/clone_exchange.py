@@ -27,8 +27,8 @@ from weft.workspaces.git.base.sparse import settings
 from weft.workspaces.git.base.worktree_links import clone_of, git_dir_of
 from weft.workspaces.git.checkouts.commits import keep_logged
 from weft.workspaces.git.clones.clone import (
-    Handed,
-    State,
+    CloneState,
+    HandedState,
     hand_out,
     handed_in,
     lead,
@@ -38,9 +38,9 @@ from weft.workspaces.git.clones.clone import (
     read_state,
 )
 from weft.workspaces.git.clones.early_commits import EarlyCommits
-from weft.workspaces.git.clones.foreign import ForeignError, Wanted, admit
-from weft.workspaces.git.clones.loose_objects import Limits
-from weft.workspaces.git.plan_repository import Ground, changes
+from weft.workspaces.git.clones.foreign import ForeignError, WantedCommits, admit
+from weft.workspaces.git.clones.loose_objects import IntakeLimits
+from weft.workspaces.git.plan_repository import PlanRepository, changes
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
 _MOST_LOGGED = 1000
@@ -50,10 +50,10 @@ _MOST_LOGGED = 1000
 class Clones:
     def __init__(
         self,
-        ground: Ground,
+        ground: PlanRepository,
         worktrees: Worktrees,
         *,
-        limits: Limits = Limits(),  # noqa: B008 - it never changes
+        limits: IntakeLimits = IntakeLimits(),  # noqa: B008 - it never changes
         pause: Pause = time.sleep,
     ) -> None:
         self._ground = ground
@@ -148,7 +148,7 @@ class Clones:
                 git_dir = self._worktrees.entry_of(worktree)
         return None if git_dir is None or clone_of(git_dir) is None else git_dir
 
-    def _admit(self, path: str, git_dir: Path, place: Path, state: State) -> None:
+    def _admit(self, path: str, git_dir: Path, place: Path, state: CloneState) -> None:
         names, handed = self._names, handed_in(git_dir)
         refs = tips_of(self._git, names.head(path), names.start(path), names.tip(path))
         complete = dict.fromkeys((*refs.values(), *handed.entered))
@@ -175,7 +175,7 @@ class Clones:
 
         def enter(*commits: str) -> None:
             if commits:
-                wanted = Wanted(commits=commits, known=known)
+                wanted = WantedCommits(commits=commits, known=known)
                 admit(self._ground.repository.common, place, wanted, limits=self._limits)
 
         try:
@@ -188,7 +188,9 @@ class Clones:
                 with suppress(ForeignError):  # the step itself has removed a part of it
                     enter(oid)
 
-    def _follow(self, path: str, worktree: Path, git_dir: Path, state: State, handed: Handed) -> None:
+    def _follow(
+        self, path: str, worktree: Path, git_dir: Path, state: CloneState, handed: HandedState
+    ) -> None:
         """The worktree comes to where the clone is; its files are there already."""
         branch = self._names.head(path)
         self._advance(path, branch, state, handed)
@@ -210,7 +212,7 @@ class Clones:
         if git.ask("symbolic-ref", "--quiet", "HEAD").text != branch:
             git.do("symbolic-ref", "HEAD", branch)
 
-    def _advance(self, path: str, branch: str, state: State, handed: Handed) -> None:
+    def _advance(self, path: str, branch: str, state: CloneState, handed: HandedState) -> None:
         now = tips_of(self._git, branch).get(branch, "")
         after = state.branch
         was = "" if handed.state is None else handed.state.branch

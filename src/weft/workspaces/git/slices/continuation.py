@@ -14,27 +14,33 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from weft.engine.messages.facts import EarlierSlice, RefMove
-from weft.ports.workspaces import Continued, WorkspaceRequest
+from weft.ports.workspaces import ContinuationResult, WorkspaceRequest
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import is_ancestor
 from weft.workspaces.git.base.worktree_links import git_dir_of
-from weft.workspaces.git.plan_repository import Ground, Known, around, changes, wish
-from weft.workspaces.git.slices.start import Start, Starting
+from weft.workspaces.git.plan_repository import Known, PlanRepository, around, changes, wish
+from weft.workspaces.git.slices.start import SliceStart, SliceStarts
 from weft.workspaces.git.worktrees.reset import bring_back, look_at
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
-_NOT_KEPT = Continued(is_kept=False)
+_NOT_KEPT = ContinuationResult(is_kept=False)
 
 Keep = Callable[[str, Path], None]
 """Gives a name to all that is in the worktree of a slice and that its branch does not lead to."""
-BringUp = Callable[[str], Start]
+BringUp = Callable[[str], SliceStart]
 """Brings the branches of a group, and of those around it, to the newest state."""
 
 
 class WorktreeContinuation:
     def __init__(
-        self, ground: Ground, worktrees: Worktrees, starting: Starting, *, keep: Keep, bring_up: BringUp
+        self,
+        ground: PlanRepository,
+        worktrees: Worktrees,
+        starting: SliceStarts,
+        *,
+        keep: Keep,
+        bring_up: BringUp,
     ) -> None:
         self._ground = ground
         self._git: Git = ground.git
@@ -44,7 +50,7 @@ class WorktreeContinuation:
         self._keep = keep
         self._bring_up = bring_up
 
-    def after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> Continued:
+    def after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
         path, refs = request.path, self._ground.known()
         head, start = refs.get(self._names.head(path)), refs.get(self._names.start(path))
         if head is None or start is None:
@@ -63,7 +69,7 @@ class WorktreeContinuation:
         # The branch around may be gone since all that was on it has landed; the slice is merged into it later.
         followed = changes([move for move in self._bring_up(around(path)).follows if _is_branch(move)])
         own = [] if earlier.merging else self._go_back(path, worktree, head, commit)
-        return Continued(is_kept=True, moves=(*followed, *own))
+        return ContinuationResult(is_kept=True, moves=(*followed, *own))
 
     def _has(self, commit: str, head: str) -> bool:
         """A commit that git does not know any more is no ancestor of anything."""

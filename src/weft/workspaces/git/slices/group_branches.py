@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 
 from weft.engine.messages.facts import RefMove
-from weft.workspaces.git.base.reachability import Proof
-from weft.workspaces.git.plan_repository import Ground, changes, wish
+from weft.workspaces.git.base.reachability import ReachabilityProof
+from weft.workspaces.git.plan_repository import PlanRepository, changes, wish
 
 
 class GroupBranches:
-    def __init__(self, ground: Ground, *, clear: Callable[[str], None]) -> None:
+    def __init__(self, ground: PlanRepository, *, clear: Callable[[str], None]) -> None:
         """`clear` removes the worktree of a subplan, once all that is in it has a name."""
         self._ground = ground
         self._names = ground.names
@@ -23,7 +23,7 @@ class GroupBranches:
         """Where all that earlier runs did is on the base, what is new starts from there, with what people did."""
         refs = self._ground.known()
         heads = {path: refs.get(self._names.head(path)) for path in sorted(self._ground.groups)}
-        proof = Proof(self._git, self._ground.ends.base)
+        proof = ReachabilityProof(self._git, self._ground.ends.base)
         if not all(proof.holds(head) for head in heads.values() if head):
             return []
         begun = [path for path, head in heads.items() if head or self._names.told(path) in refs]

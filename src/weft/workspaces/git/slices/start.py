@@ -19,28 +19,28 @@ from weft.workspaces.git.base.merge_tree import try_merge
 from weft.workspaces.git.base.refs import is_ancestor, tip
 from weft.workspaces.git.base.unlanded import UnlandedHistory
 from weft.workspaces.git.checkouts.advance_branch import checkout_of
-from weft.workspaces.git.plan_repository import Ground, Known, around, wish
+from weft.workspaces.git.plan_repository import Known, PlanRepository, around, wish
 
 
-class Start(Struct, frozen=True, kw_only=True):
+class SliceStart(Struct, frozen=True, kw_only=True):
     commit: str
     follows: tuple[RefMove, ...] = ()
     """What brings the branches around up to it, and the notes of that."""
 
 
-class Starting:
-    def __init__(self, ground: Ground) -> None:
+class SliceStarts:
+    def __init__(self, ground: PlanRepository) -> None:
         self._ground = ground
         self._git = ground.git
         self._names = ground.names
 
-    def newest(self, group: str, known: Known) -> Start:
+    def newest(self, group: str, known: Known) -> SliceStart:
         """The newest state of a group's branch."""
         head, start = self._names.head(group), self._names.start(group)
         now = known.get(head, "")
         if now and now != known.get(start):
-            return Start(commit=now)  # it has work of its own
-        outer = self.newest(around(group), known) if group else Start(commit=self._ground.ends.base)
+            return SliceStart(commit=now)  # it has work of its own
+        outer = self.newest(around(group), known) if group else SliceStart(commit=self._ground.ends.base)
         if now == outer.commit or (now and self._is_looked_at(head)):
             return outer
         moves = (
@@ -49,13 +49,13 @@ class Starting:
             wish(known, self._names.tip(group), outer.commit),
             wish(known, self._names.told(group), now),
         )
-        return Start(commit=outer.commit, follows=(*outer.follows, *moves))
+        return SliceStart(commit=outer.commit, follows=(*outer.follows, *moves))
 
     def _is_looked_at(self, head: str) -> bool:
         """To move a branch that somebody has checked out would look as if that person had changed files."""
         return checkout_of(self._git, head) is not None
 
-    def of(self, request: WorkspaceRequest, known: Known) -> Start:
+    def of(self, request: WorkspaceRequest, known: Known) -> SliceStart:
         """Raises `HeldError` if what a slice depends on does not go together."""
         start = self.newest(around(request.path), known)
         if request.without:
@@ -75,9 +75,9 @@ class Starting:
             if not is_ancestor(self._git, reached, commit):
                 commit = self._with(request.path, branch, commit, reached)
                 missing = self._ground.missing_in(commit, missing)
-        return Start(commit=commit, follows=start.follows)
+        return SliceStart(commit=commit, follows=start.follows)
 
-    def _apart(self, request: WorkspaceRequest, start: Start, known: Known) -> Start | None:
+    def _apart(self, request: WorkspaceRequest, start: SliceStart, known: Known) -> SliceStart | None:
         """A start without the work of results that cannot land; None if all of it can stay, or some has to.
 
         It is where the branch was before that work came, with the dependencies that came later: each from its own
@@ -101,7 +101,7 @@ class Starting:
                     commit = self._with(request.path, other, commit, head)
                 except HeldError:
                     return None  # the branch around it has this settled
-        return Start(commit=commit, follows=start.follows)
+        return SliceStart(commit=commit, follows=start.follows)
 
     def _reached(self, dependency: str, path: str, known: Known) -> tuple[str, str]:
         """The outermost subplan that the work of a dependency has reached, up to the one that holds both."""

@@ -18,16 +18,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import RefMove
-from weft.ports.workspaces import Breach, Watch
+from weft.ports.workspaces import Breach, StepWatch
 from weft.workspaces.errors import WorkspaceError, listed, shown
-from weft.workspaces.git.base.commit_object import Sign
+from weft.workspaces.git.base.commit_object import SigningFailure
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import tip, tree_of
 from weft.workspaces.git.base.worktree_links import git_dir_of, operation_in
 from weft.workspaces.git.checkouts.commits import keep_logged
-from weft.workspaces.git.plan_repository import Ground
-from weft.workspaces.git.slices.watch_note import Watched, note_watched, watched_in
-from weft.workspaces.git.worktrees.reset import Look, bring_back, look_at
+from weft.workspaces.git.plan_repository import PlanRepository
+from weft.workspaces.git.slices.watch_note import WatchNote, note_watched, watched_in
+from weft.workspaces.git.worktrees.reset import WorktreeSnapshot, bring_back, look_at
 
 _LOOKS = 5
 """So often more comes to light, by what was undone, before we give up."""
@@ -41,25 +41,25 @@ class _Place(Struct, frozen=True, kw_only=True):
     git_dir: Path
 
 
-class Watching:
+class StepChanges:
     """For each slice one thread at a time."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: PlanRepository) -> None:
         self._ground = ground
         self._names = ground.names
         self._git = ground.git
 
     # Before a step
 
-    def beginning(self, watch: Watch) -> str | None:
+    def beginning(self, watch: StepWatch) -> str | None:
         """Where the worktree was before the readers that are under way; None if there are none."""
         return next((one.head for one in self._kept(watch) if one.changed is None), None)
 
-    def begin(self, watch: Watch, head: str) -> None:
-        one = Watched(job=watch.job, step=watch.work.step, reads=watch.reads, head=head)
+    def begin(self, watch: StepWatch, head: str) -> None:
+        one = WatchNote(job=watch.job, step=watch.work.step, reads=watch.reads, head=head)
         note_watched(self._git_dir(watch.work.path), (*self._kept(watch), one))
 
-    def _kept(self, watch: Watch) -> list[Watched]:
+    def _kept(self, watch: StepWatch) -> list[WatchNote]:
         """Of those beside it, readers are watched together with a reader; and what was found is not lost."""
         beside = [one for one in watched_in(self._git_dir(watch.work.path)) if one.job in watch.beside]
         return [one for one in beside if one.changed is not None or (one.reads and watch.reads)]
@@ -109,7 +109,7 @@ class Watching:
             if one.kept and not one.undone:
                 self._undo(place, one)
 
-    def _undo(self, place: _Place, one: Watched) -> Watched:
+    def _undo(self, place: _Place, one: WatchNote) -> WatchNote:
         ref, reason = self._names.head(place.path), f"weft: {one.step} may only read"
         for _ in range(_LOOKS):
             look = look_at(place.git, place.git_dir, head=one.head)
@@ -119,11 +119,11 @@ class Watching:
             bring_back(place.git, place.git_dir, look, ref=ref, head=one.head, reason=reason)
         raise WorkspaceError(f"{place.git.directory} does not stay as it was before; end what works there")
 
-    def _is_as_before(self, place: _Place, look: Look, head: str) -> bool:
+    def _is_as_before(self, place: _Place, look: WorktreeSnapshot, head: str) -> bool:
         is_there = look.status.branch == self._names.head(place.path) and look.status.head == head
         return is_there and operation_in(place.git_dir) is None and look.tree == tree_of(self._git, head)
 
-    def _keep(self, place: _Place, look: Look, one: Watched) -> Watched:
+    def _keep(self, place: _Place, look: WorktreeSnapshot, one: WatchNote) -> WatchNote:
         """What is there gets a name, but for what is left of something that has one."""
         different = self._differences(one.head, look.tree)
         if any(different <= self._differences(one.head, kept) for kept in one.kept):
@@ -134,7 +134,7 @@ class Watching:
             date = self._git.line("show", "--no-patch", "--no-show-signature", "--format=%ct", made)
             subject = f"{path}: {one.step}, which may only read"
             at = f"{date} +0000"
-            made = self._ground.commit(look.tree, (made,), subject, path, at, sign=Sign.NEVER)
+            made = self._ground.commit(look.tree, (made,), subject, path, at, sign=SigningFailure.NEVER)
         keep_logged(
             self._git, place.git_dir, path, self._names, seen=(made, *filter(None, [now])), head=one.head
         )
@@ -148,7 +148,7 @@ class Watching:
         fields = self._git.do("diff-tree", "-r", "-z", "--no-renames", head, tree).split(b"\0")
         return set(zip(fields[1::2], fields[::2], strict=False))
 
-    def _deeds(self, place: _Place, look: Look, head: str) -> Sequence[str]:
+    def _deeds(self, place: _Place, look: WorktreeSnapshot, head: str) -> Sequence[str]:
         operation, branch = operation_in(place.git_dir), self._names.head(place.path)
         deeds = {
             f"left the branch {self._names.branch(place.path)}": look.status.branch != branch,
@@ -158,7 +158,7 @@ class Watching:
         }
         return [deed for deed, is_so in deeds.items() if is_so]
 
-    def _told(self, path: str, one: Watched) -> Breach:
+    def _told(self, path: str, one: WatchNote) -> Breach:
         refs = {self._names.kept(path, commit): commit for commit in one.kept if commit != one.head}
         named = {ref: commit for ref, commit in refs.items() if tip(self._git, ref) == commit}
         did = [f"changed {listed(one.files)}"] if one.files else []
@@ -170,10 +170,10 @@ class Watching:
         )
 
 
-def _found(git_dir: Path, job: str) -> Watched | None:
+def _found(git_dir: Path, job: str) -> WatchNote | None:
     return next((one for one in watched_in(git_dir) if one.job == job), None)
 
 
-def _noted(git_dir: Path, one: Watched) -> Watched:
+def _noted(git_dir: Path, one: WatchNote) -> WatchNote:
     note_watched(git_dir, [one if other.job == one.job else other for other in watched_in(git_dir)])
     return one

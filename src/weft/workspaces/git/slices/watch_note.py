@@ -16,7 +16,7 @@ from weft.workspaces.contents import load, save
 _NOTE = "weft-watched"
 
 
-class Watched(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WatchNote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An execution of a step."""
 
     job: str
@@ -36,12 +36,12 @@ class Watched(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether it is; what is there after that is not its doing."""
 
 
-def watched_in(git_dir: Path) -> tuple[Watched, ...]:
+def watched_in(git_dir: Path) -> tuple[WatchNote, ...]:
     with open_folder(git_dir) as folder:
         note = load(folder.descriptor, _NOTE)
-    return () if note is None else msgspec.json.decode(note, type=tuple[Watched, ...])
+    return () if note is None else msgspec.json.decode(note, type=tuple[WatchNote, ...])
 
 
-def note_watched(git_dir: Path, watched: Iterable[Watched]) -> None:
+def note_watched(git_dir: Path, watched: Iterable[WatchNote]) -> None:
     with open_folder(git_dir) as folder:
         save(folder.descriptor, _NOTE, msgspec.json.encode(tuple(watched)))

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct, field
 
 from weft.engine.messages.facts import RefMove
-from weft.ports.target import Chain, Entry, Link, waits_for
+from weft.ports.target import Chain, ChainLink, LandingEntry, waits_for
 from weft.ports.workspaces import HeldError
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.merge_tree import Ancestry
@@ -20,7 +20,7 @@ from weft.workspaces.git.base.refs import tip, tree_of
 from weft.workspaces.git.base.unlanded import UnlandedHistory, is_in, is_own, units_of
 from weft.workspaces.git.merges.integrate import moved_before
 from weft.workspaces.git.merges.merge_commits import MergeCommit, MergeCommits, MergeInput
-from weft.workspaces.git.plan_repository import Ground
+from weft.workspaces.git.plan_repository import PlanRepository
 
 _NAMED = 5
 """Subplans that a message names."""
@@ -35,7 +35,7 @@ class _Draft(Struct):
     """That of the commit."""
     reached: set[str] = field(default_factory=set[str])
     """The commits that the links have brought, besides their merges."""
-    links: list[Link] = field(default_factory=list[Link])
+    links: list[ChainLink] = field(default_factory=list[ChainLink])
     landed: dict[str, tuple[RefMove, ...]] = field(default_factory=dict[str, tuple[RefMove, ...]])
     held: dict[str, HeldError] = field(default_factory=dict[str, HeldError])
     deferred: list[str] = field(default_factory=list[str])
@@ -65,7 +65,7 @@ class _Draft(Struct):
 class _Unit(Struct, frozen=True):
     """Entries that hold each other's work; mostly a single one."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[LandingEntry]
     before: int
     """The number of links before it."""
 
@@ -77,7 +77,7 @@ class _Unit(Struct, frozen=True):
 class ChainBuilder:
     def __init__(
         self,
-        ground: Ground,
+        ground: PlanRepository,
         commits: MergeCommits,
         refs: Mapping[str, str],
         is_to_land: Callable[[str], bool],
@@ -94,7 +94,7 @@ class ChainBuilder:
         self._refs = refs
         self._is_to_land = is_to_land
 
-    def build(self, entries: Sequence[Entry], base: str) -> Chain:
+    def build(self, entries: Sequence[LandingEntry], base: str) -> Chain:
         heads = {entry.path: self._refs.get(self._names.head(entry.path), "") for entry in entries}
         self._heads = heads
         self._within = {entry.path: entry.within for entry in entries if heads[entry.path]}
@@ -128,7 +128,7 @@ class ChainBuilder:
         else:
             draft.deferred += rest
 
-    def _add(self, draft: _Draft, entry: Entry, unit: _Unit) -> None:
+    def _add(self, draft: _Draft, entry: LandingEntry, unit: _Unit) -> None:
         path = entry.path
         head, start = self._heads[path], self._refs.get(self._names.start(path))
         try:
@@ -149,13 +149,13 @@ class ChainBuilder:
         except HeldError as error:
             draft.held[path] = error
 
-    def _parts(self, entry: Entry, head: str, base: str) -> tuple[str, ...]:
+    def _parts(self, entry: LandingEntry, head: str, base: str) -> tuple[str, ...]:
         """The subplans inside the group whose work a commit holds, whether it has landed or not."""
         start = tip(self._git, self._names.start(entry.within)) or base
         commits = UnlandedHistory.read(self._git, self._ground.plan, [head], start).commits.values()
         return tuple(sorted({each.subplan for each in commits if is_in(each.subplan, entry.within)}))
 
-    def _link(self, draft: _Draft, entry: Entry, unit: _Unit, head: str) -> None:
+    def _link(self, draft: _Draft, entry: LandingEntry, unit: _Unit, head: str) -> None:
         """Merges the entry onto the end of the chain."""
         path, linked = entry.path, frozenset(draft.paths)
         own = {entry.within or path, *linked, *unit.paths}
@@ -174,7 +174,7 @@ class ChainBuilder:
         if made is None:
             draft.deferred.append(path)  # it may be in conflict with a link that does not land
             return
-        draft.links.append(Link(path=path, head=head, before=draft.commit, commit=made.commit))
+        draft.links.append(ChainLink(path=path, head=head, before=draft.commit, commit=made.commit))
         earlier = {other for other in linked if not is_own(entry, other)}
         draft.built_on[path] = tuple(self._history.brings(head, earlier.__contains__))
         draft.commit, draft.tree = made.commit, made.tree
@@ -190,7 +190,7 @@ class ChainBuilder:
                 "to leave it out, run the plan with --fresh"
             )
 
-    def _along(self, entry: Entry, linked: AbstractSet[str], head: str) -> list[str]:
+    def _along(self, entry: LandingEntry, linked: AbstractSet[str], head: str) -> list[str]:
         """The subplans that are not in the chain, and whose work the entry with this commit would bring."""
 
         def is_missing(other: str) -> bool:
@@ -204,7 +204,7 @@ class ChainBuilder:
         parts = [self._heads[path] for path in linked if self._within.get(path) == group]
         return bool(parts) and not self._history.brings(head, group.__eq__, beside=parts)
 
-    def _merge(self, draft: _Draft, entry: Entry, unit: _Unit, head: str) -> MergeCommit | None:
+    def _merge(self, draft: _Draft, entry: LandingEntry, unit: _Unit, head: str) -> MergeCommit | None:
         """The merge commit; None if the entry is in conflict with a link of another unit."""
         own = draft.links[unit.before :]
         merge = MergeInput(

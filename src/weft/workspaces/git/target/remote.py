@@ -16,9 +16,9 @@ from msgspec import Struct
 from weft.ports.target import PushError, RemoteMovedError
 from weft.ports.workspaces import HeldError
 from weft.workspaces.git.base.merge_tree import commit_merge, message, try_merge
-from weft.workspaces.git.base.program import Answer, Git
+from weft.workspaces.git.base.program import Git, GitOutput
 from weft.workspaces.git.base.refs import is_ancestor
-from weft.workspaces.git.plan_repository import Ground
+from weft.workspaces.git.plan_repository import PlanRepository
 
 TIME_LIMIT = 120.0
 """Seconds for one contact with the remote."""
@@ -49,7 +49,7 @@ class _Branch(Struct, frozen=True):
 
 
 class Remote:
-    def __init__(self, ground: Ground, *, time_limit: float = TIME_LIMIT) -> None:
+    def __init__(self, ground: PlanRepository, *, time_limit: float = TIME_LIMIT) -> None:
         self._ground = ground
         self._git = ground.git
         self._time_limit = time_limit
@@ -121,7 +121,7 @@ class Remote:
     def _configured(self, key: str) -> str:
         return self._git.ask("config", "--get", key).text
 
-    def _contact(self, *command: str) -> Answer:
+    def _contact(self, *command: str) -> GitOutput:
         env = dict(_UNATTENDED)
         if not self._git.has_variable("GIT_SSH_COMMAND", "GIT_SSH") and not self._configured(
             "core.sshCommand"
@@ -177,7 +177,7 @@ def _without_upstream(target: str) -> str:
     )
 
 
-def _words(answer: Answer) -> str:
+def _words(answer: GitOutput) -> str:
     """What git says about a failure, without hints."""
     lines = (line.rstrip() for line in answer.said.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("hint:"))

@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
-from weft.ports.target import Chain, Entry, Link, ScratchFiles
+from weft.ports.target import Chain, ChainLink, LandingEntry, ScratchFiles
 from weft.ports.workspaces import HeldError
-from weft.workspaces.git.base.names import Names
+from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.refs import tip, tips_of, tree_of
 from weft.workspaces.git.checkouts.advance_branch import advance
 from weft.workspaces.git.merges.merge_commits import MergeCommits
-from weft.workspaces.git.plan_repository import Ground
+from weft.workspaces.git.plan_repository import PlanRepository
 from weft.workspaces.git.target.chains import ChainBuilder
 from weft.workspaces.git.target.remote import Remote
 from weft.workspaces.git.worktrees.worktrees import Worktrees
@@ -24,7 +24,7 @@ _SCRATCH = "_land"
 
 
 class TargetBranch:
-    def __init__(self, ground: Ground, worktrees: Worktrees, commits: MergeCommits) -> None:
+    def __init__(self, ground: PlanRepository, worktrees: Worktrees, commits: MergeCommits) -> None:
         self._ground = ground
         self._names = ground.names
         self._git = ground.git
@@ -44,13 +44,13 @@ class TargetBranch:
     # Building
 
     def build(
-        self, entries: Sequence[Entry], *, is_to_land: Callable[[str], bool], onto: str | None = None
+        self, entries: Sequence[LandingEntry], *, is_to_land: Callable[[str], bool], onto: str | None = None
     ) -> Chain:
         refs = tips_of(self._git, self._ref, *self._refs_of(entries))
         base = onto or refs.get(self._ref) or self._missing_target()
         return ChainBuilder(self._ground, self._commits, refs, is_to_land).build(entries, base)
 
-    def _refs_of(self, entries: Sequence[Entry]) -> list[str]:
+    def _refs_of(self, entries: Sequence[LandingEntry]) -> list[str]:
         names = self._names
         return [ref for entry in entries for ref in (names.head(entry.path), names.start(entry.path))]
 
@@ -109,7 +109,7 @@ class TargetBranch:
         wanted = set(files)
         return [link.path for link in chain.links if wanted.intersection(self._changed(link))]
 
-    def _changed(self, link: Link) -> list[str]:
+    def _changed(self, link: ChainLink) -> list[str]:
         return self._git.fields(
             "diff-tree", "-r", "-z", "--name-only", "--no-renames", link.before, link.commit
         )
@@ -135,5 +135,5 @@ class TargetBranch:
         return Chain(base=base, commit=merged, tree=tree_of(self._git, merged))
 
 
-def _notes(names: Names, path: str, *, by_steps: bool) -> list[str]:
+def _notes(names: RefNames, path: str, *, by_steps: bool) -> list[str]:
     return [names.passed(path), names.tip(path)] if by_steps else [names.passed(path)]

@@ -22,7 +22,7 @@ _MOST_OPERATIONS = 6
 """That can be under way in one worktree."""
 
 
-class Look(Struct, frozen=True, kw_only=True):
+class WorktreeSnapshot(Struct, frozen=True, kw_only=True):
     """What is in a worktree."""
 
     status: Status
@@ -31,7 +31,7 @@ class Look(Struct, frozen=True, kw_only=True):
     """Of all of it."""
 
 
-def look_at(git: Git, git_dir: Path, *, head: str) -> Look:
+def look_at(git: Git, git_dir: Path, *, head: str) -> WorktreeSnapshot:
     """`git` is at the worktree, in which nothing may work any more; `head` is its commit if its branch is gone."""
     free(git.directory, git_dir)
     with locks_explained():
@@ -40,10 +40,10 @@ def look_at(git: Git, git_dir: Path, *, head: str) -> Look:
         with index_aside(git_dir) as index:
             tree = stage(git, git_dir, found, index)
         head = found.head or head
-        return Look(status=found, head=head, tree=tree or tree_of(git, head))
+        return WorktreeSnapshot(status=found, head=head, tree=tree or tree_of(git, head))
 
 
-def bring_back(git: Git, git_dir: Path, look: Look, *, ref: str, head: str, reason: str) -> None:
+def bring_back(git: Git, git_dir: Path, look: WorktreeSnapshot, *, ref: str, head: str, reason: str) -> None:
     """To its branch, that to this commit, and nothing else is there but what is ignored, or was brought."""
     quit_operations(git, git_dir)
     if look.status.branch != ref:

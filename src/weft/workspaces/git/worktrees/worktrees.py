@@ -25,7 +25,7 @@ from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.base import sparse as sparsely
 from weft.workspaces.git.base.lock_files import Pause
 from weft.workspaces.git.base.locks import free, locks_explained
-from weft.workspaces.git.base.program import Answer, Git, GitError
+from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.refs import tip
 from weft.workspaces.git.base.status import status
 from weft.workspaces.git.base.worktree_links import (
@@ -38,7 +38,7 @@ from weft.workspaces.git.base.worktree_links import (
     require_registered,
     text_of,
 )
-from weft.workspaces.git.checkouts.registrations import Listed, Registrations
+from weft.workspaces.git.checkouts.registrations import ListedWorktree, Registrations
 from weft.workspaces.git.checkouts.untracked_files import brought_into, is_in
 from weft.workspaces.git.clones.clone import hand_out, make_clone
 from weft.workspaces.safe_walk import wipe
@@ -52,7 +52,7 @@ _WORKERS = "checkout.workers=2"
 """Where a disk is slow to make files, two at a time are far quicker; elsewhere it makes no difference."""
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class WorktreeRequest(Struct, frozen=True, kw_only=True):
     """How a worktree is to be."""
 
     branch: str | None
@@ -60,7 +60,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     sparse: Sequence[str]
     clone: Mapping[str, str] | None
 
-    def is_at(self, found: Listed) -> bool:
+    def is_at(self, found: ListedWorktree) -> bool:
         return found.branch == self.branch and found.head == self.commit
 
 
@@ -72,10 +72,10 @@ class Worktrees:
         self._pause = pause
         self._registrations = Registrations(git, common, pause=pause)
 
-    def listed(self) -> Sequence[Listed]:
+    def listed(self) -> Sequence[ListedWorktree]:
         return self._registrations.listed()
 
-    def find(self, directory: Path, branch: str) -> Listed | None:
+    def find(self, directory: Path, branch: str) -> ListedWorktree | None:
         """What the repository knows of it; raises `WorkspaceError` if the branch is checked out elsewhere."""
         return self._look_for(directory.absolute(), branch)
 
@@ -102,7 +102,7 @@ class Worktrees:
         `clone`: its steps have a git directory of their own that knows these refs.
         """
         directory = directory.absolute()
-        wanted = Wanted(branch=branch, commit=commit, sparse=sparse, clone=clone)
+        wanted = WorktreeRequest(branch=branch, commit=commit, sparse=sparse, clone=clone)
         with locks_explained():
             found = self._look_for(directory, branch)
             if branch is not None:
@@ -114,7 +114,7 @@ class Worktrees:
             self._registrations.add(directory, branch=branch, commit=commit)
             self._check_out(directory, wanted)
 
-    def _look_for(self, directory: Path, branch: str | None) -> Listed | None:
+    def _look_for(self, directory: Path, branch: str | None) -> ListedWorktree | None:
         _wipe_aside(directory)
         place = directory.parent.resolve() / directory.name  # were it a link, that would not be followed
         if not self._registrations.may_know(place, branch):
@@ -141,7 +141,7 @@ class Worktrees:
                 f"if you want neither, type: git branch -m {_name(branch)} {_name(branch)}-{found.text[:7]}"
             )
 
-    def _is_made(self, directory: Path, found: Listed | None, wanted: Wanted) -> bool:
+    def _is_made(self, directory: Path, found: ListedWorktree | None, wanted: WorktreeRequest) -> bool:
         """If it is not, nothing is in its place any more."""
         if found is None:
             _refuse_unknown(directory)
@@ -159,7 +159,7 @@ class Worktrees:
         self._drop(directory)
         return False
 
-    def _is_usable(self, directory: Path, found: Listed, wanted: Wanted) -> bool:
+    def _is_usable(self, directory: Path, found: ListedWorktree, wanted: WorktreeRequest) -> bool:
         """If it is not, nothing in it is wanted."""
         git_dir = git_dir_of(directory)
         require_registered(directory, git_dir, self._common)
@@ -168,7 +168,7 @@ class Worktrees:
         self._refuse_dirt(directory, "be made anew")
         return wanted.is_at(found) and sparsely.is_chosen(git_dir, wanted.sparse)
 
-    def _check_out(self, directory: Path, wanted: Wanted) -> None:
+    def _check_out(self, directory: Path, wanted: WorktreeRequest) -> None:
         git_dir = git_dir_of(directory)
         if wanted.branch is None:
             touch(git_dir / _SCRATCH)
@@ -294,7 +294,7 @@ class Worktrees:
                 f"what is in them is elsewhere, too, type: git worktree remove --force {directory}"
             )
 
-    def _refuse_nameless(self, found: Listed) -> None:
+    def _refuse_nameless(self, found: ListedWorktree) -> None:
         """A commit that is checked out and that no ref leads to would be lost."""
         if found.branch is not None or not found.head.strip("0"):
             return
@@ -360,14 +360,14 @@ def _name(ref: str) -> str:
     return ref.removeprefix(_HEADS)
 
 
-def _elsewhere(other: Listed, branch: str) -> WorkspaceError:
+def _elsewhere(other: ListedWorktree, branch: str) -> WorkspaceError:
     what = f"the branch {_name(branch)} is checked out in {other.path}, and cannot be in two worktrees"
     if other.prunable is not None:
         return WorkspaceError(f"{what}; that directory is gone: put it back, or type `git worktree prune`")
     return WorkspaceError(f"{what}; type: git -C {other.path} switch --detach")
 
 
-def _refuse_locked(found: Listed) -> None:
+def _refuse_locked(found: ListedWorktree) -> None:
     if found.locked is None:
         return
     reason = f" by somebody who says: {found.locked}" if found.locked else ""
@@ -377,7 +377,7 @@ def _refuse_locked(found: Listed) -> None:
     )
 
 
-def _astray(directory: Path, branch: str, answer: Answer, git_dir: Path) -> WorkspaceError:
+def _astray(directory: Path, branch: str, answer: GitOutput, git_dir: Path) -> WorkspaceError:
     top, _, head = answer.text.rpartition("\n")
     name = _name(branch)
     if top != os.path.realpath(directory):
