@@ -502,7 +502,7 @@ def test_a_lock_in_the_repository_is_left_and_told(git: Git) -> None:
     lock = git.directory.parents[1] / ".git" / f"{BRANCH}.lock"
     lock.touch()
     write(git.directory, {"new": "1"})
-    with pytest.raises(GitError, match=rf"{lock}.*if no git runs in this repository, remove"):
+    with pytest.raises(GitError, match=rf"{lock}; if no git runs in this repository, type: rm {lock}"):
         recorded(git)
     assert lock.exists()
 

@@ -12,6 +12,7 @@ there and was alive when the lock file was written. Whatever is in doubt stays.
 """
 
 import fcntl
+import json
 import os
 import tempfile
 import time
@@ -127,7 +128,8 @@ def _begin(common: Path, child: Child) -> Record:
     descriptor, name = tempfile.mkstemp(dir=folder)
     # None of ours looks at a file without the suffix, so a record is locked when it is seen first.
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    os.write(descriptor, msgspec.json.encode(child))
+    # The name of a directory may be no UTF-8, which only the json of Python writes, with an escape.
+    os.write(descriptor, json.dumps(msgspec.to_builtins(child)).encode())
     return Record((descriptor,), Path(name).rename(f"{name}{_RECORD}"))
 
 
@@ -215,8 +217,8 @@ class Leavings:
 
     def _read(self, descriptor: int) -> Child:
         try:
-            return msgspec.json.decode(os.pread(descriptor, 1 << 16, 0), type=Child)
-        except msgspec.DecodeError:  # a power loss has cut it off
+            return msgspec.convert(json.loads(os.pread(descriptor, 1 << 16, 0)), Child)
+        except (ValueError, msgspec.DecodeError):  # a power loss has cut it off
             return Child(command="", git_dir=str(self._common))
 
     def _release(self, records: Sequence["_Found"]) -> None:
