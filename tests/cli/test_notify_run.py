@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +109,11 @@ subplans:
         server.reached.wait()  # it was told of a, and does not answer
         project.let_through()
         project.process("events", "--follow")  # until the run is over
-        assert len(server.got) == 1
+        # On a busy machine the server hangs for longer than a webhook may, and the notice is sent once more.
+        assert {notice["subplan"] for notice in server.got} == {"a"}
         server.let_go.set()
         assert run.wait() == 1
-        assert [one["subplan"] for one in server.got] == ["a", None]
+        assert [subplan for subplan, _ in groupby(notice["subplan"] for notice in server.got)] == ["a", None]
 
 
 def test_who_could_not_be_told_is_shown_in_the_lines_of_the_run(project: Project) -> None:
