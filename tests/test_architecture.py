@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import pairwise
@@ -20,6 +21,10 @@ ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "weft").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 MAX_LINES = 400
+MAX_MODULES = 25
+_VERB_FORM = re.compile(r"(ing|ed)$")
+_NOUNS = {"ending", "landing", "packing", "paused", "scripted", "unlanded"}
+"""Words that end like a gerund or a participle, and are the field's own."""
 
 
 def tracked_files() -> list[Path]:
@@ -36,6 +41,17 @@ def syntax_trees() -> Iterator[tuple[Path, ast.Module]]:
 def test_a_module_is_small_enough_to_be_one_idea() -> None:
     lengths = {source: len(source.read_text(encoding="utf-8").splitlines()) for source in SOURCES}
     assert {source: length for source, length in lengths.items() if length > MAX_LINES} == {}
+
+
+def test_a_folder_is_small_enough_to_be_a_room() -> None:
+    sizes = Counter(source.parent for source in SOURCES if source.name != "__init__.py")
+    sizes.pop(ROOT / "src" / "weft" / "cli" / "commands")  # one module for each command
+    assert {folder: size for folder, size in sizes.items() if size > MAX_MODULES} == {}
+
+
+def test_a_module_is_named_by_a_noun() -> None:
+    named = {source.stem for source in SOURCES if _VERB_FORM.search(source.stem)}
+    assert named <= _NOUNS, "name what is in the module, or add the word here if it is the field's own"
 
 
 def test_threads_are_started_in_one_place() -> None:
