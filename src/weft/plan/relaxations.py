@@ -53,6 +53,7 @@ RULES: Mapping[str, Rule] = {
     "merge.push": lambda users, projects: projects is not False and projects != users,
     "merge.resolve": _order("hold", "agent"),
     "merge.sign": lambda users, projects: users is True and projects is not True,
+    # Hiding less is looser, so the arguments are swapped.
     "sandbox.hide": lambda users, projects: _has_more(projects, users),
     "sandbox.network": lambda users, projects: projects and not users,
     "sandbox.read": _has_more,

@@ -137,6 +137,7 @@ def setting_key(setting: str) -> Key:
     key = next(key for key in SETTINGS if key.name == name)
     if not part:
         return key
+    # `sandbox` and `budget` can be a single value or a mapping; the parts are keys of the mapping.
     record = key.kind.table if isinstance(key.kind, Either) else key.kind
     assert isinstance(record, Record)
     return record.key(part)
@@ -161,9 +162,8 @@ class Layer(Struct, frozen=True, eq=False):
             return None
         node: Node | None = self.table
         for part in setting.split("."):
-            node = (
-                node.get(part) if isinstance(node, Table) else node
-            )  # a single value can stand for all parts
+            # A single value can stand for all parts, as in `budget: 20`.
+            node = node.get(part) if isinstance(node, Table) else node
         return None if node is None else self.document.position(node)
 
 
@@ -181,6 +181,7 @@ def own_settings(values: Values) -> dict[str, Any]:
     if "sandbox" in by_key:
         own.update((f"sandbox.{name}", value) for name, value in sandbox_parts(by_key["sandbox"]).items())
     for name in AMOUNTS:
+        # `budget: {usd: 20, tokens: 5M}` sets two settings.
         if isinstance(own.get(name), Values):
             own.update(_amounts(name, own.pop(name)))
     return own
@@ -208,6 +209,7 @@ class Scope(Struct, frozen=True, eq=False, dict=True):
 
     def find(self, setting: str) -> tuple[Any, Layer]:
         """Returns the value in force, and the layer that sets it."""
+        # A layer that sets a value to None still counts: it overrides the layers behind it.
         for candidate in (self.flags, *self.layers):
             if candidate is not None and setting in candidate.values:
                 return candidate.values[setting], candidate

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plan.outlines import Point, apart, flat, has_circle, order, plans, related, sketched
 from weft.plan.order.globs import intersects
 from weft.plan.order.outline import Outline
-from weft.plan.order.overlap import MOST_SHARED, Limits, Overlap, overlaps, serialized
+from weft.plan.order.overlap import MOST_SHARED, Overlap, SearchLimits, overlaps, serialized
 
 Files = list[tuple[str, ...]]
 PATTERNS = ("a/**", "a/b", "a/*.py", "**/b", "c", "c/d*", "*/e")
@@ -100,8 +100,8 @@ def test_the_pairs_are_those_of_the_definition(case: tuple[Outline, Files]) -> N
 
 def test_at_the_limit_it_says_that_there_are_more_and_only_then() -> None:
     outline, files = flat(*[()] * 4), [(), ("a",), ("a",), ("a", "a/b"), ("a/b",)]
-    assert not overlaps(outline, files, limits=Limits(pairs=6)).more
-    result = overlaps(outline, files, limits=Limits(pairs=5))
+    assert not overlaps(outline, files, limits=SearchLimits(pairs=6)).more
+    result = overlaps(outline, files, limits=SearchLimits(pairs=5))
     assert len(result.pairs) == 5
     assert result.more
 
@@ -113,15 +113,15 @@ def test_very_many_pairs_are_cut_off_at_a_thousand() -> None:
 
 
 def test_patterns_too_many_to_compare_may_leave_something_out_and_that_is_said() -> None:
-    result = overlaps(flat((), (), ()), [(), ("a*",), ("*b",), ("*c*",)], limits=Limits(checks=1))
+    result = overlaps(flat((), (), ()), [(), ("a*",), ("*b",), ("*c*",)], limits=SearchLimits(checks=1))
     assert len(result.pairs) == 1
     assert result.more
 
 
 def test_the_same_few_pairs_again_and_again_come_to_an_end() -> None:
     files: Files = [(), ("a", "b", "c", "d", "e"), ("a", "b", "c", "d", "e")]
-    assert not overlaps(flat((), ()), files, limits=Limits(steps=5)).more
-    assert overlaps(flat((), ()), files, limits=Limits(steps=4)).more
+    assert not overlaps(flat((), ()), files, limits=SearchLimits(steps=5)).more
+    assert overlaps(flat((), ()), files, limits=SearchLimits(steps=4)).more
 
 
 # An order that keeps them apart
@@ -212,20 +212,20 @@ def test_where_arcs_would_be_too_many_all_that_overlap_take_turns() -> None:
     asks = [False] * 4 + [True] * 3
     exact = serialized(outline, files, asks)
     assert arcs(exact) == {4: (1, 2, 3), 5: (1, 2, 3), 6: (1, 2, 3)}
-    result = serialized(outline, files, asks, limits=Limits(arcs=8))
+    result = serialized(outline, files, asks, limits=SearchLimits(arcs=8))
     assert arcs(result) == {2: (1,), 3: (2,), 4: (3,), 5: (3,), 6: (3,)}
 
 
 def test_patterns_too_many_to_compare_are_taken_for_their_directories() -> None:
     outline = flat(*[()] * 4)
     files: Files = [(), ("a/x*",), ("a/*y",), ("a/*.z",), ("b/*",)]
-    result = serialized(outline, files, all_ask(outline), limits=Limits(checks=1))
+    result = serialized(outline, files, all_ask(outline), limits=SearchLimits(checks=1))
     assert arcs(result) == {2: (1,), 3: (2,)}
 
 
 def test_a_plan_too_large_to_ask_its_order_gets_arcs_that_follow_from_it() -> None:
     outline = flat((), (1,))
-    result = serialized(outline, [(), ("a",), ("a",)], all_ask(outline), limits=Limits(bits=1))
+    result = serialized(outline, [(), ("a",), ("a",)], all_ask(outline), limits=SearchLimits(bits=1))
     assert arcs(result) == {2: (1,)}
 
 

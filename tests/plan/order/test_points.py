@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plan.outlines import around, flat, has_circle, order, plans, sketched, tangles
 from weft.plan.order.outline import Outline
-from weft.plan.order.points import Line, Points, ended_before, find_cycle, levels, longest_path
+from weft.plan.order.points import Points, PointSequence, ended_before, find_cycle, levels, longest_path
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,11 @@ def test_what_has_ended_before_a_start_is_what_the_order_says(outline: Outline) 
 # Lines
 
 
-def line_of(outline: Outline, *pieces: int) -> Line:
-    return Line(outline, Points(outline), set(pieces))
+def line_of(outline: Outline, *pieces: int) -> PointSequence:
+    return PointSequence(outline, Points(outline), set(pieces))
 
 
-def starts(outline: Outline, line: Line) -> list[str]:
+def starts(outline: Outline, line: PointSequence) -> list[str]:
     return [outline.paths[point // 2] for point in line.order if outline.is_leaf(point // 2)]
 
 
@@ -171,10 +171,10 @@ def test_a_line_agrees_with_the_order_and_pieces_are_in_one_piece(
 ) -> None:
     groups = [row for row in range(1, len(outline.paths)) if not outline.is_leaf(row)]
     pieces = data.draw(st.sets(st.sampled_from(groups))) if groups else set[int]()
-    line = Line(outline, Points(outline), pieces)
+    line = PointSequence(outline, Points(outline), pieces)
     while stuck := line.stuck():
         pieces -= stuck
-        line = Line(outline, Points(outline), pieces)
+        line = PointSequence(outline, Points(outline), pieces)
     assert len(line.order) == len(set(line.order)) == Points(outline).count
     places = {point: place for place, point in enumerate(line.order)}
     ends = Points(outline).ends

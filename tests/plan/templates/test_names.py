@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from weft.plan.templates.names import NameFault, Scope, StepView, is_structured, unknown_names, written
+from weft.plan.templates.names import (
+    NameFault,
+    TemplateScope,
+    TemplateStep,
+    is_structured,
+    unknown_names,
+    written,
+)
 from weft.plan.templates.parse import parse_template
 
 TEXT = {"type": "string"}
@@ -23,11 +30,11 @@ REPORT = {
 }
 
 
-def seen(name: str, kind: Any = "agent", *, ended: bool = True, **more: Any) -> StepView:
-    return StepView(id=name, kind=kind, ended=ended, **more)
+def seen(name: str, kind: Any = "agent", *, ended: bool = True, **more: Any) -> TemplateStep:
+    return TemplateStep(id=name, kind=kind, ended=ended, **more)
 
 
-def by_id(*steps: StepView) -> dict[str, StepView]:
+def by_id(*steps: TemplateStep) -> dict[str, TemplateStep]:
     return {step.id: step for step in steps}
 
 
@@ -55,10 +62,10 @@ STEPS = by_id(
     seen("loose", "join", schema={}, members=by_id(text_join)),
     seen("joined", "join", members=by_id(merged, nested)),
 )
-SCOPE = Scope(steps=STEPS, env_allow=frozenset({"HOME", "LANG"}), later=frozenset({"after", "self"}))
+SCOPE = TemplateScope(steps=STEPS, env_allow=frozenset({"HOME", "LANG"}), later=frozenset({"after", "self"}))
 
 
-def wrong(expression: str, scope: Scope = SCOPE) -> list[str]:
+def wrong(expression: str, scope: TemplateScope = SCOPE) -> list[str]:
     return [faults.message for faults in unknown_names(parse_template(f"{{{{ {expression} }}}}"), scope)]
 
 
@@ -268,18 +275,18 @@ def test_a_field_that_the_schema_rules_out_is_reported(expression: str, message:
 
 
 def test_steps_are_listed_where_none_is_near() -> None:
-    scope = Scope(steps=by_id(plain, report), env_allow=frozenset(), later=frozenset())
+    scope = TemplateScope(steps=by_id(plain, report), env_allow=frozenset(), later=frozenset())
     assert wrong("step.zzz.result", scope) == ["'step.zzz': unknown step 'zzz'; there are plain, report"]
 
 
 def test_of_many_steps_the_first_are_listed() -> None:
     many = by_id(*(seen(f"s{number:02}") for number in range(21)))
-    scope = Scope(steps=many, env_allow=frozenset(), later=frozenset())
+    scope = TemplateScope(steps=many, env_allow=frozenset(), later=frozenset())
     assert wrong("step.zzz.result", scope)[0].endswith("there are " + ", ".join(list(many)[:20]) + ", …")
 
 
 def test_where_there_are_no_steps_that_is_reported() -> None:
-    scope = Scope(steps={}, env_allow=frozenset(), later=frozenset())
+    scope = TemplateScope(steps={}, env_allow=frozenset(), later=frozenset())
     assert wrong("step.zzz.result", scope) == [
         "'step.zzz': unknown step 'zzz'; there are no steps to read here"
     ]
@@ -311,7 +318,7 @@ def test_a_dash_in_an_id_without_quotes_is_explained() -> None:
     ],
 )
 def test_a_result_is_structured_by_its_own_schema_or_by_all_it_is_made_of(
-    step: StepView, *, structured: bool
+    step: TemplateStep, *, structured: bool
 ) -> None:
     assert is_structured(step) is structured
 

@@ -108,6 +108,7 @@ class Shape(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def stencil(self) -> Stencil:
         net = self.net
+        # Most transitions share a few lists of arcs, so that copying them is a look-up.
         distinct = dict.fromkeys((*net.inputs, *chain.from_iterable(net.outputs)))
         others = [arcs for arcs in distinct if len(arcs) != 1 or arcs[0][0] < self.own]
         own = [arcs for arcs in distinct if arcs not in others]
@@ -169,6 +170,7 @@ class ShapeBuilder(Struct):
         claims: Sequence[tuple[int, int]] = (),
     ) -> None:
         """Adds a transition with several outcomes. Every outcome returns what the transition claims."""
+        # Claims are both inputs and outputs of every outcome, so that nothing can be lost.
         held = tuple(claims)
         self.builder.add_transition(
             name,

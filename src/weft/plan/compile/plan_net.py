@@ -70,16 +70,12 @@ class _Assembly:
         self.rows: list[int] = []
         self.acts: list[Act] = []
         count = len(self.outline.paths)
-        self.waits: list[list[int]] = [[] for _ in range(count)]  # the places that a row waits for
-        self.ends: list[list[int]] = [
-            [] for _ in range(count + len(compiled.landing_shapes))
-        ]  # the places that get a token at an end
-        self.opened: list[list[int]] = [
-            [] for _ in range(count)
-        ]  # of a group: the places of the rows that start when it opens
-        self.arrived: list[list[int]] = [
-            [] for _ in range(count)
-        ]  # of a group: the places of the ends it waits for
+        # Places: those that a row waits for, and those that get a token at its end or its landing's.
+        self.waits: list[list[int]] = [[] for _ in range(count)]
+        self.ends: list[list[int]] = [[] for _ in range(count + len(compiled.landing_shapes))]
+        # Places of a group: those of the rows that start when it opens, and those of the ends it waits for.
+        self.opened: list[list[int]] = [[] for _ in range(count)]
+        self.arrived: list[list[int]] = [[] for _ in range(count)]
         self.landing: list[int] = []  # the place where each landing is ready
         self.slots: list[Numbers] = []
         self.turns: list[Numbers] = []

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from posixpath import basename, dirname, join, normpath
 
 from weft.plan.convert.ail_chains import flatten_steps
-from weft.plan.convert.ail_file import Step, check_calls, read_steps
+from weft.plan.convert.ail_file import AilStep, check_calls, read_steps
 from weft.plan.convert.ail_steps import Agents, Context, PipelineWriter
 from weft.plan.convert.ail_templates import Findings
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields
@@ -46,6 +46,7 @@ def convert_ail(sources: Sequence[Source]) -> dict[str, Plain]:
     files = [_read_file(source, is_main=not number) for number, source in enumerate(sources)]
     main = files[0]
     named = {name: steps for file in files for name, steps in file.pipelines.items() if name}
+    # Recursive lookups below need pipelines without cycles.
     check_calls(named, main.source)
     main.source.ledger.settle()
     models = {
@@ -94,7 +95,7 @@ class _File:
     source: Source
     model: str | None
     settings: dict[str, Plain]
-    pipelines: dict[str, list[Step]]
+    pipelines: dict[str, list[AilStep]]
     """By a name that is unique among all files; the first file's own pipeline has the name ''."""
 
 
@@ -122,7 +123,7 @@ def _read_file(source: Source, *, is_main: bool) -> _File:
     return _File(source=source, model=model, settings=settings, pipelines=linked)
 
 
-def _linked(step: Step, resolve: Callable[[str], str]) -> Step:
+def _linked(step: AilStep, resolve: Callable[[str], str]) -> AilStep:
     return replace(step, word=resolve(step.word)) if step.kind == "pipeline" else step
 
 
@@ -172,7 +173,7 @@ def _timeout(defaults: Fields) -> str | None:
     return None if seconds is None else f"{seconds}s"
 
 
-def _named(top: Fields) -> dict[str, list[Step]]:
+def _named(top: Fields) -> dict[str, list[AilStep]]:
     pipelines = top.fields("pipelines")
     if pipelines is None:
         return {}
@@ -182,7 +183,9 @@ def _named(top: Fields) -> dict[str, list[Step]]:
 class _Plan:
     """Writes the plan of a file."""
 
-    def __init__(self, main: _File, named: dict[str, list[Step]], models: Mapping[str, str | None]) -> None:
+    def __init__(
+        self, main: _File, named: dict[str, list[AilStep]], models: Mapping[str, str | None]
+    ) -> None:
         self._source = main.source
         self._named = named
         self._steps = main.pipelines[""]
@@ -219,6 +222,7 @@ class _Plan:
         findings = self._context.findings
         if not findings.invocation:
             return steps
+        # The added step reads the prompt, so `main` needs one.
         findings.prompt = True
         agent = self._context.agents.called(ASSUMED)
         return [{"id": "invocation", "agent": agent, "prompt": "{{ slice.prompt }}"}, *steps]
@@ -257,12 +261,12 @@ class _Plan:
                 "context", "commands have on_error: continue", "a failing command is no error in ail"
             )
 
-    def _note_id(self, step: Step, new: str) -> None:
+    def _note_id(self, step: AilStep, new: str) -> None:
         if new != step.id and _PART not in step.id:
             step.fields.note("id", f"its id is now {new!r}", ID_RULE)
 
 
-def _step_ids(steps: Sequence[Step]) -> dict[str, str]:
+def _step_ids(steps: Sequence[AilStep]) -> dict[str, str]:
     """Returns an id for each step; that of a part, such as `loop::inner`, is made of both words."""
     ids = fitting_ids((step.id for step in steps if _PART not in step.id), otherwise="step")
     for step in steps:

@@ -12,25 +12,29 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from weft.plan.convert.ail_file import Loop, Step, read_step, read_steps
-from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, Word
+from weft.plan.convert.ail_file import AilStep, Loop, read_step, read_steps
+from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, LocatedText
 from weft.plan.text.document import Items, Scalar, Table
 
 CHECK = "check"
 """The kind of the step that ends a loop or goes back to its start."""
 
 
-def flatten_steps(steps: list[Step]) -> list[Step]:
+def flatten_steps(steps: list[AilStep]) -> list[AilStep]:
     """Returns the steps with all that they contain, in the order in which they run."""
     return [part for step in steps for part in _flatten(step, within=False)]
 
 
-def _flatten(step: Step, *, within: bool) -> Iterator[Step]:
+def _flatten(step: AilStep, *, within: bool) -> Iterator[AilStep]:
     before = _chain(step, "before")
     yield from (replace(entry, needs=step.needs) for entry in before[:1])
     for prior, entry in pairwise(before):
-        yield replace(entry, needs=(Word(prior.id, entry.fields.table),) if step.is_async else ())
-    needs = (*step.needs, Word(before[-1].id, step.fields.table)) if before and step.is_async else step.needs
+        yield replace(entry, needs=(LocatedText(prior.id, entry.fields.table),) if step.is_async else ())
+    needs = (
+        (*step.needs, LocatedText(before[-1].id, step.fields.table))
+        if before and step.is_async
+        else step.needs
+    )
     if step.kind == "do_while":
         yield from _loop(replace(step, needs=needs), within=within)
     else:
@@ -38,7 +42,7 @@ def _flatten(step: Step, *, within: bool) -> Iterator[Step]:
     yield from _chain(step, "then")
 
 
-def _chain(step: Step, key: str) -> list[Step]:
+def _chain(step: AilStep, key: str) -> list[AilStep]:
     node = step.fields.take(key)
     if node is None:
         return []
@@ -56,14 +60,14 @@ def _chain(step: Step, key: str) -> list[Step]:
     return [_entry(step, f"{step.id}::{key}::{number}", item) for number, item in enumerate(node.nodes)]
 
 
-def _entry(parent: Step, id_: str, item: Table | Items | Scalar) -> Step:
+def _entry(parent: AilStep, id_: str, item: Table | Items | Scalar) -> AilStep:
     if isinstance(item, Table):
         fields = Fields(item, parent.fields.source, f"step {id_!r}")
         return replace(
             read_step(fields, id_), is_async=parent.is_async, needs=(), conditions=(parent.fields,)
         )
     fields = Fields(parent.fields.table, parent.fields.source, f"step {id_!r}")
-    return Step(
+    return AilStep(
         id=id_,
         fields=fields,
         kind="skill",
@@ -74,7 +78,7 @@ def _entry(parent: Step, id_: str, item: Table | Items | Scalar) -> Step:
     )
 
 
-def _loop(step: Step, *, within: bool) -> Iterator[Step]:
+def _loop(step: AilStep, *, within: bool) -> Iterator[AilStep]:
     fields = step.fields.fields("do_while")
     if fields is None:
         yield replace(step, kind="")
@@ -102,9 +106,9 @@ def _loop(step: Step, *, within: bool) -> Iterator[Step]:
     yield replace(step, kind=CHECK, loop=loop)
 
 
-def _body(fields: Fields, step: Step) -> list[Step]:
+def _body(fields: Fields, step: AilStep) -> list[AilStep]:
     if fields.take("pipeline") is None:
         return read_steps(fields.each("steps"), fields, "steps")
     word = fields.text("pipeline") or ""
     inner = Fields(fields.table, fields.source, f"step {step.id!r}")
-    return [Step(id="run", fields=inner, kind="pipeline", word=word, is_async=False, needs=())]
+    return [AilStep(id="run", fields=inner, kind="pipeline", word=word, is_async=False, needs=())]

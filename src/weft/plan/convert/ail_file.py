@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weft.plan.convert.fields import Fields, Word
+from weft.plan.convert.fields import Fields, LocatedText
 from weft.plan.convert.notes import Source
 from weft.plan.convert.order import cycle_among
 
@@ -11,7 +11,7 @@ KINDS = ("prompt", "skill", "pipeline", "action", "context", "do_while", "for_ea
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class AilStep:
     """A step of ail."""
 
     id: str
@@ -21,7 +21,7 @@ class Step:
     word: str
     """The action, or the called pipeline."""
     is_async: bool
-    needs: tuple[Word, ...]
+    needs: tuple[LocatedText, ...]
     conditions: tuple[Fields, ...] = ()
     """The fields with the conditions for this step, if not its own."""
     loop: "Loop | None" = None
@@ -61,12 +61,12 @@ class Loop:
     """Its steps, by their ids within the loop."""
 
 
-def read_steps(entries: list[Fields], whole: Fields, key: str) -> list[Step]:
+def read_steps(entries: list[Fields], whole: Fields, key: str) -> list[AilStep]:
     """Returns the steps of one list; an error in them is a fault."""
     if not entries:
         whole.wrong(key, "must be a list of at least one step")
     steps = [_step(fields) for fields in entries]
-    earlier: dict[str, Step] = {}
+    earlier: dict[str, AilStep] = {}
     for step in steps:
         _check_needs(step, earlier, {candidate.id for candidate in steps})
         if earlier.setdefault(step.id, step) is not step and step.id:
@@ -74,6 +74,7 @@ def read_steps(entries: list[Fields], whole: Fields, key: str) -> list[Step]:
     for step in steps[1:]:
         if step.id == "invocation":
             step.fields.wrong("id", "is that of the first step, and of no other")
+    # Without a dependent, nothing would wait for an async step.
     waited_for = {need.text for step in steps for need in step.needs}
     for step in steps:
         if step.is_async and step.id not in waited_for:
@@ -81,15 +82,16 @@ def read_steps(entries: list[Fields], whole: Fields, key: str) -> list[Step]:
     return steps
 
 
-def _step(fields: Fields) -> Step:
+def _step(fields: Fields) -> AilStep:
     id_ = fields.needed("id")
     return read_step(fields.named(f"step {id_!r}"), id_)
 
 
-def read_step(fields: Fields, id_: str) -> Step:
+def read_step(fields: Fields, id_: str) -> AilStep:
     """Returns the step in these fields, with this id."""
     fields.take("id")
     kinds = [kind for kind in KINDS if fields.take(kind) is not None]
+    # A pipeline step may have a prompt; it is still a pipeline step.
     if kinds == ["prompt", "pipeline"]:
         kinds = ["pipeline"]
     if len(kinds) != 1:
@@ -98,7 +100,7 @@ def read_step(fields: Fields, id_: str) -> Step:
             f"{fields.subject}: exactly one of {', '.join(KINDS)} is needed; found: {', '.join(kinds) or 'none'}",
         )
     kind = kinds[0] if kinds else ""
-    return Step(
+    return AilStep(
         id=id_,
         fields=fields,
         kind=kind,
@@ -108,7 +110,7 @@ def read_step(fields: Fields, id_: str) -> Step:
     )
 
 
-def _check_needs(step: Step, earlier: Mapping[str, Step], ids: set[str]) -> None:
+def _check_needs(step: AilStep, earlier: Mapping[str, AilStep], ids: set[str]) -> None:
     if step.is_join and not step.needs:
         step.fields.wrong("action", "is a join, and so depends_on is needed")
     for need in step.needs:
@@ -119,7 +121,7 @@ def _check_needs(step: Step, earlier: Mapping[str, Step], ids: set[str]) -> None
             )
 
 
-def check_calls(pipelines: Mapping[str, list[Step]], source: Source) -> None:
+def check_calls(pipelines: Mapping[str, list[AilStep]], source: Source) -> None:
     """Reports named pipelines that call each other in a cycle."""
     calls = {
         name: [step.word for step in steps if step.kind == "pipeline" and step.word in pipelines]

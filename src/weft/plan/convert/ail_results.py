@@ -4,10 +4,10 @@ A rule that Weft cannot follow asks a person. If its condition can be evaluated,
 holds, so that the rules after it keep their meaning; otherwise the person is always asked.
 """
 
-from weft.plan.convert.ail_file import Step
+from weft.plan.convert.ail_file import AilStep
 from weft.plan.convert.ail_templates import (
+    AilScope,
     NotCarriedOverError,
-    Scope,
     SenselessError,
     condition,
     contains,
@@ -28,7 +28,7 @@ _ALWAYS = "true"
 class ResultRules:
     """The rules of one step."""
 
-    def __init__(self, step: Step, scope: Scope) -> None:
+    def __init__(self, step: AilStep, scope: AilScope) -> None:
         self._step = step
         self._scope = scope
 
@@ -47,6 +47,7 @@ class ResultRules:
         message = entry.text("message")
         when = self._when(entry)
         entry.rest()
+        # An unknown condition may hold, so the person decides every time.
         if when is None:
             return _ask(
                 _ALWAYS,

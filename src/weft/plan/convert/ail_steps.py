@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from weft.plan.convert.ail_chains import CHECK
-from weft.plan.convert.ail_file import Loop, Step
+from weft.plan.convert.ail_file import AilStep, Loop
 from weft.plan.convert.ail_results import ResultRules, as_expression
 from weft.plan.convert.ail_templates import (
+    AilScope,
     Findings,
     NotCarriedOverError,
-    Scope,
     SenselessError,
     condition,
     last_answer,
@@ -59,6 +59,7 @@ class Agents:
                 f"runner {runner!r} {NOT_CARRIED_OVER}",
                 f"Weft has no such agent; {ASSUMED!r} is used",
             )
+            # The note names the runner; with another agent the plan can still be loaded.
             runner = ASSUMED
         return self.called(runner)
 
@@ -75,7 +76,7 @@ class Context:
 
     agents: Agents
     findings: Findings
-    pipelines: Mapping[str, list[Step]]
+    pipelines: Mapping[str, list[AilStep]]
     ids: Mapping[str, Mapping[str, str]]
     """For each pipeline, the new ids of its steps."""
     names: Mapping[str, str]
@@ -101,10 +102,11 @@ class PipelineWriter:
     def written(self) -> list[Plain]:
         return [entry for step, scope in self._scopes() for entry in self._entries(step, scope)]
 
-    def _scopes(self) -> Iterator[tuple[Step, Scope]]:
+    def _scopes(self) -> Iterator[tuple[AilStep, AilScope]]:
         before: frozenset[str] = frozenset()
         last: str | None = None
         for step in self._steps:
+            # What a dependency waited for has ended as well.
             waited = (frozenset({need.text}) | self._ended[need.text] for need in step.needs)
             ended = before.union(*waited)
             self._ended[step.id] = ended
@@ -113,8 +115,8 @@ class PipelineWriter:
                 before = ended | {step.id}
                 last = step.id if step.has_response else last
 
-    def _scope(self, ended: frozenset[str], last: str | None, loop: Loop | None) -> Scope:
-        return Scope(
+    def _scope(self, ended: frozenset[str], last: str | None, loop: Loop | None) -> AilScope:
+        return AilScope(
             ids=self._ids,
             ended=ended,
             last=last,
@@ -138,7 +140,7 @@ class PipelineWriter:
             last = inner[-1]
         return path_to([self._ids[last.id], *self._inner(last)], "result")
 
-    def _inner(self, step: Step) -> list[str]:
+    def _inner(self, step: AilStep) -> list[str]:
         """Returns the ids that lead to the last response within a called pipeline."""
         if step.kind != "pipeline" or step.word not in self._context.names:
             return []
@@ -154,7 +156,7 @@ class PipelineWriter:
             raise NotCarriedOverError(f"no step of pipeline {step.word!r} has an answer")
         return [self._context.ids[step.word][inner.id], *self._inner(inner)]
 
-    def _entries(self, step: Step, scope: Scope) -> Iterator[Plain]:
+    def _entries(self, step: AilStep, scope: AilScope) -> Iterator[Plain]:
         why = self._why_unsupported(step)
         if why is not None:
             step.fields.note(
@@ -167,6 +169,7 @@ class PipelineWriter:
         writer = _StepWriter(step, scope, self._context, self._model)
         conditions: list[str] = []
         for fields in step.conditions or (step.fields,):
+            # Parts of one step share its condition, so a person is asked once.
             if id(fields.table) not in self._decided:
                 decided, undecided = writer.condition(fields)
                 self._decided[id(fields.table)] = decided
@@ -186,20 +189,20 @@ class PipelineWriter:
         )
         writer.finish()
 
-    def _condition_gate(self, step: Step, undecided: str) -> Plain:
+    def _condition_gate(self, step: AilStep, undecided: str) -> Plain:
         gate = free_id(f"{self._ids[step.id]}_gate", self._used)
         self._used.add(gate)
         return self._gate(gate, step, f"ail ran the next step only if: {undecided}. Continue?")
 
-    def _needs(self, step: Step) -> list[str]:
+    def _needs(self, step: AilStep) -> list[str]:
         return [self._ids[need.text] for need in step.needs]
 
-    def _gate(self, id_: str, step: Step, question: str) -> Plain:
+    def _gate(self, id_: str, step: AilStep, question: str) -> Plain:
         return without_empty(
             {"id": id_, "depends_on": self._needs(step), "action": "ask", "question": literally(question)}
         )
 
-    def _why_unsupported(self, step: Step) -> str | None:
+    def _why_unsupported(self, step: AilStep) -> str | None:
         if step.unsupported:
             return step.unsupported
         match step.kind:
@@ -227,7 +230,7 @@ def _shell(fields: Fields) -> str | None:
 class _StepWriter:
     """Writes the parts of a step that is carried over."""
 
-    def __init__(self, step: Step, scope: Scope, context: Context, model: str | None) -> None:
+    def __init__(self, step: AilStep, scope: AilScope, context: Context, model: str | None) -> None:
         self._step = step
         self._model = model
         self._fields = step.fields

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from weft.plan.convert.ail_file import Loop, Step
+from weft.plan.convert.ail_file import AilStep, Loop
 
 _TEMPLATE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _JINJA = re.compile(r"\{[{%#]")
@@ -45,7 +45,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class AilScope:
     """What a template may read at its place."""
 
     ids: Mapping[str, str]
@@ -54,7 +54,7 @@ class Scope:
     """The steps that are certain to have ended."""
     last: str | None
     """The step with the last response."""
-    steps: Mapping[str, Step]
+    steps: Mapping[str, AilStep]
     result: Callable[[str], str]
     """Returns the expression for a step's response."""
     is_main: bool
@@ -62,9 +62,9 @@ class Scope:
     loop: Loop | None = None
     """The loop around it, or the loop that it is the check of."""
 
-    def after(self, step: str) -> "Scope":
+    def after(self, step: str) -> "AilScope":
         """Returns the scope after the end of the step itself."""
-        return Scope(
+        return AilScope(
             ids=self.ids,
             ended=self.ended | {step},
             last=step,
@@ -76,7 +76,7 @@ class Scope:
         )
 
 
-def template(text: str, scope: Scope, lost: Callable[[str, str], None]) -> str:
+def template(text: str, scope: AilScope, lost: Callable[[str, str], None]) -> str:
     """Returns the text for Weft.
 
     A path that cannot be expressed becomes `<path>`, and `lost` gets it with the reason.
@@ -110,14 +110,14 @@ def _pieces(text: str) -> Iterator[tuple[str, str | None]]:
 # Paths.
 
 
-def expression(path: str, scope: Scope) -> str:
+def expression(path: str, scope: AilScope) -> str:
     piped = _DEFAULT.fullmatch(path)
     if piped is None:
         return _of_path(path, scope)
     return f"{_of_path(piped['path'].strip(), scope)} | default({_string(_unquoted(piped['text']))})"
 
 
-def _of_path(path: str, scope: Scope) -> str:
+def _of_path(path: str, scope: AilScope) -> str:
     match path.split("."):
         case ["step", "invocation", field] if "invocation" not in scope.ids or field == "prompt":
             return _of_invocation(field, scope)
@@ -138,7 +138,7 @@ def _of_path(path: str, scope: Scope) -> str:
             raise SenselessError(f"{{{{ {path} }}}} is no template of ail")
 
 
-def _of_invocation(field: str, scope: Scope) -> str:
+def _of_invocation(field: str, scope: AilScope) -> str:
     if not scope.is_main:
         raise NotCarriedOverError("a pipeline in line has no prompt of its own in Weft")
     if field == "prompt":
@@ -150,7 +150,7 @@ def _of_invocation(field: str, scope: Scope) -> str:
     return "step.invocation.result"
 
 
-def last_answer(scope: Scope) -> str:
+def last_answer(scope: AilScope) -> str:
     """Returns the expression for the last response."""
     if scope.last is not None:
         return scope.result(scope.last)
@@ -159,7 +159,7 @@ def last_answer(scope: Scope) -> str:
     return _of_invocation("response", scope)
 
 
-def _of_step(step: str, rest: list[str], scope: Scope) -> str:
+def _of_step(step: str, rest: list[str], scope: AilScope) -> str:
     step = step if scope.loop is None else scope.loop.ids.get(step, step)
     if step not in scope.ids and ("::" in step or step.endswith("__on_result")):
         raise NotCarriedOverError("the step it reads is not carried over")
@@ -181,7 +181,7 @@ def _of_step(step: str, rest: list[str], scope: Scope) -> str:
             return _of_json(scope.steps[step], rest, scope)
 
 
-def _of_json(step: Step, rest: list[str], scope: Scope) -> str:
+def _of_json(step: AilStep, rest: list[str], scope: AilScope) -> str:
     """Returns the expression for a field of a JSON result; Weft needs `json` if there is no schema."""
     id_ = scope.ids[step.id]
     if step.is_command and rest[0] in _COMMAND_FIELDS:
@@ -193,7 +193,7 @@ def _of_json(step: Step, rest: list[str], scope: Scope) -> str:
     return path_to([id_], *(rest if step.has_schema else ["json", *rest]))
 
 
-def _must_have_ended(step: str, scope: Scope) -> None:
+def _must_have_ended(step: str, scope: AilScope) -> None:
     if step not in scope.ids:
         raise SenselessError(f"it reads step {step!r}, which does not exist")
     if step not in scope.ended:
@@ -216,7 +216,7 @@ def _key(name: str) -> str:
 # Conditions.
 
 
-def condition(text: str, scope: Scope) -> str:
+def condition(text: str, scope: AilScope) -> str:
     stripped = text.strip()
     if stripped in {"always", "never"}:
         return stripped
@@ -231,7 +231,7 @@ def condition(text: str, scope: Scope) -> str:
     return _compared(left, operator[1] or operator[2], right, scope)
 
 
-def _compared(left: str, operator: str, right: str, scope: Scope) -> str:
+def _compared(left: str, operator: str, right: str, scope: AilScope) -> str:
     match operator:
         case "==" | "!=":
             # Jinja writes a boolean of JSON as True or False.
@@ -247,12 +247,12 @@ def _compared(left: str, operator: str, right: str, scope: Scope) -> str:
             return f"{_text(left, scope, 'lower')}.endswith({_text(right, scope, 'lower')})"
 
 
-def contains(step: str, text: str, scope: Scope) -> str:
+def contains(step: str, text: str, scope: AilScope) -> str:
     """Returns an expression for whether a step's response contains the text, ignoring case."""
     return f"{_string(text.lower())} in ({scope.result(step)} | lower)"
 
 
-def matches(step: str, regex: str, scope: Scope) -> str:
+def matches(step: str, regex: str, scope: AilScope) -> str:
     stated = regex if _REGEX.fullmatch(regex.strip()) else f"/{regex}/"
     return _matched(f"({scope.result(step)} | string)", f"({scope.result(step)} | lower)", stated)
 
@@ -298,7 +298,7 @@ def _with_literal(whole: str, literal: re.Match[str], *, ignore_case: bool) -> s
             return f"{whole} == {part}"
 
 
-def _text(text: str, scope: Scope, *filters: str) -> str:
+def _text(text: str, scope: AilScope, *filters: str) -> str:
     """Returns an expression for a text with templates in it; values become text first, as in ail."""
     if _TEMPLATE.search(text) is None:
         return _string(_filtered(text, filters))

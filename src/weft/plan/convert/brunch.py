@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
-from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, Word
+from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, LocatedText
 from weft.plan.convert.names import fitting_ids
 from weft.plan.convert.notes import Source
 from weft.plan.convert.order import Group, cycle
@@ -54,8 +54,8 @@ class _Part:
     id: str
     fields: Fields
     text: str
-    needs: tuple[Word, ...]
-    targets: tuple[Word, ...]
+    needs: tuple[LocatedText, ...]
+    targets: tuple[LocatedText, ...]
     epic: str = ""
     writes: tuple[str, ...] = ()
 
@@ -131,7 +131,7 @@ def _slice(fields: Fields) -> _Part:
     return part
 
 
-def _glob(word: Word, fields: Fields) -> str:
+def _glob(word: LocatedText, fields: Fields) -> str:
     glob, fault = as_glob(word.text)
     if fault:
         fields.source.note(
@@ -140,11 +140,11 @@ def _glob(word: Word, fields: Fields) -> str:
     return glob
 
 
-def _targets(fields: Fields) -> tuple[Word, ...]:
-    targets: list[Word] = []
+def _targets(fields: Fields) -> tuple[LocatedText, ...]:
+    targets: list[LocatedText] = []
     for entry in fields.each("verification"):
         entry.take("kind")
-        targets.append(Word(entry.text("target") or "", entry.table))
+        targets.append(LocatedText(entry.text("target") or "", entry.table))
         entry.rest()
     return tuple(targets)
 
@@ -160,6 +160,7 @@ def _check(epics: Sequence[_Part], slices: Sequence[_Part], source: Source) -> N
         if part.epic and part.epic not in by_epic:
             part.fields.wrong("epic_id", f"names {part.epic!r}, which is no epic")
             valid.append(False)
+    # With wrong references, a search for cycles would report nonsense.
     if not all(valid):
         return
     # The cycle search needs valid references.
@@ -271,6 +272,7 @@ class _Writer:
 
     def _reference(self, part: _Part, need: str) -> str:
         epic, id_ = self._slices[need].epic, self._slice_ids[need]
+        # A dependency in another group needs a path from the root.
         return id_ if epic == part.epic else f"/{self._epic_ids[epic]}/{id_}"
 
     def _commands(self, part: _Part) -> list[str]:

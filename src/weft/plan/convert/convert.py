@@ -24,6 +24,7 @@ def convert(files: Mapping[str, str], source: System, *, name: str | None = None
     """
     ledger = Ledger()
     body = _body(files, source, ledger)
+    # Faults found late must not produce a plan.
     ledger.settle()
     plan: dict[str, Plain] = {"weft": 1, "plan": _plan_id(files, source, name), **body}
     text = to_yaml(plan, comments={(): f"Converted from {source}."})

@@ -11,7 +11,7 @@ NO_SUCH_KEY = "Weft has no such key"
 NOT_CARRIED_OVER = "is not carried over"
 
 
-class Word(NamedTuple):
+class LocatedText(NamedTuple):
     """A text with its node."""
 
     text: str
@@ -36,6 +36,7 @@ class Fields:
         """The value, unless it is missing or null."""
         self._read.add(key)
         node = self.table.get(key)
+        # An empty value in YAML is null, and means the same as a missing key.
         return None if node is None or (isinstance(node, Scalar) and node.kind() == "nothing") else node
 
     def line(self, key: str) -> int:
@@ -99,12 +100,12 @@ class Fields:
             self.wrong(key, f"is {word!r}; one of {', '.join(meanings)} is needed")
         return None if word is None else meanings.get(word)
 
-    def words(self, key: str) -> tuple[Word, ...]:
+    def words(self, key: str) -> tuple[LocatedText, ...]:
         node = self.take(key)
         if node is None:
             return ()
         if isinstance(node, Items) and all(isinstance(item, Scalar) for item in node.nodes):
-            return tuple(Word(item.text, item) for item in node.nodes if isinstance(item, Scalar))
+            return tuple(LocatedText(item.text, item) for item in node.nodes if isinstance(item, Scalar))
         self.wrong(key, "must be a list of words")
         return ()
 

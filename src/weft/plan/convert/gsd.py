@@ -72,6 +72,7 @@ def _groups(milestones: Mapping[str, Milestone], commands: list[str], ledger: Le
 
 
 def _report_nothing_to_do(milestones: Mapping[str, Milestone], ledger: Ledger) -> None:
+    # If nothing can be converted, the notes of left-out milestones become errors.
     faults = [fault for milestone in milestones.values() for fault in milestone.ledger.faults()]
     for fault in faults:
         ledger.fault(fault)
@@ -106,6 +107,7 @@ def _settings(top: Fields) -> dict[str, Plain]:
         return {"budget": ceiling}
     parallel.named("parallel")
     own = parallel.amount("budget_ceiling")
+    # Weft has one budget for the plan, and `parallel` is the more specific place.
     if own is not None and ceiling is not None:
         top.note(
             "budget_ceiling", f"budget_ceiling {NOT_CARRIED_OVER}", "that of `parallel` is the plan's budget"

@@ -103,6 +103,7 @@ def read_plan(source: Source) -> SlicePlan:
         if label == "files":
             files.extend(PlanLine(line=number, text=path) for path in _paths(text))
         elif label == "verify" and text:
+            # Prose about a check is no command, so only a whole item in backquotes is run.
             command = _CODE.fullmatch(text)
             (unclear if command is None else commands).append(
                 PlanLine(line=number, text=command[1] if command else text)

@@ -93,6 +93,7 @@ def read_milestones(sources: Sequence[Source], ledger: Ledger) -> dict[str, Mile
 
 def _read_file(source: Source, folders: dict[str, Milestone]) -> bool:
     """Reads a file of a milestone; returns False if it is none."""
+    # Worktrees contain copies of the same files.
     if "worktrees" in source.file.split("/"):
         return False
     for pattern, read in ((ROADMAP, _roadmap), (CONTEXT, _context), (SLICE_PLAN, _plan), (TASK_PLAN, _plan)):
@@ -117,6 +118,7 @@ def _roadmap(source: Source, path: re.Match[str], milestone: Milestone) -> None:
 
 
 def _context(source: Source, path: re.Match[str], milestone: Milestone) -> None:
+    # The roadmap's name decides; the context may be read before it.
     milestone.id = milestone_id(path) if milestone.roadmap is None else milestone.id
     _front_matter(source, milestone)
     source.note(

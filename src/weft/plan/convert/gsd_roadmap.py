@@ -81,7 +81,7 @@ class Roadmap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class RoadmapLine:
     """A line of a roadmap."""
 
     number: int
@@ -104,19 +104,19 @@ def read_roadmap(source: Source, numbered: Iterable[tuple[int, str]]) -> Roadmap
     return Roadmap(source=source, title=_title(lines), vision=_vision(lines), slices=tuple(slices))
 
 
-def _with_headings(numbered: Iterable[tuple[int, str]]) -> Iterator[Line]:
+def _with_headings(numbered: Iterable[tuple[int, str]]) -> Iterator[RoadmapLine]:
     heading = ""
     for number, text in numbered:
         heading = _group(_HEADING, text, "title").lower() or heading
-        yield Line(number=number, text=text, heading=heading)
+        yield RoadmapLine(number=number, text=text, heading=heading)
 
 
-def _title(lines: Sequence[Line]) -> str:
+def _title(lines: Sequence[RoadmapLine]) -> str:
     title = next(filter(None, (_group(_TITLE, line.text, "title") for line in lines)), "")
     return _DONE_AT_THE_END.sub("", title)
 
 
-def _vision(lines: Sequence[Line]) -> str:
+def _vision(lines: Sequence[RoadmapLine]) -> str:
     stated = next(filter(None, (_group(_VISION, line.text, "text") for line in lines)), "")
     below = (
         line.text.strip() for line in lines if line.heading == "vision" and not _HEADING.match(line.text)
@@ -132,7 +132,7 @@ def _group(pattern: re.Pattern[str], line: str, name: str) -> str:
 # --- rows of a table ---
 
 
-def _rows(lines: Sequence[Line], source: Source) -> list[Slice]:
+def _rows(lines: Sequence[RoadmapLine], source: Source) -> list[Slice]:
     slices: list[Slice] = []
     columns: dict[str, int] = {}
     for line in lines:
@@ -160,7 +160,7 @@ def _columns(cells: Sequence[str]) -> dict[str, int]:
     return {key: position[0] for key, position in positions.items() if position} if positions["id"] else {}
 
 
-def _row(line: Line, columns: dict[str, int], source: Source) -> Iterator[Slice]:
+def _row(line: RoadmapLine, columns: dict[str, int], source: Source) -> Iterator[Slice]:
     cells = _cells(line.text)
     stated = {key: cells[column] if column < len(cells) else "" for key, column in columns.items()}
     id_ = _SLICE.fullmatch(stated["id"].strip("`[] "))
@@ -177,7 +177,7 @@ def _row(line: Line, columns: dict[str, int], source: Source) -> Iterator[Slice]
     )
 
 
-def _needs(text: str, line: Line, source: Source) -> tuple[str, ...]:
+def _needs(text: str, line: RoadmapLine, source: Source) -> tuple[str, ...]:
     """Returns the slices that a cell or a line names; a text that names none is a fault, as it could mean any."""
     stated = _REMARK.sub("", text).strip("[]`*. ")
     needs = tuple(expanded(stated))
@@ -196,7 +196,7 @@ def _shown(text: str) -> str:
 # --- items with a box ---
 
 
-def _boxes(lines: Sequence[Line], source: Source) -> list[Slice]:
+def _boxes(lines: Sequence[RoadmapLine], source: Source) -> list[Slice]:
     slices: list[Slice] = []
     for line in lines:
         box = _BOX.match(line.text)
@@ -207,7 +207,7 @@ def _boxes(lines: Sequence[Line], source: Source) -> list[Slice]:
     return slices
 
 
-def _boxed(box: re.Match[str], line: Line, source: Source) -> Iterator[Slice]:
+def _boxed(box: re.Match[str], line: RoadmapLine, source: Source) -> Iterator[Slice]:
     match = _SLICE.match(box["text"])
     if match is not None:
         depends = _DEPENDS.search(match["title"])
@@ -236,7 +236,7 @@ def expanded(ids: str) -> Iterator[str]:
 # --- headings of their own ---
 
 
-def _headings(lines: Sequence[Line], source: Source) -> list[Slice]:
+def _headings(lines: Sequence[RoadmapLine], source: Source) -> list[Slice]:
     slices: list[Slice] = []
     inside = False
     for line in lines:
@@ -251,14 +251,14 @@ def _headings(lines: Sequence[Line], source: Source) -> list[Slice]:
     return [replace(entry, text=entry.text.strip()) for entry in slices]
 
 
-def _headed(match: re.Match[str], line: Line) -> Slice:
+def _headed(match: re.Match[str], line: RoadmapLine) -> Slice:
     title = match["title"].strip()
     done = match["before"] or _DONE_AT_THE_END.search(title) or title[:1] in {"\u2713", "\u2705"}
     title = _DONE_AT_THE_END.sub("", title).lstrip("\u2713\u2705 ")
     return Slice(id=match["id"], line=line.number, title=title, done=bool(done))
 
 
-def _with_line(slice_: Slice, line: Line, source: Source) -> Slice:
+def _with_line(slice_: Slice, line: RoadmapLine, source: Source) -> Slice:
     label = _LABEL.fullmatch(line.text)
     if label is None:
         return replace(slice_, text=f"{slice_.text}\n{line.text}")

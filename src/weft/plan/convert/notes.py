@@ -56,6 +56,7 @@ class Ledger:
     def part(self) -> "Ledger":
         """Returns a ledger for one part of the input, which shares the notes but has its own faults."""
         part = Ledger()
+        # Notes are for the user in any case; only faults decide whether a part is left out.
         part._notes = self._notes
         return part
 

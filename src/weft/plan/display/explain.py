@@ -142,6 +142,7 @@ def _step(plan: Plan, row: int, address: str) -> _LocatedStep:
 
 def _addresses(plan: Plan, row: int) -> Iterator[tuple[str, _LocatedStep]]:
     """Yields all steps of a slice by address; those of nested pipelines as `outer.inner`."""
+    # Pipelines are free of cycles, so this ends.
     waiting = [("", plan.pipeline_of(row))]
     for prefix, pipeline in waiting:  # grows while it is walked
         for step in pipeline.steps:

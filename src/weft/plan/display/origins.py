@@ -37,6 +37,7 @@ def origin(scope: Scope, setting: str) -> Origin:
 def layer_origin(layer: Layer, setting: str) -> Origin:
     """Returns the origin of a value that one layer sets."""
     at = layer.origin(setting)
+    # The file name already says that it is the plan or a configuration.
     plain = layer.where in _PLACES or layer.where.startswith("subplan ")
     return Origin(words="" if at is not None and plain else layer.where, at=at)
 

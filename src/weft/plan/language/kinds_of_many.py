@@ -160,6 +160,7 @@ class MapOf(Struct, frozen=True):
             parsed = self.value.read(value, reader, f"{name}.{key}")
             if not self.key.allows(key):
                 reader.wrong(key_node, f"{key!r} cannot be a name in {name}; it must be {self.key.words}")
+            # Entries with good names and values are kept; later checks need them.
             elif parsed is not BAD:
                 values[key] = parsed
         return values

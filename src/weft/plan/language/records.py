@@ -98,6 +98,7 @@ class Record(Struct, frozen=True, eq=False, dict=True):
             parsed = keys[key_name].kind.read(value, reader, key_name)
             if parsed is not BAD:
                 by_key[key_name] = parsed
+        # A required key with a bad value is reported by its kind, not as missing.
         for key in self._required:
             if key.name not in node.entries:
                 reader.wrong(node, f"{self.name} needs the key {key.name!r} ({key.kind.words})")
@@ -113,6 +114,7 @@ class Record(Struct, frozen=True, eq=False, dict=True):
         """Returns advice if one key clearly takes this value: a required one, or one with such choices."""
         if not isinstance(node, Scalar) or not node.text.isprintable():
             return ""
+        # A record with one required key is probably abbreviated to its value.
         keys = self._required or [key for key in self.keys if isinstance(key.kind, Choice)]
         fitting = [
             key.name for key in keys if key.kind.read(node, Reader(reader.document), key.name) is not BAD
@@ -295,6 +297,7 @@ class AtMostOne(Struct, frozen=True):
 
     def schema(self) -> Schema:
         pairs = [(a, b) for number, a in enumerate(self.keys) for b in self.keys[number + 1 :]]
+        # JSON Schema has no `atMostOne`, so each pair is forbidden.
         return {"not": {"anyOf": [{"required": list(pair)} for pair in pairs]}}
 
 
@@ -361,6 +364,7 @@ class Needs(Struct, frozen=True):
             reader.wrong(node, f"{needs}, and not an empty list")
 
     def schema(self) -> Schema:
+        # `minItems` has no effect on values that are not lists.
         then: Schema = {"required": [self.key], "properties": {self.key: {"minItems": 1}}}
         return {"if": self.condition.schema(), "then": then}
 
@@ -387,6 +391,7 @@ class OneValueSet(Struct, frozen=True):
         allowed, forbidden, where = self.then, self.otherwise, "with"
         if not self.condition.holds(table):
             allowed, forbidden, where = forbidden, allowed, "without"
+        # A word that neither set has is reported by the kind of the key.
         if node.text in forbidden and node.text not in allowed:
             context = f"{name} {where} {_quoted(self.condition)}"
             reader.wrong(node, f"{self.key} is {node.text!r}; in {context} it must be {' | '.join(allowed)}")

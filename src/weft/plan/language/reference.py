@@ -133,6 +133,7 @@ def _adapters() -> str:
 
 def _allowed(kind: Kind) -> str:
     """Returns what is allowed as messages describe it, but shorter and with links."""
+    # Frozen kinds are compared by value, so any equal kind has the short name.
     if kind in _SHORT:
         return _SHORT[kind]
     match kind:

@@ -45,9 +45,8 @@ def agents(values: Values) -> dict[str, Agent]:
 
 
 def _agent(name: str, values: Values | None) -> Agent:
-    fields: dict[str, Any] = {
-        "use": "scripted"
-    }  # the adapter with the fewest demands causes no further errors
+    # Later checks look up the adapter, so a stand-in has one with few demands, which causes no further errors.
+    fields: dict[str, Any] = {"use": "scripted"}
     if values is None:
         return Agent(name=name, **fields)
     return Agent(name=name, source=values.table, **(fields | values.by_key | _sandbox(values.by_key)))
@@ -62,7 +61,7 @@ def notify(values: Values) -> tuple[Notify, ...] | None:
     entries: tuple[Values, ...] | Values | None = values.get("notify")
     if entries is None:
         return None
-    everything: dict[str, Any] = {"on": EVENTS}
+    everything: dict[str, Any] = {"on": EVENTS}  # the default of `on`
     return tuple(Notify(**everything | entry.by_key) for entry in _as_tuple(entries))
 
 
@@ -83,6 +82,7 @@ def pools(values: Values) -> dict[str, Pool]:
 def _pool(name: str, size_or_values: int | Values) -> Pool:
     if isinstance(size_or_values, int):
         return Pool(name=name, size=size_or_values)
+    # Unreadable values make the pool as large as possible, so that no claim seems too large.
     values: tuple[str, ...] | None = size_or_values.get("values")
     return Pool(name=name, size=MOST if values is None else len(values), values=values)
 
@@ -165,6 +165,7 @@ def _body(fields: dict[str, Any], table: Table) -> Body:
         names = ("prompt", "agent", "model", "resume", "max_cost", "max_tokens", "read_only")
         work: dict[str, Any] = {"prompt": ""}
         return AgentWork(**work | {name: fields[name] for name in names if name in fields})
+    # The order does not matter: a rule of the language allows only one of these keys.
     if "pipeline" in fields:
         return Nested(fields["pipeline"])
     match fields.get("action"):
@@ -230,4 +231,5 @@ def subplan(values: Values, document: Document) -> Subplan:
 def _pipeline_name(fields: dict[str, Any], table: Table) -> str | None:
     if "subplans" in table.entries or "steps" in table.entries:
         return None
+    # An unreadable `pipeline` is not the default pipeline.
     return fields.get("pipeline", None if "pipeline" in table.entries else "direct")

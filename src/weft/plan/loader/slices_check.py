@@ -96,15 +96,15 @@ class SlicesCheck(Struct):
         pipeline = self.plan.pipeline_of(row)
         tree = self.tree(pipeline)
         if tree.reads_prompt and "prompt" not in subplan.source.entries:
-            reader = (
+            clause = (
                 "its pipeline reads" if pipeline.name is None else f"the pipeline {pipeline.name!r} reads"
             )
-            self.reader.wrong(subplan.source, f"the slice needs a prompt: {reader} slice.prompt")
+            self.reader.wrong(subplan.source, f"the slice needs a prompt: {clause} slice.prompt")
         if "verify" not in subplan.source.entries and tree.contains(Verify):
             self._unverified.append(row)
         elif "verify" not in subplan.source.entries and self.plan.scopes[row].settings.resolves:
             self._unchecked.append(row)
-        if self.first_time("way", id(pipeline), id(self.plan.scopes[row])):
+        if self.first_time("work", id(pipeline), id(self.plan.scopes[row])):
             self.work(row, pipeline, tree)
 
     def tree(self, pipeline: Pipeline) -> _PipelineTree:
@@ -113,7 +113,7 @@ class SlicesCheck(Struct):
         if id(pipeline) not in self._trees:
             inner = inner_first(pipeline.steps, self.plan.pipelines)
             pipelines = (pipeline, *(self.plan.pipelines[name] for name in inner))
-            reads = any(("slice", "prompt") in self.names[id(pipeline)] for pipeline in pipelines)
+            reads = any(("slice", "prompt") in self.names[id(part)] for part in pipelines)
             self._trees[id(pipeline)] = _PipelineTree(pipelines, reads)
         return self._trees[id(pipeline)]
 
@@ -131,7 +131,7 @@ class SlicesCheck(Struct):
                     self.can_resume(step, agent)
                 self.can_only_read(node, step, agent, scope)
                 fault = never_affordable(self.plan, row, work, agent)
-                if fault is not None and self.first_time("too dear", id(step), fault):
+                if fault is not None and self.first_time("never affordable", id(step), fault):
                     self.reader.warn(node, f"step {step.id!r} {fault}")
             # An unknown agent that the step itself names is reported by `steps_check`.
             elif work.agent is None:

@@ -11,7 +11,7 @@ from weft.plan.loader.steps_check import Catalog, listed, place, with_assumed_or
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
 from weft.plan.pipelines.flow import Flow, flow
 from weft.plan.results.result_types import ANYTHING, is_unknown
-from weft.plan.templates.names import ROOTS, Scope, StepKind, StepView, unknown_names
+from weft.plan.templates.names import ROOTS, StepKind, TemplateScope, TemplateStep, unknown_names
 from weft.plan.templates.parse import Name, Path, Template, TemplateError, parse_expression, parse_template
 from weft.plan.templates.render import check_arguments, check_command
 from weft.plan.templates.values import RenderError
@@ -44,7 +44,7 @@ class TemplatesCheck:
     def __init__(self, catalog: Catalog, reader: Reader) -> None:
         self.catalog = catalog
         self.reader = reader
-        self._inner: dict[tuple[str, bool], dict[str, StepView]] = {}
+        self._inner: dict[tuple[str, bool], dict[str, TemplateStep]] = {}
 
     def pipeline(self, pipeline: Pipeline) -> frozenset[Path]:
         """Checks the templates of a pipeline, and returns all names that they read."""
@@ -106,14 +106,14 @@ class TemplatesCheck:
         self,
         written: _Text,
         names: Sequence[Name],
-        steps: Mapping[str, StepView],
+        steps: Mapping[str, TemplateStep],
         later: frozenset[str] = frozenset(),
     ) -> None:
         """Reports the names that have no value at this point."""
         # The list could not be read, so no variable can be called unknown.
         if "env_allow" in self.catalog.unread:
             names = [name for name in names if name.path[0] != "env"]
-        scope = Scope(steps=steps, env_allow=self.catalog.env_allow, later=later)
+        scope = TemplateScope(steps=steps, env_allow=self.catalog.env_allow, later=later)
         for fault in unknown_names(Template(names=tuple(names)), scope):
             self.wrong(written, fault.offset, fault.message)
 
@@ -126,18 +126,18 @@ class TemplatesCheck:
             node = inside(self.reader.document, node, offset, len(name[0]) if name else 1)
         self.reader.wrong(node, message)
 
-    def views(self, steps: Sequence[Step], *, ended: bool) -> dict[str, StepView]:
+    def views(self, steps: Sequence[Step], *, ended: bool) -> dict[str, TemplateStep]:
         """Returns the steps as templates see them, by id; the first, if two share an id."""
-        views: dict[str, StepView] = {}
+        views: dict[str, TemplateStep] = {}
         for step, result in zip(steps, self.catalog.results.of(steps), strict=True):
             views.setdefault(step.id, self._view(step, views, structured=result is not None, ended=ended))
         return views
 
     def _view(
-        self, step: Step, earlier: Mapping[str, StepView], *, structured: bool, ended: bool
-    ) -> StepView:
-        members: Mapping[str, StepView] = {}
-        inner: Mapping[str, StepView] = {}
+        self, step: Step, earlier: Mapping[str, TemplateStep], *, structured: bool, ended: bool
+    ) -> TemplateStep:
+        members: Mapping[str, TemplateStep] = {}
+        inner: Mapping[str, TemplateStep] = {}
         schema = step.output_schema
         if isinstance(step.body, Join) and structured:
             # A join has a structured result exactly if it has a schema here, so readers of the view need not
@@ -146,11 +146,11 @@ class TemplatesCheck:
             schema = ANYTHING if schema is None else schema
         elif isinstance(step.body, Nested):
             inner = self._views_in(step.body.pipeline, ended=ended)
-        return StepView(
+        return TemplateStep(
             id=step.id, kind=_kind(step), ended=ended, schema=schema, members=members, inner=inner
         )
 
-    def _views_in(self, name: str, *, ended: bool) -> Mapping[str, StepView]:
+    def _views_in(self, name: str, *, ended: bool) -> Mapping[str, TemplateStep]:
         """Returns the steps of a nested pipeline; computed once, wherever it is used."""
         if (name, ended) not in self._inner:
             pipeline = self.catalog.pipelines.get(name)
@@ -173,11 +173,11 @@ class _StepsCheck:
         return flow(with_assumed_order(self.steps))
 
     @cached_property
-    def ended(self) -> dict[str, StepView]:
+    def ended(self) -> dict[str, TemplateStep]:
         return self.check.views(self.steps, ended=True)
 
     @cached_property
-    def running(self) -> dict[str, StepView]:
+    def running(self) -> dict[str, TemplateStep]:
         return self.check.views(self.steps, ended=False)
 
     def step(self, number: int) -> None:
@@ -194,12 +194,12 @@ class _StepsCheck:
             elif certain:
                 self.check.unknown(written, certain, {})
 
-    def steps_before(self, number: int, end: int) -> dict[str, StepView]:
+    def steps_before(self, number: int, end: int) -> dict[str, TemplateStep]:
         """Returns the steps that can be read at a step.
 
         `end` is the step itself, or the next one after its end.
         """
-        views: dict[str, StepView] = {}
+        views: dict[str, TemplateStep] = {}
         for earlier in range(end):
             id_ = self.steps[earlier].id
             ended = earlier == number or self.flow.has_ended(earlier, number)

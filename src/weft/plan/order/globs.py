@@ -182,9 +182,8 @@ def _meet(
     left: Sequence[_Item | None], right: Sequence[_Item | None], fit: Callable[[_Item, _Item], bool]
 ) -> bool:
     """Returns whether two lists, in which None stands for any number of items, can be equal."""
-    positions = _with_skips(
-        {0}, right
-    )  # the states that `right` can be in, for the part of `left` read so far
+    # The states that `right` can be in, for the part of `left` read so far.
+    positions = _with_skips({0}, right)
     for item in left:
         if not positions:
             return False

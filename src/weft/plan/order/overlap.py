@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from weft.plan.order.globs import MOST_CHECKS, coarser, crossings
 from weft.plan.order.outline import ROOT, Outline
-from weft.plan.order.points import After, Line, Points, ended_before
+from weft.plan.order.points import After, Points, PointSequence, ended_before
 
 MOST_SHARED = 100
 """At most this many pairs of patterns are listed for a pair of subplans; the rest are counted."""
@@ -34,8 +34,8 @@ Files = Sequence[tuple[str, ...]]
 """For each row, its own valid patterns, without those of the groups around it."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """Limits of the search. Beyond them, the answer is less exact but never wrong."""
+class SearchLimits(Struct, frozen=True, kw_only=True):
+    """SearchLimits of the search. Beyond them, the answer is less exact but never wrong."""
 
     pairs: int = 1_000
     """The most pairs of subplans that are returned."""
@@ -49,7 +49,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """The most memory, in bits, for finding arcs that the plan's order already implies."""
 
 
-LIMITS = Limits()
+LIMITS = SearchLimits()
 
 
 class Overlap(Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class Overlaps(Struct, frozen=True, kw_only=True):
     """Whether a limit was reached, so that there may be more pairs."""
 
 
-def overlaps(outline: Outline, files: Files, after: After = (), *, limits: Limits = LIMITS) -> Overlaps:
+def overlaps(outline: Outline, files: Files, after: After = (), *, limits: SearchLimits = LIMITS) -> Overlaps:
     """Returns the pairs of subplans that overlap, in plan order."""
     owners = _Owners(files, limits.checks)
     shared: dict[tuple[int, int], list[tuple[str, str]]] = {}
@@ -147,7 +147,12 @@ def ordered(points: Points, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, 
 
 
 def serialized(
-    outline: Outline, files: Files, serialize: Sequence[bool], after: After = (), *, limits: Limits = LIMITS
+    outline: Outline,
+    files: Files,
+    serialize: Sequence[bool],
+    after: After = (),
+    *,
+    limits: SearchLimits = LIMITS,
 ) -> list[tuple[int, ...]]:
     """Returns, for each row, the rows that must end first, so that overlapping rows never run together.
 
@@ -158,12 +163,12 @@ def serialized(
     if not exclusion.any():
         return [()] * len(outline.paths)
     points = Points(outline, after)
-    line = Line(outline, points, exclusion.groups())
+    sequence = PointSequence(outline, points, exclusion.groups())
     # Each round passes files down one level, so this ends at the leaves.
-    while stuck := line.stuck():
+    while stuck := sequence.stuck():
         exclusion.hand_down(stuck)
-        line = Line(outline, points, exclusion.groups())
-    arcs = exclusion.arcs(line, points.ends)
+        sequence = PointSequence(outline, points, exclusion.groups())
+    arcs = exclusion.arcs(sequence, points.ends)
     # Arcs that the plan's order implies are dropped, if the bit sets fit into memory.
     if len(points.later) * len(set(chain.from_iterable(arcs))) <= limits.bits:
         arcs -= ordered(points, list(arcs))
@@ -173,7 +178,7 @@ def serialized(
 class _Exclusion:
     """The rows that must not run at the same time as others."""
 
-    def __init__(self, outline: Outline, files: Files, asks: Sequence[bool], limits: Limits) -> None:
+    def __init__(self, outline: Outline, files: Files, asks: Sequence[bool], limits: SearchLimits) -> None:
         self._outline = outline
         self._limits = limits
         self._files = list(files)
@@ -206,9 +211,9 @@ class _Exclusion:
             self._files[group] = ()
         self._find_crossings()
 
-    def arcs(self, line: Line, ends: Sequence[int]) -> set[Arc]:
+    def arcs(self, sequence: PointSequence, ends: Sequence[int]) -> set[Arc]:
         """Returns arcs that order the rows as in the sequence."""
-        position_of = {point: position for position, point in enumerate(line.order)}
+        position_of = {point: position for position, point in enumerate(sequence.order)}
         spans = [(position_of[2 * row], position_of[end]) for row, end in enumerate(ends)]
         arcs = list(islice(self._arcs(spans), self._limits.arcs + 1))
         # If every row asks, a chain per pattern is enough, and the number of arcs is linear.

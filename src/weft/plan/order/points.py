@@ -143,7 +143,7 @@ def ended_before(points: Points, rows: Iterable[int]) -> list[int]:
     return ended
 
 
-class Line:
+class PointSequence:
     """All points in one sequence: those that can come earliest first, then in plan order.
 
     Some groups have to be contiguous; they are called pieces. A piece is placed in the sequence like a leaf, and

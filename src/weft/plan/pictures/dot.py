@@ -72,6 +72,7 @@ def _inner(picture: Picture) -> dict[str, str]:
     for cluster in reversed(picture.clusters):
         if cluster.members:
             inner[cluster.id] = cluster.members[0]
+        # Inner clusters come later, so in reverse each has a node before its parent asks.
         inner.setdefault(cluster.parent, inner[cluster.id])
     return inner
 

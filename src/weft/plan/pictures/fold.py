@@ -64,6 +64,7 @@ def _groups_to_fold(rows: Sequence[Row], children: Sequence[Sequence[int]], max_
     chosen: set[int] = set()
     remaining = len(rows)
     while remaining > max_rows and ready:
+        # All groups of this size and depth are folded together.
         for group in ready.pop(max(ready)):
             chosen.add(group)
             remaining -= len(children[group])

@@ -8,7 +8,7 @@ from weft.plan.pictures.heights import PADDING, Heights
 from weft.plan.pictures.layers import WHOLE, Columns
 from weft.plan.pictures.model import Picture
 from weft.plan.pictures.ports import Ports
-from weft.plan.pictures.shapes import SMALL_SIZE, Shape
+from weft.plan.pictures.shapes import SMALL_SIZE, NodeShape
 from weft.plan.pictures.text import one_line, width_of
 
 MARGIN = 20.0
@@ -21,7 +21,7 @@ class Grid:
     """Between two columns are the right edges of frames, a free strip, and the left edges of frames."""
 
     def __init__(
-        self, picture: Picture, columns: Columns, shapes: Sequence[Shape], heights: Heights, ports: Ports
+        self, picture: Picture, columns: Columns, shapes: Sequence[NodeShape], heights: Heights, ports: Ports
     ) -> None:
         self.columns = columns
         self.shapes = shapes
@@ -68,6 +68,7 @@ class Grid:
         box, shape = self.box(end), self.shapes[end]
         reach = shape.reach or box.width / 2
         if shape.round:
+            # A line meets a circle on its outline, not on the box around it.
             reach = (reach**2 - (height - self.heights.at[end]) ** 2) ** 0.5
         return box.middle[0] + (reach if at_right else -reach)
 

@@ -164,6 +164,7 @@ class _Layering:
         """Removes the line that leads furthest back. Every cycle has one, and it is not within a cluster."""
         lines = [(u, v) for u, v in pairwise(cycle) if self.before[v][u]]
         earlier, later = max(lines, key=lambda line: self.ranks[line[0]] - self.ranks[line[1]])
+        # The line is still drawn, but no longer counts for the columns.
         del self.before[later][earlier]
 
 
@@ -228,6 +229,7 @@ def _bends(columns: Columns, left: int, right: int) -> tuple[int, ...]:
     shared = next((cluster for cluster in leaving if cluster in entering), WHOLE)
     bends = range(len(columns.layers), len(columns.layers) + columns.first(right) - columns.last(left) - 1)
     for layer in range(columns.last(left) + 1, columns.first(right)):
+        # A bend stays in the clusters of its left end until they close, then enters those of its right end.
         still = (c for c in leaving[: _index(leaving, shared)] if columns.lasts[c] >= layer)
         already = (c for c in entering[: _index(entering, shared)] if columns.firsts[c] <= layer)
         columns.layers.append(layer)

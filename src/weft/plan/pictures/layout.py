@@ -14,7 +14,7 @@ from weft.plan.pictures.layers import Chain, Columns, columns_of
 from weft.plan.pictures.model import Picture
 from weft.plan.pictures.node_order import order_of
 from weft.plan.pictures.ports import Ports
-from weft.plan.pictures.shapes import TITLE_SIZE, Shape, shape_of
+from weft.plan.pictures.shapes import TITLE_SIZE, NodeShape, shape_of
 from weft.plan.pictures.text import one_line, width_of
 
 _ROUNDS, _LEAST_ROUNDS, _STRAIGHTENINGS = 40, 5, 6
@@ -48,7 +48,7 @@ def layout_of(picture: Picture) -> Layout:
     )
 
 
-def _sizes(picture: Picture, columns: Columns, shapes: Sequence[Shape]) -> list[float]:
+def _sizes(picture: Picture, columns: Columns, shapes: Sequence[NodeShape]) -> list[float]:
     sizes = [shape.height for shape in shapes] + [_BEND] * (len(columns.layers) - columns.nodes)
     for chain in columns.chains:
         if chain.bends and picture.edges[chain.edge].label:

@@ -26,6 +26,7 @@ def net_picture(net: Net, *, title: str = "") -> Picture:
     nodes = {node.id: node for node in _nodes(net)}
     marked = [f"p{place}" for place, tokens in enumerate(net.initial) if tokens]
     pools = {node.id for node in nodes.values() if node.kind is NodeKind.POOL}
+    # The order of nodes decides which lines lead back.
     order = _in_flow_order(edges, marked, pools, tuple(nodes))
     return Picture(title=title, nodes=tuple(nodes[id_] for id_ in order), edges=edges)
 

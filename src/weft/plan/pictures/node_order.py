@@ -28,6 +28,7 @@ def order_of(columns: Columns, sizes: Sequence[float], neighbours: Neighbours) -
         heights = Heights(columns, order, sizes)
         # A few rounds are enough to see who is above whom.
         heights.relax(neighbours, _ROUNDS)
+        # Left, right and both sides take turns.
         order = _sorted(columns, order, _keys(heights, sides[turn % 3]))
         _exchange(columns, order, neighbours)
         count = crossings(columns, order, parts)

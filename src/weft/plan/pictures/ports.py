@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from weft.plan.pictures.heights import PORT_MARGIN, Heights
 from weft.plan.pictures.layers import Chain, Columns
-from weft.plan.pictures.shapes import Shape
+from weft.plan.pictures.shapes import NodeShape
 
 _STEP = 8.0
 
@@ -20,7 +20,7 @@ Side = tuple[int, bool]
 class Ports:
     """The heights of both ends of each chain."""
 
-    def __init__(self, columns: Columns, shapes: Sequence[Shape], heights: Heights) -> None:
+    def __init__(self, columns: Columns, shapes: Sequence[NodeShape], heights: Heights) -> None:
         self.shapes = shapes
         self.heights = heights
         count = len(columns.chains)
@@ -47,6 +47,7 @@ class Ports:
         ideals = sorted((self._ideal(end, neighbour), number) for number, neighbour in lines)
         if end < 0:
             heights = self._along_frame(~end, [height for height, _ in ideals])
+        # Lines without heads may share a point; heads would cover each other.
         elif at_right and not any(_has_head_at(columns.chains[number], side) for number, _ in lines):
             heights = [self.heights.at[end]] * len(lines)
         else:

@@ -17,7 +17,7 @@ _NET_KINDS = ROUND | {NodeKind.TRANSITION}
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class NodeShape:
     """The space that a node takes, including its text, and the distance at which lines end."""
 
     width: float
@@ -31,24 +31,24 @@ class Shape:
     round: bool = False
 
 
-def shape_of(node: Node) -> Shape:
+def shape_of(node: Node) -> NodeShape:
     return _shape_with_text_below(node) if node.kind in _NET_KINDS else _box(node)
 
 
-def _box(node: Node) -> Shape:
+def _box(node: Node) -> NodeShape:
     label = elided(one_line(node.label), LABEL_SIZE, _BOX_ROOM)
     note = elided(one_line(node.note), NOTE_SIZE, _BOX_ROOM)
     width = max(width_of(label, LABEL_SIZE), width_of(note, NOTE_SIZE), _BOX_LEAST) + _BOX_BESIDES
     height = 42.0 if note else 30.0
-    return Shape(width=width, height=height, reach=0.0, spread=height / 2 - 6, label=label, note=note)
+    return NodeShape(width=width, height=height, reach=0.0, spread=height / 2 - 6, label=label, note=note)
 
 
-def _shape_with_text_below(node: Node) -> Shape:
+def _shape_with_text_below(node: Node) -> NodeShape:
     label = elided_at_start(one_line(node.label), SMALL_SIZE, _BELOW_ROOM)
     is_round = node.kind in ROUND
     half = RADIUS if is_round else BAR_HEIGHT / 2
     note = one_line(node.note) if is_round else ""
-    return Shape(
+    return NodeShape(
         width=max(width_of(label, SMALL_SIZE), 2 * RADIUS),
         height=2 * (half + SMALL_SIZE + 5),
         reach=RADIUS if is_round else BAR_WIDTH / 2,

@@ -16,7 +16,7 @@ from weft.plan.pictures.shapes import (
     ROUND,
     SMALL_SIZE,
     TITLE_SIZE,
-    Shape,
+    NodeShape,
     cluster_label,
     shape_of,
 )
@@ -103,12 +103,13 @@ def _step(start: Point, end: Point, bulge: float) -> str:
 
 
 def _node(node: Node, box: Box) -> str:
+    # The layout used the same shape, so the texts fit.
     shape = shape_of(node)
     drawn = "".join(_circle(node, shape, box) if node.kind in ROUND else _boxed(node, shape, box))
     return f'<g class="node {node.kind}">{_hint(node.hint or node.label)}{drawn}</g>'
 
 
-def _circle(node: Node, shape: Shape, box: Box) -> Iterator[str]:
+def _circle(node: Node, shape: NodeShape, box: Box) -> Iterator[str]:
     x, y = box.middle
     yield f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(RADIUS)}"/>'
     if node.kind in {NodeKind.POOL, NodeKind.END}:
@@ -118,7 +119,7 @@ def _circle(node: Node, shape: Shape, box: Box) -> Iterator[str]:
     yield _text("small", (x, box.bottom - 2), shape.label)
 
 
-def _boxed(node: Node, shape: Shape, box: Box) -> Iterator[str]:
+def _boxed(node: Node, shape: NodeShape, box: Box) -> Iterator[str]:
     x, y = box.middle
     if node.kind is NodeKind.TRANSITION:
         bar = Box(x - BAR_WIDTH / 2, y - BAR_HEIGHT / 2, BAR_WIDTH, BAR_HEIGHT)

@@ -39,6 +39,7 @@ def flow(steps: Sequence[Step]) -> Flow:
     behind_cursor = 0
     for number, step in enumerate(steps):
         waits = sorted({numbers[name] for name in step.depends_on if name in numbers})
+        # A step that the cursor has waited for needs no signal.
         needed = tuple(earlier for earlier in waits if not behind_cursor >> earlier & 1)
         before = behind_cursor
         for earlier in needed:

@@ -44,6 +44,7 @@ def crash_loop(steps: Sequence[Step], number: int) -> int | None:
 def retries_in_place(steps: Sequence[Step], number: int, retries: int) -> int:
     """Returns how often the step is retried in place when it fails, or when its agent crashes."""
     step = steps[number]
+    # A loop that counts the crash retries it already.
     if step.retries_crashes and crash_loop(steps, number) is None:
         return retries
     return step.max_retries

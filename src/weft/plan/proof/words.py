@@ -61,6 +61,7 @@ def _split(fired: str, acts: dict[str, Act]) -> tuple[str, str]:
     """Returns the transition, and the suffix that unfolding has added to its name."""
     if fired in acts:
         return fired, ""
+    # Unfolding appends `.start` or an outcome; ids may contain dots themselves.
     name, _, part = fired.rpartition(".")
     return name, part
 

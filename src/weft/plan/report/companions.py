@@ -88,11 +88,13 @@ def companions(
     owned = owners(plan, {file for pair in history for file in (pair.first, pair.second)})
     file_pairs: dict[Rows, list[FilePair]] = {}
     is_unrelated: dict[Rows, bool] = {}
+    # A file can belong to many subplans, so the pairs are limited.
     for rows, pair in islice(_pairs(history, owned), MOST_STEPS):
         if rows not in is_unrelated:
             is_unrelated[rows] = _are_unrelated(plan, rows)
         if is_unrelated[rows]:
             file_pairs.setdefault(rows, []).append(pair)
+    # The order of the plan is asked once, for all pairs together.
     chosen = together(list(file_pairs)) if file_pairs else ()
     reports = [_describe(plan, rows, file_pairs[rows]) for rows in sorted(chosen)]
     return tuple(sorted(reports, key=lambda report: -report.files[0].times)[:MOST_PAIRS])

@@ -81,6 +81,7 @@ class Profiles(Struct):
             by_name.setdefault(agent.name, 1)
             if agent.pool is not None:
                 pool = f"agent:{agent.name}"
+                # The agent itself stands for its step: a resolver is not a step of the pipeline.
                 claims[pool] = claims.get(pool, frozenset[int]()) | {id(agent)}
         return Profile(
             pipeline=pipeline.name,

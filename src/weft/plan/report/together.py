@@ -120,6 +120,7 @@ class _Load(Struct, frozen=True):
         for profile, count in self.free.items():
             weights[_weight(profile, agent)] += count
         for profiles in self.in_turn:
+            # Under a serial policy one step runs at a time, so it counts as one slice with at most one agent.
             weights[min(1, max(_weight(profile, agent) for profile in profiles))] += 1
         remaining, total = slices, 0
         for weight in sorted(weights, reverse=True):

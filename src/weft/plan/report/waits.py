@@ -112,6 +112,7 @@ def makespan(plan: Plan, after: After, profiles: Sequence[Profile | None], at_on
     worst = 0.0
     for row, (_, high) in spans.items():
         profile = profiles[row]
+        # Every attempt of the busiest step, each as long as the highest estimate.
         worst += high * profile.attempts if profile is not None else 0.0
     return Makespan(
         estimated=len(spans),

@@ -104,6 +104,7 @@ def _code_option(interpreter: _Interpreter, words: Sequence[str]) -> str | None:
             is_value = True
         elif option is not None and word == "--":
             continue
+        # An operand before the option is the script file, so no code follows.
         elif word[:1] not in {"-", "+"} and (option is not None or not interpreter.operands_first):
             return None
     return None if is_value else option

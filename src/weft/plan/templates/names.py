@@ -18,7 +18,7 @@ StepKind = Literal["agent", "run", "verify", "join", "ask", "pipeline"]
 Schema = Mapping[str, object]
 
 
-class StepView(Struct, frozen=True, kw_only=True):
+class TemplateStep(Struct, frozen=True, kw_only=True):
     """A step as a template sees it."""
 
     id: str
@@ -27,16 +27,16 @@ class StepView(Struct, frozen=True, kw_only=True):
     """Whether it is certain to have ended, or been skipped, when the template is evaluated."""
     schema: Schema | None = None
     """Its output_schema."""
-    members: Mapping[str, "StepView"] = field(default_factory=dict[str, "StepView"])
+    members: Mapping[str, "TemplateStep"] = field(default_factory=dict[str, "TemplateStep"])
     """The steps that a join depends on."""
-    inner: Mapping[str, "StepView"] = field(default_factory=dict[str, "StepView"])
+    inner: Mapping[str, "TemplateStep"] = field(default_factory=dict[str, "TemplateStep"])
     """The steps of a nested pipeline, in order."""
 
 
-class Scope(Struct, frozen=True, kw_only=True):
+class TemplateScope(Struct, frozen=True, kw_only=True):
     """What a template may read at its place."""
 
-    steps: Mapping[str, StepView]
+    steps: Mapping[str, TemplateStep]
     env_allow: frozenset[str]
     later: frozenset[str]
     """Steps of the same pipeline at or after this one."""
@@ -77,7 +77,7 @@ class _Unknown(Exception):  # noqa: N818 - never leaves this module
     """Explains what is wrong with a path."""
 
 
-def unknown_names(template: Template, scope: Scope) -> list[NameFault]:
+def unknown_names(template: Template, scope: TemplateScope) -> list[NameFault]:
     """Returns the names of a template that have no value in this scope."""
     faults: list[NameFault] = []
     for name in template.names:
@@ -88,7 +88,7 @@ def unknown_names(template: Template, scope: Scope) -> list[NameFault]:
     return faults
 
 
-def is_structured(step: StepView) -> bool:
+def is_structured(step: TemplateStep) -> bool:
     """Returns whether the result is known to be JSON."""
     if step.schema is not None:
         return True
@@ -118,7 +118,7 @@ def written(path: Path) -> str:
 # The names that Weft defines
 
 
-def _check(name: Name, scope: Scope) -> None:
+def _check(name: Name, scope: TemplateScope) -> None:
     match name.path:
         case ("feedback", *_):
             _check_text(name.path, 1)
@@ -135,7 +135,7 @@ def _check(name: Name, scope: Scope) -> None:
             raise _unknown_root(str(name.path[0]), scope)
 
 
-def _unknown_root(root: str, scope: Scope) -> _Unknown:
+def _unknown_root(root: str, scope: TemplateScope) -> _Unknown:
     # `prompt` alone probably means `slice.prompt`.
     owners = [owner for owner, fields in FIELDS.items() if root in fields]
     if root in scope.steps:
@@ -147,7 +147,7 @@ def _unknown_root(root: str, scope: Scope) -> _Unknown:
     return _Unknown(f"unknown name '{root}'; {hint}there are {_listed(ROOTS)}")
 
 
-def _check_environment(keys: list[str | int], path: Path, scope: Scope) -> None:
+def _check_environment(keys: list[str | int], path: Path, scope: TemplateScope) -> None:
     if not keys:
         raise _Unknown("'env' is not a value; name a variable, as in env.NAME")
     if keys[0] not in scope.env_allow:
@@ -161,7 +161,7 @@ def _check_environment(keys: list[str | int], path: Path, scope: Scope) -> None:
 # Steps
 
 
-def _check_step_path(keys: list[str | int], path: Path, scope: Scope) -> None:
+def _check_step_path(keys: list[str | int], path: Path, scope: TemplateScope) -> None:
     if not keys:
         raise _Unknown("'step' is not a value; name a step and a field, as in step.ID.result")
     if keys[0] in scope.later:
@@ -171,14 +171,14 @@ def _check_step_path(keys: list[str | int], path: Path, scope: Scope) -> None:
     _check_step(_find_step(keys[0], scope.steps, path[:2]), path, 2)
 
 
-def _find_step(key: str | int, steps: Mapping[str, StepView], path: Path) -> StepView:
+def _find_step(key: str | int, steps: Mapping[str, TemplateStep], path: Path) -> TemplateStep:
     step = steps.get(key) if isinstance(key, str) else None
     if step is None:
         raise _Unknown(f"'{written(path)}': unknown step '{key}'; {_step_hint(key, steps)}")
     return step
 
 
-def _step_hint(key: str | int, steps: Mapping[str, StepView]) -> str:
+def _step_hint(key: str | int, steps: Mapping[str, TemplateStep]) -> str:
     # Jinja reads `step.a-b.result` as a subtraction of `step.a` and `b.result`.
     dashed = [name for name in steps if name.startswith(f"{key}-") or name == str(key)]
     if dashed:
@@ -186,7 +186,7 @@ def _step_hint(key: str | int, steps: Mapping[str, StepView]) -> str:
     return f"{_did_you_mean(key, steps)}{_there_are('steps', steps)}"
 
 
-def _check_step(step: StepView, path: Path, index: int) -> None:
+def _check_step(step: TemplateStep, path: Path, index: int) -> None:
     """Checks `path[index:]`, which is read from this step."""
     inner = step.inner.get(str(path[index])) if index < len(path) and path[index] not in STEP_FIELDS else None
     if inner is not None:
@@ -199,7 +199,7 @@ def _check_step(step: StepView, path: Path, index: int) -> None:
     _check_output(step, path, index)
 
 
-def _check_output(step: StepView, path: Path, index: int) -> None:
+def _check_output(step: TemplateStep, path: Path, index: int) -> None:
     match path[index:]:
         case ():
             raise _Unknown(f"'{written(path)}' is not a value; name a field of it; {_offered(step)}")
@@ -215,13 +215,13 @@ def _check_output(step: StepView, path: Path, index: int) -> None:
             _check_fields(step, path, index)
 
 
-def _check_fields(step: StepView, path: Path, index: int) -> None:
+def _check_fields(step: TemplateStep, path: Path, index: int) -> None:
     if not is_structured(step):
         raise _Unknown(f"'{written(path)}': step '{step.id}' has no '{path[index]}'; {_offered(step)}")
     _check_value(step, path, index)
 
 
-def _check_value(step: StepView, path: Path, index: int) -> None:
+def _check_value(step: TemplateStep, path: Path, index: int) -> None:
     """Checks `path[index:]`, which is read from the JSON result of the step."""
     if step.schema is not None:
         _check_against_schema(step.schema, path, index)
@@ -232,7 +232,7 @@ def _check_value(step: StepView, path: Path, index: int) -> None:
         _check_member(step, path, index)
 
 
-def _check_member(join: StepView, path: Path, index: int) -> None:
+def _check_member(join: TemplateStep, path: Path, index: int) -> None:
     member = _find_step(path[index], join.members, path[: index + 1])
     match path[index + 1 :]:
         case ("error", *parts):  # a failed step has an error in place of its result
@@ -242,13 +242,13 @@ def _check_member(join: StepView, path: Path, index: int) -> None:
             _check_value(member, path, index + 1)
 
 
-def _is_text_join(step: StepView) -> bool:
+def _is_text_join(step: TemplateStep) -> bool:
     """Returns whether the result is the text of a join, which is never JSON."""
     last = _last(step)
     return _is_text_join(last) if last is not None else step.kind == "join" and not is_structured(step)
 
 
-def _offered(step: StepView) -> str:
+def _offered(step: TemplateStep) -> str:
     """Returns the end of a sentence: the fields of the step that can be read."""
     outputs = ["result", *step.members, *step.inner, *_properties(step.schema or {})]
     if step.kind in {"run", "verify"}:
@@ -260,7 +260,7 @@ def _offered(step: StepView) -> str:
     return f"there are {_listed([*outputs, 'json'])}{advice}"
 
 
-def _last(step: StepView) -> StepView | None:
+def _last(step: TemplateStep) -> TemplateStep | None:
     """Returns the step of a nested pipeline that provides the result of the whole."""
     return next(reversed(list(step.inner.values())), None)
 

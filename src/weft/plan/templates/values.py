@@ -117,6 +117,7 @@ def where_missing(missing: Missing, names: Iterable[Name], values: Values) -> Re
     """Returns the error for a missing key, with the path if one of the names leads there."""
     for name in names:
         for depth, owner in enumerate(_owners_on_path(values, name.path)):
+            # Identity, because equal values can be in several places.
             if owner is missing.owner and name.path[depth] == missing.key:
                 return RenderError(missing.message(name.path[: depth + 1]), offset=name.offset)
     return RenderError(missing.message())
