@@ -198,8 +198,6 @@ class Later(Struct, frozen=True):
 
 
 class Rule(Protocol):
-    """A condition on the keys of a record."""
-
     def check(self, table: Table, reader: Reader, name: str) -> None: ...
 
     def schema(self) -> Schema: ...
@@ -209,8 +207,6 @@ class Rule(Protocol):
 
 
 class Has(Struct, frozen=True):
-    """Holds if the key is present."""
-
     key: str
 
     def holds(self, table: Table) -> bool:
@@ -224,8 +220,6 @@ class Has(Struct, frozen=True):
 
 
 class Is(Struct, frozen=True):
-    """Holds if the key has this value."""
-
     key: str
     value: str
 
@@ -241,8 +235,6 @@ class Is(Struct, frozen=True):
 
 
 class AnyOf(Struct, frozen=True):
-    """Holds if one of the conditions does."""
-
     conditions: "tuple[Has | Is, ...]"
 
     def holds(self, table: Table) -> bool:
@@ -259,8 +251,6 @@ Condition = Has | Is | AnyOf
 
 
 class ExactlyOne(Struct, frozen=True):
-    """Exactly one of the keys is present."""
-
     keys: tuple[str, ...]
 
     @property
@@ -282,8 +272,6 @@ class ExactlyOne(Struct, frozen=True):
 
 
 class AtMostOne(Struct, frozen=True):
-    """At most one of the keys is present."""
-
     keys: tuple[str, ...]
 
     @property
@@ -302,8 +290,6 @@ class AtMostOne(Struct, frozen=True):
 
 
 class AtLeastOne(Struct, frozen=True):
-    """At least one of the keys is present."""
-
     keys: tuple[str, ...]
 
     @property

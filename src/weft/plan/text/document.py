@@ -141,7 +141,6 @@ class Document(Struct, frozen=True, kw_only=True):
 
 def read_document(text: str, file: str, *, limits: Limits = LIMITS) -> Document:
     """Returns the document in the text; raises `PlanError` if it cannot be read to its end."""
-    # A byte order mark is no part of the first key.
     text = text.removeprefix("\ufeff")
     builder = _Builder(text, file, limits)
     if len(text) > limits.size:
@@ -199,8 +198,6 @@ class _AliasEvent(Protocol):
 
 
 class _Builder:
-    """Builds the nodes of a document from the parser's events."""
-
     def __init__(self, text: str, file: str, limits: Limits) -> None:
         self.text = text
         self.file = file
