@@ -20,8 +20,8 @@ def judged(**given) -> Verdict:
 
 
 def output_of(argv: tuple[str, ...]) -> list[str]:
-    done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+    process = subprocess.run(argv, capture_output=True, text=True, check=True)
+    return process.stdout.splitlines()
 
 
 # --- how it is called ---
@@ -32,19 +32,19 @@ def test_the_prompt_is_its_standard_input() -> None:
 
 
 def test_an_argv_gets_the_arguments_at_its_end() -> None:
-    made = invoke(call(agent={"command": ("coder", "-p"), "args": ("x y",)}))
-    assert made.argv == ("coder", "-p", "x y")
+    invocation = invoke(call(agent={"command": ("coder", "-p"), "args": ("x y",)}))
+    assert invocation.argv == ("coder", "-p", "x y")
 
 
 @pytest.mark.parametrize("text", ["printf '%s\\n'", "printf '%s\\n'  \n", "cat /dev/null; printf '%s\\n'"])
 def test_text_gets_the_arguments_at_its_end_as_they_are(text: str) -> None:
-    made = invoke(call(agent={"command": text, "args": AWKWARD}))
-    assert output_of(made.argv) == list(AWKWARD)
+    invocation = invoke(call(agent={"command": text, "args": AWKWARD}))
+    assert output_of(invocation.argv) == list(AWKWARD)
 
 
 def test_text_may_say_where_its_arguments_go() -> None:
-    made = invoke(call(agent={"command": "printf '%s\\n' \"$@\" end", "args": ("a b",)}))
-    assert output_of(made.argv) == ["a b", "end"]
+    invocation = invoke(call(agent={"command": "printf '%s\\n' \"$@\" end", "args": ("a b",)}))
+    assert output_of(invocation.argv) == ["a b", "end"]
 
 
 def test_text_without_arguments_is_left_as_it_is() -> None:
@@ -52,8 +52,8 @@ def test_text_without_arguments_is_left_as_it_is() -> None:
 
 
 def test_model_conversation_and_permissions_are_told_in_the_environment() -> None:
-    made = invoke(call(model="large", session="s1", fork=True, read_only=True))
-    assert made.env == {
+    invocation = invoke(call(model="large", session="s1", fork=True, read_only=True))
+    assert invocation.env == {
         "WEFT_MODEL": "large",
         "WEFT_SESSION": "s1",
         "WEFT_FORK": "1",
@@ -165,7 +165,7 @@ def test_output_about_limits_is_no_limit_if_the_error_is_another_one() -> None:
 
 def test_a_result_file_that_is_not_understood_changes_nothing_and_is_told() -> None:
     assert judged(stdout="fine\n", result_file="{") == Verdict(
-        how=StepOutcome.DONE, result="fine", message="in its result file, there is something that is not JSON"
+        how=StepOutcome.DONE, result="fine", message="in its result file, the contents are not JSON"
     )
 
 
@@ -182,8 +182,8 @@ def test_what_is_wrong_in_the_result_file_is_told_behind_the_failure() -> None:
 
 
 def test_what_is_in_its_report_so_far_is_what_it_has_spent() -> None:
-    told = json.dumps({"cost_usd": 0.5, "tokens": {"input": 3, "output": 4}})
-    assert progress(call(), told) == Progress(cost=500_000, tokens=7, usage=Usage(input=3, output=4))
+    report = json.dumps({"cost_usd": 0.5, "tokens": {"input": 3, "output": 4}})
+    assert progress(call(), report) == Progress(cost=500_000, tokens=7, usage=Usage(input=3, output=4))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"cost_usd": -1}', '{"result": "done"}'])
@@ -193,4 +193,4 @@ def test_a_report_without_a_cost_says_nothing_of_it(text: str) -> None:
 
 def test_both_adapters_tell_in_the_result_file() -> None:
     adapters = map(adapter_of, ("command", "scripted"))
-    assert [is_metered(one) and one.PROGRESS_IN for one in adapters] == ["result_file"] * 2
+    assert [is_metered(adapter) and adapter.PROGRESS_IN for adapter in adapters] == ["result_file"] * 2

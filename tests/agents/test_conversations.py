@@ -17,8 +17,8 @@ TELL_EARLY = {
 @pytest.mark.parametrize("use", TELL_EARLY)
 def test_one_that_was_killed_after_its_first_line_has_told_its_conversation(use: str) -> None:
     first = output(use, "good").splitlines(keepends=True)[0]
-    found = judged(use, first, exit_code=None, signal=9)
-    assert (found.how, found.session) == (StepOutcome.FAILED, TELL_EARLY[use])
+    agent_verdict = judged(use, first, exit_code=None, signal=9)
+    assert (agent_verdict.how, agent_verdict.session) == (StepOutcome.FAILED, TELL_EARLY[use])
 
 
 @pytest.mark.parametrize("use", sorted({*TELL_EARLY, "pi"} - {"gemini"}))

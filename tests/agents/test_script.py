@@ -105,7 +105,7 @@ def test_a_script_is_a_list_of_rules(tmp_path: Path, rules: object) -> None:
         ({"do": ["say"]}, "rule 2, action 1 must be a mapping such as {say: Hello}"),
         (
             {"do": [], "stepp": "x"},
-            f"rule 2: there is no key 'stepp'; there are {', '.join(CONDITIONS)}, do",
+            f"rule 2: unknown key 'stepp'; allowed are {', '.join(CONDITIONS)}, do",
         ),
         ({"do": [], "step": 5}, "rule 2: `step` must be text, not 5"),
         ({"do": [], "attempt": "1"}, 'rule 2: `attempt` must be a whole number from 0 on, not "1"'),
@@ -125,8 +125,8 @@ def test_what_is_wrong_with_a_rule_is_told_with_its_number(tmp_path: Path, rule:
 
 
 def test_an_action_that_is_not_known_is_told_with_those_there_are(tmp_path: Path) -> None:
-    said = error_of(write(tmp_path, [{"do": [{"say": "x"}, {"shout": "x"}]}]))
-    assert said == f"FILE: rule 1, action 2: there is no key 'shout'; there are {', '.join(ACTIONS)}"
+    message = error_of(write(tmp_path, [{"do": [{"say": "x"}, {"shout": "x"}]}]))
+    assert message == f"FILE: rule 1, action 2: unknown key 'shout'; allowed are {', '.join(ACTIONS)}"
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_an_action_that_is_not_known_is_told_with_those_there_are(tmp_path: Path
     ],
 )
 def test_a_value_of_the_wrong_kind_is_told(tmp_path: Path, name: str, value: object, words: str) -> None:
-    said = error_of(write(tmp_path, [{"do": [{name: value}]}]))
-    assert said == f"FILE: rule 1, action 1: `{name}` must be {words}, not {json.dumps(value)}"
+    message = error_of(write(tmp_path, [{"do": [{name: value}]}]))
+    assert message == f"FILE: rule 1, action 1: `{name}` must be {words}, not {json.dumps(value)}"
 
 
 # --- files that are no scripts ---

@@ -20,10 +20,10 @@ def tree(*uses: str, together: Sequence[tuple[str, str]] = (), shape: Shape = SH
 
 
 def waits(whole: Part, path: str = "") -> Mapping[str, tuple[str, ...]]:
-    found = {f"{path}/{one.id}": one.depends_on for one in whole.parts if one.depends_on}
-    for one in whole.parts:
-        found |= waits(one, f"{path}/{one.id}")
-    return found
+    dependencies = {f"{path}/{child.id}": child.depends_on for child in whole.parts if child.depends_on}
+    for child in whole.parts:
+        dependencies |= waits(child, f"{path}/{child.id}")
+    return dependencies
 
 
 def test_a_leaf_waits_only_for_what_it_uses() -> None:
@@ -43,7 +43,7 @@ def test_what_all_of_a_group_wait_for_the_group_does() -> None:
 
 
 def test_a_group_waits_for_a_group_only_if_all_wait_for_all() -> None:
-    every = [f"a/{one} b/{other}" for one in ("x1", "y1") for other in ("x1", "y1")]
+    every = [f"a/{later} b/{earlier}" for later in ("x1", "y1") for earlier in ("x1", "y1")]
     assert waits(tree(*every)) == {"/a": ("b",)}
     assert waits(tree(*every[:3])) == {"/a": ("/b/x",), "/a/x": ("/b",)}
 

@@ -60,8 +60,8 @@ def test_a_group_of_one_and_too_many_levels_are_said() -> None:
     leaf = Part(id="a", title="t", files=("x",), tokens=1)
     for _level in range(3):
         leaf = replace(leaf, parts=(leaf,))
-    said = [*find_violations(leaf, Signals(paths=("x",), tokens=(1,)), Limits())]
-    assert said[:2] == ["everything: it is 3 levels deep", "everything: it has one part only"]
+    violations = [*find_violations(leaf, Signals(paths=("x",), tokens=(1,)), Limits())]
+    assert violations[:2] == ["everything: it is 3 levels deep", "everything: it has one part only"]
 
 
 def test_an_order_through_others_is_enough() -> None:

@@ -77,8 +77,12 @@ def test_files_in_a_circle_are_together_or_it_is_told(given_files: Signals, limi
         assert len({leaf_of[name] for name in names}) == 1 or not small
         for group in all_parts(whole):
             torn = {part.id for part in group.parts if names.intersection(part.files)}
-            told = {frozenset((risk.first, risk.second)) for risk in group.risks if risk.circle}
-            assert len(torn) < 2 or not names.issubset(group.files) or any(pair <= torn for pair in told)
+            reported_pairs = {frozenset((risk.first, risk.second)) for risk in group.risks if risk.circle}
+            assert (
+                len(torn) < 2
+                or not names.issubset(group.files)
+                or any(pair <= torn for pair in reported_pairs)
+            )
 
 
 @given(signals(), LIMITS)

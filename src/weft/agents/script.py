@@ -236,6 +236,6 @@ def _actions(where: str, values: list[object]) -> Iterator[Action]:
 def _check(where: str, name: str, value: object, kinds: dict[str, Kind]) -> None:
     kind = kinds.get(name)
     if kind is None:
-        raise ValueError(f"{where}: there is no key {name!r}; there are {', '.join(kinds)}")
+        raise ValueError(f"{where}: unknown key {name!r}; allowed are {', '.join(kinds)}")
     if not kind.fits(value):
         raise ValueError(f"{where}: `{name}` must be {kind.words}, not {json.dumps(value)[:60]}")

@@ -83,7 +83,7 @@ def _find_shape(net: PlainNet) -> WorkflowNet | NotAWorkflowNet:
     pools = [place for place, kind in enumerate(net.place_kinds) if kind is PlaceKind.POOL]
     if pools:
         why = (
-            f"a net with pools is no workflow net ({_list_places(net, pools)}): "
+            f"a net with pools is not a workflow net ({_list_places(net, pools)}): "
             "strip them with skeleton(), and check their conservation apart"
         )
         return NotAWorkflowNet(why=why)

@@ -179,12 +179,12 @@ def test_who_neither_says_nor_does_anything_is_not_done() -> None:
 
 def test_another_conversation_is_not_listened_to() -> None:
     talk = prompted().say("Mine.")
-    other = {
+    foreign_update = {
         "sessionId": "s2",
         "update": {"sessionUpdate": "agent_message_chunk", "content": {"text": "No."}},
     }
-    assert talk.client.receive({"method": "session/update", "params": other}) == []
-    assert talk.client.receive({"method": "something/else", "params": other}) == []
+    assert talk.client.receive({"method": "session/update", "params": foreign_update}) == []
+    assert talk.client.receive({"method": "something/else", "params": foreign_update}) == []
     assert talk.answer({"stopReason": "end_turn"}).client.end == Completed("Mine.")
 
 

@@ -56,8 +56,8 @@ def test_an_error_that_goose_tells_in_prose_is_found(introduction: object) -> No
 
 
 def test_a_limit_of_goose_that_it_tells_in_prose_is_found() -> None:
-    said = "I've reached the maximum number of actions I can do without user input."
-    assert ended({"stopReason": "end_turn"}, said, GOOSE) == Failed(said)
+    text = "I've reached the maximum number of actions I can do without user input."
+    assert ended({"stopReason": "end_turn"}, text, GOOSE) == Failed(text)
 
 
 def test_an_answer_of_goose_is_one() -> None:

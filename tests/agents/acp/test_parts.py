@@ -56,10 +56,10 @@ def test_options_are_found_by_their_category_or_name_also_in_groups() -> None:
             {"id": 5, "category": "model"},
         ]
     }
-    found = list_offers(session, "model")
-    assert [offer.values for offer in found] == [("a", "b"), ("c",)]
-    assert found[0].choose("b") == Choice("session/set_config_option", {"configId": "llm", "value": "b"})
-    assert found[0].choose("a") is None
+    offers = list_offers(session, "model")
+    assert [offer.values for offer in offers] == [("a", "b"), ("c",)]
+    assert offers[0].choose("b") == Choice("session/set_config_option", {"configId": "llm", "value": "b"})
+    assert offers[0].choose("a") is None
 
 
 def modes(*names: str, current: str = "") -> dict[str, Any]:

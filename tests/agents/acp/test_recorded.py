@@ -34,8 +34,12 @@ def test_work_that_was_done_is_done(use: str) -> None:
 
 def test_what_it_cost_is_known_as_far_as_each_tells_it() -> None:
     spent = {use: replayed(f"{use}.good").spending for use in USES}
-    assert {use: one.cost for use, one in spent.items()} == {"gemini": None, "goose": None, "opencode": 7500}
-    assert {use: one.tokens for use, one in spent.items()} == {
+    assert {use: spending.cost for use, spending in spent.items()} == {
+        "gemini": None,
+        "goose": None,
+        "opencode": 7500,
+    }
+    assert {use: spending.tokens for use, spending in spent.items()} == {
         "gemini": Usage(input=2000, output=100),
         "goose": None,
         "opencode": None,

@@ -46,13 +46,13 @@ def test_without_a_word_they_are_not_known() -> None:
 
 
 def test_those_of_the_last_request_are_not_those_of_the_turn() -> None:
-    told = usage(1050, 1000, 50)
-    assert tokens(told, used_tools=True, used=1050) is None
-    assert tokens(told, used_tools=True, used=1000) is None
-    assert tokens(told, used_tools=True, used=999) == Usage(input=1000, output=50)
-    assert tokens(told, used_tools=True, used=0) == Usage(input=1000, output=50)
-    assert tokens(told, used_tools=True) == Usage(input=1000, output=50)
-    assert tokens(told, used_tools=False, used=1050) == Usage(input=1000, output=50)
+    result = usage(1050, 1000, 50)
+    assert tokens(result, used_tools=True, used=1050) is None
+    assert tokens(result, used_tools=True, used=1000) is None
+    assert tokens(result, used_tools=True, used=999) == Usage(input=1000, output=50)
+    assert tokens(result, used_tools=True, used=0) == Usage(input=1000, output=50)
+    assert tokens(result, used_tools=True) == Usage(input=1000, output=50)
+    assert tokens(result, used_tools=False, used=1050) == Usage(input=1000, output=50)
 
 
 def test_gemini_tells_them_in_a_place_of_its_own() -> None:

@@ -43,10 +43,10 @@ def test_a_file_is_read_whole_or_in_part(files: Files) -> None:
     ("path", "problem"),
     [
         ("none", "No such file"),
-        ("src", "no file|directory"),
+        ("src", "not a file|directory"),
         ("nul", "holds no text"),
-        ("a\0b", "no path"),
-        ("f", "no file"),
+        ("a\0b", "invalid path"),
+        ("f", "not a file"),
     ],
 )
 def test_what_is_no_text_is_told(files: Files, root: Path, path: str, problem: str) -> None:
@@ -92,7 +92,7 @@ def test_a_long_search_is_cut(files: Files, monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_expression_that_is_none_or_takes_ages_is_told(
     files: Files, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ToolError, match="no regular expression: missing"):
+    with pytest.raises(ToolError, match="invalid regular expression: missing"):
         files.search("(")
     monkeypatch.setattr(module, "_SEARCH_SECONDS", 1)
     (root / "long").write_text("a" * 60 + "\n")

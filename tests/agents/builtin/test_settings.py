@@ -92,7 +92,7 @@ def test_no_model_is_guessed() -> None:
 
 
 def test_what_the_step_says_is_read() -> None:
-    told = settings(**OPENAI, WEFT_READ_ONLY="1", WEFT_SESSION="a/b")
-    assert (told.model, told.read_only, told.session) == ("m", True, "a/b")
-    told = settings(**OPENAI)
-    assert (told.read_only, told.session) == (False, None)
+    step_settings = settings(**OPENAI, WEFT_READ_ONLY="1", WEFT_SESSION="a/b")
+    assert (step_settings.model, step_settings.read_only, step_settings.session) == ("m", True, "a/b")
+    step_settings = settings(**OPENAI)
+    assert (step_settings.read_only, step_settings.session) == (False, None)

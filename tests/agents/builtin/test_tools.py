@@ -37,8 +37,8 @@ def test_an_empty_result_is_said_to_be_one(box: Toolbox) -> None:
 
 
 def test_a_command_has_no_more_time_than_is_allowed(tmp_path: Path) -> None:
-    said = use(toolbox(tmp_path, command_timeout=1), "shell", command="sleep 1000", timeout=900)
-    assert said == "\n[ended, as it took longer than 1 seconds]"
+    output = use(toolbox(tmp_path, command_timeout=1), "shell", command="sleep 1000", timeout=900)
+    assert output == "\n[ended, as it took longer than 1 seconds]"
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_tools_are_described_by_a_schema() -> None:
     assert schema["required"] == ["command"]
     assert schema["properties"]["timeout"]["type"] == "integer"
     assert not schema["additionalProperties"]
-    assert all(one["description"] for one in describe.values())
+    assert all(description["description"] for description in describe.values())

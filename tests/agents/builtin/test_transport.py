@@ -43,11 +43,11 @@ class Listener:
 
 @contextmanager
 def listener(answer: bytes) -> Iterator[Listener]:
-    one = Listener(answer)
+    server = Listener(answer)
     try:
-        yield one
+        yield server
     finally:
-        one.close()
+        server.close()
 
 
 def ask(url: str, *, environ: dict[str, str] | None = None, timeout: float = 60) -> HttpResponse:
@@ -120,7 +120,7 @@ def test_a_server_without_tls_is_told_if_it_is_wanted() -> None:
     ],
 )
 def test_what_is_no_address_is_told(url: str) -> None:
-    with pytest.raises(InputError, match="is no address of a model; one begins with https://"):
+    with pytest.raises(InputError, match=r"^invalid address .*: it must start with https://"):
         ask(url)
 
 
@@ -164,7 +164,7 @@ def test_which_proxy_is_used(url: str, environ: dict[str, str], host: str | None
 
 
 def test_a_proxy_of_another_kind_is_told() -> None:
-    with pytest.raises(InputError, match=r"'socks5://p' is no address"):
+    with pytest.raises(InputError, match=r"invalid address 'socks5://p'"):
         proxy_for(parse_address("http://h"), {"all_proxy": "socks5://p"})
-    with pytest.raises(InputError, match=r"'https://p' is no proxy that can be used here"):
+    with pytest.raises(InputError, match=r"the proxy 'https://p' cannot be used"):
         proxy_for(parse_address("http://h"), {"http_proxy": "https://p"})

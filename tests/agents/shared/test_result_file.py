@@ -174,16 +174,16 @@ def test_a_limit_whose_end_is_not_understood_is_a_limit_with_an_unknown_end(
 
 @pytest.mark.parametrize("text", ["", "{", "nonsense", "[" * 100_000, '{"tokens": ' + "1" * 5_000 + "}"])
 def test_what_is_not_json_says_only_that(text: str) -> None:
-    assert read_report(text, at=NOW) == Report(problems=("there is something that is not JSON",))
+    assert read_report(text, at=NOW) == Report(problems=("the contents are not JSON",))
 
 
 @pytest.mark.parametrize("text", ["[]", '"done"', "null", "5"])
 def test_what_is_no_object_says_only_that(text: str) -> None:
-    assert read_report(text, at=NOW) == Report(problems=("there is no JSON object",))
+    assert read_report(text, at=NOW) == Report(problems=("the contents are not a JSON object",))
 
 
 def test_a_key_that_is_not_known_is_told_and_the_others_count() -> None:
-    assert report(cost=1, error="no") == Report(error="no", problems=('"cost" is no key that Weft knows',))
+    assert report(cost=1, error="no") == Report(error="no", problems=('unknown key "cost"',))
 
 
 json_values = st.recursive(
@@ -232,7 +232,7 @@ def test_of_several_lines_the_last_that_has_a_key_counts() -> None:
 
 def test_a_line_that_is_cut_off_is_told_and_the_others_count() -> None:
     read = read_report('{"cost_usd": 1}\n{"cost_usd": 2}\n{"cost_', at=NOW)
-    assert read == Report(cost=2_000_000, problems=("line 3 is no JSON object",))
+    assert read == Report(cost=2_000_000, problems=("line 3 is not a JSON object",))
 
 
 def test_only_a_few_lines_are_told() -> None:
@@ -242,7 +242,7 @@ def test_only_a_few_lines_are_told() -> None:
 
 @pytest.mark.parametrize("text", ['no\n{"cost_usd": 1}', '[1]\n{"cost_usd": 1}', "{}\n{", "{\n1\n"])
 def test_lines_that_do_not_begin_with_an_object_are_no_report(text: str) -> None:
-    assert read_report(text, at=NOW) == Report(problems=("there is something that is not JSON",))
+    assert read_report(text, at=NOW) == Report(problems=("the contents are not JSON",))
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=2), st.integers(0, 40))

@@ -9,9 +9,9 @@ from weft.decompose.references.mentions import Language, language_of, mentions
 
 
 def language(path: str) -> Language:
-    found = language_of(path)
-    assert found is not None
-    return found
+    known_language = language_of(path)
+    assert known_language is not None
+    return known_language
 
 
 def parsed(path: str, text: bytes) -> bytes:
@@ -90,9 +90,9 @@ def test_no_mention_is_missed_for_what_comes_after_it_is_not_parsed(path: str, d
     text = b"".join(data.draw(st.lists(st.sampled_from(CODE[path]), max_size=6)))
     assert parsed(path, text + LAST[path]) == text + LAST[path]
     (last,) = mentions(language(path), LAST[path])
-    expected = {what: set(names) for what, names in mentions(language(path), text + LAST[path]).items()}
+    expected = {target: set(names) for target, names in mentions(language(path), text + LAST[path]).items()}
     del expected[last]
-    assert {what: set(names) for what, names in mentions(language(path), text).items()} == expected
+    assert {target: set(names) for target, names in mentions(language(path), text).items()} == expected
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ def test_within_groups_other_links_are_gone_and_nodes_are_numbered_anew() -> Non
 
 def test_nodes_can_be_added_with_links_to_those_there_are() -> None:
     pair = Links.of([{1: 5}, {0: 5}])
-    found = pair.with_more([{2: 1}, {}], [{0: 1, 3: 9}, {2: 9}])
-    assert rows(found) == [{1: 5, 2: 1}, {0: 5}, {0: 1, 3: 9}, {2: 9}]
+    extended = pair.with_more([{2: 1}, {}], [{0: 1, 3: 9}, {2: 9}])
+    assert rows(extended) == [{1: 5, 2: 1}, {0: 5}, {0: 1, 3: 9}, {2: 9}]
 
 
 def test_groups_by_node_and_what_a_group_has_together() -> None:

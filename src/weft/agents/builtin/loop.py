@@ -17,7 +17,7 @@ from weft.agents.builtin.conversation import (
 )
 
 DONE = "done"
-SKIPPED = "It was not done, as the work was said to be done."
+SKIPPED = "Not run: `done` was called before it."
 _CUT = "Your answer was cut off, as it was too long. Go on, in smaller steps."
 
 
