@@ -1,4 +1,4 @@
-"""What agents need to be let in: only looked for, never told."""
+"""Credentials of agents are detected, and their values are never read."""
 
 from pathlib import Path
 

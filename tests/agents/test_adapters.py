@@ -40,6 +40,6 @@ def test_one_that_is_known_but_not_built_in_says_what_to_use_instead(monkeypatch
         adapter_of("acp")
 
 
-def test_one_that_is_unknown_is_told_with_what_was_probably_meant() -> None:
+def test_one_that_is_unknown_is_reported_with_what_was_probably_meant() -> None:
     with pytest.raises(InputError, match="no adapter 'scriptd'; did you mean 'scripted'"):
         adapter_of("scriptd")

@@ -51,7 +51,7 @@ def test_text_without_arguments_is_left_as_it_is() -> None:
     assert invoke(call(agent={"command": "echo x &"})).argv == ("/bin/sh", "-c", "echo x &", "sh")
 
 
-def test_model_conversation_and_permissions_are_told_in_the_environment() -> None:
+def test_model_conversation_and_permissions_are_passed_in_the_environment() -> None:
     invocation = invoke(call(model="large", session="s1", fork=True, read_only=True))
     assert invocation.env == {
         "WEFT_MODEL": "large",
@@ -61,7 +61,7 @@ def test_model_conversation_and_permissions_are_told_in_the_environment() -> Non
     }
 
 
-def test_what_is_not_so_is_not_told() -> None:
+def test_what_is_not_so_is_not_reported() -> None:
     assert invoke(call()).env == {}
 
 
@@ -96,11 +96,11 @@ def test_an_exit_code_is_a_failure_with_the_last_words() -> None:
     assert verdict.result == "so far"
 
 
-def test_last_words_are_cut_where_nobody_reads_on() -> None:
+def test_long_last_words_are_shortened() -> None:
     assert len(judged(exit_code=1, stderr="x" * 10_000).message) < 400
 
 
-def test_an_exit_code_alone_is_told_alone() -> None:
+def test_an_exit_code_alone_is_reported_alone() -> None:
     assert judged(exit_code=3).message == "exit code 3"
 
 
@@ -112,7 +112,7 @@ def test_a_signal_is_a_failure(number: int, said: str) -> None:
     assert (verdict.how, verdict.message) == (StepOutcome.FAILED, said)
 
 
-def test_what_was_ended_has_no_exit_code_and_still_tells_its_cost() -> None:
+def test_what_was_ended_has_no_exit_code_and_still_reports_its_cost() -> None:
     verdict = judged(exit_code=None, result_file='{"cost_usd": 1}')
     assert (verdict.how, verdict.message, verdict.cost) == (StepOutcome.FAILED, "no exit code", 1_000_000)
 
@@ -138,19 +138,19 @@ def test_a_limit_in_the_result_file_counts_whatever_the_exit_code(code: int) -> 
     assert verdict.message == "it met a usage limit"
 
 
-def test_a_limit_with_an_error_is_told_in_its_words() -> None:
+def test_a_limit_with_an_error_is_reported_in_its_words() -> None:
     verdict = judged(result_file='{"limited_for": 60, "error": "until noon"}')
     assert (verdict.how, verdict.message) == (StepOutcome.LIMITED, "until noon")
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_limit_told_in_a_failed_agent_s_output_waits_for_a_quarter_of_an_hour(stream: str) -> None:
+def test_a_limit_in_a_failed_agent_s_output_waits_for_a_quarter_of_an_hour(stream: str) -> None:
     verdict = judged(exit_code=1, **{stream: "Error: HTTP 429 Too Many Requests\n"})
     assert (verdict.how, verdict.until) == (StepOutcome.LIMITED, NOW + 900)
     assert verdict.message == "it met a usage limit: Error: HTTP 429 Too Many Requests"
 
 
-def test_a_limit_told_as_an_error_in_the_result_file_counts_with_exit_code_0() -> None:
+def test_a_limit_reported_as_an_error_in_the_result_file_counts_with_exit_code_0() -> None:
     assert judged(result_file='{"error": "usage limit reached"}').how is StepOutcome.LIMITED
 
 
@@ -163,13 +163,13 @@ def test_output_about_limits_is_no_limit_if_the_error_is_another_one() -> None:
     assert judged(stdout="HTTP 429 Too Many Requests", result_file=report).how is StepOutcome.FAILED
 
 
-def test_a_result_file_that_is_not_understood_changes_nothing_and_is_told() -> None:
+def test_a_result_file_that_is_not_understood_changes_nothing_and_is_reported() -> None:
     assert judged(stdout="fine\n", result_file="{") == Verdict(
         how=StepOutcome.DONE, result="fine", message="in its result file, the contents are not JSON"
     )
 
 
-def test_what_is_wrong_in_the_result_file_is_told_behind_the_failure() -> None:
+def test_what_is_wrong_in_the_result_file_is_reported_behind_the_failure() -> None:
     verdict = judged(exit_code=3, result_file='{"tokens": -1, "cost_usd": 2}')
     assert verdict.message == (
         "exit code 3; in its result file, `tokens` must be a whole number from 0 to 1,000,000,000,000, "

@@ -1,9 +1,8 @@
-"""Outputs of programs that were ended at work, and of one whose command left a child behind.
+"""Outputs of programs that were stopped while they worked, and of one with a command that left a child behind.
 
-`hang` is a model that never answers and `loop` one that is never done, each until the time was up; `ended` was
-asked to end (SIGTERM) while a command ran. What is known by then counts: the conversation, for whoever goes on
-with it, and what was spent. Aider has no commands. Gemini CLI notices by itself that it goes in circles, and gives
-up: see `circles`.
+`hang` is a model that never answers, and `loop` one that never finishes, each until the timeout; `ended` received
+SIGTERM while a command ran. The facts known by then count: the conversation, so that it can be resumed, and the
+spending. Aider has no commands. Gemini CLI detects loops by itself and gives up: see `circles`.
 """
 
 from typing import Any
@@ -23,7 +22,7 @@ ENDS = dict.fromkeys(USES, (BY_SIGTERM, "killed by SIGTERM")) | {
     "gemini": ({"exit_code": 0}, "exit code 0"),
     "vibe": ({"exit_code": 3}, "terminated"),
 }
-"""How each ends when it is asked to, and by which words that is told."""
+"""The way each program ends after SIGTERM, and the message about it."""
 NOISE = {
     "gemini": "YOLO mode is enabled. All tool calls will be automatically approved.\n",
     "vibe": "Reading API keys from the system keyring\nStopped: terminated\n",
@@ -105,7 +104,7 @@ def test_one_that_was_ended_is_not_done_whatever_its_end(use: str, name: str, en
 
 
 @pytest.mark.parametrize(("use", "name"), [case for case in KNOWN if is_metered(adapter_of(case[0]))])
-def test_what_was_spent_by_then_is_what_was_told_at_work(use: str, name: str) -> None:
+def test_what_was_spent_by_then_is_what_was_reported_at_work(use: str, name: str) -> None:
     adapter = adapter_of(use)
     assert is_metered(adapter)
     progress = adapter.progress(call_of(use), output(use, name))
@@ -119,7 +118,7 @@ def test_a_child_that_a_command_left_behind_is_no_failure_of_the_work(use: str) 
     assert (agent_verdict.cost, agent_verdict.session) == LEFT_A_CHILD[use]
 
 
-def test_claude_whose_output_is_not_whole_has_told_no_tokens() -> None:
+def test_claude_whose_output_is_not_whole_has_reported_no_tokens() -> None:
     text = f"{output('claude', 'loop')}\n[… 1,234,567 bytes left out …]\n"
     agent_verdict = adapter_of("claude").judge(call_of("claude"), ended(exit_code=143, stdout=text))
     assert (agent_verdict.tokens, agent_verdict.session) == (None, CLAUDE)

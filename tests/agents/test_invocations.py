@@ -96,7 +96,7 @@ def test_one_that_has_none_is_called_as_ever(use: str) -> None:
 
 
 @pytest.mark.parametrize("use", sorted(RESUMED))
-def test_a_conversation_is_gone_on_with(use: str) -> None:
+def test_a_conversation_is_resumed(use: str) -> None:
     assert has(invoked(use, session="S"), RESUMED[use])
     assert not has(invoked(use), RESUMED[use][:1]) or use == "goose"
 
@@ -117,7 +117,7 @@ def test_a_fork_leaves_the_conversation_as_it_is(use: str) -> None:
 
 
 @pytest.mark.parametrize("use", ["codex", "goose"])
-def test_what_a_conversation_has_used_is_not_told_to_the_program(use: str) -> None:
+def test_the_usage_mark_is_not_passed_to_the_program(use: str) -> None:
     assert has(invoked(use, session="S#1/2/3"), RESUMED[use])
 
 

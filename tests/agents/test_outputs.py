@@ -86,14 +86,14 @@ def test_a_model_that_does_not_exist_is_a_failure_that_names_it_and_who_chose_it
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_usage_limit_whose_end_nobody_told_is_waited_for_as_any(use: str) -> None:
+def test_a_usage_limit_without_a_reported_end_has_the_default_length(use: str) -> None:
     agent_verdict = of_error(use, "limited")
     assert (agent_verdict.how, agent_verdict.until) == (StepOutcome.LIMITED, NOW + UNKNOWN)
     assert agent_verdict.message.startswith("it met a usage limit: ")
 
 
 @pytest.mark.parametrize("use", USES)
-def test_the_end_of_a_usage_limit_is_taken_from_what_was_told(use: str) -> None:
+def test_the_end_of_a_usage_limit_is_taken_from_the_output(use: str) -> None:
     agent_verdict = of_error(use, "limited_until")
     assert (agent_verdict.how, agent_verdict.until) == (StepOutcome.LIMITED, NOW + 30)
 
@@ -137,7 +137,7 @@ def test_one_that_was_never_done_and_gave_up_is_not_done_whatever_the_exit_code(
         ),
     ],
 )
-def test_several_that_make_their_files_at_once_are_begun_again(use: str, said: str) -> None:
+def test_several_that_make_their_files_at_once_are_started_again(use: str, said: str) -> None:
     agent_verdict = judged(use, "", exit_code=1, stderr=said)
     assert agent_verdict.how is StepOutcome.INFRA
     assert agent_verdict.message.startswith("its own files were in use: ")
@@ -180,7 +180,7 @@ def test_one_that_was_killed_is_not_done(use: str) -> None:
 
 
 @pytest.mark.parametrize("use", USES)
-def test_the_last_words_of_one_that_was_cut_off_are_told(use: str) -> None:
+def test_the_last_words_of_one_that_was_cut_off_are_reported(use: str) -> None:
     agent_verdict = judged(use, "", stdout="", exit_code=1, stderr="Starting\nNo such option: --frob\n")
     assert agent_verdict.how is StepOutcome.FAILED
     assert agent_verdict.message.startswith("Starting No such option: --frob (")
@@ -194,7 +194,7 @@ def test_last_words_may_tell_of_a_limit_or_a_missing_key(use: str) -> None:
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_program_that_is_not_there_is_told_with_how_to_install_it(use: str) -> None:
+def test_a_program_that_is_not_there_is_reported_with_how_to_install_it(use: str) -> None:
     agent_verdict = judged(use, "", stdout="", exit_code=127, stderr="sh: 1: it: not found\n")
     assert agent_verdict.how is StepOutcome.INFRA
     assert agent_verdict.message.endswith(f"not found; to install it, type: {ADAPTERS[use].install}")

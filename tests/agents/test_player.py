@@ -86,7 +86,7 @@ def test_the_player_takes_one_script(stage: Stage, argv: list[str]) -> None:
 # --- deeds ---
 
 
-def test_it_says_what_it_is_told_to_in_utf_8(stage: Stage) -> None:
+def test_it_prints_text_in_utf_8(stage: Stage) -> None:
     assert stage.do({"say": "Grüße"}, {"say": "half: \ud800"}) == 0
     assert stage.output() == ("Grüße\nhalf: ?\n", "")
 
@@ -178,7 +178,7 @@ def test_without_a_result_file_nothing_is_reported(stage: Stage) -> None:
     assert list(stage.folder.iterdir()) == [script]
 
 
-def test_a_failure_is_reported_and_told(stage: Stage) -> None:
+def test_a_failure_is_reported_and_reported(stage: Stage) -> None:
     assert stage.do({"cost_usd": 1}, {"fail": "no idea"}) == 1
     assert stage.report == {"cost_usd": 1, "error": "no idea"}
     assert stage.output() == ("", "no idea\n")
@@ -189,5 +189,5 @@ def test_a_limit_is_reported(stage: Stage) -> None:
     assert stage.report == {"limited_for": 60}
 
 
-def test_it_exits_as_it_is_told_to(stage: Stage) -> None:
+def test_it_exits_with_the_code_of_the_script(stage: Stage) -> None:
     assert stage.do({"exit": 42}) == 42

@@ -28,19 +28,19 @@ def test_claude_counts_the_tokens_of_all_its_models() -> None:
     assert verdict("claude", "good").usage == Usage(input=1_700, output=100, cached_input=300)
 
 
-def test_claude_without_models_counts_what_it_tells_of_itself() -> None:
+def test_claude_without_models_counts_what_it_reports_of_itself() -> None:
     text = output("claude", "good").replace("modelUsage", "other")
     assert judged("claude", text).usage == Usage(input=1_600, output=80, cached_input=300)
 
 
-def test_claude_tells_while_it_works_what_its_messages_took_each_once() -> None:
+def test_claude_reports_while_it_works_what_its_messages_took_each_once() -> None:
     text = "".join(output("claude", "good").splitlines(keepends=True)[:-1])
     usage = Usage(input=1_900, output=2)
     assert claude.progress(call_of("claude"), text) == Progress(tokens=1_902, usage=usage)
     assert claude.progress(call_of("claude"), "") is None
 
 
-def test_a_conversation_that_claude_does_not_have_is_told_with_what_to_do() -> None:
+def test_a_conversation_that_claude_does_not_have_is_reported_with_what_to_do() -> None:
     agent_verdict = verdict("claude", "no_session", exit_code=1)
     assert agent_verdict.how is StepOutcome.FAILED
     assert "No conversation found" in agent_verdict.message
@@ -75,7 +75,7 @@ def test_codex_counts_cached_tokens_once() -> None:
     assert verdict("codex", "good").usage == Usage(input=1_500, output=100, cached_input=500)
 
 
-def test_codex_tells_totals_of_the_conversation_and_the_rest_is_of_the_call() -> None:
+def test_codex_reports_totals_of_the_conversation_and_the_rest_is_of_the_call() -> None:
     agent_verdict = verdict("codex", "good", session="S#1000/60/500")
     assert agent_verdict.usage == Usage(input=500, output=40, cached_input=0)
     assert agent_verdict.session == "0193c0de-0002-7000-8000-00000000c0de#1500/100/500"
@@ -104,7 +104,7 @@ def test_an_error_of_codex_before_any_turn_is_the_reason() -> None:
     assert judged("codex", '{"type":"turn.failed"}', exit_code=1).message == "it did not say why"
 
 
-def test_codex_has_no_usage_that_is_told_before_the_end() -> None:
+def test_codex_has_no_usage_that_is_reported_before_the_end() -> None:
     assert not hasattr(codex, "progress")
 
 
@@ -120,7 +120,7 @@ def test_gemini_without_an_explanation_failed() -> None:
     assert judged("gemini", '{"type":"result","status":"success"}').tokens is None
 
 
-def test_gemini_keeps_no_conversation_in_which_nobody_has_answered() -> None:
+def test_gemini_keeps_no_conversation_without_an_answer() -> None:
     assert verdict("gemini", "refused", exit_code=1).session is None
     begun = output("gemini", "good").splitlines(keepends=True)[0]
     assert judged("gemini", begun, exit_code=None, signal=9).session is not None
@@ -130,7 +130,7 @@ def test_gemini_that_gave_up_on_a_limit_waits_for_its_end() -> None:
     assert verdict("gemini", "over_quota", exit_code=173).how is StepOutcome.LIMITED
 
 
-def test_gemini_that_went_in_circles_says_so_and_tells_what_it_took() -> None:
+def test_gemini_that_went_in_circles_says_so_and_reports_what_it_took() -> None:
     agent_verdict = verdict("gemini", "circles")
     assert (agent_verdict.message, agent_verdict.tokens) == ("Loop detected, stopping execution", 2_100)
 
@@ -219,7 +219,7 @@ def test_tokens_of_goose_count_also_after_an_error() -> None:
     assert verdict("goose", "late").tokens == 1_050
 
 
-def test_goose_tells_totals_of_the_conversation_and_the_rest_is_of_the_call() -> None:
+def test_goose_reports_totals_of_the_conversation_and_the_rest_is_of_the_call() -> None:
     agent_verdict = verdict("goose", "good", session="S#1500/40/0")
     assert (agent_verdict.tokens, agent_verdict.session) == (560, "S#2000/100/0")
 
@@ -377,7 +377,7 @@ def test_mini_swe_agent_that_stopped_at_a_limit_of_its_own_is_not_done() -> None
 
 
 @pytest.mark.parametrize("messages", ["[]", '[{"role": "assistant"}]', "7"])
-def test_a_story_that_tells_no_tokens_leaves_them_unknown(messages: str) -> None:
+def test_a_story_that_reports_no_tokens_leaves_them_unknown(messages: str) -> None:
     end = ended(result_file=f'{{"info": {{}}, "messages": {messages}}}', exit_code=1)
     assert mini_swe_agent.judge(call_of("mini-swe-agent"), end).tokens is None
 

@@ -60,7 +60,7 @@ def test_every_key_of_the_report_that_it_lists_is_known_and_none_is_missing() ->
     assert not [problem for problem in read_report(text, at=0.0).problems if "unknown key" in problem]
 
 
-def test_it_lists_what_a_step_is_told() -> None:
+def test_it_lists_the_variables_of_a_step() -> None:
     identity = StepIdentity(run="", subplan="", step="", attempt=1, job="", result_file="", plan_dir="")
     listed = first_column("variable | what it says")
     assert listed[:7] == list(identity.variables())

@@ -120,11 +120,13 @@ def test_a_script_is_a_list_of_rules(tmp_path: Path, rules: object) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_rule_is_told_with_its_number(tmp_path: Path, rule: object, said: str) -> None:
+def test_what_is_wrong_with_a_rule_is_reported_with_its_number(
+    tmp_path: Path, rule: object, said: str
+) -> None:
     assert error_of(write(tmp_path, [{"do": []}, rule])) == f"FILE: {said}"
 
 
-def test_an_action_that_is_not_known_is_told_with_those_there_are(tmp_path: Path) -> None:
+def test_an_action_that_is_not_known_is_reported_with_those_there_are(tmp_path: Path) -> None:
     message = error_of(write(tmp_path, [{"do": [{"say": "x"}, {"shout": "x"}]}]))
     assert message == f"FILE: rule 1, action 2: unknown key 'shout'; allowed are {', '.join(ACTIONS)}"
 
@@ -151,7 +153,7 @@ def test_an_action_that_is_not_known_is_told_with_those_there_are(tmp_path: Path
         ("ignore_sigterm", 1, "true or false"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_told(tmp_path: Path, name: str, value: object, words: str) -> None:
+def test_a_value_of_the_wrong_kind_is_reported(tmp_path: Path, name: str, value: object, words: str) -> None:
     message = error_of(write(tmp_path, [{"do": [{name: value}]}]))
     assert message == f"FILE: rule 1, action 1: `{name}` must be {words}, not {json.dumps(value)}"
 
@@ -159,11 +161,11 @@ def test_a_value_of_the_wrong_kind_is_told(tmp_path: Path, name: str, value: obj
 # --- files that are no scripts ---
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     assert error_of(str(tmp_path / "none.json")) == "FILE: cannot read it: no such file or directory"
 
 
-def test_a_file_that_is_not_text_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "script.json"
     file.write_bytes(b"\xff")
     assert error_of(str(file)) == "FILE: the file is not text in UTF-8"
@@ -186,13 +188,13 @@ def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None
         ),
     ],
 )
-def test_json_that_is_wrong_is_told_with_the_place(tmp_path: Path, text: str, said: str) -> None:
+def test_json_that_is_wrong_is_reported_with_the_place(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "script.json"
     file.write_text(text, encoding="utf-8")
     assert error_of(str(file)) == said
 
 
-def test_json_that_is_nested_without_end_is_told(tmp_path: Path) -> None:
+def test_json_that_is_nested_without_end_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "script.json"
     file.write_text("[" * 100_000, encoding="utf-8")
     assert "this is not JSON that can be used" in error_of(str(file))
@@ -206,7 +208,7 @@ def test_json_that_is_nested_without_end_is_told(tmp_path: Path) -> None:
         ("- do: [{sleep: .inf}]\n", "any value of JSON"),
     ],
 )
-def test_yaml_that_is_wrong_is_told_with_the_place(tmp_path: Path, text: str, said: str) -> None:
+def test_yaml_that_is_wrong_is_reported_with_the_place(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "script.yaml"
     file.write_text(text, encoding="utf-8")
     message = error_of(str(file))

@@ -79,7 +79,7 @@ def test_a_script_that_is_wrong_is_a_failure_that_says_where(tmp_path: Path) -> 
     verdict = verdict_of(agent_call, started(agent_call))
     assert verdict.how is StepOutcome.FAILED
     assert verdict.message.startswith(
-        f"exit code 2: error: {tmp_path}/script.json: rule 1, action 1: there is no"
+        f"exit code 2: error: {tmp_path}/script.json: rule 1, action 1: unknown key 'shout'"
     )
 
 
@@ -89,7 +89,7 @@ def test_a_limit_is_a_limit(tmp_path: Path) -> None:
     assert (verdict.how, verdict.until, verdict.cost) == (StepOutcome.LIMITED, NOW + 60, 500_000)
 
 
-def test_one_that_is_killed_has_told_its_cost(tmp_path: Path) -> None:
+def test_one_that_is_killed_has_reported_its_cost(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "ready")
     agent_call = scripted(tmp_path, {"cost_usd": 0.5}, {"run": "echo x >ready"}, {"wait_for": "never"})
     process = started(agent_call)
@@ -99,7 +99,7 @@ def test_one_that_is_killed_has_told_its_cost(tmp_path: Path) -> None:
     assert (verdict.how, verdict.message, verdict.cost) == (StepOutcome.FAILED, "killed by SIGKILL", 500_000)
 
 
-def test_one_that_ignores_sigterm_goes_on(tmp_path: Path) -> None:
+def test_one_that_ignores_sigterm_continues(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "ready")
     agent_call = scripted(
         tmp_path,
@@ -115,7 +115,7 @@ def test_one_that_ignores_sigterm_goes_on(tmp_path: Path) -> None:
     assert verdict_of(agent_call, process).result == "still here"
 
 
-def test_it_waits_for_a_file_that_somebody_makes(tmp_path: Path) -> None:
+def test_it_waits_for_a_file_that_another_process_makes(tmp_path: Path) -> None:
     child = "exec >/dev/null 2>&1; echo x >made.new; mv made.new made"
     agent_call = scripted(tmp_path, {"spawn_child": child}, {"wait_for": "made"}, {"run": "cat made"})
     assert verdict_of(agent_call, started(agent_call)).result == "x"
@@ -149,7 +149,7 @@ def test_what_the_plan_adds_to_its_command_line_is_handed_on() -> None:
     assert invocation.argv[-2:] == ("/elsewhere/s.json", "x")
 
 
-def test_the_environment_tells_the_conversation() -> None:
+def test_the_environment_reports_the_conversation() -> None:
     agent = {"use": "scripted", "script": "s.json"}
     assert invoke(call(agent=agent, session="s1")).env == {"WEFT_SESSION": "s1"}
 

@@ -1,4 +1,4 @@
-"""Which slices wait for which, how briefly that is told, and which may get in each other's way."""
+"""Dependencies between slices, their brief form, and risks."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,11 +30,11 @@ def test_a_leaf_waits_only_for_what_it_uses() -> None:
     assert waits(tree("a/x1 b/y1")) == {"/a/x": ("/b/y",)}
 
 
-def test_what_is_beside_is_told_by_its_id() -> None:
+def test_what_is_beside_is_reported_by_its_id() -> None:
     assert waits(tree("a/x1 a/y1", "c/1 a/y1")) == {"/a/x": ("y",), "/c": ("/a/y",)}
 
 
-def test_who_waits_for_all_of_a_group_waits_for_the_group() -> None:
+def test_a_leaf_that_waits_for_all_of_a_group_waits_for_the_group() -> None:
     assert waits(tree("c/1 b/x1", "c/2 b/y1")) == {"/c": ("b",)}
 
 
@@ -91,5 +91,5 @@ def test_references_are_shown_before_what_only_changed_together_and_not_all_of_t
     )
 
 
-def test_one_leaf_waits_for_nobody() -> None:
+def test_a_single_leaf_waits_for_no_other() -> None:
     assert tree("a b", shape=["a", "b"]).depends_on == ()  # type: ignore[arg-type]

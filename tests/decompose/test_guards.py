@@ -161,7 +161,7 @@ def test_a_file_beyond_all_measure_is_one_agent_s_and_no_more() -> None:
 
 
 def test_nothing_is_printed_where_a_plan_is_expected(capfd: pytest.CaptureFixture[str]) -> None:
-    """One file that outweighs all others together, in more parts than can be had."""
+    """One file outweighs all others together, and more parts are requested than are possible."""
     ring = tuple((number, (number + 1) % 60) for number in range(60))
     tokens = (10_000_000, *(10,) * 59)
     paths = tuple(f"flat/{number:02}.py" for number in range(60))

@@ -76,7 +76,7 @@ def test_an_order_through_others_is_enough() -> None:
     assert [*find_violations(whole, files, Limits(min_files_per_subplan=2))] == []
 
 
-def test_that_a_reference_gave_way_is_told_as_that() -> None:
+def test_that_a_reference_gave_way_is_reported_as_that() -> None:
     tree = Tree(SHAPE, signals_for(SHAPE, uses=[("c/1", "s/m1"), ("s/m2", "c/2")]))
     (risk,) = tree.whole.risks
     whole = replace(tree.whole, risks=(replace(risk, circle=False),))

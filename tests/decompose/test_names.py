@@ -76,7 +76,7 @@ def test_a_small_folder_is_no_name_for_a_part_that_is_mostly_elsewhere() -> None
     assert ids(files(*net, *others), net, others) == ["net", "plan"]
 
 
-def test_of_two_that_are_called_the_same_one_adds_what_tells_it_from_the_other() -> None:
+def test_of_two_with_the_same_name_one_adds_a_distinguishing_name() -> None:
     net = several("src/net", 6)
     explore = [*several("src/net/explore", 2), *several("src/net", 5, 6)]
     plan = several("src/plan", 12)
@@ -127,7 +127,7 @@ def test_ids_come_from_paths_and_only_where_these_say_nothing_from_symbols() -> 
     assert ids(file_set, ["x/a.py"], ["x/index.py"]) == ["a", "face"]
 
 
-def test_equal_names_are_told_apart() -> None:
+def test_equal_names_are_distinguished() -> None:
     paths = [f"{folder}/same.py" for folder in ("A", "a", "a ", "á")]
     assert ids(files(*paths), *([path] for path in paths)) == ["a", "a-same", "a-2", "a-3"]
 
@@ -176,7 +176,7 @@ def test_a_folder_that_is_all_here_says_more_than_a_larger_one_of_which_little_i
     assert title(file_set, *own_files) == "src/net, tests/net, src/plan"
 
 
-def test_a_folder_of_which_others_have_some_too_is_told_with_its_most_used_files() -> None:
+def test_a_folder_of_which_others_have_some_too_is_reported_with_its_most_used_files() -> None:
     own_files = [*several("src/app", 4), *several("tests/app", 4)]
     links = [("tests/app/f00.py", "src/app/f01.py"), ("tests/app/f01.py", "src/app/f01.py")]
     file_set = files(*own_files, *several("src/app", 9, 4), *several("tests/app", 9, 4), uses=tuple(links))

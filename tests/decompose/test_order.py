@@ -15,7 +15,7 @@ def after(parts: int, *uses: tuple[int, int], **times: int) -> dict[int, list[in
     return {one: others for one, others in predecessors.items() if others}
 
 
-def test_who_uses_comes_after_what_is_used_and_what_that_uses() -> None:
+def test_a_part_comes_after_what_it_uses_directly_and_indirectly() -> None:
     assert after(4, (0, 1), (2, 0)) == {0: [1], 2: [0, 1]}
 
 

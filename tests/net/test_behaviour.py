@@ -48,7 +48,7 @@ def can_reach(successors: dict[Tokens, dict[int, Tokens]], start: Tokens, end: T
 
 @st.composite
 def workflows(draw: st.DrawFn) -> PlainNet:
-    """Nets from i to o, most of which go wrong somewhere."""
+    """Nets from i to o; most of them are not sound."""
     places = ["i", "a", "b", "c", "o"]
     sides = st.lists(st.sampled_from(places), min_size=1, max_size=2).map(" + ".join)
     rules = draw(st.lists(st.tuples(sides, sides), min_size=1, max_size=6))

@@ -260,7 +260,7 @@ def test_numpy_takes_over_when_many_markings_wait_and_begins_again() -> None:
     assert (exploration.states, counts[-1]) == (3**10, 3**10)
 
 
-def test_python_goes_on_when_markings_come_one_by_one() -> None:
+def test_python_continues_when_markings_come_one_by_one() -> None:
     counts: list[int] = []
     exploration = explore(net_of("a > b", {"a": 30_000}), progress=counts.append)
     assert counts == sorted(counts)
@@ -311,7 +311,7 @@ def test_the_old_table_counts_while_its_markings_go_to_a_larger_one(max_bytes: i
 
 
 @ENGINES
-def test_a_move_to_wider_fields_is_not_begun_without_memory_for_it(*, use_numpy: bool) -> None:
+def test_a_move_to_wider_fields_is_not_started_without_memory_for_it(*, use_numpy: bool) -> None:
     counter = net_of("> a", {})
     reasons = {explore(counter, max_bytes=n, use_numpy=use_numpy).why for n in range(2_000, 60_000, 4_000)}
     assert len(reasons) > 10

@@ -95,7 +95,7 @@ def test_a_weight_for_a_place_that_does_not_exist_is_an_error() -> None:
         check_invariant(unfold(steps_with_pool(1)), {PlaceId("elsewhere"): 1})
 
 
-def test_counts_of_transitions_that_change_a_place_are_told() -> None:
+def test_counts_of_transitions_that_change_a_place_are_reported() -> None:
     net = refined_workflow(Random(0), 0)
     assert unbalanced_place(net, [2]) == (0, -2)
     assert unbalanced_place(net, [0]) is None

@@ -1,4 +1,4 @@
-"""What the shape of a net tells: free choice, workflow nets, clusters, cycles, siphons."""
+"""Structural properties of a net: free choice, workflow nets, clusters, cycles, siphons."""
 
 from itertools import combinations
 from random import Random

@@ -22,7 +22,7 @@ def steps(
     priorities: list[int] | None = None,
     again: bool = False,
 ) -> Net:
-    """Independent steps, each with its claims on the pools; `again`: each is ready anew when it ends."""
+    """Independent steps with claims on pools. With `again`, each is ready again when it ends."""
     builder = NetBuilder()
     numbers = [
         builder.add_place(f"pool{n}", kind=PlaceKind.POOL, tokens=size) for n, size in enumerate(pools)
@@ -198,7 +198,7 @@ def test_when_a_wide_claim_ends_all_that_fit_in_its_place_begin() -> None:
 
 
 def starts_of_the_first(agenda: Agenda, in_flight: list[Firing]) -> int:
-    """How often transition 0 begins in 60 rounds, in each of which the oldest firing ends."""
+    """Returns how often transition 0 starts in 60 rounds; the oldest firing ends in each round."""
     starts = 0
     for _ in range(60):
         agenda.finish(in_flight.pop(0), 0)
@@ -297,7 +297,7 @@ def test_a_reserved_claim_begins_as_soon_as_it_fits_whatever_else_runs() -> None
     assert starts_of_the_first(Agenda(game, patience=2), narrow) >= 3
 
 
-def test_a_reservation_ends_when_its_claim_has_begun() -> None:
+def test_a_reservation_ends_when_its_claim_has_started() -> None:
     # Two wide ones behind two narrow ones that overlap: once the first has got in, the narrow get theirs.
     game = TokenGame(steps([{0: 2}, {0: 2}, {0: 1}, {0: 1}], [2], again=True))
     agenda = Agenda(game, patience=2)
@@ -312,7 +312,7 @@ def test_a_reservation_ends_when_its_claim_has_begun() -> None:
     assert {2, 3} <= set(begun[first_wide + 1 :])
 
 
-def test_a_reservation_ends_when_nobody_wants_it_any_more() -> None:
+def test_a_reservation_ends_when_it_is_not_needed_any_more() -> None:
     builder = NetBuilder()
     pool = builder.add_place("pool", kind=PlaceKind.POOL, tokens=2)
     ready = [builder.add_place(f"ready{n}", tokens=1) for n in range(4)]
@@ -397,7 +397,7 @@ def test_a_reservation_for_room_that_never_comes_is_given_up_when_nothing_runs()
 
 
 @given(nets(max_places=5, max_transitions=5), st.data())
-def test_what_is_begun_was_enabled_and_the_best_of_its_kind(net: Net, data: st.DataObject) -> None:
+def test_what_is_started_was_enabled_and_the_best_of_its_kind(net: Net, data: st.DataObject) -> None:
     game = TokenGame(net)
     agenda = Agenda(game)
     in_flight: list[Firing] = []

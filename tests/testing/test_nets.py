@@ -44,7 +44,7 @@ def test_building_houses_ends_with_nothing_left(n: int) -> None:
     )
 
 
-def test_kanban_and_the_manufacturing_system_go_on_for_ever() -> None:
+def test_kanban_and_the_manufacturing_system_run_for_ever() -> None:
     assert explore(nets.kanban(2)).deadlocks == explore(nets.fms(1)).deadlocks == 0
 
 

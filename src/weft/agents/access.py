@@ -90,6 +90,7 @@ def find_credentials(use: str, environ: Mapping[str, str]) -> Iterator[str]:
     """Yields the names of the variables and files that hold credentials for the agent, never their values."""
     access = ACCESS[use]
     for name in access.variables:
+        # The agent works with many providers; any key may be the right one.
         if name == ANY_KEY:
             yield from (
                 variable

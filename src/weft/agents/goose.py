@@ -97,6 +97,7 @@ def _find_failure(
         return Failure(text=error_text)
     if (is_from_goose and result) or result.startswith(_ERROR_PREFIX):
         return Failure(text=result.removeprefix(_ERROR_PREFIX).partition(_RETRY_SUFFIX)[0].strip())
+    # goose writes `complete` after errors as well, but without a token count.
     if complete_event and complete_event.get("total_tokens") is None:
         return Failure(text="it reported no tokens at its end, which is how goose ends after an error")
     return None

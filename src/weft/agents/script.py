@@ -161,6 +161,7 @@ def _load_values(file: str) -> object:
             data = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise FileFormatError(f"cannot read it: {(error.strerror or '').lower()}", file=file) from None
+    # One byte more than allowed was read, to tell a long file from one of exactly that size.
     if len(data) > MOST_BYTES:
         raise FileFormatError(f"the file is too large; allowed are {MOST_BYTES:,} bytes", file=file)
     try:

@@ -1,4 +1,4 @@
-"""Talks of the client with a server, of which tests play the server's part."""
+"""Conversations of the client in which the tests act as the server."""
 
 from collections.abc import Mapping
 from typing import Any

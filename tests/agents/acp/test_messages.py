@@ -51,7 +51,7 @@ def test_what_is_no_object_is_noise(line: bytes) -> None:
     ("head", "is_update"),
     [(b'{"jsonrpc":"2.0", "method" : "session/update","x":"', True), (b'{"id":3,"result":{"x":"', False)],
 )
-def test_a_line_that_is_too_long_is_told_at_once_and_not_kept(head: bytes, is_update: bool) -> None:
+def test_a_line_that_is_too_long_is_reported_at_once_and_not_kept(head: bytes, is_update: bool) -> None:
     lines = LineDecoder()
     assert lines.feed(head) == []
     assert lines.feed(b"x" * LONGEST_LINE) == [TooLong(is_update)]

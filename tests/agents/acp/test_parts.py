@@ -93,11 +93,11 @@ def test_pieces_of_one_message_belong_together() -> None:
     assert said(("a", "m"), ("b", "m"), ("", "n"), (5, "n")) == "ab"
 
 
-def test_another_message_begins_anew() -> None:
+def test_another_message_starts_empty() -> None:
     assert said(("a", "m"), ("b", "n")) == "b"
 
 
-def test_what_is_longer_than_anybody_reads_is_cut() -> None:
+def test_a_long_line_is_shortened() -> None:
     assert said(("a" * LONGEST, None), ("b", None)) == "a" * LONGEST
 
 

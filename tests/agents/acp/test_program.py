@@ -82,7 +82,9 @@ def test_its_answer_is_on_standard_output_and_the_rest_in_the_report(shop: Shop)
         ),
     ],
 )
-def test_an_error_is_told_with_what_it_means(shop: Shop, error: dict[str, Any], code: int, said: str) -> None:
+def test_an_error_is_reported_with_what_it_means(
+    shop: Shop, error: dict[str, Any], code: int, said: str
+) -> None:
     ended = shop.run(shop.argv({"session/prompt": [{"error": error}]}))
     assert ended == (code, "", f"error: {said}\n")
     assert shop.report() == {"error": said, "session": "s1"}
@@ -97,7 +99,7 @@ def test_a_usage_limit_is_reported_with_its_end(shop: Shop) -> None:
     assert before + 7200 <= shop.report()["limited_until"] <= time() + 7200
 
 
-def test_who_refuses_has_failed_and_who_was_never_asked_has_cost_nothing(shop: Shop) -> None:
+def test_a_refusal_is_a_failure_and_without_a_prompt_nothing_is_spent(shop: Shop) -> None:
     argv = shop.argv({"initialize": [{"result": {"protocolVersion": 2}}]})
     code, stdout, complained = shop.run(argv)
     assert (code, stdout) == (1, "")

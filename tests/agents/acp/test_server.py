@@ -75,7 +75,7 @@ def test_a_prompt_of_megabytes_gets_through_to_a_server_that_writes_first(held: 
     assert held.heard()[-1]["params"]["prompt"][0]["text"] == prompt
 
 
-def test_what_is_no_message_is_passed_over_and_told_a_few_times(
+def test_what_is_no_message_is_passed_over_and_reported_a_few_times(
     held: Held, capfd: pytest.CaptureFixture[str]
 ) -> None:
     much = {"text": "{loading\x1b[31m\n", "times": 100}
@@ -99,7 +99,7 @@ def test_what_it_asks_is_answered(held: Held) -> None:
     assert held.heard()[-1]["result"] == {"outcome": {"outcome": "selected", "optionId": "yes"}}
 
 
-def test_it_is_not_told_what_is_ours(held: Held) -> None:
+def test_private_variables_are_not_passed_to_it(held: Held) -> None:
     code = "env >seen; cat >/dev/null"
     assert isinstance(held.run(["/bin/sh", "-c", f"exec >&-; {code}"]), Failed)
     variables = (held.work / "seen").read_text().splitlines()
@@ -151,7 +151,7 @@ OWED = "before it answered `session/prompt`"
         ([{"exit": 127}], Failed(f"Fake ended (exit code 127) {OWED}: its work may be half done")),
     ],
 )
-def test_a_server_that_dies_is_told_with_its_last_words(
+def test_a_server_that_dies_is_reported_with_its_last_words(
     held: Held, actions: list[dict[str, Any]], end: End
 ) -> None:
     assert held.hold(session_prompt=actions) == end

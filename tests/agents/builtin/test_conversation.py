@@ -34,7 +34,7 @@ def test_what_only_its_provider_understands_comes_back_too() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 1, {}.keys, [1], [["user"]], [["odd", "x"]], [["said", "x", [1]]]])
-def test_what_is_no_conversation_is_told(value: Any) -> None:
+def test_what_is_no_conversation_is_reported(value: Any) -> None:
     with pytest.raises(ValueError, match="it is no conversation"):
         decode_conversation(value)
 

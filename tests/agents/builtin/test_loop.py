@@ -31,11 +31,11 @@ def test_calls_are_done_and_the_model_is_asked_again() -> None:
     assert move(message, ToolResults((("1", "a.py"),))) == Ask()
 
 
-def test_who_says_something_and_calls_nothing_has_come_to_the_end() -> None:
+def test_text_without_a_call_ends_the_work() -> None:
     assert move(ModelMessage("That is all")) == End("That is all")
 
 
-def test_who_calls_done_has_come_to_the_end_once_all_calls_are_answered() -> None:
+def test_a_call_of_done_ends_the_work_once_all_calls_are_answered() -> None:
     message = ModelMessage("", (LIST, DONE))
     assert move(message) == Use((LIST, DONE))
     assert move(message, ToolResults((("1", ""), ("2", "")))) == End("All done")
@@ -46,7 +46,7 @@ def test_a_call_of_done_that_is_wrong_is_no_end() -> None:
     assert move(ModelMessage("", (wrong,)), ToolResults((("1", "error: no JSON"),))) == Ask()
 
 
-def test_who_says_nothing_at_all_has_failed() -> None:
+def test_a_model_without_an_answer_has_failed() -> None:
     assert move(ModelMessage(" \n")) == End(failed="the model said nothing and called nothing")
 
 
@@ -62,7 +62,7 @@ def test_an_end_counts_even_if_no_turn_is_left() -> None:
     assert move(ModelMessage("", (DONE,)), ToolResults((("2", ""),)), asked=9) == End("All done")
 
 
-def test_a_conversation_that_has_ended_goes_on_with_another_prompt() -> None:
+def test_a_conversation_that_has_ended_continues_with_another_prompt() -> None:
     assert move(ModelMessage("", (DONE,)), ToolResults((("2", ""),)), UserMessage("More")) == Ask()
 
 
@@ -70,7 +70,7 @@ def test_results_without_anything_before_them_are_asked_about() -> None:
     assert decide_next((ToolResults((("1", ""),)),), requests=0, most_requests=1) == Ask()
 
 
-def test_an_answer_that_was_cut_off_is_gone_on_with() -> None:
+def test_an_answer_that_was_cut_off_is_resumed() -> None:
     talk = add_answer(START, ModelAnswer(ModelMessage("I wi"), is_cut=True))
     assert talk[1] == ModelMessage("I wi")
     assert "cut off" in talk[2].text  # type: ignore[union-attr]

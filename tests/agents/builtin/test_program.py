@@ -141,7 +141,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def results(asked: RecordedRequest) -> list[str]:
-    """What the model was told last, of its calls."""
+    """Returns the tool results in the last request."""
     return [message["content"] for message in asked.body["messages"] if message["role"] == "tool"]
 
 
@@ -163,13 +163,13 @@ def test_it_calls_tools_until_the_work_is_done(bench: Bench, api: str) -> None:
     assert (ended.report.usage.output, ended.report.usage.cached_input) == (150, 40)
 
 
-def test_the_model_is_told_what_came_out(bench: Bench) -> None:
+def test_the_model_receives_the_output(bench: Bench) -> None:
     bench.run("tools")
     last = bench.asked()[-1]
     assert results(last) == ["wrote a.txt: 4 bytes", "one\n\n[exit code 0]", "replaced it once in a.txt"]
 
 
-def test_the_log_tells_what_it_does(bench: Bench) -> None:
+def test_the_log_reports_what_it_does(bench: Bench) -> None:
     assert 'shell {"command": "cat a.txt"}\n' in bench.run("tools").stderr
 
 
@@ -178,13 +178,13 @@ def test_what_the_model_says_without_a_call_is_the_result(bench: Bench) -> None:
 
 
 @EACH_API
-def test_arguments_that_are_no_json_are_told_to_the_model_which_goes_on(bench: Bench, api: str) -> None:
+def test_arguments_that_are_no_json_are_reported_to_the_model_which_continues(bench: Bench, api: str) -> None:
     ended = bench.run("badjson", api=api)
     assert (ended.code, ended.stdout) == (0, "Done after arguments that are none.\n")
     assert "error: the arguments are no" in json.dumps(bench.asked()[-1].body)
 
 
-def test_paths_that_lead_out_are_refused_and_it_goes_on(bench: Bench) -> None:
+def test_paths_that_lead_out_are_refused_and_it_continues(bench: Bench) -> None:
     (bench.work.parent / "secret").write_text("secret")
     (bench.work / "link").symlink_to("../secret")
     assert bench.run("escapes").code == 0
@@ -197,7 +197,7 @@ def test_paths_that_lead_out_are_refused_and_it_goes_on(bench: Bench) -> None:
     assert (bench.work.parent / "secret").read_text() == "secret"
 
 
-def test_who_may_only_read_is_offered_no_other_tools(bench: Bench) -> None:
+def test_a_read_only_step_is_offered_only_tools_that_read(bench: Bench) -> None:
     bench.run("edit", WEFT_READ_ONLY="1")
     assert bench.asked()[0].tools == ("read_file", "list_files", "search", "done")
     assert list(bench.work.iterdir()) == []
@@ -220,7 +220,7 @@ def test_a_long_conversation_is_sent_without_its_oldest_results(bench: Bench) ->
 
 
 @EACH_API
-def test_a_conversation_goes_on_in_a_copy(bench: Bench, api: str) -> None:
+def test_a_conversation_continues_in_a_copy(bench: Bench, api: str) -> None:
     """Also with another provider."""
     bench.run("tools")
     conversation = (bench.logs / "a" / "code.1.session.json").read_text()
@@ -238,7 +238,7 @@ def test_what_was_never_answered_is_not_asked_twice(bench: Bench) -> None:
     assert [message["role"] for message in bench.asked()[-1].body["messages"]] == ["system", "user"]
 
 
-def test_a_conversation_that_is_gone_is_told(bench: Bench) -> None:
+def test_a_conversation_that_is_gone_is_reported(bench: Bench) -> None:
     ended = bench.run("text", WEFT_SESSION="a/other")
     assert ended.code == 1
     assert ended.report.error is not None
@@ -267,7 +267,7 @@ def test_what_is_over_in_a_moment_is_tried_again(bench: Bench, api: str) -> None
         ("garbage", 4, 75, "answers something else than a model does (HTTP 200): Unterminated string"),
     ],
 )
-def test_a_model_that_cannot_be_asked_is_told_and_whether_that_may_be_over_soon(
+def test_a_model_that_cannot_be_asked_is_reported_and_whether_that_may_be_over_soon(
     bench: Bench, api: str, scenario: str, requests: int, code: int, problem: str
 ) -> None:
     ended = bench.run(scenario, api=api)
@@ -340,7 +340,7 @@ def test_what_is_missing_is_named(
     assert problem in (ended.report.error or "")
 
 
-def test_an_address_where_nobody_is_is_named(bench: Bench) -> None:
+def test_an_address_without_a_server_is_named(bench: Bench) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
     ended = bench.run("text", OPENAI_BASE_URL=url)

@@ -1,4 +1,4 @@
-"""Commands: what is told of them, and that nothing of them stays."""
+"""Shell commands: their output and exit, and that no process of them survives."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ def run(command: str, folder: Path, *, seconds: float = 60, environ: dict[str, s
 
 
 def is_alive(pid: int) -> bool:
-    """One that has died and that nobody has looked at yet has no command line any more."""
+    """A process that has exited and was not reaped yet has no command line."""
     return bool(proc(pid, "cmdline"))
 
 
@@ -26,7 +26,7 @@ def left_alive() -> list[int]:
     return [pid for pid in pids() if mark in proc(pid, "environ")]
 
 
-def test_output_and_exit_code_are_told(tmp_path: Path) -> None:
+def test_output_and_exit_code_are_reported(tmp_path: Path) -> None:
     assert run("pwd; echo wrong >&2; exit 3", tmp_path) == f"{tmp_path}\nwrong\n\n[exit code 3]"
 
 
@@ -76,7 +76,7 @@ def test_keys_and_the_report_are_not_for_commands(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["echo \0", "x" * 300_000, "echo \ud800"])
-def test_a_command_that_cannot_be_started_is_told(tmp_path: Path, command: str) -> None:
+def test_a_command_that_cannot_be_started_is_reported(tmp_path: Path, command: str) -> None:
     output = run(command, tmp_path)
     assert output.startswith("it could not be started: ")
     assert output.endswith("[failed]")

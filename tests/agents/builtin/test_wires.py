@@ -66,7 +66,9 @@ def test_an_answer_of_chat_is_understood() -> None:
         ("[" * 100_000, "not JSON"),
     ],
 )
-def test_arguments_of_chat_that_are_none_are_told_and_not_sent_back(arguments: object, wrong: str) -> None:
+def test_arguments_of_chat_that_are_none_are_reported_and_not_sent_back(
+    arguments: object, wrong: str
+) -> None:
     message = chat_answer({"content": None, "tool_calls": [chat_call(arguments)]}).said
     assert wrong in message.calls[0].wrong
     assert (message.calls[0].arguments, message.raw) == ({}, ())
@@ -86,7 +88,7 @@ def test_text_of_chat_may_come_in_parts() -> None:
     assert chat_answer({"content": parts}).said.text == "So\nbe it"
 
 
-def test_answers_of_chat_that_are_cut_or_refused_are_told() -> None:
+def test_answers_of_chat_that_are_cut_or_refused_are_reported() -> None:
     assert chat_answer({"content": "So"}, "length").is_cut
     assert chat_answer({"content": None, "refusal": "No."}).refused == "No."
     assert chat_answer({"content": None}, "content_filter").refused == "its filter says no"
@@ -147,13 +149,13 @@ def test_an_answer_of_messages_is_understood() -> None:
     assert messages.encode_request((message, UserMessage("x")), BRIEF)["messages"][0]["content"] == list(raw)
 
 
-def test_arguments_of_messages_that_are_none_are_told_and_not_sent_back() -> None:
+def test_arguments_of_messages_that_are_none_are_reported_and_not_sent_back() -> None:
     message = message_answer({"type": "tool_use", "name": "shell", "input": "{wrong"}).said
     assert message.calls == (ToolCall("call_0", "shell", {}, "the arguments are no JSON object"),)
     assert message.raw == ()
 
 
-def test_answers_of_messages_that_are_cut_or_refused_are_told() -> None:
+def test_answers_of_messages_that_are_cut_or_refused_are_reported() -> None:
     text = {"type": "text", "text": "So"}
     assert message_answer(text, stop="max_tokens").is_cut
     assert message_answer(text, stop="refusal").refused == "it says no"
@@ -164,7 +166,7 @@ def test_answers_of_messages_that_are_cut_or_refused_are_told() -> None:
 
 @APIS_BY_NAME
 @pytest.mark.parametrize("body", NO_ANSWERS)
-def test_what_is_no_answer_is_told(api: Api, body: Any) -> None:
+def test_what_is_no_answer_is_reported(api: Api, body: Any) -> None:
     with pytest.raises(ValueError, match=r"there (is|are) no `"):
         api.decode_answer(body)
 
@@ -197,7 +199,7 @@ json_values = st.recursive(
 
 @APIS_BY_NAME
 @given(inner=json_values)
-def test_any_answer_is_understood_or_told_and_can_be_sent_back(api: Api, inner: Any) -> None:
+def test_any_answer_is_understood_or_reported_and_can_be_sent_back(api: Api, inner: Any) -> None:
     body = {"choices": [{"message": inner}], "content": inner, "usage": inner}
     answer = api.decode_answer(body)
     assert json.dumps(api.encode_request((answer.said, UserMessage("x")), BRIEF))

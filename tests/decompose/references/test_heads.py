@@ -139,7 +139,7 @@ def test_where_no_statement_can_be_nothing_is_parsed(path: str, text: bytes) -> 
         ("a.ts", b"import './a';\n", b"  /**\n * import './b'\n * x = 1;\n"),
     ],
 )
-def test_in_a_comment_that_goes_on_beyond_what_is_known_of_a_file_there_is_no_mention(
+def test_in_a_comment_that_continues_beyond_what_is_known_of_a_file_there_is_no_mention(
     path: str, before: bytes, opened: bytes
 ) -> None:
     assert parsed(path, before + opened).strip() == before.strip()

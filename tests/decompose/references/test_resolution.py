@@ -164,7 +164,7 @@ def test_a_module_that_is_in_very_many_places_is_in_none_of_them() -> None:
     assert list(resolve(Index(paths=paths), PYTHON, "099/x.py", "same", [""])) == []
 
 
-def test_who_refers_to_a_large_folder_is_linked_to_some_of_it() -> None:
+def test_a_reference_to_a_large_folder_links_to_some_of_its_files() -> None:
     paths = tuple(f"big/{number:02}.go" for number in range(50))
     index = Index(paths=paths, projects=Projects(packages={"m": ""}))
     assert len(list(resolve(index, GO, "x.go", "m/big", [""]))) == 8

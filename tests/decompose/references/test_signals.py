@@ -90,7 +90,7 @@ def test_what_a_file_takes_from_itself_is_no_symbol() -> None:
         {"lib.rs": "mod p;\nuse p::X;", "p/mod.rs": "mod q;\npub use self::q::X;", "p/q.rs": ""},
     ],
 )
-def test_who_takes_a_name_that_is_passed_on_uses_where_it_comes_from(texts: dict[str, str]) -> None:
+def test_a_reexported_name_counts_for_the_file_that_defines_it(texts: dict[str, str]) -> None:
     user, face, origin = sorted(texts)
     pairs, symbols = found_in(texts)
     assert {(user, origin), (face, origin)} <= set(pairs)

@@ -14,7 +14,7 @@ def test_each_node_has_its_neighbours_and_weights() -> None:
     assert SQUARE.degrees == [2, 2, 2, 2]
 
 
-def test_within_groups_other_links_are_gone_and_nodes_are_numbered_anew() -> None:
+def test_within_groups_other_links_are_gone_and_nodes_are_renumbered() -> None:
     first, second = SQUARE.within([[3, 0], [1]])
     assert (rows(first), rows(second)) == ([{1: 7}, {0: 7}], [{}])
 

@@ -8,7 +8,7 @@ LIMITS = Limits(min_files_per_subplan=1, max_files_per_subplan=5, max_tokens_per
 
 
 def graph(number: int, *uses: tuple[int, int], folder: int = 100, tokens: int = 10) -> Graph:
-    """Folders have as many files as told."""
+    """Every `folder` consecutive files share a folder."""
     paths = tuple(f"f{file // folder}/{file:02}" for file in range(number))
     return build_graph(Signals(paths=paths, tokens=(tokens,) * number, uses=tuple(sorted(uses))), LIMITS)
 

@@ -27,7 +27,7 @@ def test_it_says_where_it_is_and_what_was_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "problem"), [("[", "is not JSON"), (None, "No such file")])
-def test_a_script_that_is_none_is_told(
+def test_a_script_that_is_none_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, problem: str
 ) -> None:
     script = tmp_path / "script.json"

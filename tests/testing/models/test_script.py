@@ -57,13 +57,13 @@ def test_all_that_a_step_can_say_is_read() -> None:
         ({"a": [{"tool": {"name": 1, "arguments": {}}}]}, "`tool` must be"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(value: Any, problem: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(value: Any, problem: str) -> None:
     with pytest.raises(InputError) as caught:
         rules_of(value)
     assert problem in str(caught.value)
 
 
-def test_what_is_no_json_is_told() -> None:
+def test_what_is_no_json_is_reported() -> None:
     with pytest.raises(InputError, match="the script is not JSON"):
         read_script("[")
 

@@ -141,7 +141,7 @@ def test_requests_can_be_made_to_wait_for_each_other(server: ModelServer) -> Non
     assert answers == ["Both.", "Both."]
 
 
-def test_an_answer_may_have_to_wait_for_what_somebody_else_is_told(server: ModelServer) -> None:
+def test_an_answer_may_wait_for_a_message_in_another_request(server: ModelServer) -> None:
     before = threading.active_count()
     with request(server, "later") as line:
         while threading.active_count() == before:
@@ -175,7 +175,7 @@ def request(server: ModelServer, name: str) -> socket.socket:
     return line
 
 
-def test_who_hangs_is_released_when_the_server_closes() -> None:
+def test_a_hanging_request_is_released_when_the_server_closes() -> None:
     with ModelServer() as server:
         line = request(server, "hang")
         while not server.asked():
@@ -186,7 +186,7 @@ def test_who_hangs_is_released_when_the_server_closes() -> None:
 
 
 @pytest.mark.parametrize("name", ["two", "later"])
-def test_who_waits_for_others_is_released_when_the_server_closes(name: str) -> None:
+def test_a_request_that_waits_for_others_is_released_when_the_server_closes(name: str) -> None:
     before = threading.active_count()
     with ModelServer(OWN) as server:
         line = request(server, name)
@@ -197,7 +197,7 @@ def test_who_waits_for_others_is_released_when_the_server_closes(name: str) -> N
     assert server.asked() == ()
 
 
-def test_who_comes_when_it_is_over_waits_for_nobody() -> None:
+def test_a_late_request_does_not_wait_when_the_server_closes() -> None:
     stage = ScriptState(OWN)
     stage.release()
     part = stage.part("two", "", Request(turns=(), tools=(), said=()))
@@ -207,7 +207,7 @@ def test_who_comes_when_it_is_over_waits_for_nobody() -> None:
     assert not stage.wait_for_message("the word")
 
 
-def test_who_hangs_may_go_away(server: ModelServer) -> None:
+def test_a_client_of_a_hanging_request_may_disconnect(server: ModelServer) -> None:
     line = request(server, "hang")
     while not server.asked():
         sleep(0.001)

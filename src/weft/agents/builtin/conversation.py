@@ -113,6 +113,7 @@ def trim_results(talk: Conversation, most_characters: int) -> Conversation:
     for message in reversed(talk):
         if isinstance(message, ToolResults):
             size = sum(len(text) for _, text in message.results)
+            # The latest results stay in any case: the model has not seen them yet.
             if size > remaining and messages:
                 message = ToolResults(tuple((name, OMITTED) for name, _ in message.results))  # noqa: PLW2901
             remaining -= size

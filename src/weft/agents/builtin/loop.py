@@ -74,6 +74,7 @@ def is_done(call: ToolCall) -> bool:
 def add_answer(talk: Conversation, answer: ModelAnswer) -> Conversation:
     """Returns the conversation with the answer of the model. A call that was cut off is marked as malformed."""
     message = answer.said
+    # An answer that was cut off is completed, so that the conversation stays valid for the provider.
     if not answer.is_cut:
         return (*talk, message)
     if not message.calls:

@@ -85,6 +85,7 @@ def _read_lines(text: str, at: float) -> Report:
         entry = _parse_json(line)
         if isinstance(entry, dict):
             values |= cast("dict[str, Any]", entry)
+        # The last line may be incomplete, but a file that starts without an object is no report.
         elif not values:
             return Report(problems=("the contents are not JSON",))
         else:
